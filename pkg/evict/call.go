@@ -15,15 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	// callTimeout limits one call, including the wait for the client's rate limiter.
-	callTimeout = 5 * time.Second
-	// backoffMin and backoffMax limit the time between two tries.
-	backoffMin = 100 * time.Millisecond
-	backoffMax = 5 * time.Second
-	// leadInterval is how often a release checks whether this process leads again.
-	leadInterval = 250 * time.Millisecond
-)
+// callTimeout limits one call, including the wait for the client's rate limiter.
+const callTimeout = 5 * time.Second
 
 var (
 	// errGone means that the pod is gone, or that another pod has its name.
@@ -36,76 +29,17 @@ var (
 	errNotLeading = errors.New("this process does not lead")
 )
 
-// call makes one API call when the limit of calls in flight permits it. It asks may right
-// before the call, and makes no call if may returns an error. This process must lead.
-func (e *Executor) call(ctx context.Context, may func() error, do func(context.Context) error) error {
-	select {
-	case <-ctx.Done():
+// call makes one API call, if this process leads.
+func (e *Executor) call(ctx context.Context, do func(context.Context) error) error {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	case e.flight <- struct{}{}:
-		defer func() { <-e.flight }()
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if !e.Leading() {
+	case !e.Leading():
 		return errNotLeading
-	}
-	if err := may(); err != nil {
-		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return do(ctx)
-}
-
-// anyway permits every call.
-func anyway() error { return nil }
-
-// persist repeats a call until it succeeds, fails with a final error, or has failed for
-// the duration of patience.
-func (e *Executor) persist(ctx context.Context, do func(context.Context) error) error {
-	began := e.Clock.Now()
-	for try := 0; ; try++ {
-		err := e.call(ctx, anyway, do)
-		if err == nil || e.stopped(ctx, err) || final(err) || e.Clock.Since(began) >= patience {
-			return err
-		}
-		if err := e.pause(ctx, backoff(try)); err != nil {
-			return err
-		}
-	}
-}
-
-// backoff returns the time to wait after the given number of failed tries.
-func backoff(try int) time.Duration {
-	return min(backoffMin<<min(try, 16), backoffMax)
-}
-
-func (e *Executor) pause(ctx context.Context, d time.Duration) error {
-	timer := e.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
-	}
-}
-
-// awaitLead waits until this process leads. Its error is that of the context.
-func (e *Executor) awaitLead(ctx context.Context) error {
-	for !e.Leading() {
-		if err := e.pause(ctx, leadInterval); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// stopped reports whether this process must stop. err is the last error it got, or nil.
-func (e *Executor) stopped(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errNotLeading) || !e.Leading()
 }
 
 // final reports whether the API server would give the same answer to another try.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,29 +14,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// patience is how long transient failures are tolerated while no victim has been deleted
-// for the asker.
-const patience = 30 * time.Second
-
 // boundReason is the reason of the condition of an asker that was bound.
 const boundReason = "Bound"
 
 // record writes the claim of a hold on its asker, unless the claim is already there.
-func (e *Executor) record(ctx context.Context, w store.Work) error {
-	if e.stopped(ctx, nil) {
-		return errNotLeading
-	}
+func (e *Executor) record(ctx context.Context, a *asker, w *store.Work) error {
 	pod, err := e.asker(w.Ref)
 	if err != nil {
 		return err
 	}
 	claim := w.Hold.Claim()
-	if written, ok := claimOn(pod); ok && covers(written, claim) {
+	if written, ok := claimOn(pod); ok && covers(written, claim) || covers(a.written, claim) {
 		return nil
 	}
-	return e.persist(ctx, func(ctx context.Context) error {
-		return e.setCondition(ctx, w.Ref, heldCondition(claim))
-	})
+	err = e.call(ctx, func(ctx context.Context) error { return e.setCondition(ctx, w.Ref, heldCondition(claim)) })
+	if err == nil {
+		a.written = claim
+	}
+	return err
 }
 
 // heldCondition returns the condition that carries a claim.
@@ -74,56 +68,46 @@ func covers(written, claim reservations.Claim) bool {
 		written.ClearSince.Equal(claim.ClearSince) && !slices.ContainsFunc(claim.Victims, missing)
 }
 
-// release withdraws the claim of a hold that has ended, and reports the reason. It
-// retries until the write succeeds or is not needed: after the next restart, a claim that
+// release withdraws the claim of a hold that has ended, and reports the reason. A
+// transient failure is tried again without an end: after the next restart, a claim that
 // remains would become a hold again.
-func (e *Executor) release(ctx context.Context, w store.Work) {
-	e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
-	after := time.Duration(0)
-	if w.Ended == reservations.Bound {
-		after = afterBound
-	}
-	e.letOthersOn(ctx, w.Hold.Node, after)
-	if w.Ended == reservations.Deleted {
-		return
-	}
-	for try := 0; e.awaitLead(ctx) == nil; try++ {
-		pod, err := e.asker(w.Ref)
-		if err == nil {
-			if written, ok := claimOn(pod); ok && written.Since.After(w.Hold.Since) {
-				return // of a later hold, which another leader began
-			}
-			err = e.call(ctx, anyway, func(ctx context.Context) error {
-				return e.setStatus(ctx, w.Ref, e.endedCondition(w), nominatedByHold(pod, w))
-			})
+func (e *Executor) release(ctx context.Context, a *asker, w *store.Work) error {
+	pod, err := e.asker(w.Ref)
+	if err == nil {
+		if written, ok := claimOn(pod); ok && written.Since.After(w.Hold.Since) {
+			e.done(a, w) // the claim of a later hold, which another leader began
+			return nil
 		}
-		switch {
-		case err == nil:
-			e.tellEnd(pod, w)
-			return
-		case errors.Is(err, errGone):
-			return
-		case final(err):
-			e.Logger.Error(err, "Cannot take back the claim of a pod whose hold has ended; it will hold the node again after a restart",
-				"pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended)
-			return
+		err = e.call(ctx, func(ctx context.Context) error {
+			return e.setStatus(ctx, w.Ref, e.endedCondition(w), nominatedByHold(pod, w))
+		})
+	}
+	switch {
+	case err == nil:
+		if e.done(a, w) {
+			e.tellAsker(w, nil)
 		}
+		return nil
+	case !final(err):
 		e.Logger.V(2).Info("Cannot take back a claim yet", "pod", ref(w.Ref), "err", err)
-		if e.pause(ctx, backoff(try)) != nil {
-			return
-		}
+		return err
+	case !errors.Is(err, errGone):
+		e.Logger.Error(err, "Cannot take back the claim of a pod whose hold has ended; it will hold the node again after a restart",
+			"pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended)
 	}
+	e.done(a, w)
+	return nil
 }
 
 // nominatedByHold reports whether a hold that has ended left its asker nominated to the
 // node. The scheduler's filters reserve capacity for nominated pods. An asker without a
 // scheduling cycle, for instance one of a full queue, would keep that capacity forever.
-func nominatedByHold(asker *corev1.Pod, w store.Work) bool {
+func nominatedByHold(asker *corev1.Pod, w *store.Work) bool {
 	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
 }
 
 // endedCondition returns the condition of an asker after the end of its hold.
-func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
+func (e *Executor) endedCondition(w *store.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
 		Reason: string(w.Reason.Code), Message: e.Advice(w.Reason),
@@ -132,17 +116,4 @@ func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
 		c.Reason, c.Message = boundReason, "The pod was bound to a node."
 	}
 	return c
-}
-
-// tellEnd writes an event on the asker that says why its hold has ended. It writes none
-// if the asker was bound.
-func (e *Executor) tellEnd(pod *corev1.Pod, w store.Work) {
-	if w.Ended == reservations.Bound {
-		return
-	}
-	e.warn(pod, w.Reason)
-}
-
-func (e *Executor) warn(pod *corev1.Pod, why reasons.Reason) {
-	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(why.Code), "Preempting", "%s", e.Advice(why))
 }

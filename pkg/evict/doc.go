@@ -2,25 +2,36 @@
 // asker, deletes the victims (those that wait in Permit are rejected instead), and
 // withdraws the claim when the hold ends. It makes no decisions itself.
 //
-//	                 Store.TakeWork
-//	                       │  one lane per asker: its work strictly in order
-//	   ┌───────────────────┼──────────────────────┐
-//	WorkDisrupt        WorkRecord             WorkRelease       (WorkTell: an event, no more)
-//	   │                   │                      │
-//	the claim on the    the claim again        condition False, why, event
-//	asker: NodeHeld                            │
-//	   │                                    the taint off the node, if no
-//	the taint on the node                   other hold needs it
-//	   │
+// It is a controller with two work queues. The key of one is an asker, that of the other
+// a node. A queue never works on one key twice at a time. A reconcile does what can be
+// done now. A transient failure returns an error, and the key is tried again after a
+// back-off that doubles from 100 ms to 5 s.
+//
+//	Store.TakeWork ──► the desired state of the asker; later work replaces earlier
+//	                                │
+//	                      reconcile of the asker
+//	      ┌─────────────────────────┼────────────────────────┐
+//	a plan to carry out       a hold that lasts        no hold any more
+//	      │                         │                        │
+//	the claim on the          the claim again          condition False, why, event
+//	asker: NodeHeld                                          │
+//	      │                                                  │
+//	wait for the taint ◄── reconcile of the node: ◄──────────┘
+//	      │                tainted while a hold has victims (Store.KeepsOff)
+//	      │
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold
-//	   │ yes: the victims
+//	      │ yes: the victims
 //	each victim: waiting in Permit ──► rejected
 //	             just left Permit ──► spared: a final failure
 //	             else DisruptionTarget, DELETE, event
-//	   │
+//	      │
 //	all gone ──► Store.Disrupted, event on the asker
 //	failed   ──► marks cleared, Store.GiveUp; for a node-bound pod without a
-//	             deleted victim, where a victim is being bound: Store.CallOff
+//	             deleted victim, where a victim is being bound: Store.AbortPlan
+//
+// What is to be written is always compared with what is there: a claim, a taint or a mark
+// that exists is not written again, and a victim counts as success if it is gone, or if
+// another pod has its name now. So work that another process began is work like any other.
 //
 // # Order of writes
 //
@@ -39,10 +50,8 @@
 //
 // # Failures
 //
-// Transient failures (time-outs, 5xx, 429, version conflicts) are retried with a back-off
-// that doubles from 100 ms to 5 s and is deterministic. Failures that every retry would
-// get again (forbidden, invalid) are final. A victim counts as success if it is gone, or
-// if another pod has its name now.
+// Time-outs, 5xx, 429 and version conflicts are transient. Failures that every retry would
+// get again (forbidden, invalid) are final.
 //
 //   - A final failure stops all deletes that have not begun: the plan fails without that
 //     victim, so further disruption would be useless.
@@ -53,8 +62,8 @@
 //     given up.
 //   - Marked victims that stay get DisruptionTarget False. This happens before GiveUp,
 //     because after it another plan may choose the pod.
-//   - If the hold ends meanwhile (its release waits behind this work) or the asker is
-//     gone, no further victim is deleted.
+//   - If the hold ends meanwhile, other victims are chosen for it, or the asker is gone,
+//     no further victim of the plan is deleted.
 //
 // # Leadership
 //
@@ -67,17 +76,17 @@
 //
 // # Limits
 //
-// At most Executor.Parallel calls are in flight, over all askers. A back-off occupies
-// none of them. The client limits the calls per second. A release with transient failures
-// is retried as long as this process leads: a claim that outlived its hold would keep
-// other pods off a node after the next restart.
+// Executor.Parallel askers and as many nodes are reconciled at the same time, and a
+// reconcile makes one call at a time. The client limits the calls per second. A release
+// with transient failures is retried as long as this process leads: a claim that outlived
+// its hold would keep other pods off a node after the next restart.
 //
-//	executor.go    its dependencies; the loop
-//	lane.go        the work of each asker in order
-//	claim.go       the condition on the asker
-//	taint.go       the taint on the asker's node
-//	disruption.go  the victims of a plan, round by round
-//	victim.go      one victim
-//	call.go        one call: limit, lease, time-out; what errors mean
-//	note.go        texts for people
+//	executor.go  its dependencies, the loop, the queues
+//	asker.go     the desired state of an asker, and its reconcile
+//	claim.go     the condition on the asker
+//	plan.go      the victims of a plan
+//	victim.go    one victim
+//	taint.go     the taint on a node, and its reconcile
+//	call.go      one call: lease, time-out; what errors mean
+//	note.go      texts for people
 package evict

@@ -1,18 +1,17 @@
 package evict
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"sync"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -67,12 +66,15 @@ type Executor struct {
 	// Taints keeps other schedulers off held nodes; nil for no taints.
 	Taints *Taints
 	Clock  clock.WithTicker
-	// Parallel is the maximal number of API calls in flight; 0 means 16.
+	// Parallel is how many askers, and how many nodes, are reconciled at the same time; 0
+	// means 16. A reconcile makes one call at a time.
 	Parallel int
 	Logger   klog.Logger
 
-	flight chan struct{} // has one element for each call in flight
-	lanes  lanes
+	askers workqueue.TypedRateLimitingInterface[types.UID]
+	nodes  workqueue.TypedRateLimitingInterface[string]
+	mu     sync.Mutex
+	open   map[types.UID]*asker // askers with work that is not done; mu guards it
 }
 
 const (
@@ -80,22 +82,33 @@ const (
 	// lookInterval is how often the executor checks for work without a signal. A signal
 	// that came while this process did not lead is not repeated.
 	lookInterval = time.Second
+	// backoffMin and backoffMax limit the time between two tries of a key.
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
 )
 
-// Run carries out work until the context ends. When it returns, all its goroutines have
-// ended.
+// Run carries out work until the context ends. When it returns, no reconcile runs.
 func (e *Executor) Run(ctx context.Context) {
 	e.prepare()
-	defer e.lanes.running.Wait()
+	var workers sync.WaitGroup
+	for range cmp.Or(e.Parallel, defaultParallel) {
+		workers.Go(func() { work(ctx, e.askers, e.reconcile) })
+		workers.Go(func() { work(ctx, e.nodes, e.reconcileNode) })
+	}
+	defer workers.Wait()
+	defer e.askers.ShutDown()
+	defer e.nodes.ShutDown()
 	ticker := e.Clock.NewTicker(lookInterval)
 	defer ticker.Stop()
 	looked := e.Clock.Now()
 	for ctx.Err() == nil {
 		if e.Leading() {
-			e.dispatch(ctx, e.Store.TakeWork())
+			for _, w := range e.Store.TakeWork() {
+				e.add(&w)
+			}
 			if now := e.Clock.Now(); now.Sub(looked) >= taintInterval {
 				looked = now
-				e.lookAtTaints(ctx)
+				e.lookAtTaints()
 			}
 		}
 		select {
@@ -107,134 +120,35 @@ func (e *Executor) Run(ctx context.Context) {
 }
 
 func (e *Executor) prepare() {
-	parallel := e.Parallel
-	if parallel <= 0 {
-		parallel = defaultParallel
-	}
-	e.flight = make(chan struct{}, parallel)
-	e.lanes.of = map[types.UID]*lane{}
+	e.askers, e.nodes = newQueue[types.UID](e.Clock), newQueue[string](e.Clock)
+	e.open = map[types.UID]*asker{}
 }
 
-// carryOut does one piece of work. What was not finished because this process may not
-// write any more is left as it is.
-func (e *Executor) carryOut(ctx context.Context, w store.Work) {
-	switch w.Kind {
-	case store.WorkDisrupt:
-		e.disrupt(ctx, w)
-	case store.WorkRecord:
-		if err := e.record(ctx, w); err != nil && !errors.Is(err, errGone) && !e.stopped(ctx, err) {
-			e.Logger.Error(err, "Cannot write when the node became clear; after a restart the hold lasts longer",
-				"pod", ref(w.Ref), "node", w.Hold.Node)
+func newQueue[K comparable](c clock.WithTicker) workqueue.TypedRateLimitingInterface[K] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[K](backoffMin, backoffMax),
+		workqueue.TypedRateLimitingQueueConfig[K]{Clock: c})
+}
+
+// work reconciles the keys of a queue until it is shut down.
+func work[K comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[K], reconcile func(context.Context, K) error) {
+	for {
+		key, down := queue.Get()
+		if down {
+			return
 		}
-	case store.WorkRelease:
-		e.release(ctx, w)
-	case store.WorkTell:
-		e.tellAsker(w, nil)
-	case store.WorkInquire:
-		e.inquire(ctx, w)
-	}
-}
-
-// disrupt writes the claim of a hold, taints the node, then deletes the victims.
-func (e *Executor) disrupt(ctx context.Context, w store.Work) {
-	if err := e.record(ctx, w); err != nil {
-		if !e.stopped(ctx, err) {
-			e.giveUp(w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
-				w.Hold.Node, w.Namespace, w.Name, err))
+		if ctx.Err() == nil {
+			if err := reconcile(ctx, key); err != nil {
+				queue.AddRateLimited(key)
+			} else {
+				queue.Forget(key)
+			}
 		}
-		return
-	}
-	if err := e.keepOthersOff(ctx, w); err != nil {
-		if !e.stopped(ctx, err) {
-			e.giveUp(w, cannotTaint(w, err))
-		}
-		return
-	}
-	if e.over(w.UID) || e.stopped(ctx, nil) {
-		return
-	}
-	going, why := e.Store.Commit(w.UID, e.inPermit(), e.Clock.Now())
-	if !why.None() {
-		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
-		return
-	}
-	if !claims(w, going) {
-		return // decided anew meanwhile: the work of that decision writes its claim and the taint first
-	}
-	d := newDisruption(e, w, going)
-	switch err := d.run(ctx); {
-	case e.stopped(ctx, err):
-	case err == nil:
-		e.made(w, going)
-	case e.over(w.UID):
-	case errors.Is(err, errBinding) && w.Hold.Required && !d.begun():
-		why := d.failure(err)
-		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
-		e.Store.AbortPlan(w.UID, why, e.Clock.Now())
-		e.letOthersOn(ctx, w.Hold.Node, 0)
-	default:
-		e.giveUp(w, d.failure(err))
+		queue.Done(key)
 	}
 }
 
-// claims reports whether the claim that a piece of work wrote contains all pods to be
-// deleted.
-func claims(w store.Work, going []store.Victim) bool {
-	return !slices.ContainsFunc(going, func(v store.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
+// stopped reports whether this process must stop. err is the last error it got, or nil.
+func (e *Executor) stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, errNotLeading) || !e.Leading()
 }
-
-// made reports to the store and in an event that all victims of a plan were deleted. If a
-// victim stops at once, the asker may be bound, and its hold over, before that. The event
-// names the victims all the same.
-func (e *Executor) made(w store.Work, going []store.Victim) {
-	over := e.over(w.UID)
-	if !over {
-		e.Logger.V(2).Info("Room is made", "pod", ref(w.Ref), "node", w.Hold.Node, "victims", len(going))
-		e.Store.Disrupted(w.UID, e.Clock.Now())
-	}
-	if !over || len(going) > 0 {
-		e.tellAsker(w, going)
-	}
-}
-
-func (e *Executor) inPermit() []types.UID {
-	if e.InPermit == nil {
-		return nil
-	}
-	return e.InPermit()
-}
-
-// giveUp reports to the store that the plan cannot be completed, unless its hold is
-// already over: the asker may have another hold by now.
-func (e *Executor) giveUp(w store.Work, why reasons.Reason) {
-	if e.over(w.UID) {
-		return
-	}
-	e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
-	e.Store.GiveUp(w.UID, why, e.Clock.Now())
-}
-
-// tellAsker writes an event on the asker that names its victims, or says why there are
-// none.
-func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
-	pod, err := e.asker(w.Ref)
-	if err != nil {
-		return
-	}
-	if !w.Reason.None() {
-		e.warn(pod, w.Reason)
-		return
-	}
-	reason := reasons.MakingRoom
-	switch d := w.Required; {
-	case len(going) > 0:
-	case d != nil && d.Stopped != "":
-		reason = reasons.RoomAwaited
-	default:
-		reason = reasons.WaitingForRoom
-	}
-	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeNormal, string(reason), "Preempting", "%s",
-		e.Note(askerNote(w, going)))
-}
-
-func ref(r objects.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // kill is a call at which a process ends or loses its lease, and how.
@@ -164,94 +163,86 @@ func TestKilledAtAnyCall(t *testing.T) {
 // planted is an executor with a bug.
 type planted struct {
 	name     string
-	carryOut func(ctx context.Context, e *Executor, w store.Work, d *disruption) error
+	carryOut func(ctx context.Context, e *Executor, a *asker) error
 	finding  string
 }
 
-// inTurn records the claim, then marks and deletes the victims in a given way, until a
-// call fails.
-func inTurn(letGo func(ctx context.Context, d *disruption, v *victim) error) func(context.Context, *Executor, store.Work, *disruption) error {
-	return func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w))
-		for _, v := range d.left {
-			if err != nil {
-				break
-			}
-			if v.pod, err = e.find(v.Ref); err == nil {
-				err = letGo(ctx, d, v)
+// inOrder takes steps until one fails.
+func inOrder(steps ...func(context.Context, *Executor, *asker) error) func(context.Context, *Executor, *asker) error {
+	return func(ctx context.Context, e *Executor, a *asker) error {
+		for _, step := range steps {
+			if err := step(ctx, e, a); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
+	}
+}
+
+func claimed(ctx context.Context, e *Executor, a *asker) error {
+	w := e.Store.(*books).works["uid-a"]
+	return e.record(ctx, a, &w)
+}
+
+func tainted(ctx context.Context, e *Executor, _ *asker) error { return e.reconcileNode(ctx, "n1") }
+
+func deleted(ctx context.Context, e *Executor, a *asker) error { return e.advance(ctx, a) }
+
+// each marks and deletes the victims in a given way.
+func each(letGo func(ctx context.Context, e *Executor, a *asker, v *victim) error) func(context.Context, *Executor, *asker) error {
+	return func(ctx context.Context, e *Executor, a *asker) (err error) {
+		for _, v := range a.plan.left {
+			if v.pod, err = e.find(v.Ref); err == nil {
+				err = letGo(ctx, e, a, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
 // deletes marks a victim and deletes it with the given options.
-func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *disruption, *victim) error {
-	return func(ctx context.Context, d *disruption, v *victim) error {
-		if err := d.mark(ctx, v); err != nil {
+func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *Executor, *asker, *victim) error {
+	return func(ctx context.Context, e *Executor, a *asker, v *victim) error {
+		if err := e.mark(ctx, a, v); err != nil {
 			return err
 		}
-		return d.step(ctx, func(ctx context.Context) error {
-			return d.Client.CoreV1().Pods("ns").Delete(ctx, v.Name, options(v))
+		return e.call(ctx, func(ctx context.Context) error {
+			return e.Client.CoreV1().Pods("ns").Delete(ctx, v.Name, options(v))
 		})
 	}
 }
 
 // bugs complete a plan as long as no call fails.
 var bugs = []planted{
-	{"taints after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := e.record(ctx, w); err != nil {
-			return err
-		}
-		return errors.Join(d.run(ctx), e.keepOthersOff(ctx, w))
-	}, "is without the taint"},
-	{"taints before the claim", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := errors.Join(e.keepOthersOff(ctx, w), e.record(ctx, w)); err != nil {
-			return err
-		}
-		return d.run(ctx)
-	}, "is before the claim"},
-	{"claims after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := d.run(ctx); err != nil {
-			return err
-		}
-		return e.record(ctx, w)
-	}, "is "},
-	{"claims half of the victims", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := errors.Join(e.record(ctx, disruptFor("a", planned[:2]...)), e.keepOthersOff(ctx, w)); err != nil {
-			return err
-		}
-		if err := d.run(ctx); err != nil {
-			return err
-		}
-		return e.record(ctx, w)
-	}, "want [v1 v2]"},
-	{"does not mark", inTurn(func(ctx context.Context, d *disruption, v *victim) error { return d.delete(ctx, v) }), "is before the mark"},
-	{"marks after the delete", inTurn(func(ctx context.Context, d *disruption, v *victim) error {
-		if err := d.delete(ctx, v); err != nil {
-			return err
-		}
-		return d.mark(ctx, v)
-	}), "is before the mark"},
-	{"deletes any UID", inTurn(deletes(func(*victim) metav1.DeleteOptions { return metav1.DeleteOptions{} })), "is for any UID"},
-	{"is in a hurry", inTurn(deletes(func(v *victim) metav1.DeleteOptions {
+	{"taints after the deletes", inOrder(claimed, deleted, tainted), "is without the taint"},
+	{"taints before the claim", inOrder(tainted, claimed, deleted), "is before the claim"},
+	{"claims after the deletes", inOrder(deleted, claimed), "is "},
+	{"claims half of the victims", inOrder(func(ctx context.Context, e *Executor, a *asker) error {
+		half := disruptFor("a", planned[:2]...)
+		return e.record(ctx, a, &half)
+	}, tainted, deleted, claimed), "want [v1 v2]"},
+	{"does not mark", inOrder(claimed, tainted, each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
+		return e.delete(ctx, a, v)
+	})), "is before the mark"},
+	{"marks after the delete", inOrder(claimed, tainted, each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
+		return errors.Join(e.delete(ctx, a, v), e.mark(ctx, a, v))
+	})), "is before the mark"},
+	{"deletes any UID", inOrder(claimed, tainted, each(deletes(func(*victim) metav1.DeleteOptions { return metav1.DeleteOptions{} }))), "is for any UID"},
+	{"is in a hurry", inOrder(claimed, tainted, each(deletes(func(v *victim) metav1.DeleteOptions {
 		now := int64(0)
 		return metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID)), GracePeriodSeconds: &now}
-	})), "says how long the pod has"},
-	{"goes on without the lease", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+	}))), "says how long the pod has"},
+	{"goes on without the lease", func(ctx context.Context, e *Executor, a *asker) error {
 		e.Leading = func() bool { return true }
-		if err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w)); err != nil {
-			return err
-		}
-		return d.run(ctx)
+		return inOrder(claimed, tainted, deleted)(ctx, e, a)
 	}, "at which it was stopped"},
-	{"lets one more go", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w)); err != nil {
-			return err
-		}
-		d.left = append(d.left, &victim{Victim: victimsOf("a", "w1")[0]})
-		return d.run(ctx)
-	}, "gone are [v1 v2 v3 w1]"},
+	{"lets one more go", inOrder(claimed, tainted, func(_ context.Context, _ *Executor, a *asker) error {
+		a.plan.left = append(a.plan.left, &victim{Victim: victimsOf("a", "w1")[0]})
+		return nil
+	}, deleted), "gone are [v1 v2 v3 w1]"},
 }
 
 func TestKillsFindPlantedBugs(t *testing.T) {
@@ -260,10 +251,15 @@ func TestKillsFindPlantedBugs(t *testing.T) {
 			asExpected := func(err error) bool { return strings.Contains(err.Error(), bug.finding) }
 			found, _ := findings(t, func(ctx context.Context, e *Executor) {
 				e.prepare()
+				defer e.askers.ShutDown()
+				defer e.nodes.ShutDown()
 				for _, w := range e.Store.TakeWork() {
+					e.add(&w)
 					going, _ := e.Store.Commit(w.UID, nil, e.Clock.Now())
-					if bug.carryOut(ctx, e, w, newDisruption(e, w, going)) == nil {
-						e.Store.Disrupted(w.UID, e.Clock.Now())
+					a := e.open[w.UID]
+					a.plan = newPlan(&w, going, e.Clock.Now())
+					if bug.carryOut(ctx, e, a) == nil && a.plan != nil {
+						e.Store.Disrupted(w.UID, e.Clock.Now()) // a plan that is completed by advance is gone
 					}
 				}
 			}, asExpected)

@@ -8,13 +8,43 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
+// tellAsker writes an event on the asker that names its victims, or says why there are
+// none, or why its hold has ended. It writes none if the asker was bound.
+func (e *Executor) tellAsker(w *store.Work, going []store.Victim) {
+	reason := reasons.MakingRoom
+	switch d := w.Required; {
+	case w.Ended == reservations.Bound:
+		return
+	case !w.Reason.None():
+		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, e.Advice(w.Reason))
+		return
+	case len(going) > 0:
+	case d != nil && d.Stopped != "":
+		reason = reasons.RoomAwaited
+	default:
+		reason = reasons.WaitingForRoom
+	}
+	e.tell(w, corev1.EventTypeNormal, reason, e.Note(askerNote(w, going)))
+}
+
+// tell writes an event on an asker, unless it is gone.
+func (e *Executor) tell(w *store.Work, kind string, reason reasons.Code, text string) {
+	if pod, err := e.asker(w.Ref); err == nil {
+		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, kind, string(reason), "Preempting", "%s", text)
+	}
+}
+
 // askerNote describes the victims of an asker: their number, remarks about the choice,
 // then their names by queue, so that truncation loses names only.
-func askerNote(w store.Work, going []store.Victim) string {
+func askerNote(w *store.Work, going []store.Victim) string {
 	var b strings.Builder
 	if d := w.Required; d != nil && len(going) == 0 && d.Stopped != "" {
 		return fmt.Sprintf("The pod can run on this node only: %s.", d.Sentence())
@@ -70,7 +100,7 @@ func byQueue(going []store.Victim) string {
 
 // harm counts the victims that opted out of preemption, and the disruptions beyond what
 // budgets allow.
-func harm(w store.Work) (optedOut, violations int) {
+func harm(w *store.Work) (optedOut, violations int) {
 	switch {
 	case w.Decision != nil:
 		return w.Decision.OptedOut, int(w.Decision.Violations)
@@ -102,3 +132,5 @@ func related(pod *corev1.Pod) runtime.Object {
 	}
 	return pod
 }
+
+func ref(r objects.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }

@@ -274,9 +274,6 @@ func taints(policy TaintPolicy) func(*office) {
 	}
 }
 
-// oneAtATime makes calls one after the other, so that victims are deleted in order.
-func oneAtATime(o *office) { o.Parallel = 1 }
-
 func (o *office) expect(t *testing.T, want string) {
 	t.Helper()
 	if got := o.books.outcome(); got != want {

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -44,8 +45,12 @@ const (
 	taintInterval = 5 * time.Second
 )
 
-// errOtherTaint means that another scheduler with these plugins holds the node.
-var errOtherTaint = errors.New("another scheduler has tainted the node as held")
+var (
+	// errOtherTaint means that another scheduler with these plugins holds the node.
+	errOtherTaint = errors.New("another scheduler has tainted the node as held")
+	// errNotTainted means that the node has not been reconciled yet.
+	errNotTainted = errors.New("the node is not tainted yet")
+)
 
 // Taints writes the taint on nodes and keeps what is known of it.
 //
@@ -65,8 +70,6 @@ type Taints struct {
 	mu    sync.Mutex              // guards the rest
 	seen  map[string]seenTaint    // by node, as the informer has it; no entry for none
 	wrote map[string]writtenTaint // what was written and not seen yet
-	turns map[string]*taintTurn   // nodes that are being written
-	doubt map[string]bool         // nodes that the last check found tainted without a hold
 }
 
 // writtenTaint is the taint that a write left on a node; empty for none. It is not
@@ -79,18 +82,18 @@ type writtenTaint struct {
 // seenTaint is the taint of a node, and the version of the node that has it.
 type seenTaint struct{ value, version string }
 
-// taintTurn is a lock on a node: one goroutine at a time decides on the node's taint and
-// writes it.
-type taintTurn struct {
-	taken chan struct{} // has an element while a goroutine holds the turn
-	users int           // goroutines that hold the turn or wait for it
+// taintAnswer is the result of the last reconcile of a node for the plan that waits for
+// its taint; plan is nil if none waits.
+type taintAnswer struct {
+	plan *store.Work
+	err  error
 }
 
 // NewTaints returns the taints of an owner. The policy is read at each use.
 func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
 	return &Taints{
 		owner: owner, policy: policy, nodes: nodes,
-		seen: map[string]seenTaint{}, wrote: map[string]writtenTaint{}, turns: map[string]*taintTurn{}, doubt: map[string]bool{},
+		seen: map[string]seenTaint{}, wrote: map[string]writtenTaint{},
 	}
 }
 
@@ -193,7 +196,6 @@ func (t *Taints) forget(node string) {
 	defer t.mu.Unlock()
 	delete(t.seen, node)
 	delete(t.wrote, node)
-	delete(t.doubt, node)
 }
 
 // tainted lists the nodes that have the taint or may have it, in order.
@@ -205,64 +207,51 @@ func (t *Taints) tainted() []string {
 	return slices.Compact(all)
 }
 
-// doubted records whether a node is tainted without a hold. It reports whether this was
-// so at the last check, too.
-func (t *Taints) doubted(node string, now bool) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := t.doubt[node]
-	if now && !before {
-		t.doubt[node] = true
-	} else {
-		delete(t.doubt, node)
-	}
-	return now && before
+// is reports whether a node is known to have a taint, or to have none.
+func (t *Taints) is(node string, tainted bool) bool {
+	has, sure := t.on(node)
+	return sure && (has != "") == tainted
 }
 
-// turn calls a function for a node while no other goroutine does. It fails if the context
-// ends first.
-func (t *Taints) turn(ctx context.Context, node string, do func() error) error {
-	turn := t.join(node)
-	defer t.leave(node, turn)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case turn.taken <- struct{}{}:
-		defer func() { <-turn.taken }()
-	}
-	return do()
-}
-
-func (t *Taints) join(node string) *taintTurn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.turns[node] == nil {
-		t.turns[node] = &taintTurn{taken: make(chan struct{}, 1)}
-	}
-	t.turns[node].users++
-	return t.turns[node]
-}
-
-func (t *Taints) leave(node string, turn *taintTurn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if turn.users--; turn.users == 0 {
-		delete(t.turns, node)
-	}
-}
-
-// keepOthersOff taints the node of a hold before its victims are deleted. The error says
-// why they must not be deleted.
-func (e *Executor) keepOthersOff(ctx context.Context, w store.Work) error {
+// keepOthersOff reports whether the victims of a plan may be deleted, because the node of
+// its hold is tainted. Until then it returns an error. The reconcile of the node has the
+// asker reconciled again.
+func (e *Executor) keepOthersOff(a *asker, w *store.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 || e.Taints.policy() == TaintNever {
 		return nil
 	}
-	err := e.persist(ctx, func(ctx context.Context) error { return e.reconcileTaint(ctx, w.Hold.Node) })
-	if err == nil || !refused(err) || e.Taints.policy() == TaintAlways {
-		return err
+	want, ready := e.wantedTaint(w.Hold.Node)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch answer := a.taint; {
+	case !ready:
+		return errNotLeading
+	case e.Taints.is(w.Hold.Node, want != ""):
+	case answer.plan != w || answer.err == nil:
+		a.taint = taintAnswer{w, errNotTainted}
+		e.nodes.Add(w.Hold.Node)
+		return errNotTainted
+	case !refused(answer.err) || e.Taints.policy() == TaintAlways:
+		return answer.err
+	case e.Taints.refused.CompareAndSwap(false, true):
+		e.Logger.Error(answer.err, "Cannot taint a node that is held: other schedulers do not see the hold and may take the room. "+
+			"Allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Never. This is logged once", "node", w.Hold.Node)
 	}
-	e.tellRefused(err, w.Hold.Node)
+	a.taint = taintAnswer{}
 	return nil
+}
+
+// answer passes the result of the reconcile of a node to the askers that wait for its
+// taint.
+func (e *Executor) answer(node string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for uid, a := range e.open {
+		if a.taint.plan != nil && a.taint.plan.Hold.Node == node {
+			a.taint.err = err
+			e.askers.Add(uid)
+		}
+	}
 }
 
 // refused reports whether the API server refuses the taint.
@@ -270,56 +259,41 @@ func refused(err error) bool {
 	return final(err) && !errors.Is(err, errGone) && !errors.Is(err, errOtherTaint)
 }
 
-// tellRefused logs once that nodes cannot be tainted.
-func (e *Executor) tellRefused(err error, node string) {
-	if e.Taints.refused.CompareAndSwap(false, true) {
-		e.Logger.Error(err, "Cannot taint a node that is held: other schedulers do not see the hold and may take the room. "+
-			"Allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Never. This is logged once", "node", node)
+// letOthersOn has the taint of a node removed after a delay, if no hold needs it then.
+func (e *Executor) letOthersOn(node string, after time.Duration) {
+	if e.Taints != nil && !e.Taints.is(node, false) {
+		e.nodes.AddAfter(node, after)
 	}
 }
 
-// letOthersOn removes the taint of a node once no hold needs it, after a delay. It
-// retries until the write succeeds or another process leads.
-func (e *Executor) letOthersOn(ctx context.Context, node string, after time.Duration) {
-	if e.Taints == nil || node == "" {
-		return
-	}
-	if value, sure := e.Taints.on(node); value == "" && sure {
-		return
-	}
-	e.lanes.running.Go(func() {
-		if after > 0 && e.pause(ctx, after) != nil {
-			return
+// reconcileNode writes the taint of a node as the holds require. What cannot be written
+// because this process does not lead is left to lookAtTaints.
+func (e *Executor) reconcileNode(ctx context.Context, node string) error {
+	err := e.call(ctx, func(ctx context.Context) error { return e.taintAsWanted(ctx, node) })
+	e.answer(node, err)
+	switch {
+	case err == nil, errors.Is(err, errGone), errors.Is(err, errOtherTaint), e.stopped(ctx, err):
+		return nil
+	case refused(err):
+		if value, _ := e.Taints.on(node); value != "" {
+			e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time. "+
+				"Allow the scheduler to patch nodes, or remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
 		}
-		for try := 0; e.awaitLead(ctx) == nil; try++ {
-			err := e.call(ctx, anyway, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
-			switch {
-			case err == nil, errors.Is(err, errGone):
-				return
-			case refused(err):
-				e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time. "+
-					"Allow the scheduler to patch nodes, or remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
-				return
-			}
-			e.Logger.V(2).Info("Cannot take the taint off a node yet", "node", node, "err", err)
-			if e.pause(ctx, backoff(try)) != nil {
-				return
-			}
-		}
-	})
+		return nil
+	}
+	e.Logger.V(2).Info("Cannot write the taint of a node yet", "node", node, "err", err)
+	return err
 }
 
-// lookAtTaints removes taints that outlived their hold, for instance after a crash. A
-// taint that is found once may be in the course of removal, so lookAtTaints acts on
-// taints that it finds twice.
-func (e *Executor) lookAtTaints(ctx context.Context) {
+// lookAtTaints has taints removed that outlived their hold, for instance after a crash.
+// The hold may just have ended, so it leaves the same time as after a bind.
+func (e *Executor) lookAtTaints() {
 	if e.Taints == nil {
 		return
 	}
 	for _, node := range e.Taints.tainted() {
-		want, ready := e.wantedTaint(node)
-		if e.Taints.doubted(node, ready && want == "") {
-			e.letOthersOn(ctx, node, 0)
+		if want, ready := e.wantedTaint(node); ready && want == "" {
+			e.letOthersOn(node, afterBound)
 		}
 	}
 }
@@ -335,7 +309,12 @@ func (e *Executor) TakeBack(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, node := range e.Taints.tainted() {
 		all.Go(func() {
-			err := e.persist(ctx, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
+			var err error
+			tries := wait.Backoff{Duration: backoffMin, Factor: 2, Steps: 9} // about 25 s
+			_ = wait.ExponentialBackoffWithContext(ctx, tries, func(ctx context.Context) (bool, error) {
+				err = e.call(ctx, func(ctx context.Context) error { return e.taintAsWanted(ctx, node) })
+				return err == nil || final(err) || e.stopped(ctx, err), nil
+			})
 			if err != nil && !errors.Is(err, errGone) {
 				e.Logger.Error(err, "Cannot take the taint off a node before this process ends. The next leader does; "+
 					"if none will start, remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
@@ -358,18 +337,14 @@ func (e *Executor) wantedTaint(node string) (string, bool) {
 	return reservations.TaintValue(e.Taints.owner, asker), true
 }
 
-// reconcileTaint writes the taint of a node as the holds require. An existing taint stays
+// taintAsWanted writes the taint of a node as the holds require. An existing taint stays
 // unchanged while any hold requires one: it serves all of them.
-func (e *Executor) reconcileTaint(ctx context.Context, node string) error {
-	return e.Taints.turn(ctx, node, func() error { return e.taintAsWanted(ctx, node) })
-}
-
 func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 	want, ready := e.wantedTaint(node)
 	if !ready {
 		return errNotLeading
 	}
-	if has, sure := e.Taints.on(node); sure && (has == "") == (want == "") {
+	if e.Taints.is(node, want != "") {
 		return nil
 	}
 	seen, err := e.Taints.nodes.Get(node)
@@ -438,7 +413,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 }
 
 // cannotTaint returns why a plan is given up if its node cannot be tainted.
-func cannotTaint(w store.Work, err error) reasons.Reason {
+func cannotTaint(w *store.Work, err error) reasons.Reason {
 	if errors.Is(err, errGone) {
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)
 	}

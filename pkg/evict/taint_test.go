@@ -131,8 +131,8 @@ func TestTheTaintGoesWithTheHold(t *testing.T) {
 				pass(time.Second)
 				if !o.books.off.None() { // a store ends the hold itself
 					o.books.queue(release(w, reservations.GivenUp, o.books.off))
-					pass(time.Second)
 				}
+				pass(time.Second)
 				o.expectTaints(t)
 				o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
 			}, taints(TaintIfAllowed))
@@ -346,7 +346,7 @@ func TestTaintsThatAreLeft(t *testing.T) {
 	}
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		left(o)
-		pass(taintInterval + time.Second) // found once
+		pass(taintInterval + afterBound/2) // it is about to be removed
 		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectWrites(t) // the existing taint is for this hold, too

@@ -3,7 +3,7 @@ package evict
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +24,8 @@ type victim struct {
 	// sent is true if a delete failed in a way in which it may have taken effect.
 	sent bool
 	gone bool
+	// spared is true once its mark was cleared, because it stays.
+	spared bool
 	// err is the latest failure, nil for none. refused is true if one failure was final.
 	err     error
 	refused bool
@@ -31,11 +33,11 @@ type victim struct {
 
 // letGo deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
 // the victim is gone, with errBinding if it has left Permit and is being bound, and with
-// errHalted if the next step is no longer wanted.
-func (d *disruption) letGo(ctx context.Context, v *victim) error {
-	pod, err := d.find(v.Ref)
+// errHalted if the next call is no longer wanted.
+func (e *Executor) letGo(ctx context.Context, a *asker, v *victim) error {
+	pod, err := e.find(v.Ref)
 	if errors.Is(err, errGone) && v.sent {
-		d.tellVictim(v)
+		e.tellVictim(a, v)
 	}
 	if err != nil {
 		return err
@@ -43,63 +45,55 @@ func (d *disruption) letGo(ctx context.Context, v *victim) error {
 	if v.pod = pod; pod.DeletionTimestamp != nil {
 		return nil
 	}
-	if rejected, err := d.reject(ctx, v); rejected || err != nil {
+	if pod.Spec.NodeName == "" {
+		return e.reject(ctx, a, v)
+	}
+	if err := e.mark(ctx, a, v); err != nil {
 		return err
 	}
-	if err := d.mark(ctx, v); err != nil {
-		return err
-	}
-	return d.delete(ctx, v)
+	return e.delete(ctx, a, v)
 }
 
 // reject rejects a victim that has no node: it waits in Permit, or did when it was
 // chosen.
-func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
-	if v.pod.Spec.NodeName != "" {
-		return false, nil // it was bound long ago
-	}
-	var rejected bool
-	err := d.step(ctx, func(context.Context) error {
-		if rejected = d.Reject != nil && d.Reject(v.UID, v.Note); !rejected {
+func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
+	return e.callFor(ctx, a, func(context.Context) error {
+		if e.Reject == nil || !e.Reject(v.UID, v.Note) {
 			return errBinding
 		}
+		e.tellVictim(a, v)
 		return nil
 	})
-	if rejected {
-		d.tellVictim(v)
-	}
-	return rejected, err
 }
 
 // mark writes DisruptionTarget on a victim, unless it is already there.
-func (d *disruption) mark(ctx context.Context, v *victim) error {
+func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
 	if isMarked(v) {
-		v.marked = true
 		return nil
 	}
-	return d.step(ctx, func(ctx context.Context) error {
+	return e.callFor(ctx, a, func(ctx context.Context) error {
 		v.marked = true
-		return d.setCondition(ctx, v.Ref, d.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
+		return e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
 	})
 }
 
 // delete deletes a victim, and writes an event on it that names the asker.
-func (d *disruption) delete(ctx context.Context, v *victim) error {
+func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 	var begun bool
-	err := d.step(ctx, func(ctx context.Context) error {
+	err := e.callFor(ctx, a, func(ctx context.Context) error {
 		begun = true
-		return d.remove(ctx, v)
+		return e.remove(ctx, v)
 	})
 	if err == nil || errors.Is(err, errGone) && v.sent {
-		d.tellVictim(v)
+		e.tellVictim(a, v)
 	}
 	v.sent = v.sent || begun && !final(err)
 	return err
 }
 
 // target returns the DisruptionTarget of a victim.
-func (d *disruption) target(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
-	since := metav1.NewTime(d.Clock.Now())
+func (e *Executor) target(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+	since := metav1.NewTime(e.Clock.Now())
 	if c := conditionOf(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
 		since = c.LastTransitionTime
 	}
@@ -114,38 +108,43 @@ func isMarked(v *victim) bool {
 	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
 }
 
-// spare clears the marks of the victims that are left, as far as possible. A mark that
-// stays on a running pod is cleared by the cluster's disruption controller after two
-// minutes.
-func (d *disruption) spare(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, v := range d.left {
-		pod, err := d.find(v.Ref)
-		if err != nil || pod.DeletionTimestamp != nil {
+// spare clears the marks of the victims of a plan that are left and not chosen for the
+// asker any more. It gives up after some time of transient failures: the cluster's
+// disruption controller clears a mark that stays on a running pod after two minutes.
+func (e *Executor) spare(ctx context.Context, a *asker, hold *store.Work) (failed error) {
+	p := a.plan
+	for _, v := range p.left {
+		chosen := hold != nil && hold != p.work && slices.Contains(hold.Hold.Chosen, v.UID)
+		pod, err := e.find(v.Ref)
+		if chosen || err != nil || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if v.pod = pod; v.sent || !v.marked {
+		if v.pod = pod; v.spared || v.sent || !v.marked && !isMarked(v) {
 			continue
 		}
-		all.Go(func() {
-			err := d.persist(ctx, func(ctx context.Context) error {
-				return d.setCondition(ctx, v.Ref, d.target(v, corev1.ConditionFalse, sparedReason,
-					"The pod stays: making room for another one was called off."))
-			})
-			if err != nil && !errors.Is(err, errGone) && !d.stopped(ctx, err) {
-				d.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
-			}
+		err = e.call(ctx, func(ctx context.Context) error {
+			return e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionFalse, sparedReason,
+				"The pod stays: making room for another one was called off."))
 		})
+		switch {
+		case err == nil, errors.Is(err, errGone):
+		case e.again(ctx, a, p.work, err):
+			failed = err
+			continue
+		default:
+			e.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
+		}
+		v.spared = true
 	}
-	all.Wait()
+	return failed
 }
 
 // tellVictim writes an event on a victim that names the asker for which it is deleted.
-func (d *disruption) tellVictim(v *victim) {
-	asker, _ := d.find(d.work.Ref) // nil if it is gone
+func (e *Executor) tellVictim(a *asker, v *victim) {
+	asker, _ := e.find(a.plan.work.Ref) // nil if it is gone
 	profile := v.pod.Spec.SchedulerName
 	if asker != nil {
 		profile = asker.Spec.SchedulerName
 	}
-	d.Recorder(profile).Eventf(v.pod, related(asker), corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", d.Note(v.Note))
+	e.Recorder(profile).Eventf(v.pod, related(asker), corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
 }

@@ -171,7 +171,7 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 					if held.Status != corev1.ConditionFalse || held.Reason != "HoldGivenUp" || !strings.Contains(held.Message, err.Error()) {
 						t.Errorf("the claim: %+v", held)
 					}
-				}, oneAtATime)
+				})
 			})
 		}
 	}
@@ -206,7 +206,7 @@ func TestAFinalFailureStopsTheOthers(t *testing.T) {
 		if n := len(o.cluster.gone()); n > 1 {
 			t.Errorf("%d went after a delete was refused, %v", n, o.cluster.story())
 		}
-	}, func(o *office) { o.Parallel = 2 })
+	})
 }
 
 // halfDone is a story in which v1 is deleted first and v2 is refused.
@@ -232,7 +232,7 @@ func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
 			t.Fatalf("gone %v, %s", gone, o.books.outcome())
 		}
 		then(t, o)
-	}, oneAtATime)
+	})
 }
 
 func TestAHalfDonePlanIsCompleted(t *testing.T) {
@@ -315,7 +315,7 @@ func TestMarksOfAnEarlierProcess(t *testing.T) {
 			}
 		}
 		o.cluster.forget() // the victims were not marked by this process
-	}, oneAtATime)
+	})
 }
 
 func TestAnEndlessFailureIsRolledBack(t *testing.T) {
@@ -357,7 +357,7 @@ func TestAPodInPermitIsTurnedAway(t *testing.T) {
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" || len(o.cluster.events()) != 3 {
 			t.Errorf("v1: %+v, events %q", c, o.cluster.events())
 		}
-	}, oneAtATime, func(o *office) { o.cluster.setNode("v1", "") })
+	}, func(o *office) { o.cluster.setNode("v1", "") })
 }
 
 // TestAPodThatLeftPermit: the pod is being bound and is not deleted, so the plan fails.
@@ -385,7 +385,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" {
 				t.Errorf("v1: %+v", c)
 			}
-		}, oneAtATime, unbound("v1"))
+		}, unbound("v1"))
 	})
 	t.Run("first, and the asker can run there only", func(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
@@ -398,7 +398,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
 				t.Errorf("called off for %q", why)
 			}
-		}, oneAtATime, unbound("v1"))
+		}, unbound("v1"))
 	})
 	t.Run("last", func(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
@@ -409,7 +409,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			pass(10 * time.Second)
 			o.expectGone(t, "v1", "v2")
 			o.expect(t, done)
-		}, oneAtATime, unbound("v2"))
+		}, unbound("v2"))
 	})
 }
 
@@ -443,7 +443,7 @@ func TestNobodyElseGoes(t *testing.T) {
 				}
 				o.expect(t, c.want)
 				o.expectSpared(t, "v1", "v2", "v3")
-			}, oneAtATime)
+			})
 		})
 	}
 }
@@ -517,5 +517,38 @@ func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
 		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
 		pass(time.Minute)
 		o.expect(t, "committed [], disrupted [], given up 0")
+	})
+}
+
+// TestAPlanThatIsReplaced: while victims cannot be marked, other victims are chosen for
+// the same hold. The later plan is carried out at once. A victim that it leaves out stays,
+// and loses its mark.
+func TestAPlanThatIsReplaced(t *testing.T) {
+	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(_ int, c call) fault {
+			if strings.HasPrefix(c.pod, "v") && c.condition.Status == corev1.ConditionTrue {
+				return fault{err: errors.New("reset"), late: true}
+			}
+			return fault{}
+		})
+		first := disruptFor("a", "v1", "v2")
+		first.Hold.Decision = "1"
+		second := disruptFor("a", "v2", "v3")
+		second.Hold.Decision = "2"
+		o.cluster.unseen["v1"], o.cluster.unseen["v2"] = o.cluster.get("v1"), o.cluster.get("v2")
+		o.books.plan(first, victimsOf("a", "v1", "v2")...)
+		pass(20 * time.Second)
+		o.cluster.fail(nil)
+		o.books.plan(second, victimsOf("a", "v2", "v3")...)
+		pass(100 * time.Millisecond)
+		o.expectGone(t, "v2", "v3")
+		o.expect(t, "committed [uid-a uid-a], disrupted [uid-a], given up 0")
+		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse {
+			t.Errorf("v1 stays and has the mark %+v", c)
+		}
+		if c := o.cluster.condition("v2", corev1.DisruptionTarget); c.Status == corev1.ConditionFalse {
+			t.Errorf("v2, which both plans chose, lost its mark: %+v", c)
+		}
+		o.cluster.forget() // marks that took effect although they failed
 	})
 }

@@ -1,0 +1,261 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+)
+
+const (
+	// patience is how long transient failures are tolerated while no victim has been
+	// deleted for the asker.
+	patience = 30 * time.Second
+	// leadInterval is how often a release checks whether this process leads again.
+	leadInterval = 250 * time.Millisecond
+)
+
+// wants is what the store wants for an asker and is not done yet; nil for nothing. Later
+// work replaces earlier.
+type wants struct {
+	hold    *store.Work // the claim of this hold on the asker
+	disrupt *store.Work // the victims of its plan deleted
+	ended   *store.Work // the claim of this hold withdrawn; nil once a later hold begins
+	inquire *store.Work // how the asker ended
+}
+
+// asker is the desired state of an asker, and the progress towards it. It exists until
+// the desired state is reached.
+type asker struct {
+	wants                      // Executor.mu guards these fields
+	taint   taintAnswer        // guarded, too
+	written reservations.Claim // the last claim that was written
+	plan    *plan              // the plan being carried out; nil before Commit
+	// failing is the work whose tries fail since failedAt.
+	failing  *store.Work
+	failedAt time.Time
+}
+
+// add merges work into the desired state of its asker.
+func (e *Executor) add(w *store.Work) {
+	if w.Kind == store.WorkTell {
+		e.tellAsker(w, nil)
+		return
+	}
+	e.mu.Lock()
+	a := e.open[w.UID]
+	if a == nil {
+		a = &asker{}
+		e.open[w.UID] = a
+	}
+	replaced := a.merge(w)
+	e.mu.Unlock()
+	if replaced != nil {
+		e.tellAsker(replaced, nil)
+	}
+	if w.Kind == store.WorkRelease {
+		e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
+		after := time.Duration(0)
+		if w.Ended == reservations.Bound {
+			after = afterBound
+		}
+		e.letOthersOn(w.Hold.Node, after)
+	}
+	e.askers.Forget(w.UID)
+	e.askers.Add(w.UID)
+}
+
+// merge changes what is wanted. It returns the end of an earlier hold that is no longer
+// written, because a later state of the same condition is; nil for none.
+func (a *asker) merge(w *store.Work) (replaced *store.Work) {
+	switch w.Kind {
+	case store.WorkInquire:
+		a.inquire = w
+	case store.WorkRelease:
+		if a.hold != nil && a.hold.Hold.Since.After(w.Hold.Since) {
+			return w
+		}
+		replaced, a.ended = a.ended, w
+		a.hold, a.disrupt = nil, nil
+	default:
+		replaced, a.ended = a.ended, nil
+		a.hold = w
+		if w.Kind == store.WorkDisrupt {
+			a.disrupt = w
+		}
+	}
+	return replaced
+}
+
+// next returns what is wanted for an asker. It returns nil if there is nothing.
+func (e *Executor) next(uid types.UID) (*asker, wants) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.open[uid]
+	if a == nil || a.wants == (wants{}) {
+		delete(e.open, uid)
+		return nil, wants{}
+	}
+	return a, a.wants
+}
+
+// done removes work from what is wanted. It returns false if the work was not wanted any
+// more, because later work has replaced it.
+func (e *Executor) done(a *asker, w *store.Work) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	found := false
+	for _, wanted := range []**store.Work{&a.hold, &a.disrupt, &a.ended, &a.inquire} {
+		if *wanted == w && w != nil {
+			*wanted, found = nil, true
+		}
+	}
+	return found
+}
+
+// wanted reports whether a plan is still wanted.
+func (e *Executor) wanted(a *asker, w *store.Work) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return a.disrupt == w
+}
+
+// again records that a try of some work failed. It reports whether it is tried again.
+func (e *Executor) again(ctx context.Context, a *asker, w *store.Work, err error) bool {
+	if a.failing != w {
+		a.failing, a.failedAt = w, e.Clock.Now()
+	}
+	return e.stopped(ctx, err) || !final(err) && e.Clock.Since(a.failedAt) < patience
+}
+
+// reconcile does for an asker what can be done now. An error means that it is to be
+// called again later. If this process does not lead, it drops the work that the next
+// leader gets again, and keeps a release.
+func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
+	for {
+		a, want := e.next(uid)
+		if a == nil {
+			return nil
+		}
+		err := errNotLeading
+		if !e.stopped(ctx, nil) {
+			err = e.step(ctx, a, want)
+		}
+		if e.stopped(ctx, err) {
+			for _, w := range []*store.Work{want.hold, want.disrupt, want.inquire} {
+				e.done(a, w)
+			}
+			a.plan = nil
+			e.askers.AddAfter(uid, leadInterval)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// step takes one step towards the desired state. If it returns no error, the step is done
+// or not wanted any more.
+func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
+	switch p := a.plan; {
+	case p != nil && (p.work != want.disrupt || p.failed != nil):
+		return e.endPlan(ctx, a, want)
+	case p != nil:
+		return e.advance(ctx, a)
+	case want.disrupt != nil:
+		return e.beginPlan(ctx, a, want)
+	case want.hold != nil:
+		err := e.record(ctx, a, want.hold)
+		if err != nil && !final(err) {
+			return err
+		}
+		if err != nil && !errors.Is(err, errGone) {
+			e.Logger.Error(err, "Cannot write when the node became clear; after a restart the hold lasts longer",
+				"pod", ref(want.hold.Ref), "node", want.hold.Hold.Node)
+		}
+		e.done(a, want.hold)
+		return nil
+	case want.ended != nil && want.ended.Ended != reservations.Deleted:
+		return e.release(ctx, a, want.ended)
+	case want.inquire != nil:
+		return e.inquire(ctx, a, want.inquire)
+	}
+	e.done(a, want.ended) // there is no pod to write on
+	return nil
+}
+
+// beginPlan writes the claim of a hold, has its node tainted, and commits its plan.
+func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
+	w := want.disrupt
+	if err := e.record(ctx, a, want.hold); err != nil {
+		if e.again(ctx, a, w, err) {
+			return err
+		}
+		e.giveUp(a, w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
+			w.Hold.Node, w.Namespace, w.Name, err))
+		return nil
+	}
+	if err := e.keepOthersOff(a, w); err != nil {
+		if e.again(ctx, a, w, err) {
+			return err
+		}
+		e.giveUp(a, w, cannotTaint(w, err))
+		return nil
+	}
+	if !e.wanted(a, w) || e.stopped(ctx, nil) {
+		return nil
+	}
+	var inPermit []types.UID
+	if e.InPermit != nil {
+		inPermit = e.InPermit()
+	}
+	going, why := e.Store.Commit(w.UID, inPermit, e.Clock.Now())
+	switch {
+	case !why.None():
+		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
+		e.letOthersOn(w.Hold.Node, 0)
+		e.done(a, w)
+	case !claims(want.hold, going): // decided anew meanwhile: the work of that decision writes its claim and the taint first
+		e.done(a, w)
+	default:
+		a.plan, a.failing = newPlan(w, going, e.Clock.Now()), nil
+	}
+	return nil
+}
+
+// claims reports whether the claim that a piece of work wrote contains all pods to be
+// deleted.
+func claims(w *store.Work, going []store.Victim) bool {
+	return !slices.ContainsFunc(going, func(v store.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
+}
+
+// made reports to the store and in an event that all victims of a plan were deleted. If a
+// victim stops at once, the asker may be bound, and its hold over, before that. The event
+// names the victims all the same.
+func (e *Executor) made(a *asker, p *plan) {
+	w := p.work
+	lasts := e.done(a, w)
+	if lasts {
+		e.Logger.V(2).Info("Room is made", "pod", ref(w.Ref), "node", w.Hold.Node, "victims", len(p.going))
+		e.Store.Disrupted(w.UID, e.Clock.Now())
+	}
+	if lasts || len(p.going) > 0 {
+		e.tellAsker(w, p.going)
+	}
+}
+
+// giveUp reports to the store that the plan cannot be completed, unless its hold is
+// already over: the asker may have another hold by now.
+func (e *Executor) giveUp(a *asker, w *store.Work, why reasons.Reason) {
+	if e.done(a, w) {
+		e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
+		e.Store.GiveUp(w.UID, why, e.Clock.Now())
+	}
+}

@@ -1,0 +1,177 @@
+package evict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+)
+
+// lastPatience is how long failures are tolerated once a victim has been deleted for the
+// asker.
+const lastPatience = 2 * time.Minute
+
+// errHalted means that no further victim must be deleted.
+var errHalted = errors.New("no other pod is deleted for now")
+
+// plan is the progress of a plan that was committed.
+type plan struct {
+	work   *store.Work
+	going  []store.Victim // all that were to be deleted at the commit
+	chosen int            // victims of the claim, gone or not
+	left   []*victim
+	began  time.Time
+	told   bool  // an event was written: a victim was refused after others were deleted
+	failed error // why the plan is given up; nil while it goes on
+}
+
+func newPlan(w *store.Work, going []store.Victim, now time.Time) *plan {
+	p := &plan{work: w, going: going, chosen: max(len(w.Hold.Claim().Victims), len(going)), began: now}
+	for _, v := range going {
+		p.left = append(p.left, &victim{Victim: v})
+	}
+	return p
+}
+
+// advance tries to delete the victims of a plan. After a final failure, the next tries
+// are for the victims that failed only.
+func (e *Executor) advance(ctx context.Context, a *asker) error {
+	p := a.plan
+	for _, v := range p.turn() {
+		err := e.letGo(ctx, a, v)
+		v.gone = err == nil || errors.Is(err, errGone)
+		if v.gone || errors.Is(err, errHalted) {
+			continue
+		}
+		if v.err = err; final(err) {
+			v.refused = true
+			break
+		}
+	}
+	p.left = slices.DeleteFunc(p.left, func(v *victim) bool { return v.gone })
+	switch {
+	case e.stopped(ctx, nil):
+		return errNotLeading
+	case len(p.left) == 0:
+		a.plan = nil
+		e.made(a, p)
+		return nil
+	}
+	if p.failed = e.impossible(a); p.failed != nil {
+		return nil
+	}
+	e.tellStuck(p)
+	return cmp.Or(p.worst().err, errHalted)
+}
+
+// tellStuck writes an event, once, when a victim was refused after others were deleted.
+// The plan can then be neither completed nor given up for a while.
+func (e *Executor) tellStuck(p *plan) {
+	v := p.worst()
+	if !v.refused || p.told {
+		return
+	}
+	p.told = true
+	e.Logger.Error(v.err, "A pod that is to make room does not go; trying on", "victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
+	e.tell(p.work, corev1.EventTypeWarning, reasons.MakingRoom,
+		e.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
+			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
+}
+
+// turn returns the victims to try next.
+func (p *plan) turn() []*victim {
+	refused := slices.DeleteFunc(slices.Clone(p.left), func(v *victim) bool { return !v.refused })
+	if len(refused) > 0 {
+		return refused
+	}
+	return p.left
+}
+
+// callFor makes a call for a victim, unless the plan is pointless.
+func (e *Executor) callFor(ctx context.Context, a *asker, do func(context.Context) error) error {
+	if e.pointless(a) {
+		return errHalted
+	}
+	return e.call(ctx, do)
+}
+
+// pointless reports whether the asker no longer waits for the node, or waits for other
+// victims.
+func (e *Executor) pointless(a *asker) bool {
+	if !e.wanted(a, a.plan.work) {
+		return true
+	}
+	_, err := e.asker(a.plan.work.Ref)
+	return errors.Is(err, errGone)
+}
+
+// impossible returns why a plan is given up; nil while it may continue.
+func (e *Executor) impossible(a *asker) error {
+	if e.pointless(a) {
+		return errHalted
+	}
+	p, most := a.plan, patience
+	if p.begun() {
+		most = lastPatience
+	}
+	worst := p.worst()
+	if worst.refused && !p.begun() || e.Clock.Since(p.began) >= most {
+		return worst.err
+	}
+	return nil
+}
+
+// begun reports whether any victim has been deleted for the asker, by this process or an
+// earlier one.
+func (p *plan) begun() bool { return len(p.left) < p.chosen }
+
+// worst returns the victim to name in messages: the first that was refused, otherwise the
+// first that failed.
+func (p *plan) worst() *victim {
+	turn := p.turn()
+	if i := slices.IndexFunc(turn, func(v *victim) bool { return v.err != nil }); i >= 0 {
+		return turn[i]
+	}
+	return turn[0]
+}
+
+// endPlan clears the marks of the victims that stay, because a plan has failed, its hold
+// has ended, or another plan has replaced it. Then it reports a failure to the store.
+func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
+	p := a.plan
+	if err := e.spare(ctx, a, want.hold); err != nil {
+		return err
+	}
+	a.plan = nil
+	if p.failed == nil {
+		return nil
+	}
+	why := p.failure()
+	if !errors.Is(p.failed, errBinding) || !p.work.Hold.Required || p.begun() {
+		e.giveUp(a, p.work, why)
+	} else if e.done(a, p.work) {
+		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)
+		e.Store.AbortPlan(p.work.UID, why, e.Clock.Now())
+		e.letOthersOn(p.work.Hold.Node, 0)
+	}
+	return nil
+}
+
+// failure returns why a plan was given up.
+func (p *plan) failure() reasons.Reason {
+	w := p.work
+	if errors.Is(p.failed, errHalted) {
+		return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s, for which room was being made, is gone",
+			w.Hold.Node, w.Namespace, w.Name)
+	}
+	v := p.worst()
+	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v; of %d pods that were to go %d stay",
+		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), p.failed, p.chosen, len(p.left))
+}
