@@ -26,7 +26,7 @@ type PodRecord struct {
 	Node string
 	// Request is what the pod is charged.
 	Request resources.Vector
-	// Originator is true for the originators of an application (originator.go).
+	// Originator is true for the originators of an application (cache.Originators).
 	Originator bool
 	// Preempted is true for a victim that is not gone yet, Deleting for a pod with a
 	// deletion timestamp.
