@@ -64,11 +64,11 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.made(a, p)
 		return nil
 	}
-	if p.failed = e.impossible(a); p.failed != nil {
-		return nil
+	if p.failed = e.impossible(a); p.failed == nil {
+		e.tellStuck(p)
+		return cmp.Or(p.worst().err, errHalted)
 	}
-	e.tellStuck(p)
-	return cmp.Or(p.worst().err, errHalted)
+	return nil // the next step ends the plan
 }
 
 // tellStuck writes an event, once, when a victim was refused after others were deleted.
