@@ -47,6 +47,8 @@ const (
 	Classes
 )
 
+// NoBudget and ManyBudgets stand for the index of a budget, of a pod that none covers and
+// of one that several cover.
 const (
 	NoBudget    = -1
 	ManyBudgets = -2

@@ -10,6 +10,7 @@ import (
 // of the types that follow.
 type Amounts []int64
 
+// At is the quantity of the type with index t.
 func (a Amounts) At(t int) int64 {
 	if t < len(a) {
 		return a[t]

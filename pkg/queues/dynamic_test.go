@@ -47,8 +47,8 @@ func TestDynamicQueuesAreCounted(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not for secrets
 		d := queues.NewDraftFrom(specs[0])
 		for step := range 50 {
-			what := step
-			switch what = r.IntN(4); what {
+			what := r.IntN(4)
+			switch what {
 			case 0:
 				d.Apply(specs[r.IntN(len(specs))])
 			case 1, 2:

@@ -43,7 +43,7 @@ func (s *Store) takeWarning(p *pod, now time.Time) (warn bool, out Report) {
 		return false, Report{}
 	}
 	of := s.reports.TakeWarning(p.report, p.state == state.Bound, now)
-	why := reasons.Reason{}
+	var why reasons.Reason
 	switch of {
 	case "":
 		return false, Report{}

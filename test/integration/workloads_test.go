@@ -76,13 +76,3 @@ func used(q *documents.Queue) int64 {
 	}
 	return sum
 }
-
-// container makes a container; always makes it a sidecar where it is an init container.
-func container(name string, always bool, list ...string) corev1.Container {
-	c := corev1.Container{Name: name, Image: "none", Resources: corev1.ResourceRequirements{Requests: amounts(list...)}}
-	if always {
-		policy := corev1.ContainerRestartPolicyAlways
-		c.RestartPolicy = &policy
-	}
-	return c
-}

@@ -17,13 +17,11 @@ var epoch = time.Unix(1_700_000_000, 0)
 // fails checks that an error has the text; an empty text stands for no error.
 func fails(t *testing.T, err error, want string) {
 	t.Helper()
-	if got := ""; err != nil {
-		got = err.Error()
-		if want == "" || !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	} else if want != "" {
+	switch {
+	case err == nil && want != "":
 		t.Errorf("no error, want %q", want)
+	case err != nil && (want == "" || !strings.Contains(err.Error(), want)):
+		t.Errorf("got %q, want %q", err, want)
 	}
 }
 

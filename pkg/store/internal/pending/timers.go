@@ -27,7 +27,7 @@ func NewTimer[P any](pod P, uid types.UID) Timer[P] {
 // Place implements the interface of package ranking.
 func (t *Timer[P]) Place() *int { return &t.at }
 
-// Set tells whether the timer is set.
+// IsSet tells whether the timer is set.
 func (t *Timer[P]) IsSet() bool { return t.at != ranking.Outside }
 
 // When is the time that the timer was set to, also after it was cleared.

@@ -15,10 +15,10 @@ import (
 func TestMissesBackOff(t *testing.T) {
 	const retry = 15 * time.Second
 	var p preemption.Plan
-	for n, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 15000, 15000} {
+	for n, want := range []int{50, 100, 200, 400, 800, 1600, 15000, 15000} {
 		tried := p.IsTried()
 		wait, last := p.Miss(retry)
-		if wait != want*time.Millisecond || last != (n == 5) || tried != (n < 6) {
+		if wait.Milliseconds() != int64(want) || last != (n == 5) || tried != (n < 6) {
 			t.Errorf("miss %d: next in %v, last: %v, tried at once: %v", n+1, wait, last, tried)
 		}
 	}
