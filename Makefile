@@ -22,15 +22,15 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%d 2>/dev/null || echo unknown)
 STAMP := k8s.io/component-base/version
 # What REST says of the build, at /ws/v1/clusters.
-REST := github.com/paddock-scheduler/paddock/pkg/rest
+REST := github.com/paddock-scheduler/paddock/pkg/rest/documents
 export PADDOCK_LDFLAGS := \
 	-X $(STAMP).gitVersion=$(KUBE_VERSION) \
 	-X $(STAMP).gitMajor=$(word 1,$(KUBE_PARTS)) \
 	-X $(STAMP).gitMinor=$(word 2,$(KUBE_PARTS)) \
 	-X $(STAMP).gitCommit=$(COMMIT) \
-	-X $(REST).buildVersion=$(VERSION) \
-	-X $(REST).buildCommit=$(COMMIT) \
-	-X $(REST).buildDate=$(DATE) \
+	-X $(REST).BuildVersion=$(VERSION) \
+	-X $(REST).BuildCommit=$(COMMIT) \
+	-X $(REST).BuildDate=$(DATE) \
 	-X main.version=$(VERSION)
 
 INTEGRATION := ./test/integration/...

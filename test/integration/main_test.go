@@ -111,7 +111,7 @@ func compile(ctx context.Context) (string, error) {
 		if suite.ldflags, err = build.LDFlags(root); err != nil {
 			return "", err
 		}
-		const stamp = " -X github.com/paddock-scheduler/paddock/pkg/rest.build"
+		const stamp = " -X github.com/paddock-scheduler/paddock/pkg/rest/documents.Build"
 		suite.ldflags += stamp + "Version=v0.0.0-test" + stamp + "Commit=0123abcd" + stamp + "Date=2026-01-02"
 	}
 	began := time.Now()

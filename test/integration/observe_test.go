@@ -68,7 +68,7 @@ func (e *env) checkBuild() {
 	}
 	got := clusters[0].RMBuildInformation[0]
 	for flag, fields := range map[string][]string{"Version": {"buildVersion"}, "Commit": {"coreSHA", "shimSHA"}, "Date": {"buildDate"}} {
-		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest.build"+flag+"=")
+		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest/documents.Build"+flag+"=")
 		want, _, _ = strings.Cut(want, " ")
 		for _, field := range fields {
 			if want == "" || got[field] != want {

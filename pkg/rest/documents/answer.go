@@ -26,6 +26,7 @@ type Problem struct {
 	Description string `json:"description"`
 }
 
+// Refuse writes an error in YuniKorn's form.
 func Refuse(w http.ResponseWriter, status int, message, description string) {
 	SetHeader(w)
 	w.WriteHeader(status)
@@ -34,6 +35,7 @@ func Refuse(w http.ResponseWriter, status int, message, description string) {
 	_ = p.Done()
 }
 
+// Answer writes a document as JSON.
 func Answer(w http.ResponseWriter, body any) {
 	SetHeader(w)
 	p := NewPage(w)
@@ -41,6 +43,7 @@ func Answer(w http.ResponseWriter, body any) {
 	_ = p.Done() // the reader has gone away
 }
 
+// SetHeader sets the headers of a JSON answer that pages of other origins may read.
 func SetHeader(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("Access-Control-Allow-Origin", "*")

@@ -27,6 +27,7 @@ var activeStates = map[string]bool{
 	"new": false, "accepted": true, "running": true, "completing": false, "failing": false, "resuming": false,
 }
 
+// StateOf returns the state of an application by YuniKorn's names.
 func StateOf(a *store.AppRecord) string {
 	switch {
 	case !a.Finished.IsZero():

@@ -48,10 +48,15 @@ type NodeSortingPolicy struct {
 	Type string `json:"type"`
 }
 
-// The build sets these with -X: the version of this project, the commit, and the
-// day of the commit as YYYY-MM-DD. Each is empty for a program that was built
-// without them.
-var BuildVersion, BuildCommit, BuildDate string
+// The build sets these with -X. Each is empty for a program that was built without them.
+var (
+	// BuildVersion is the version of this project.
+	BuildVersion string
+	// BuildCommit is the commit.
+	BuildCommit string
+	// BuildDate is the day of the commit as YYYY-MM-DD.
+	BuildDate string
+)
 
 // BuildInformation says what this program was built from, by YuniKorn's names.
 // What the build did not set is what the go command wrote into the program, and

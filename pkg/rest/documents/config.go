@@ -167,6 +167,8 @@ type Validation struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// TooManyDrafts refuses a draft of a configuration because as many as may be are being
+// looked at.
 func TooManyDrafts(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "10")
 	Refuse(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")

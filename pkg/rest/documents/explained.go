@@ -25,6 +25,7 @@ const (
 	podLeaves   = "leaving"
 )
 
+// ExplanationOf returns the document for an explanation of the store.
 func ExplanationOf(x *store.Explanation) *Explanation {
 	p := x.Pod
 	out := &Explanation{

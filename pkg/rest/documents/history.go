@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// sampleInterval is how often what there is is counted.
+	// SampleInterval is the time between two samples of the history.
 	SampleInterval = time.Minute
-	// specInterval is how often it is asked whether there is another configuration.
+	// SpecInterval is the time between two looks for another configuration.
 	SpecInterval = time.Second
 	// samplesKept is how many counts are remembered: a day.
 	samplesKept = 24 * 60
@@ -69,6 +69,7 @@ type ContainerSample struct {
 	TotalContainers string `json:"totalContainers"`
 }
 
+// AppSamples returns the numbers of applications, the oldest first.
 func (h *History) AppSamples() []AppSample {
 	out := []AppSample{}
 	for _, s := range h.all() {
@@ -77,6 +78,7 @@ func (h *History) AppSamples() []AppSample {
 	return out
 }
 
+// ContainerSamples returns the numbers of containers, the oldest first.
 func (h *History) ContainerSamples() []ContainerSample {
 	out := []ContainerSample{}
 	for _, s := range h.all() {

@@ -83,6 +83,7 @@ type EndedHold struct {
 	Decision string           `json:"decision,omitempty"`
 }
 
+// HoldOf returns the document for a hold. Preempted has the pods of the view by UID.
 func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
 		Asker: record.Pod{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
@@ -153,6 +154,7 @@ func holdState(h *reservations.Hold) string {
 	return holdClear
 }
 
+// EndedHoldOf returns the document for a hold that has ended.
 func EndedHoldOf(e *record.EndedHold) EndedHold {
 	return EndedHold{
 		Asker: record.Pod{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),

@@ -52,6 +52,7 @@ func (p *Page) reservations(v *inventory.View, node string) {
 	p.TextsField("reservations", held)
 }
 
+// Nodes writes the list of nodes. Labels returns the labels of a node.
 func (p *Page) Nodes(v *inventory.View, labels func(node string) map[string]string) {
 	p.Open('[')
 	for _, n := range v.Nodes {

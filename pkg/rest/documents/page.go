@@ -28,6 +28,7 @@ type Page struct {
 	apart *Page  // for what is written apart from the rest; nil before that
 }
 
+// NewPage returns a page that is written to w.
 func NewPage(w io.Writer) *Page { return &Page{w: w, bare: true} }
 
 // Done sends what is left.
@@ -145,7 +146,7 @@ var AsItIs = func() (out [256]bool) {
 	return out
 }()
 
-// plain tells whether a string can be in quotes as it is.
+// IsPlain tells whether a string can be in quotes as it is.
 func IsPlain(s string) bool {
 	for i := range len(s) {
 		if !AsItIs[s[i]] {
@@ -155,11 +156,13 @@ func IsPlain(s string) bool {
 	return true
 }
 
+// Number writes a number as an element.
 func (p *Page) Number(n int64) {
 	p.separate()
 	p.b = strconv.AppendInt(p.b, n, 10)
 }
 
+// TextField writes a field with a string, unless it is empty.
 func (p *Page) TextField(name, s string) {
 	if s != "" {
 		p.Key(name)
@@ -167,6 +170,7 @@ func (p *Page) TextField(name, s string) {
 	}
 }
 
+// NumberField writes a field with a number, unless it is 0.
 func (p *Page) NumberField(name string, n int64) {
 	if n != 0 {
 		p.Key(name)
@@ -194,6 +198,7 @@ func (p *Page) TimeField(name string, t time.Time) {
 	}
 }
 
+// TextsField writes a field with a list of strings, unless it is empty.
 func (p *Page) TextsField(name string, list []string) {
 	if len(list) == 0 {
 		return

@@ -107,9 +107,9 @@ func (p *Preview) Because(list ...reasons.Reason) {
 }
 
 const (
-	// previewBytes is how large a manifest may be.
+	// PreviewBytes is how large a manifest may be.
 	PreviewBytes = 256 << 10
-	// previewTime is how long a preview may take. Ordinary ones take a tenth of a second
+	// PreviewTime is how long a preview may take. Ordinary ones take a tenth of a second
 	// at 1,000 nodes; a manifest with thousands of terms could keep a core for minutes.
 	PreviewTime = 20 * time.Second
 )

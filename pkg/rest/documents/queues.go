@@ -239,6 +239,7 @@ func templateOf(t *config.Template) *Template {
 	}
 }
 
+// Amounts returns amounts as plain numbers, in base units (milli-CPU, bytes).
 func Amounts(m map[string]resources.Amount) map[string]int64 {
 	out := make(map[string]int64, len(m))
 	for name, a := range m {

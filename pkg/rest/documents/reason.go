@@ -59,6 +59,7 @@ func podNames(refs []objects.Ref) []PodName {
 	return out
 }
 
+// PodNameOf names a pod in documents.
 func PodNameOf(r objects.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
 
 // timeText is a time as Kubernetes writes it; empty for none.

@@ -105,6 +105,7 @@ func usagesBy(v *inventory.View, who func(*inventory.Application) string, limit 
 	return out
 }
 
+// UsersOf returns the usage of all users.
 func UsersOf(v *inventory.View) []UserUsage {
 	by := usagesBy(v, func(a *inventory.Application) string { return a.User }, queues.UserLimit)
 	out := make([]UserUsage, 0, len(by))
@@ -114,6 +115,7 @@ func UsersOf(v *inventory.View) []UserUsage {
 	return out
 }
 
+// GroupsOf returns the usage of all groups.
 func GroupsOf(v *inventory.View) []GroupUsage {
 	by := usagesBy(v, func(a *inventory.Application) string { return a.Group }, queues.GroupLimit)
 	out := make([]GroupUsage, 0, len(by))

@@ -238,59 +238,67 @@ func (b *Books) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all i
 // Check verifies the usage of queues, users and groups against the sum over all pods, by
 // columns.
 func (b *Books) Check(pods iter.Seq[*Pod]) error {
-	usage, owners := map[queues.ID]*queues.Usage{}, queues.NewLedger()
+	sum := sums{usage: map[queues.ID]*queues.Usage{}, owners: queues.NewLedger(), apps: map[*App]*App{}}
 	for q := range b.tree.All() {
-		usage[q.ID] = &queues.Usage{}
+		sum.usage[q.ID] = &queues.Usage{}
 	}
-	apps := map[*App]*App{} // with what they should have
 	var errs []error
 	for p := range pods {
-		a := p.app
-		if a == nil {
-			if p.in != 0 {
-				errs = append(errs, fmt.Errorf("pod %s/%s is charged without an application", p.Namespace, p.Name))
-			}
-			continue
+		switch {
+		case p.app != nil:
+			sum.add(b.tree, p)
+		case p.in != 0:
+			errs = append(errs, fmt.Errorf("pod %s/%s is charged without an application", p.Namespace, p.Name))
 		}
-		first := apps[a] == nil
-		if first {
-			apps[a] = &App{}
-		}
-		c := p.charged()
-		c.addTo(&apps[a].used)
-		apps[a].pods++
-		apps[a].allocations += bit(p.in, Allocated)
-		for q := range b.tree.Ancestors(a.Leaf) {
-			c.addTo(usage[q.ID])
-			if first {
-				usage[q.ID].Applications++
-				if a.counted {
-					usage[q.ID].Running++
-				}
-			}
-		}
-		owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
-			u.Allocated, u.Admitted = u.Allocated.Add(c.Allocated), u.Admitted.Add(c.Admitted)
-			if first && a.counted {
-				u.Running++
-			}
-		})
 	}
 	for q := range b.tree.All() {
-		if w := usage[q.ID]; !SameUsage(q.Usage, *w) {
+		if w := sum.usage[q.ID]; !SameUsage(q.Usage, *w) {
 			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
 		}
 	}
-	for a, w := range apps {
+	for a, w := range sum.apps {
 		if !SameUsage(a.used, w.used) || a.pods != w.pods || a.allocations != w.allocations {
 			errs = append(errs, fmt.Errorf("an application has %d pods (%d allocated) and %+v, its pods sum up to %d (%d) and %+v",
 				a.pods, a.allocations, a.used, w.pods, w.allocations, w.used))
 		}
 	}
-	if !b.owners.Equal(owners) {
+	if !b.owners.Equal(sum.owners) {
 		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
 	}
 	return errors.Join(errs...)
+}
+
+// sums are what the books should say, added up from pods.
+type sums struct {
+	usage  map[queues.ID]*queues.Usage
+	owners *queues.Ledger
+	apps   map[*App]*App // by the application that is checked
+}
+
+// add adds a pod of an application.
+func (s *sums) add(tree *queues.Draft, p *Pod) {
+	a, c := p.app, p.charged()
+	applications, running := 0, 0 // that the pod is the first one of
+	if s.apps[a] == nil {
+		s.apps[a] = &App{}
+		applications = 1
+		if a.counted {
+			running = 1
+		}
+	}
+	c.addTo(&s.apps[a].used)
+	s.apps[a].pods++
+	s.apps[a].allocations += bit(p.in, Allocated)
+	for q := range tree.Ancestors(a.Leaf) {
+		u := s.usage[q.ID]
+		c.addTo(u)
+		u.Applications += applications
+		u.Running += running
+	}
+	s.owners.Update(tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
+		u.Allocated, u.Admitted = u.Allocated.Add(c.Allocated), u.Admitted.Add(c.Admitted)
+		u.Running += running
+	})
 }
 
 // charged is what the pod is charged, by column.
