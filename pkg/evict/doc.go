@@ -86,6 +86,7 @@
 //	claim.go     the condition on the asker
 //	plan.go      the victims of a plan
 //	victim.go    one victim
+//	inquire.go   how an asker ended that the informer no longer has
 //	taint.go     the taint on a node, and its reconcile
 //	call.go      one call: lease, time-out; what errors mean
 //	note.go      texts for people

@@ -6,7 +6,7 @@
 // over its quota. The plugin must be the last PreFilter plugin, so that the others have
 // written the state that the filters read.
 //
-// PostFilter asks the store whether it may plan, has package victims make the plan, and
+// PostFilter asks the store whether it may plan, has package search make the plan, and
 // passes it to the store. The store holds the node, and the executor does the rest.
 // PostFilter makes no API call and does not wait. fits.go connects the plan to the
 // scheduler's own filters; nodes.go selects the nodes worth planning for. required.go

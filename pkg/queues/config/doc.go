@@ -7,7 +7,7 @@
 //  1. document.go reads the text as YAML nodes, which know their lines, and
 //     refuses what YAML itself does not allow;
 //  2. fields.go and decode*.go turn nodes into raw values (raw.go): unknown and duplicate
-//     keys, wrong types, quantities (quantity.go) and access lists (acl.go);
+//     keys, wrong types, quantities (package quantity) and access lists (acl.go);
 //  3. structure.go, names.go, quotas.go, applications.go, limits.go,
 //     limittree.go, rules.go, filters.go and rulepath.go check the rules; a value
 //     that could not be read takes part in no comparison, so one slip of the pen
