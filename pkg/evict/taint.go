@@ -217,21 +217,26 @@ func (t *Taints) is(node string, tainted bool) bool {
 // its hold is tainted. Until then it returns an error. The reconcile of the node has the
 // asker reconciled again.
 func (e *Executor) keepOthersOff(a *asker, w *store.Work) error {
-	if e.Taints == nil || len(w.Hold.Chosen) == 0 || e.Taints.policy() == TaintNever {
+	if e.Taints == nil || len(w.Hold.Chosen) == 0 {
+		return nil
+	}
+	policy := e.Taints.policy()
+	if policy == TaintNever {
 		return nil
 	}
 	want, ready := e.wantedTaint(w.Hold.Node)
+	asWanted := e.Taints.is(w.Hold.Node, want != "")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch answer := a.taint; {
 	case !ready:
 		return errNotLeading
-	case e.Taints.is(w.Hold.Node, want != ""):
+	case asWanted:
 	case answer.plan != w || answer.err == nil:
 		a.taint = taintAnswer{w, errNotTainted}
 		e.nodes.Add(w.Hold.Node)
 		return errNotTainted
-	case !refused(answer.err) || e.Taints.policy() == TaintAlways:
+	case !refused(answer.err) || policy == TaintAlways:
 		return answer.err
 	case e.Taints.refused.CompareAndSwap(false, true):
 		e.Logger.Error(answer.err, "Cannot taint a node that is held: other schedulers do not see the hold and may take the room. "+
