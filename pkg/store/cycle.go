@@ -18,7 +18,7 @@ import (
 )
 
 // Gate tells whether a pod may enter the scheduler's queue. The scheduler calls it each
-// time it would put the pod there, so a call for a parked pod means that an event may
+// time it would put the pod there, so a call for an unschedulable pod means that an event may
 // help that pod. The reason is none if the pod may enter. Otherwise it is brief, because
 // the scheduler discards it.
 //
@@ -62,7 +62,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	return reasons.Brief(s.code(p))
 }
 
-// requeue: parked to waiting, or to cooling while its back-off lasts. No pod is admitted
+// requeue: Unschedulable to Queued, or to BackingOff while its back-off lasts. No pod is admitted
 // before all pods of the same event are back; see [Store.Returning].
 func (s *Store) requeue(p *pod, now time.Time) {
 	if p.asks.Holds() { // holds bypass the order

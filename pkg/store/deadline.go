@@ -130,7 +130,7 @@ func (s *Store) expire(p *pod, now time.Time) {
 	s.cool(p, now.Add(s.options.MaxBackoff))
 }
 
-// cool makes a parked pod back off until a time.
+// cool makes an unschedulable pod back off until a time.
 func (s *Store) cool(p *pod, until time.Time) {
 	s.enter(p, state.BackingOff)
 	s.setDeadline(p, until)

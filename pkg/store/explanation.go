@@ -19,7 +19,7 @@ import (
 // questions why a pod does not run, or where it is. Immutable.
 type Explanation struct {
 	Pod *PodRecord
-	// State is one of the states in doc.go; waiting for a pod that is parked only because
+	// State is one of the states in doc.go; GroupBlocked for a pod that waits only because
 	// its PodGroup is incomplete.
 	State string
 	// Why is why the pod does not run; none if it was let through or runs.

@@ -4,16 +4,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The lane is the order of cooling (backing-off) pods. They found no node a moment ago,
+// The lane is the order of backing-off pods. They found no node a moment ago,
 // and the scheduler saw an event since that may help them. While other pods can be
-// admitted, back-off keeps cooling pods from being tried at every such event. When no
+// admitted, back-off keeps these pods from being tried at every such event. When no
 // other pod can be admitted, back-off protects nothing: freed room would stay unused
 // until a back-off ends, or go to the pod with the earliest end of its back-off and not
 // to the next of the order. So the first pod of the lane is admitted then, and the next
 // one once the outcome of that cycle is known. The scheduler's own queue pops backing-off
 // pods in the same situation.
 
-// enterLane puts a cooling pod into the lane.
+// enterLane puts a backing-off pod into the lane.
 func (s *Store) enterLane(p *pod) {
 	p.laneAsk = s.lane.Push(s.draft, p.app, s.appInfo(p.app), p.askKey(), p.Request, p.apartKind())
 }
@@ -42,7 +42,7 @@ func (s *Store) firstOfLane() bool {
 	return true
 }
 
-// leaveCooling takes a cooling pod out of the deadlines and out of the lane.
+// leaveCooling takes a backing-off pod out of the deadlines and out of the lane.
 func (s *Store) leaveCooling(p *pod) {
 	s.clearDeadline(p)
 	s.leaveLane(p)

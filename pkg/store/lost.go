@@ -77,7 +77,7 @@ func (s *Store) Vanished(pods []LostPod) {
 }
 
 // ComeBack brings back a pod that found no node while a pod that is gone was still
-// counted. It does nothing to a pod that is not parked.
+// counted. It does nothing to a pod in another state than Unschedulable.
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -97,7 +97,7 @@ func (s *Store) settleLost(now time.Time) {
 	}
 }
 
-// bringBack does for a parked pod what the scheduler's queue does after an event that may
+// bringBack does for an unschedulable pod what the scheduler's queue does after an event that may
 // help it. A pod that waits for the only node it can run on is skipped: changes of that
 // node bring it back.
 func (s *Store) bringBack(p *pod, now time.Time) {

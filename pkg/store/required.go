@@ -37,7 +37,7 @@ import (
 //
 // Such a pod is planned for at once and regardless of its queue's guarantee, so it is not
 // in the [preemption.Queue]. A pod of no queue ([Pod.Peer]) has a record like
-// this and is parked, or cooling if it has a deadline. It has no gate: it is let through
+// this and is Unschedulable, or BackingOff if it has a deadline. It has no gate: it is let through
 // by activating it.
 
 // RequiredAttempt is the input of a decision for a pod that requires a node. Immutable.
@@ -205,7 +205,7 @@ func sortedByUID(pods map[types.UID]*pod) []*pod {
 	return slices.SortedFunc(maps.Values(pods), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 }
 
-// rest makes a pod come back at a time if it is parked, or cooling with a later deadline.
+// rest makes a pod come back at a time if it is Unschedulable, or BackingOff with a later deadline.
 func (s *Store) rest(p *pod, until time.Time) {
 	switch {
 	case p.state == state.Unschedulable:

@@ -20,16 +20,16 @@ import (
 // turn is the state that a pod needs until it runs. A pod of a queue has its own until
 // then; a foreign pod has its own while it has no node.
 type turn struct {
-	ask     *order.Ask // set while waiting
-	laneAsk *order.Ask // set while the pod is in the lane; it is cooling then
+	ask     *order.Ask // set while Queued
+	laneAsk *order.Ask // set while the pod is in the lane; it is BackingOff then
 
-	// outgrown is its request when it was let through, if the request became smaller
+	// assumedRequest is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.
 	assumedRequest *resources.Vector
 
 	equivalenceClass *equivalenceClass // its equivalence class; set once it found no node
 	hopes            uint64            // ClassLimit.Reopened when it was admitted
-	reason           reasons.Reason    // why it is unplaced, or was parked
+	reason           reasons.Reason    // why it has no queue, or is unschedulable
 	within           bool              // it is part of the demand; see demand.go
 	beyond           reasons.Reason    // the quota that keeps it out of the demand
 	erred            bool              // its cycle ended with an error
