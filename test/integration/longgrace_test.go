@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+)
+
+// graceQueues are a queue without a guarantee, one far below its guarantee that preempts
+// as soon as it may, and two others.
+const graceQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: evil
+    - name: owed
+      resources: {guaranteed: {vcore: 100}}
+      properties: {preemption.delay: 500ms}
+    - {name: team, resources: {guaranteed: {vcore: 8}}}
+    - name: other
+`
+
+// staysFor gives a pod a grace period and lets it use all of it.
+func staysFor(grace time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		withGrace(int64(grace / time.Second))(p)
+		p.Annotations[nodeagent.AnnotationStopAfter] = grace.String()
+	}
+}
+
+func withHostPort(p *corev1.Pod) {
+	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7777, HostPort: 7777}}
+}
+
+// TestLongGraceClosesNoNode: a tenant deletes its pods, which run on for their grace
+// period, and makes others that fit only once these are gone. The pods are small and
+// there is one on each node. No node is held for the new pods: pods of other queues and
+// of the other profile are placed beside the old ones.
+func TestLongGraceClosesNoNode(t *testing.T) {
+	const year, minutes = 365 * 24 * time.Hour, 5 * time.Minute // reservationTimeout is 10 minutes
+	e := setup(t, graceQueues, twoProfiles, preemption("retryInterval", "1s"))
+	for _, k := range []struct {
+		name, queue string
+		grace       time.Duration
+		daemons     bool
+		apart       func(old string) podOption // keeps the new pods off the old ones
+		lent        bool                       // a pod of another queue has to go for a new pod
+		says        string                     // to the new pods
+	}{
+		{"daemons-port", "root.evil", year, true, samePort, false, "longer than a hold"},
+		{"daemons-affinity", "root.evil", year, true, apartFrom, false, "longer than a hold"},
+		{"daemons-minutes", "root.evil", minutes, true, samePort, false, "pods of its own queue or controller that leave"},
+		{"guaranteed-year", "root.owed", year, false, samePort, false, "whichever pods go"},
+		{"guaranteed-victims", "root.owed", year, false, samePort, true, "whichever pods go"},
+		{"guaranteed-minutes", "root.owed", minutes, false, samePort, false, "first in the order then gets it"},
+	} {
+		e.run(k.name, func(e *env) {
+			part := e.apart(k.name, 0, localcluster.NodeSpec{})
+			nodes := part.addNodes(2, localcluster.NodeSpec{CPU: "4"})
+			small := []podOption{inQueue(k.queue), requests("cpu", "10m"), staysFor(k.grace), withHostPort}
+			before, after := k.name+"-old", k.name+"-new"
+			old := part.onEachNode(before, k.daemons, nodes, small)
+			part.deleteAll(before, k.daemons, old)
+			options := append(small, k.apart(before))
+			if k.lent {
+				for _, p := range part.onEachNode(k.name+"-lent", false, nodes, []podOption{inQueue("root.other"), requests("cpu", "2")}) {
+					part.awaitRunning(p)
+				}
+				options = append(options, requests("cpu", "3"))
+			}
+			young := part.onEachNode(after, k.daemons, nodes, options)
+			for _, p := range young {
+				part.awaitTold(p, k.says)
+			}
+			part.expectOpen(k.name, nodes)
+			for _, p := range old {
+				if now := part.get(p); now.UID != p.UID || now.DeletionTimestamp == nil {
+					e.Errorf("pod %s does not terminate any more, so it was not shown that others are placed beside it", p.Name)
+				}
+			}
+			for _, p := range young {
+				if node := part.get(p).Spec.NodeName; node != "" {
+					e.Errorf("pod %s runs on node %s beside the pod that it has to wait for", p.Name, node)
+				}
+			}
+		})
+	}
+	e.expectBooks()
+}
+
+func samePort(string) podOption { return func(*corev1.Pod) {} }
+
+// onEachNode makes one pod of a group for each node, by a DaemonSet or one by one, and
+// returns the pods once they are there.
+func (e *env) onEachNode(of string, daemons bool, nodes []string, options []podOption) []*corev1.Pod {
+	e.Helper()
+	if daemons {
+		e.createDaemonSet(of, options...)
+	} else {
+		for i, node := range nodes {
+			e.createPod(e.pod(fmt.Sprintf("%s-%d", of, i), of, append(slices.Clone(options), onNode(node))...))
+		}
+	}
+	var pods []*corev1.Pod
+	eventually(e, patience, fmt.Sprintf("group %s has %d pods", of, len(nodes)), func() (bool, string) {
+		running, waiting := e.podsOf(of)
+		pods = append(running, waiting...)
+		return len(pods) == len(nodes), fmt.Sprint(len(pods))
+	})
+	return pods
+}
+
+// deleteAll deletes the running pods of a group, with their DaemonSet if they have one,
+// and waits until all of them terminate.
+func (e *env) deleteAll(of string, daemons bool, pods []*corev1.Pod) {
+	e.Helper()
+	for _, p := range pods {
+		e.awaitRunning(p)
+	}
+	if daemons {
+		e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(e.Context(), of, inBackground()))
+	} else {
+		for _, p := range pods {
+			e.delete(p)
+		}
+	}
+	for _, p := range pods {
+		e.awaitPod(p, "terminates", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	}
+}
+
+// expectOpen checks that pods of two other queues and of the other profile run on each
+// node, and that no node is held or was held.
+func (e *env) expectOpen(name string, nodes []string) {
+	e.Helper()
+	var others []*corev1.Pod
+	for i, node := range nodes {
+		for from, option := range map[string]podOption{
+			"plain": ofProfile(corev1.DefaultSchedulerName), "team": inQueue("root.team"), "other": inQueue("root.other"),
+		} {
+			of := name + "-" + from
+			others = append(others, e.createPod(e.pod(fmt.Sprintf("%s-%d", of, i), of, option, requests("cpu", "500m"), onNode(node))))
+		}
+	}
+	for _, p := range others {
+		e.awaitRunning(p)
+	}
+	var holds documents.Holds
+	e.own("holds", &holds)
+	for _, h := range holds.Holds {
+		if slices.Contains(nodes, h.Node) {
+			e.Errorf("node %s is held for %s, %s, which waits for %+v", h.Node, h.Asker.Name, h.State, h.WaitsFor)
+		}
+	}
+	for _, h := range holds.Ended {
+		if slices.Contains(nodes, h.Node) {
+			e.Errorf("node %s was held for %s: %s", h.Node, h.Asker.Name, h.Message)
+		}
+	}
+}
