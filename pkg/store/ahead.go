@@ -121,11 +121,11 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	}
 	rank, inFlight := queues.Rank(s.draft, p.app.Leaf, p.Priority), false
 	for _, w := range ahead {
-		switch w.state {
-		case state.BackingOff:
+		switch {
+		case w.state == state.BackingOff:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case state.Admitted, state.Scheduling:
+		case w.state.HasSlot() && s.triedAfter(w, p):
 			key, _ := s.keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}
@@ -143,6 +143,16 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		s.keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
+}
+
+// triedAfter tells whether the scheduler's queue tries w after p. If it would try w before
+// p, and p is in its cycle, it does not have w: it has not seen the pod yet, or an earlier
+// cycle of w ended with an error. Waiting for w would then try p again and again until the
+// slot of w ends.
+func (s *Store) triedAfter(w, p *pod) bool {
+	of, known := s.keys.Get(w.UID)
+	own, _ := s.keys.Get(p.UID)
+	return known && own.Compare(of) < 0
 }
 
 // putBack puts an admitted pod back into the order.

@@ -338,7 +338,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
-	waited := w.in.witness.waitForRoom()
+	waited := w.in.witness.waitForRoom(pod.UID)
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
 		w.in.witness.Assume(pod.UID, node, time.Now())

@@ -56,7 +56,7 @@ func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
 	child := exec.CommandContext(t.Context(), program, "-test.run", "^TestLocksAreTakenInOneOrder$", "-steps", "1", "-bug", bugTwoOrders)
 	child.Env = append(os.Environ(), "LOCKORDER=")
 	out, err := child.CombinedOutput()
-	if want := []byte("process.processesMu is taken while " + lockorder.UpstreamQueue + " is held"); err == nil || !bytes.Contains(out, want) {
+	if want := []byte("app.processesMu is taken while " + lockorder.UpstreamQueue + " is held"); err == nil || !bytes.Contains(out, want) {
 		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
 	}
 }

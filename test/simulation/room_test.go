@@ -57,11 +57,14 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	w.in.sim.count(rooms)
 }
 
-// waitForRoom returns the pods with a turn that can come now. The caller holds mu.
-func (w *witness) waitForRoom() map[types.UID]bool {
+// waitForRoom returns the pods with a turn that can come now, while the given pod is in
+// its cycle. A pod that the scheduler's queue would have tried first is not one of them:
+// the queue does not have it. The caller holds mu.
+func (w *witness) waitForRoom(tried types.UID) map[types.UID]bool {
 	waiting := map[types.UID]bool{}
+	own, _ := w.Key(tried)
 	for uid, p := range w.pods {
-		if w.waitsForRoom(&p) {
+		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p) {
 			waiting[uid] = true
 		}
 	}

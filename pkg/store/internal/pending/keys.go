@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
@@ -13,6 +14,12 @@ type Key struct {
 	Rank int64
 	Time int64 // Unix nanoseconds of the admission
 	Seq  uint64
+}
+
+// Compare is negative if the scheduler's queue has a pod of this key before one of the
+// other key.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(o.Rank, k.Rank), cmp.Compare(k.Time, o.Time), cmp.Compare(k.Seq, o.Seq))
 }
 
 // Keys has the sort key of each pod that was let through, until the scheduler no longer
