@@ -29,7 +29,7 @@ const (
 // have any number of fields.
 var larger = map[string]int{
 	"fields of pkg/store.Store":  46,
-	"lines of pkg/store":         8740,
+	"lines of pkg/store":         8735,
 	"methods of pkg/store.Store": 415,
 }
 

@@ -114,6 +114,11 @@ func (s *Store) isAhead(w *pod, up wayUp, sides order.Sides) bool {
 // letAhead puts a pod that found a node back into the order if others go before it, and
 // tells whether it did. A pod that an event took out of its slot during its cycle has no
 // right to the room either.
+//
+// A pod with a slot that the scheduler's queue would try before p is not waited for. As p
+// is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
+// earlier cycle ended with an error. Otherwise p would be tried again and again until the
+// slot of the other pod ends.
 func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	ahead := s.ahead(p, node)
 	if len(ahead) == 0 {
@@ -125,7 +130,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		case w.state == state.BackingOff:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case w.state.HasSlot() && s.triedAfter(w, p):
+		case w.state.HasSlot() && s.keys.Before(p.UID, w.UID):
 			key, _ := s.keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}
@@ -143,16 +148,6 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		s.keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
-}
-
-// triedAfter tells whether the scheduler's queue tries w after p. If it would try w before
-// p, and p is in its cycle, it does not have w: it has not seen the pod yet, or an earlier
-// cycle of w ended with an error. Waiting for w would then try p again and again until the
-// slot of w ends.
-func (s *Store) triedAfter(w, p *pod) bool {
-	of, known := s.keys.Get(w.UID)
-	own, _ := s.keys.Get(p.UID)
-	return known && own.Compare(of) < 0
 }
 
 // putBack puts an admitted pod back into the order.

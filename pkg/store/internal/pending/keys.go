@@ -39,6 +39,14 @@ func (k *Keys) Get(uid types.UID) (Key, bool) {
 	return key.(Key), true
 }
 
+// Before tells whether the scheduler's queue has pod a before pod b. A pod without a key is
+// not in that queue.
+func (k *Keys) Before(a, b types.UID) bool {
+	first, one := k.Get(a)
+	second, other := k.Get(b)
+	return one && other && first.Compare(second) < 0
+}
+
 // Add sets the key of a pod, unless it has one. Each call uses up a number of Seq.
 func (k *Keys) Add(uid types.UID, rank, nanoseconds int64) {
 	k.seq++
