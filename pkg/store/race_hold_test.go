@@ -119,8 +119,7 @@ func TestConcurrentHolds(t *testing.T) {
 		s.Upsert(a.pod(i, node), epoch)
 	}
 	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * 50 * time.Millisecond) }
-	var wg sync.WaitGroup
-	for g, do := range []func(random *rand.Rand, now time.Time){
+	goroutines := []func(random *rand.Rand, now time.Time){
 		func(random *rand.Rand, now time.Time) {
 			i := arenaPods/3 + random.IntN(2*arenaPods/3)
 			s.Upsert(a.pod(i, fmt.Sprint("n", i%4)), now)
@@ -142,15 +141,20 @@ func TestConcurrentHolds(t *testing.T) {
 			s.TakeVacated()
 			s.Explain(a.pod(random.IntN(arenaPods), "").UID)
 		},
-	} {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(g), 3))
-			for i := range 600 {
-				do(random, at(i))
-			}
-		})
 	}
-	wg.Wait()
+	const rounds, steps = 30, 20
+	for round := range rounds { // no goroutine is more than a round ahead of the others
+		var wg sync.WaitGroup
+		for g, do := range goroutines {
+			wg.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(g), uint64(round)))
+				for i := range steps {
+					do(random, at(round*steps+i))
+				}
+			})
+		}
+		wg.Wait()
+	}
 	a.ask(0, at(700))
 	a.execute(rand.New(rand.NewPCG(9, 3)), at(700))
 	if err := s.Check(); err != nil {
