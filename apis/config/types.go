@@ -165,8 +165,8 @@ type NodeReservationArgs struct {
 	SingleDeviationPercent *int32
 	// MaxVictims bounds the victims of one hold, in pods. Nil means no bound.
 	MaxVictims *int32
-	// DaemonSetNamespaces are those whose DaemonSets may take guaranteed room. Empty
-	// means all.
+	// DaemonSetNamespaces are the namespaces in which DaemonSets may take guaranteed room.
+	// Empty means all.
 	DaemonSetNamespaces []string
 	// PreemptForeign allows pods of other schedulers as victims, after all
 	// other classes.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
 func namespace(name string) *corev1.Namespace {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 

@@ -33,7 +33,7 @@ type Store interface {
 	Disrupted(asker types.UID, now time.Time)
 	// GiveUp reports that not all victims can be deleted.
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
-	// CallOff reports the same for a node-bound asker if no victim was deleted, because
+	// AbortPlan reports the same for a node-bound asker if no victim was deleted, because
 	// one of them is being bound right now. Its node stays held.
 	AbortPlan(asker types.UID, why reasons.Reason, now time.Time)
 	// KubeletRefused reports the reason why the kubelet had no capacity for an asker that

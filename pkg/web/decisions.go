@@ -67,9 +67,11 @@ type decisionRow struct {
 	Rejected []record.Rejection
 	Stages   []stageRow
 	Notes    []string
-	// Unlisted are the numbers of victims and of numbers that are not shown.
-	Unlisted struct{ Victims, Numbers int }
+	Unlisted unlisted
 }
+
+// unlisted counts the victims and the numbers of a decision that the page does not show.
+type unlisted struct{ Victims, Numbers int }
 
 // victimRow is a pod that is to go.
 type victimRow struct {

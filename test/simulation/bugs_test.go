@@ -103,7 +103,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugHalves, "have a place, which starts with"},
 	{bugGroupDeaf, "could take all .* of PodGroup"},
 	{bugGroupAlone, "makes pods go .* PodGroup .* requests"},
-	{bugVictimStays, `in the store \(bound\) and not in the listing`},
+	{bugVictimStays, `in the store \(Bound\) and not in the listing`},
 	{bugHasty, "D3: it holds the node for"},
 	{bugElsewhere, "D4: victim .* is on node"},
 	{bugNowhere, "binds .*, which is not there"},

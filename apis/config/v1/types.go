@@ -295,7 +295,7 @@ type NodeReservationArgs struct {
 	// +optional
 	MaxVictims *int32 `json:"maxVictims,omitempty"`
 
-	// DaemonSetNamespaces are the namespaces whose DaemonSets may take room that is
+	// DaemonSetNamespaces are the namespaces in which DaemonSets may take room that is
 	// guaranteed to queues. The DaemonSet pods of other namespaces take only what queues
 	// use above their guarantees: for them laws 1, 2, 5 and 7 and preemption.policy
 	// disabled hold (docs/laws.md). Default: none, which means all namespaces. Bounds: names of namespaces.

@@ -83,7 +83,7 @@ type Params struct {
 	// PreemptForeign permits foreign pods that are not Peer as victims, after all
 	// classes.
 	PreemptForeign bool
-	// Namespaces are those whose DaemonSets may take room that is guaranteed to queues;
+	// Namespaces are those in which DaemonSets may take room that is guaranteed to queues;
 	// empty for all. Laws 1, 2, 5 and 7 bind the others.
 	Namespaces []string
 	// StartDelay is how old the hold must be before pods are preempted; 0 for at once

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
-	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
 // BenchmarkPop takes the pods of a full window out of the scheduler's own heap, and as

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
-	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
 func queued(pod *corev1.Pod, at time.Time) *framework.QueuedPodInfo {

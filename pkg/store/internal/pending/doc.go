@@ -11,6 +11,6 @@
 //	Demand      pods that found no node and would run on new nodes
 //	Keys        sort keys of pods in the scheduler's queue
 //	Timers      pods by deadline
-//	Lost        pods whose room became free without an event in the scheduler's queue
+//	Lost        pods that gave room back without an event in the scheduler's queue
 //	TooEarly    pods that asked for room before the store was ready
 package pending
