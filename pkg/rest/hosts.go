@@ -37,7 +37,7 @@ type hosts map[string]bool
 func newHosts(names []string) hosts {
 	h := hosts{}
 	for _, name := range names {
-		h[name] = true
+		h[strings.ToLower(name)] = true
 	}
 	return h
 }

@@ -11,7 +11,7 @@ import (
 // TestHosts: only requests for names of this interface are answered.
 func TestHosts(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.hosts = newHosts(HostNames([]string{"yunikorn-service", "paddock.example.com"}, "queues"))
+	c.server.hosts = newHosts(HostNames([]string{"yunikorn-service", "Paddock.example.com"}, "queues"))
 	s := serveCluster(t, c, func(*limits) {})
 	ask := func(headers string) (int, string) {
 		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
