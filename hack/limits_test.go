@@ -29,8 +29,8 @@ const (
 // have any number of fields.
 var larger = map[string]int{
 	"fields of pkg/store.Store":  46,
-	"lines of pkg/store":         8735,
-	"methods of pkg/store.Store": 415,
+	"lines of pkg/store":         8700,
+	"methods of pkg/store.Store": 414,
 }
 
 // sizes are the sizes of what the limits are about.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -22,6 +23,9 @@ func (s *Store) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
+	if !reflect.DeepEqual(s.noTurn, newTurn(nil)) {
+		errs = append(errs, errors.New("pods that run share a turn that is not empty"))
+	}
 	for _, p := range s.sortedPods() {
 		if err := s.checkPod(p); err != nil {
 			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.state, err))
@@ -95,7 +99,7 @@ func (s *Store) checkBooks() []error {
 			slots[p] = struct{}{}
 		}
 	}
-	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.shared.check(), s.window.Check(slots)}
+	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.window.Check(slots)}
 	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !cache.SameUsage(got, s.draft.Root().Usage) {
 		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
 	}

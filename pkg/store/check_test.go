@@ -70,10 +70,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
 		{"a pod that waits is no preemptor", func(s *Store) { s.pods["parked"].asks = nil }, "has no record of a preemptor"},
-		{"a pod that waits shares its turn", func(s *Store) { s.pods["unplaced"].turn = s.shared.turn }, "shares its turn with pods that do"},
-		{"what many share is written", func(s *Store) { s.shared.turn.treeGen = 7 }, "share something that another pod knows"},
-		{"what many have ahead is written", func(s *Store) { s.shared.prospect.counted = []types.UID{"x"} }, "share something that another pod knows"},
-		{"a prospect of nothing", func(s *Store) { s.pods["parked"].prospect = &prospect{} }, "a prospect of its own for nothing"},
+		{"a pod that waits shares its turn", func(s *Store) { s.pods["unplaced"].turn = s.noTurn }, "shares its turn with pods that do"},
+		{"what many share is written", func(s *Store) { s.noTurn.treeGen = 7 }, "share a turn that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.pods["bound"]; s.pods["bound"] = &p }, "is not there"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()

@@ -87,7 +87,7 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	event.Normalize()
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}}
-	p := newPod(&event, newShared())
+	p := newPod(&event, nil)
 	s.mu.Lock()
 	s.rehearsePlace(r, p)
 	path, made := r.Placement.Path, r.Placement.Create

@@ -73,7 +73,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 
 // add adds an unknown pod.
 func (s *Store) add(event *objects.Pod, now time.Time) {
-	p := newPod(event, s.shared)
+	p := newPod(event, s.noTurn)
 	s.pods[p.UID] = p
 	s.cache.Types.Note(p.Pod)
 	s.cache.Protection.Change(cache.Guarded{}, p.guarded())

@@ -64,7 +64,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), prospect: &prospect{}, state: state.Queued, app: &app{}, asks: &preemption.Asker{}}
+	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), state: state.Queued, app: &app{}, asks: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},

@@ -32,10 +32,11 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 		}
 		return
 	case p == nil:
-		p = newPod(event, s.shared)
+		p = newPod(event, s.noTurn)
 		p.state = state.Unschedulable
 		s.pods[p.UID] = p
 		s.cache.Types.Note(p.Pod)
+		s.countForeign(p, 1)
 		s.inherit(p, now)
 		s.cache.Protection.Change(cache.Guarded{}, p.guarded())
 	case !p.Foreign:
@@ -94,22 +95,23 @@ func (s *Store) changeForeign(p *pod, event *objects.Pod, now time.Time) {
 // renewForeign takes over the content of an event and the owners of the pod.
 func (s *Store) renewForeign(p *pod, event *objects.Pod) {
 	s.changed(p)
-	var owners = event.Owners
-	if event.Deleting {
-		owners = nil
-	}
-	if !slices.Equal(p.counted, owners) {
+	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
+	if !same {
 		s.countForeign(p, -1)
-		next := *p.prospect
-		next.counted = owners
-		s.foresee(p, next)
-		s.countForeign(p, 1)
 	}
 	s.takeOver(p, event)
+	if !same {
+		s.countForeign(p, 1)
+	}
 }
 
+// countForeign adds n to the number of living pods of each owner of a foreign pod, unless
+// the pod is being deleted.
 func (s *Store) countForeign(p *pod, n int) {
-	for _, owner := range p.counted {
+	if p.Deleting {
+		return
+	}
+	for _, owner := range p.Owners {
 		s.cache.Originators.Owns(owner, n)
 	}
 	s.routeOriginators()

@@ -125,7 +125,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	number := 0
 	refuse := func(controller, node string, now time.Time) {
 		number++
-		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
+		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.noTurn)
 		p.asks.Losses.PlacedAt = now
 		s.suspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)

@@ -29,15 +29,16 @@ func placementOf(p *objects.Pod) placement.Pod {
 // cachePod is embedded under a name of its own, because the Pod of a pod is its event.
 type cachePod = cache.Pod
 
-// pod is the record of a pod: that of package cache, and what the store has of it beside. Most pods of a cluster run. To save memory, state that only
-// pending or leaving pods need is in turn, prospect and asks, and pods with none of it
-// point to shared empty values.
+// pod is the record of a pod: that of package cache, and what the store has of it beside.
+// Most pods of a cluster run. To save memory, state that only pending pods need is in turn
+// and asks. Pods that need no turn share an empty one.
 type pod struct {
 	cachePod
 	*turn
-	*prospect
 	state state.State
 	asked bool // it joined its application without a node
+
+	chosenBy types.UID // the preemptor that chose it as a victim; empty for none
 
 	app   *app              // nil while unplaced
 	gang  *hardGang         // the Hard gang that it asks for or is kept back by; nil if none
@@ -64,8 +65,8 @@ func (f *failures) attempts() int {
 }
 
 // newPod returns the record of a pod after its first event.
-func newPod(event *objects.Pod, with shared) *pod {
-	p := &pod{cachePod: cache.NewPod(event), turn: with.turn, prospect: with.prospect}
+func newPod(event *objects.Pod, noTurn *turn) *pod {
+	p := &pod{cachePod: cache.NewPod(event), turn: noTurn}
 	if event.Node == "" || !event.Foreign {
 		p.turn = newTurn(p) // its own until it runs in a queue
 	}

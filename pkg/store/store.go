@@ -80,7 +80,7 @@ type Store struct {
 	unfilled     bool               // the window may have room, which TakeActivations fills
 	unfilledAt   time.Time          // when returning or unfilled was last set
 	pods         map[types.UID]*pod
-	shared       shared
+	noTurn       *turn // of all pods that run and need none; it stays empty
 	apps         map[appName][]*app             // the records of an application, one per leaf, oldest first
 	leaves       map[queues.ID]map[appName]*app // the same by appName.inLeaf
 	unplaced     map[types.UID]*pod
@@ -122,7 +122,7 @@ func New(spec *config.Spec, options Options) *Store {
 		index:      order.NewIndex(),
 		lane:       order.NewSparse[*app]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
-		shared:     newShared(),
+		noTurn:     newTurn(nil),
 		apps:       map[appName][]*app{},
 		leaves:     map[queues.ID]map[appName]*app{},
 		unplaced:   map[types.UID]*pod{},

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"reflect"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -58,41 +57,10 @@ func (t *turn) over() bool {
 	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.in
 }
 
-// prospect is the expected change of a pod: its preemptor. It is
-// immutable; [Store.foresee] replaces it.
-type prospect struct {
-	chosenBy types.UID   // the preemptor that chose it as a victim; empty for none
-	counted  []types.UID // of a foreign pod: the owners that count it
-}
-
-func (p *prospect) isEmpty() bool {
-	return p.chosenBy == "" && len(p.counted) == 0
-}
-
-// shared has the empty values that pods without their own turn, prospect or asks point
-// to. They stay empty.
-type shared struct {
-	turn     *turn
-	prospect *prospect
-}
-
-func newShared() shared {
-	return shared{turn: newTurn(nil), prospect: &prospect{}}
-}
-
-// foresee replaces the prospect of a pod.
-func (s *Store) foresee(p *pod, next prospect) {
-	if p.prospect = &next; next.isEmpty() {
-		p.prospect = s.shared.prospect
-	}
-}
-
 // chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
 func (s *Store) chosen(p *pod, asker types.UID) {
 	if p.chosenBy != asker {
-		next := *p.prospect
-		next.chosenBy = asker
-		s.recounted(p, func() { s.foresee(p, next) })
+		s.recounted(p, func() { p.chosenBy = asker })
 	}
 }
 
@@ -112,16 +80,8 @@ func (s *Store) atWork(p *pod, now time.Time) {
 		p.asks = nil
 	}
 	if p.turn.over() {
-		p.turn = s.shared.turn
+		p.turn = s.noTurn
 	}
-}
-
-// check verifies that the shared values are empty.
-func (s *shared) check() error {
-	if !reflect.DeepEqual(s.turn, newTurn(nil)) || !s.prospect.isEmpty() {
-		return errors.New("pods that run share something that another pod knows")
-	}
-	return nil
 }
 
 // checkShares verifies that a pod has its own values where it needs them.
@@ -129,12 +89,10 @@ func (s *Store) checkShares(p *pod) error {
 	switch runs := p.state == state.Bound; {
 	case p.asks == nil && p.Node == "":
 		return errors.New("waits, and has no record of a preemptor")
-	case p.turn == s.shared.turn && !runs:
+	case p.turn == s.noTurn && !runs:
 		return errors.New("does not run, and shares its turn with pods that do")
-	case runs && p.turn != s.shared.turn && p.turn.over():
+	case runs && p.turn != s.noTurn && p.turn.over():
 		return errors.New("runs, and keeps a turn of its own for nothing")
-	case p.prospect != s.shared.prospect && p.prospect.isEmpty():
-		return errors.New("keeps a prospect of its own for nothing")
 	}
 	return nil
 }

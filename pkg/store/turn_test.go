@@ -59,14 +59,11 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			if p.state != state.Bound {
 				t.Fatal("the pod does not run:", p.state)
 			}
-			if p.turn != s.shared.turn {
+			if p.turn != s.noTurn {
 				t.Errorf("it keeps a turn: %+v", *p.turn)
 			}
 			if p.asks != nil {
 				t.Errorf("it keeps what it knows of making room: %+v", *p.asks)
-			}
-			if p.prospect != s.shared.prospect {
-				t.Errorf("it keeps a prospect: %+v", *p.prospect)
 			}
 			if got := s.recordOf(p).Attempts(); got != c.attempts {
 				t.Errorf("readers see %d attempts, want %d", got, c.attempts)
