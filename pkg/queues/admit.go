@@ -116,6 +116,28 @@ func whetherEver(b resources.Breach, why reasons.Reason) reasons.Reason {
 	return why
 }
 
+// OverExpected returns the first queue, from a leaf up and below root, whose max has no
+// room for a request beside what its pods use once leaving pods are gone and arriving ones
+// are placed; nil if all have room. less is what to deduct from that use.
+func OverExpected(v View, leaf ID, request resources.Vector, less func(*Queue) resources.Vector) *Queue {
+	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
+		if !q.Max.Allows(q.Expected().Sub(less(q)), request) {
+			return q
+		}
+	}
+	return nil
+}
+
+// IsBelow tells whether a queue is another one or below it.
+func IsBelow(v View, id, of ID) bool {
+	for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
+		if q.ID == of {
+			return true
+		}
+	}
+	return false
+}
+
 // AdmitApplication judges whether one more application may start below the
 // leaf: maxapplications of the leaf and every ancestor, root included.
 func AdmitApplication(v View, leaf ID, on Basis) Verdict {

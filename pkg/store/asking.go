@@ -167,25 +167,9 @@ func (s *Store) stuck(p *pod) bool {
 	return false
 }
 
-// mayAsk tells whether law 4 can be met: some queue on the pod's path, below root, is
-// under its guarantee in something that the pod requests.
+// mayAsk tells whether law 4 can be met for a pod.
 func (s *Store) mayAsk(p *pod) bool {
-	for q := range s.draft.Ancestors(p.app.Leaf) {
-		if q.IsRoot() {
-			break
-		}
-		has := q.Has()
-		for t, g := range q.Guaranteed.All() {
-			want := p.Request.Get(t)
-			if want <= 0 {
-				continue
-			}
-			if s.preemption.StrictGuarantee && has.Get(t).Add(want) <= g || !s.preemption.StrictGuarantee && has.Get(t) < g {
-				return true
-			}
-		}
-	}
-	return false
+	return s.cache.Books.BelowGuarantee(p.app.Leaf, p.Request, s.preemption.StrictGuarantee)
 }
 
 // fillAsking lets the first pod of the preemption queue through to have a plan made, if

@@ -58,11 +58,6 @@ func (s *Store) weighAs(p *pod, in cache.Columns) {
 	if arrived {
 		s.release(p.app.Leaf)
 	}
-	if p.Is(cache.Leaving) {
-		s.leaving[p.UID] = p
-	} else {
-		delete(s.leaving, p.UID)
-	}
 	s.touchPod(p)
 }
 

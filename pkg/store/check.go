@@ -31,12 +31,6 @@ func (s *Store) Check() error {
 			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.state, err))
 		}
 	}
-	for uid, p := range s.leaving {
-		if s.pods[uid] != p {
-			errs = append(errs, fmt.Errorf("pod %s/%s is gone, and listed as leaving", p.Namespace, p.Name))
-		}
-	}
-	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
 	errs = append(errs, s.checkClasses()...)
@@ -68,8 +62,6 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("has an application: %v", p.app != nil)
 	case p.In() != p.columns():
 		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.columns())
-	case p.Is(cache.Leaving) != (s.leaving[p.UID] == p):
-		return fmt.Errorf("listed as leaving: %v", s.leaving[p.UID] == p)
 	case p.gang != nil && (p.state != state.NoQueue || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
 	case p.state == state.GroupBlocked && (p.mates == nil || p.equivalenceClass != nil):
@@ -99,7 +91,7 @@ func (s *Store) checkBooks() []error {
 			slots[p] = struct{}{}
 		}
 	}
-	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.window.Check(slots)}
+	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.apps.Check(s.cached()), s.window.Check(slots)}
 	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !cache.SameUsage(got, s.draft.Root().Usage) {
 		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 )
 
@@ -27,23 +26,10 @@ func (s *Store) checkRegister() []error {
 		}
 	}
 	add("pods", s.register.pods.Check(maps.All(s.pods), s.recordOf))
-	add("applications", s.register.apps.Check(s.allApps(), s.recordOfApp))
+	add("applications", s.register.apps.Check(s.apps.All(), s.recordOfApp))
 	add("nodes", s.register.nodes.Check(nodes, recordOfNode))
 	add("finished applications", s.register.finished.Check())
 	add("events", s.events.Check())
 	add("reports", s.reports.Check())
 	return errs
-}
-
-// allApps iterates over all applications by serial.
-func (s *Store) allApps() iter.Seq2[uint64, *app] {
-	return func(yield func(uint64, *app) bool) {
-		for _, apps := range s.leaves {
-			for _, a := range apps {
-				if !yield(a.serial, a) {
-					return
-				}
-			}
-		}
-	}
 }

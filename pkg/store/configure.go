@@ -74,9 +74,9 @@ func (s *Store) DeleteNamespace(name string, now time.Time) {
 // reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
 // that have its quota or its applications.
 func (s *Store) reapplyNamespace(name string) {
-	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
+	for _, leaf := range s.apps.Leaves() {
 		q := s.draft.Queue(leaf)
-		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !s.hasAppOf(leaf, name) {
+		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !s.apps.AnyOf(leaf, name) {
 			continue
 		}
 		s.draft.SetNamespaceQuota(leaf, name, s.cache.Namespaces[name].Quota)
@@ -86,19 +86,10 @@ func (s *Store) reapplyNamespace(name string) {
 	}
 }
 
-func (s *Store) hasAppOf(leaf queues.ID, namespace string) bool {
-	for name := range s.leaves[leaf] {
-		if name.namespace == namespace {
-			return true
-		}
-	}
-	return false
-}
-
 // reapplyQuotas applies changed templates to dynamic leaves with the quota of a
 // namespace.
 func (s *Store) reapplyQuotas() {
-	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
+	for _, leaf := range s.apps.Leaves() {
 		if ns := s.draft.Queue(leaf).QuotaNamespace; ns != "" {
 			s.draft.SetNamespaceQuota(leaf, ns, s.cache.Namespaces[ns].Quota)
 		}
@@ -125,14 +116,8 @@ func (s *Store) sortedPods() []*pod {
 // reledger rebuilds the usage of users and groups, because a configuration can change
 // which queues limit which owners.
 func (s *Store) reledger() {
-	s.cache.Books.Rebuild(func(yield func(*cache.App) bool) {
-		for _, a := range s.allApps() {
-			if !yield(&a.cacheApp) {
-				return
-			}
-		}
-	})
-	for _, a := range s.allApps() {
+	s.cache.Books.Rebuild(s.apps.Records())
+	for _, a := range s.apps.All() {
 		s.register.apps.Add(a)
 		s.rename(a)
 		s.index.SetClass(a.ordered, s.class(a))

@@ -104,7 +104,7 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	}
 	ask = Ask{
 		Ref: p.Ref(), Leaf: p.app.Leaf, Queue: s.draft.Queue(p.app.Leaf).Path,
-		App: p.app.name.id, Request: p.Request,
+		App: p.app.Name.ID, Request: p.Request,
 	}
 	if v = s.alone(p); !v.OK() {
 		return ask, v, true

@@ -7,7 +7,7 @@ import (
 
 // appInfo is an application as additional orders know it.
 func (s *Store) appInfo(a *app) order.AppInfo {
-	return order.AppInfo{Leaf: a.Leaf, Name: a.name.String(), Submitted: a.Submitted, Class: s.class(a), Used: a.Committed()}
+	return order.AppInfo{Leaf: a.Leaf, Name: a.Name.String(), Submitted: a.Submitted, Class: s.class(a), Used: a.Committed()}
 }
 
 // indexQueue gives a queue to all orders that do not have its current settings.

@@ -153,7 +153,7 @@ func (x *trial) push(p *pod) {
 	a := p.app
 	if x.apps[a] == nil {
 		x.addPath(a.Leaf)
-		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.name.String(), a.Submitted, x.s.class(a)), a.Committed()
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, x.s.class(a)), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	x.pods[x.index.Push(x.apps[a], p.askKey(), p.Request)] = p

@@ -134,13 +134,13 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 		Identity:  r.Identity,
 		Namespace: s.cache.Namespaces.Of(p.Namespace),
 	}, tree{s.draft})
-	name := appName{namespace: p.Namespace, id: r.Identity.Application}
+	name := cache.AppName{Namespace: p.Namespace, ID: r.Identity.Application}
 	if r.Identity.Shared {
-		name.queue = r.Identity.Queue
+		name.Queue = r.Identity.Queue
 	}
-	a := s.joinable(name, false)
+	a := s.apps.Joinable(s.draft, name, false)
 	if leaf, ok := s.draft.Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
-		a = s.leaves[leaf.ID][name.inLeaf()]
+		a = s.apps.In(leaf.ID, name)
 	}
 	if a != nil {
 		r.Joins, r.Unplaced = true, reasons.Reason{}
@@ -149,7 +149,7 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 		p.app = &joined
 		return
 	}
-	p.app = &app{name: name}
+	p.app = &app{cacheApp: cacheApp{Name: name}}
 }
 
 // with is a queue tree with additional queues that do not exist.
@@ -253,7 +253,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMax(with{s.draft, made}, p)}
 		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 	}
 	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
@@ -266,14 +266,4 @@ func (s *Store) noteAssumed(r *Rehearsal, n *cache.Node) {
 			r.Assumed[p.UID] = n.Name()
 		}
 	}
-}
-
-// overMaxIn is overMax in a queue tree with additional queues.
-func overMaxIn(v queues.View, leaf queues.ID, p *pod) string {
-	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
-		if !q.Max.Allows(q.Expected(), p.Request) {
-			return q.Path
-		}
-	}
-	return ""
 }

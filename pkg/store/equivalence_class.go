@@ -183,9 +183,9 @@ func (s *Store) checkClasses() []error {
 	for t, c := range counts {
 		switch {
 		case c != count{t.members, t.stuck} || t.app.equivalenceClass[t.key()] != t:
-			errs = append(errs, fmt.Errorf("twins of %s: %d counted, %d of them unschedulable; there are %+v", t.app.name, t.members, t.stuck, c))
+			errs = append(errs, fmt.Errorf("twins of %s: %d counted, %d of them unschedulable; there are %+v", t.app.Name, t.members, t.stuck, c))
 		case t.failed && t.stuck == 0:
-			errs = append(errs, fmt.Errorf("twins of %s: out of the order, and the scheduler has none of them", t.app.name))
+			errs = append(errs, fmt.Errorf("twins of %s: out of the order, and the scheduler has none of them", t.app.Name))
 		}
 	}
 	return errs

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // Only the first pod of a gang carries its style: a Spark driver has the style, and its
@@ -20,7 +21,7 @@ import (
 
 // hardGang is an application in which a pending pod asks for a Hard gang.
 type hardGang struct {
-	name appName
+	name cache.AppName
 	says map[types.UID]*pod // pods that ask for it; never empty
 	kept map[types.UID]*pod // members that are kept back because of them
 }
@@ -48,9 +49,9 @@ func (s *Store) enlist(p *pod, now time.Time) {
 
 // takeBack keeps back the pending members that arrived before the first pod that asks for
 // Hard.
-func (s *Store) takeBack(name appName, now time.Time) {
+func (s *Store) takeBack(name cache.AppName, now time.Time) {
 	var members []*pod
-	for _, a := range s.apps[name] {
+	for _, a := range s.apps.Named(name) {
 		for living := range a.Living() {
 			if m := s.pods[living.UID]; !m.state.HasNode() {
 				if id, _ := placement.Identify(placementOf(m.Pod), s.options.Placement); id.Gang == placement.GangSoft {
@@ -72,18 +73,18 @@ func elder(a, b *pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Comp
 
 // asksForHard tells whether a pod keeps back others of its application. A running pod
 // does not: its gang began under another scheduler, and waiting would not complete it.
-func (s *Store) asksForHard(p *pod) (appName, bool) {
+func (s *Store) asksForHard(p *pod) (cache.AppName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
-		return appName{}, false
+		return cache.AppName{}, false
 	}
 	id, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 	// Pods share such an application by default: no user grouped them.
-	return appName{namespace: p.Namespace, id: id.Application}, id.Gang == placement.GangHard && !id.Shared
+	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }
 
 // keepBack refuses a member of a gang while another pod asks for a Hard gang.
 func (s *Store) keepBack(p *pod, id placement.Identity) reasons.Reason {
-	g := s.gangs[appName{namespace: p.Namespace, id: id.Application}]
+	g := s.gangs[cache.AppName{Namespace: p.Namespace, ID: id.Application}]
 	if g == nil || id.Shared || id.Gang != placement.GangSoft {
 		return reasons.Reason{}
 	}

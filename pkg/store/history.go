@@ -159,7 +159,7 @@ func (s *Store) endEvents(now time.Time) {
 
 // rename updates the name of an application in the history.
 func (s *Store) rename(a *app) {
-	n := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.draft.Queue(a.Leaf).Path, User: a.Owner.User, Group: a.Owner.Group}
+	n := AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: s.draft.Queue(a.Leaf).Path, User: a.Owner.User, Group: a.Owner.Group}
 	if a.told == nil || *a.told != n {
 		a.told = &n
 	}

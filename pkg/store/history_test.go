@@ -46,12 +46,10 @@ func storyOf(s *Store) story {
 			out.Asked[uid] = true
 		}
 	}
-	for _, apps := range s.leaves {
-		for _, a := range apps {
-			name := nameInHistory(a.told)
-			out.used[name] = out.used[name].Add(a.Used().Allocated)
-			out.Apps[name] = out.used[name].String()
-		}
+	for _, a := range s.apps.All() {
+		name := nameInHistory(a.told)
+		out.used[name] = out.used[name].Add(a.Used().Allocated)
+		out.Apps[name] = out.used[name].String()
 	}
 	for _, h := range s.preemption.Holds.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node

@@ -86,7 +86,7 @@ func (p *pod) ofItsOwn(asker *pod) bool {
 	case p.app == nil || asker.app == nil:
 		return p.app == asker.app && p.Namespace == asker.Namespace
 	}
-	return p.app.Leaf == asker.app.Leaf || p.app.name == asker.app.name
+	return p.app.Leaf == asker.app.Leaf || p.app.Name == asker.app.Name
 }
 
 // onlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
@@ -105,30 +105,12 @@ func (s *Store) onlyItsOwn(asker *pod, n *cache.Node) bool {
 	return own && len(s.holdersBefore(asker)) == 0
 }
 
-// awaitedOfQueues returns the pods, on any node, that are leaving the preemptor's full
-// queues: those without room for it until the pods are gone. Plans already count the
-// usage of leaving pods as free, and quota verdicts do not. Without this wait the store
-// would conclude that other pods took the room, and would make one plan after the other.
+// awaitedOfQueues is [cache.Books.Awaited] for a preemptor; none for a pod without a queue.
 func (s *Store) awaitedOfQueues(p *pod) []types.UID {
-	if p.app == nil || len(s.leaving) == 0 {
+	if p.app == nil {
 		return nil
 	}
-	full := map[queues.ID]bool{}
-	for q := range s.draft.Ancestors(p.app.Leaf) {
-		if !q.IsRoot() && !q.Leaving.IsZero() && !q.Max.Allows(q.Allocated, p.Request) {
-			full[q.ID] = true
-		}
-	}
-	var out []types.UID
-	for uid, v := range s.leaving {
-		for q := range s.draft.Ancestors(v.app.Leaf) {
-			if full[q.ID] {
-				out = append(out, uid)
-				break
-			}
-		}
-	}
-	return out // the ledger sorts them
+	return s.cache.Books.Awaited(p.app.Leaf, p.Request)
 }
 
 // choose marks a pod on a node as a victim of a preemptor.

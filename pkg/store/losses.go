@@ -77,27 +77,15 @@ func (s *Store) tookNode(p *pod, n *cache.Node) reasons.Reason {
 // tookQueue returns which pods took the room in a queue that was made for a pod.
 func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	var others []*pod
-	for leaf, apps := range s.leaves {
-		if !s.isBelow(leaf, id) {
+	for a := range s.apps.Records() {
+		if !queues.IsBelow(s.draft, a.Leaf, id) {
 			continue
 		}
-		for _, a := range apps {
-			for o := range a.Living() {
-				if o != &p.cachePod && o.On() != nil {
-					others = append(others, s.pods[o.UID])
-				}
+		for o := range a.Living() {
+			if o != &p.cachePod && o.On() != nil {
+				others = append(others, s.pods[o.UID])
 			}
 		}
 	}
 	return preemption.RoomLost("in queue "+s.path(id), newcomers(others, p.asks.Began))
-}
-
-// isBelow tells whether a leaf is the queue itself or below it.
-func (s *Store) isBelow(leaf, id queues.ID) bool {
-	for q := range s.draft.Ancestors(leaf) {
-		if q.ID == id {
-			return true
-		}
-	}
-	return false
 }

@@ -24,21 +24,15 @@ func (s *Store) lacks(p *pod, n *cache.Node, without []*pod) bool {
 	if !free.Covers(p.Request) {
 		return true
 	}
-	for q := range s.draft.Ancestors(p.app.Leaf) {
-		if q.IsRoot() {
-			break
-		}
-		expected := q.Expected()
+	gone := func(q *queues.Queue) (sum resources.Vector) {
 		for _, v := range without {
-			if s.below(v, q.ID) {
-				expected = expected.Sub(v.Amount())
+			if queues.IsBelow(s.draft, v.app.Leaf, q.ID) {
+				sum = sum.Add(v.Amount())
 			}
 		}
-		if !q.Max.Allows(expected, p.Request) {
-			return true
-		}
+		return sum
 	}
-	return false
+	return queues.OverExpected(s.draft, p.app.Leaf, p.Request, gone) != nil
 }
 
 // freeBeside is what will be free for a preemptor on a node once leaving pods are gone
@@ -52,16 +46,6 @@ func (s *Store) freeBeside(n *cache.Node, asker types.UID) resources.Vector {
 		after = after || h.Asker == asker
 	}
 	return free
-}
-
-// below tells whether a pod belongs to a queue or to one below it.
-func (s *Store) below(p *pod, id queues.ID) bool {
-	for q := range s.draft.Ancestors(p.app.Leaf) {
-		if q.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // needed returns an error unless every victim in left is still needed on the current

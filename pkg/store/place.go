@@ -85,11 +85,11 @@ func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
 
 func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	running := p.Node != ""
-	name := appName{namespace: p.Namespace, id: id.Application}
+	name := cache.AppName{Namespace: p.Namespace, ID: id.Application}
 	if id.Shared {
-		name.queue = id.Queue // the pod's own queue counts, not that of another pod
+		name.Queue = id.Queue // the pod's own queue counts, not that of another pod
 	}
-	if a := s.joinable(name, running); a != nil {
+	if a := s.apps.Joinable(s.draft, name, running); a != nil {
 		return a, reasons.Reason{}
 	}
 	quota := s.cache.Namespaces[p.Namespace].Quota
@@ -113,7 +113,7 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 		s.reconsider[leaf] = struct{}{}
 	}
 	s.indexPath(leaf)
-	if a := s.rejoin(leaf, name); a != nil {
+	if a := s.apps.Rejoin(leaf, name); a != nil {
 		return a, reasons.Reason{}
 	}
 	return s.newApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}

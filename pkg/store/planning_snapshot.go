@@ -45,7 +45,7 @@ func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 		OptedOut: s.isOptedOut(p), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
 	}
 	if p.app != nil {
-		v.Leaf, v.App = p.app.Leaf, p.app.name.String()
+		v.Leaf, v.App = p.app.Leaf, p.app.Name.String()
 	}
 	return v
 }
@@ -57,7 +57,7 @@ func (s *Store) askOf(t *preemption.Types, p *pod) *planner.Ask {
 		Request: t.Amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
 	}
 	if p.app != nil {
-		ask.Leaf, ask.App = p.app.Leaf, p.app.name.String()
+		ask.Leaf, ask.App = p.app.Leaf, p.app.Name.String()
 	}
 	return ask
 }

@@ -28,7 +28,6 @@ type register struct {
 	nodes history.Dirty[string, NodeRecord, *seenNode]
 	seen  map[string]*seenNode // the nodes that are known, by name
 
-	serial   uint64 // Serial of the last application
 	unsaid   []*app // applications to be stamped with times
 	finished history.Recent[*AppRecord]
 	counts   Counts
@@ -78,11 +77,9 @@ func (r *register) changedNode(n *cache.Node) {
 	}
 }
 
-// enroll gives a new application its number.
+// enroll notes a new application.
 func (r *register) enroll(a *app) {
-	r.serial++
 	r.counts.Accepted++
-	a.serial = r.serial
 	r.apps.Add(a)
 	r.unsaid = append(r.unsaid, a)
 }

@@ -58,10 +58,8 @@ func (c *copyOf) compare(s *Store) error {
 	for uid, p := range s.pods {
 		fresh.pods[uid] = s.recordOf(p)
 	}
-	for _, apps := range s.leaves {
-		for _, a := range apps {
-			fresh.apps[a.serial] = s.recordOfApp(a)
-		}
+	for _, a := range s.apps.All() {
+		fresh.apps[a.Serial] = s.recordOfApp(a)
 	}
 	for n := range s.cache.Nodes.All() {
 		if n.Known() {

@@ -48,9 +48,9 @@ func (s *Store) takeWarning(p *pod, now time.Time) (warn bool, out Report) {
 	case "":
 		return false, Report{}
 	case reasons.PodGroupIgnored:
-		why = reasons.New(of, "application %s: pods with label %s run as ordinary pods, each as soon as it can", p.app.name.id, PodGroupLabel)
+		why = reasons.New(of, "application %s: pods with label %s run as ordinary pods, each as soon as it can", p.app.Name.ID, PodGroupLabel)
 	default:
-		why = reasons.New(of, "application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)
+		why = reasons.New(of, "application %s: its pods run as ordinary pods, each as soon as it can", p.app.Name.ID)
 	}
 	return true, Report{Ref: p.Ref(), Warning: true, Reason: why}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // The states of a pod that can run on one node only and found no room there:
@@ -120,7 +121,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.cache.Nodes.Get(p.RequiredNode)
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
-	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
+	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: overMax(s.draft, p)}
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
@@ -170,16 +171,14 @@ func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 }
 
 // overMax is the path of the queue in which a preemptor would exceed the max, with all
-// arriving and without leaving pods; empty for none. Root does not count here (LAWS,
-// words).
-func (s *Store) overMax(p *pod) string {
+// arriving and without leaving pods; empty for none.
+func overMax(v queues.View, p *pod) string {
 	if p.app == nil {
 		return ""
 	}
-	for q := range s.draft.Ancestors(p.app.Leaf) {
-		if !q.IsRoot() && !q.Max.Allows(q.Expected().Sub(p.Charged(cache.Arriving)), p.Request) {
-			return q.Path
-		}
+	itself := func(*queues.Queue) resources.Vector { return p.Charged(cache.Arriving) }
+	if q := queues.OverExpected(v, p.app.Leaf, p.Request, itself); q != nil {
+		return q.Path
 	}
 	return ""
 }

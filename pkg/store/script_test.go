@@ -640,10 +640,8 @@ func (s *script) demand() string {
 func (s *script) limits() string {
 	var lines []string
 	owners := map[queues.Owner]bool{}
-	for _, apps := range s.store.leaves {
-		for _, a := range apps {
-			owners[queues.Owner{User: a.Owner.User}], owners[queues.Owner{Group: a.Owner.Group}] = true, true
-		}
+	for _, a := range s.store.apps.All() {
+		owners[queues.Owner{User: a.Owner.User}], owners[queues.Owner{Group: a.Owner.Group}] = true, true
 	}
 	for q := range s.store.Snapshot().All() {
 		for o := range owners {

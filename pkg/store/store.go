@@ -81,11 +81,9 @@ type Store struct {
 	unfilledAt   time.Time          // when returning or unfilled was last set
 	pods         map[types.UID]*pod
 	noTurn       *turn // of all pods that run and need none; it stays empty
-	apps         map[appName][]*app             // the records of an application, one per leaf, oldest first
-	leaves       map[queues.ID]map[appName]*app // the same by appName.inLeaf
+	apps         cache.Apps[*app]
 	unplaced     map[types.UID]*pod
-	leaving      map[types.UID]*pod // pods charged as leaving
-	gangs        map[appName]*hardGang
+	gangs        map[cache.AppName]*hardGang
 	groups       *pending.Groups[*pod, groupData]
 	followGroups bool // otherwise PodGroupLabel has no effect
 	transitions  state.Transitions
@@ -123,11 +121,9 @@ func New(spec *config.Spec, options Options) *Store {
 		lane:       order.NewSparse[*app]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
 		noTurn:     newTurn(nil),
-		apps:       map[appName][]*app{},
-		leaves:     map[queues.ID]map[appName]*app{},
+		apps:       cache.NewApps[*app](),
 		unplaced:   map[types.UID]*pod{},
-		leaving:    map[types.UID]*pod{},
-		gangs:      map[appName]*hardGang{},
+		gangs:      map[cache.AppName]*hardGang{},
 		groups:     newGroups(),
 		window:     pending.NewWindow[*pod](options.Window, options.MaxWindow),
 		classLimit: pending.NewClassLimit(options.MaxWindow),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -145,11 +146,12 @@ func (s *Store) checkWaitCounts() []error {
 	if want.total != s.waitCounts.total || !maps.Equal(want.unplaced, s.waitCounts.unplaced) {
 		errs = append(errs, fmt.Errorf("census: counted %v and %v, found %v and %v", s.waitCounts.total, s.waitCounts.unplaced, want.total, want.unplaced))
 	}
+	leaves := s.apps.Leaves()
 	for leaf, st := range s.waitCounts.leaves {
 		if st.in != want.of(leaf).in {
 			errs = append(errs, fmt.Errorf("census of queue %d: counted %v, found %v", leaf, st.in, want.of(leaf).in))
 		}
-		if s.leaves[leaf] == nil {
+		if !slices.Contains(leaves, leaf) {
 			errs = append(errs, fmt.Errorf("census of queue %d, which has no applications", leaf))
 		}
 	}

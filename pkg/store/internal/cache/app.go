@@ -14,11 +14,14 @@ import (
 // App is what an application has: pods, a queue, and a user that is charged. Make one with
 // NewApp.
 type App struct {
+	Name      AppName
+	Serial    uint64 // unique among all applications of this process
 	Leaf      queues.ID
 	Owner     queues.Owner
 	Groups    []string  // of the user, from the first pod
 	Submitted time.Time // when its oldest pod was created
 
+	aliases     []AppName             // other names of it in Apps
 	living      ranking.Heap[*senior] // pods that are not being deleted, those of the first rank first
 	owned       map[types.UID]int     // number of its living pods that a pod owns
 	pods        int                   // with this application
@@ -34,8 +37,8 @@ type App struct {
 }
 
 // NewApp returns an application without pods.
-func NewApp(leaf queues.ID, owner queues.Owner, groups []string, submitted time.Time) App {
-	return App{Leaf: leaf, Owner: owner, Groups: groups, Submitted: submitted, living: ranking.New(elderFirst)}
+func NewApp(name AppName, leaf queues.ID, owner queues.Owner, groups []string, submitted time.Time) App {
+	return App{Name: name, Leaf: leaf, Owner: owner, Groups: groups, Submitted: submitted, living: ranking.New(elderFirst)}
 }
 
 // Pods is the number of its pods.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -56,12 +58,15 @@ func (c *Change) addTo(u *queues.Usage) {
 // Books have the usage of queues, users and groups, and decide what the quotas allow. The
 // usage of a queue is in the tree.
 type Books struct {
-	tree   *queues.Draft
-	owners *queues.Ledger
+	tree    *queues.Draft
+	owners  *queues.Ledger
+	leaving map[*Pod]struct{} // that are charged as leaving
 }
 
 // NewBooks returns books on a tree without usage.
-func NewBooks(tree *queues.Draft) Books { return Books{tree: tree, owners: queues.NewLedger()} }
+func NewBooks(tree *queues.Draft) Books {
+	return Books{tree: tree, owners: queues.NewLedger(), leaving: map[*Pod]struct{}{}}
+}
 
 // Tree has the queues with their usage.
 func (b *Books) Tree() *queues.Draft { return b.tree }
@@ -89,6 +94,11 @@ func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
 	}
 	a.allocations += bit(in, Allocated) - bit(p.in, Allocated)
 	p.amount, p.in = amount, in
+	if in&Leaving != 0 {
+		b.leaving[p] = struct{}{}
+	} else {
+		delete(b.leaving, p)
+	}
 	c.addTo(&a.used)
 	if !c.Allocated.IsZero() && !a.mostUsed.Covers(a.used.Allocated) {
 		a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
@@ -204,6 +214,50 @@ func (b *Books) checkLimits(view queues.View, a *App, counted bool, request reso
 	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
 }
 
+// Awaited returns the pods, on any node, that leave queues of a leaf that are full: they
+// have no room for a request before the pods are gone. Plans count what leaving pods use as
+// free, and verdicts of quotas do not. Without a wait for these pods the store would
+// conclude that other pods took the room, and would make one plan after the other.
+func (b *Books) Awaited(leaf queues.ID, request resources.Vector) []types.UID {
+	if len(b.leaving) == 0 {
+		return nil
+	}
+	full := map[queues.ID]bool{}
+	for q := range b.tree.Ancestors(leaf) {
+		if !q.IsRoot() && !q.Leaving.IsZero() && !queues.AdmitAt(q, request, queues.OnAllocated).None() {
+			full[q.ID] = true
+		}
+	}
+	var out []types.UID
+	for p := range b.leaving {
+		for q := range b.tree.Ancestors(p.app.Leaf) {
+			if full[q.ID] {
+				out = append(out, p.UID)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// BelowGuarantee tells whether a queue on the path of a leaf, below root, is under its
+// guarantee in something of a request (law 4). With strict it must be so with the request.
+func (b *Books) BelowGuarantee(leaf queues.ID, request resources.Vector, strict bool) bool {
+	for q := range b.tree.Ancestors(leaf) {
+		if q.IsRoot() {
+			break
+		}
+		has := q.Has()
+		for t, g := range q.Guaranteed.All() {
+			want := request.Get(t)
+			if want > 0 && (strict && has.Get(t).Add(want) <= g || !strict && has.Get(t) < g) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Recheck is the verdict on a pod that is charged as allocated already, after a change of
 // the configuration. maxapplications is not checked, because its application runs.
 func (b *Books) Recheck(p *Pod) queues.Verdict {
@@ -256,6 +310,9 @@ func (b *Books) Check(pods iter.Seq[*Pod]) error {
 			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
 		}
 	}
+	if len(b.leaving) != sum.leaving {
+		errs = append(errs, fmt.Errorf("%d pods are listed as leaving, and %d leave", len(b.leaving), sum.leaving))
+	}
 	for a, w := range sum.apps {
 		if !SameUsage(a.used, w.used) || a.pods != w.pods || a.allocations != w.allocations {
 			errs = append(errs, fmt.Errorf("an application has %d pods (%d allocated) and %+v, its pods sum up to %d (%d) and %+v",
@@ -270,9 +327,10 @@ func (b *Books) Check(pods iter.Seq[*Pod]) error {
 
 // sums are what the books should say, added up from pods.
 type sums struct {
-	usage  map[queues.ID]*queues.Usage
-	owners *queues.Ledger
-	apps   map[*App]*App // by the application that is checked
+	usage   map[queues.ID]*queues.Usage
+	owners  *queues.Ledger
+	apps    map[*App]*App // by the application that is checked
+	leaving int
 }
 
 // add adds a pod of an application.
@@ -289,6 +347,7 @@ func (s *sums) add(tree *queues.Draft, p *Pod) {
 	c.addTo(&s.apps[a].used)
 	s.apps[a].pods++
 	s.apps[a].allocations += bit(p.in, Allocated)
+	s.leaving += bit(p.in, Leaving)
 	for q := range tree.Ancestors(a.Leaf) {
 		u := s.usage[q.ID]
 		c.addTo(u)

@@ -25,7 +25,7 @@ func books(t testing.TB, tree string) (cache.Books, func(path, user string) *cac
 		if !ok {
 			t.Fatalf("no queue %s", path)
 		}
-		a := cache.NewApp(q.ID, queues.Owner{User: user}, nil, epoch)
+		a := cache.NewApp(cache.AppName{}, q.ID, queues.Owner{User: user}, nil, epoch)
 		b.AddApplications(q.ID, 1)
 		return &a
 	}

@@ -1,0 +1,104 @@
+package cache_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+)
+
+// record is an application as a caller has it.
+type record struct{ cache.App }
+
+// TestApps checks which record of an application a new pod joins, and that each of two
+// leaves has its own record until it is removed.
+func TestApps(t *testing.T) {
+	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b\n  c\n    d"))
+	leaf := func(path string) queues.ID {
+		q, ok := tree.Find(path)
+		if !ok {
+			t.Fatal("no queue", path)
+		}
+		return q.ID
+	}
+	x, name := cache.NewApps[*record](), cache.AppName{Namespace: "ns", ID: "x"}
+	add := func(path string) *record {
+		r := &record{cache.NewApp(name, leaf(path), queues.Owner{}, nil, epoch)}
+		x.Add(r)
+		return r
+	}
+	parent, a, b := add("root.c"), add("root.a"), add("root.b")
+	if x.Joinable(tree, name, true) != a || x.In(leaf("root.b"), name) != b || parent.Serial != 1 || b.Serial != 3 {
+		t.Error("a pod joins another record than the oldest one in a leaf")
+	}
+	other := cache.AppName{Namespace: "ns", ID: "x", Queue: "A"}
+	if x.Rejoin(leaf("root.a"), other) != a || x.Joinable(tree, other, false) != a || x.Rejoin(leaf("root.c.d"), name) != nil {
+		t.Error("a record is not found by another name in its leaf")
+	}
+	if !x.AnyOf(leaf("root.a"), "ns") || x.AnyOf(leaf("root.a"), "n") || len(x.Leaves()) != 3 || len(slices.Collect(x.Records())) != 3 {
+		t.Error("leaves", x.Leaves())
+	}
+	p := madePod(&objects.Pod{UID: "p"})
+	a.Join(p)
+	pods := slices.Values([]*cache.Pod{p})
+	if err := x.Check(pods); err != nil {
+		t.Error(err)
+	}
+	if !x.Remove(a) || x.Joinable(tree, name, false) != b || len(x.Named(other)) != 0 {
+		t.Error("a record that was removed is still known")
+	}
+	if x.Check(pods) == nil {
+		t.Error("Check does not see that the record of a pod is unknown")
+	}
+}
+
+// TestAwaited checks which leaving pods a request of a leaf has to wait for.
+func TestAwaited(t *testing.T) {
+	b, app := books(t, "root\n  a max.vcore=4\n    b\n    c\n  d")
+	charge := func(uid types.UID, path string, in cache.Columns) *cache.Pod {
+		p, a := madePod(&objects.Pod{UID: uid}), app(path, "u")
+		a.Join(p)
+		b.Charge(p, queuestest.Vector("vcore=2"), in)
+		return p
+	}
+	c, d := charge("c", "root.a.c", cache.Allocated|cache.Leaving), charge("d", "root.d", cache.Allocated|cache.Leaving)
+	charge("b", "root.a.b", cache.Allocated)
+	leaf, _ := b.Tree().Find("root.a.b")
+	one := queuestest.Vector("vcore=1")
+	if got := b.Awaited(leaf.ID, one); !slices.Equal(got, []types.UID{"c"}) {
+		t.Errorf("a request in a full queue waits for %v", got)
+	}
+	itself := func(*queues.Queue) (none resources.Vector) { return none }
+	if q := queues.OverExpected(b.Tree(), leaf.ID, one, itself); q != nil {
+		t.Errorf("queue %s is full once its pods are gone", q.Path)
+	}
+	if q := queues.OverExpected(b.Tree(), leaf.ID, queuestest.Vector("vcore=3"), itself); q == nil || q.Path != "root.a" {
+		t.Errorf("the queue that is full once pods are gone is %v", q)
+	}
+	b.Charge(c, c.Amount(), cache.Allocated)
+	if got := b.Awaited(leaf.ID, one); len(got) > 0 {
+		t.Errorf("a request waits for %v, which stay or use another queue", got)
+	}
+	if err := b.Check(slices.Values([]*cache.Pod{d})); err == nil {
+		t.Error("Check does not see that a pod is missing")
+	}
+}
+
+// TestBelowGuarantee checks when law 4 can be met.
+func TestBelowGuarantee(t *testing.T) {
+	b, app := books(t, "root\n  a guaranteed.vcore=3")
+	a := app("root.a", "u")
+	p := madePod(&objects.Pod{UID: "p"})
+	a.Join(p)
+	two := queuestest.Vector("vcore=2")
+	b.Charge(p, two, cache.Allocated)
+	if !b.BelowGuarantee(a.Leaf, two, false) || b.BelowGuarantee(a.Leaf, two, true) || b.BelowGuarantee(a.Leaf, queuestest.Vector("memory=1"), false) {
+		t.Error("a queue with 2 of 3 guaranteed is below its guarantee; with 2 more it is not")
+	}
+}
