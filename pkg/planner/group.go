@@ -13,10 +13,10 @@ import (
 type Group struct {
 	// Name is namespace and name, for people.
 	Name string
-	// Pods is the number of pods that must start together with the asker and that neither
-	// have nor hold a node. Shares are their requests.
-	Pods   int
-	Shares []Share
+	// Members are the UIDs of the pods that must start together with the asker and that
+	// neither have nor hold a node. Shares are their requests.
+	Members []string
+	Shares  []Share
 	// Free is what all nodes together have free for the group, once leaving pods are gone
 	// and holders have what they wait for.
 	Free Amounts

@@ -192,7 +192,7 @@ func (m *model) group(ids []int, amounts func([]int64) planner.Amounts) *planner
 	if len(m.ask.mates) == 0 {
 		return nil
 	}
-	g := &planner.Group{Name: "default/group", Pods: len(m.ask.mates)}
+	g := &planner.Group{Name: "default/group", Members: make([]string, len(m.ask.mates))}
 	for q := range m.queues {
 		sum, least := make([]int64, len(m.types)), make([]int64, len(m.types))
 		some := false

@@ -55,7 +55,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	p.asks.TriedAt = now
 	s.preemption.Watches.PlanBegins()
 	ask := s.askOf(&s.preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
-	ask.Group = s.groupFor(p)
+	ask.Group = s.groupFor(p, nil)
 	w := s.planningWorld()
 	s.setFree(ask.Group, p, nil)
 	w.Nodes = p.sweeping().Rest(w.Nodes)

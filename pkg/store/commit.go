@@ -116,7 +116,7 @@ func (s *Store) lawful(p *pod, h *reservations.Hold, left []*pod) error {
 	w := &planner.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
 	t := &s.preemption.Snapshot.Types
 	ask := s.askOf(t, p)
-	ask.Group = s.groupFor(p)
+	ask.Group = s.groupFor(p, p.asks.Decision)
 	s.setFree(ask.Group, p, left)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}

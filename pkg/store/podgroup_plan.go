@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -13,28 +12,39 @@ import (
 // What plans need to know about the PodGroup of a preemptor; see podgroup.go.
 
 // groupFor returns the members that must start together with a pod and neither have nor
-// hold a node; nil for none. Their free room is set later, by setFree.
-func (s *Store) groupFor(p *pod) *planner.Group {
+// hold a node; nil for none. If there are more than are missing, a new plan takes those
+// first that have a slot, and the check of an earlier plan those that it was made for:
+// another choice could refuse what the plan allowed, again and again. Their free room is
+// set later, by setFree.
+func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 	if !p.apart() {
 		return nil
 	}
-	lack, rest := p.mates.Min()-1, []*pod{}
+	planned := func(m *pod) bool { return m.state.HasSlot() }
+	if earlier != nil && earlier.Ask.Group != nil {
+		planned = func(m *pod) bool { return slices.Contains(earlier.Ask.Group.Members, string(m.UID)) }
+	}
+	lack, first, rest := p.mates.Min()-1, []*pod{}, []*pod{}
 	for _, m := range p.mates.Members() {
 		switch {
 		case m == p:
 		case m.state.HasNode() || m.asks.Holds():
 			lack--
-		case m.app != nil:
+		case m.app == nil:
+		case planned(m):
+			first = append(first, m)
+		default:
 			rest = append(rest, m)
 		}
 	}
-	slices.SortFunc(rest, func(a, b *pod) int { return cmp.Or(cmp.Compare(letGo(a), letGo(b)), firstMember(a, b)) })
+	rest = append(first, rest...)
 	rest = rest[:min(len(rest), max(lack, 0))]
 	if len(rest) == 0 {
 		return nil
 	}
-	g := &planner.Group{Name: p.mates.Name().String(), Pods: len(rest)}
+	g := &planner.Group{Name: p.mates.Name().String()}
 	for _, m := range rest {
+		g.Members = append(g.Members, string(m.UID))
 		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.Leaf })
 		if i < 0 {
 			i = len(g.Shares)
@@ -43,14 +53,6 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 		g.Shares[i] = s.withRequest(g.Shares[i], m.Request)
 	}
 	return g
-}
-
-// letGo sorts the admitted members first.
-func letGo(p *pod) int {
-	if p.state.HasSlot() {
-		return 0
-	}
-	return 1
 }
 
 // withRequest adds the request of one more pod.

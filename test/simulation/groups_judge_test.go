@@ -74,9 +74,10 @@ func (p *portrait) group(ask *objects.Pod, minMember int, w *planner.World) *pla
 			return nil
 		}
 		request := amounts(m.Request)
+		g.Members = append(g.Members, string(uid))
 		g.Shares = append(g.Shares, planner.Share{Leaf: leaf, Request: request, Least: request})
 	}
-	if g.Pods = len(g.Shares); g.Pods == 0 || g.Pods != lack {
+	if len(g.Members) == 0 || len(g.Members) != lack {
 		return nil
 	}
 	var free resources.Vector

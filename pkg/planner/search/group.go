@@ -113,7 +113,7 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 	if g == nil {
 		return nil
 	}
-	out := &planner.Together{Name: g.Name, Pods: g.Pods + 1}
+	out := &planner.Together{Name: g.Name, Pods: len(g.Members) + 1}
 	switch d.Stopped {
 	case planner.Law4:
 		alone := *pl.problem
