@@ -157,11 +157,11 @@ func (s *Store) claimRequired(p *pod, d *daemonset.Decision, chosen []types.UID,
 		s.supersede(s.cache.Nodes.Get(d.Node), now)
 	case len(chosen) > 0:
 		for _, uid := range old.Chosen {
-			if v := s.pods[uid]; v != nil && v.On() != nil && v.chosenBy == p.UID {
-				chosen = append(chosen, uid) // it still leaves, in addition to the new ones
+			if v := s.pods[uid]; v == nil || v.On() == nil || v.chosenBy == p.UID {
+				chosen = append(chosen, uid) // it leaves or is gone, for this hold
 			}
 		}
-		h.Chosen = chosen
+		h.Chosen, h.Committed = chosen, old.Committed
 		s.park(p)
 		s.rechoose(p, h, now)
 	default:
