@@ -253,7 +253,8 @@ func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 // has room already and no other member of its PodGroup may need that room.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
 	h, ok := s.preemption.Holds.Of(p.UID)
-	if !ok || p.state.HasSlot() || p.state.HasNode() || s.behind(p, &h) || !h.Clear() && (p.leavesRoom() || !s.hasRoom(p, &h)) {
+	matesFirst := p.apart() && p.mates.Placed()+1 < p.mates.Min()
+	if !ok || p.state.HasSlot() || p.state.HasNode() || s.behind(p, &h) || !h.Clear() && (matesFirst || !s.hasRoom(p, &h)) {
 		return
 	}
 	if p.state == state.BackingOff && p.erred && p.notUntil.After(now) {
@@ -261,9 +262,6 @@ func (s *Store) wakeHolder(p *pod, now time.Time) {
 	}
 	s.letThrough(p, now)
 }
-
-// leavesRoom tells whether other members of the pod's group still need a place.
-func (p *pod) leavesRoom() bool { return p.apart() && p.mates.Placed()+1 < p.mates.Min() }
 
 // behind tells whether a pod that can run only on this node is before a preemptor that
 // holds the node. The preemptor then waits for it, regardless of free room.

@@ -12,10 +12,9 @@ import (
 // What plans need to know about the PodGroup of a preemptor; see podgroup.go.
 
 // groupFor returns the members that must start together with a pod and neither have nor
-// hold a node; nil for none. If there are more than are missing, a new plan takes those
-// first that have a slot, and the check of an earlier plan those that it was made for:
-// another choice could refuse what the plan allowed, again and again. Their free room is
-// set later, by setFree.
+// hold a node; nil for none. Of too many, a new plan takes those first that have a slot,
+// and the check of an earlier plan takes those that it was made for: otherwise it could
+// refuse what the plan allowed, again and again. Their free room is set by setFree.
 func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 	if !p.apart() {
 		return nil
@@ -27,10 +26,9 @@ func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 	lack, first, rest := p.mates.Min()-1, []*pod{}, []*pod{}
 	for _, m := range p.mates.Members() {
 		switch {
-		case m == p:
-		case m.state.HasNode() || m.asks.Holds():
+		case m.state.HasNode() || m != p && m.asks.Holds():
 			lack--
-		case m.app == nil:
+		case m == p || m.app == nil:
 		case planned(m):
 			first = append(first, m)
 		default:
@@ -38,8 +36,7 @@ func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 		}
 	}
 	rest = append(first, rest...)
-	rest = rest[:min(len(rest), max(lack, 0))]
-	if len(rest) == 0 {
+	if rest = rest[:min(len(rest), max(lack, 0))]; len(rest) == 0 {
 		return nil
 	}
 	g := &planner.Group{Name: p.mates.Name().String()}
