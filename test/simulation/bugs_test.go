@@ -76,6 +76,7 @@ const (
 	bugIdle         = "a node is held for a pod that others need not make room for"
 	bugGroupAlone   = "that pods are of a PodGroup is not noticed"
 	bugLavish       = "disruption budgets are taken for larger ones"
+	bugLast         = "pods that can run on one node only do not go first there"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -131,6 +132,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugHurried, "after it lost its room, which is less than the retry interval"},
 	{bugIdle, "and no pod was chosen to go for it"},
 	{bugLavish, "of budget .* which allows"},
+	{bugLast, "leaves no room for .* \\(D0\\)"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 

@@ -26,6 +26,7 @@ const (
 	besideBound                    // pods that the neighbour bound
 	asked                          // pods that wait at rest, each tried with a plan
 	rooms                          // pods that got free room, each checked against the order
+	keptFirst                      // nodes refused because a DaemonSet pod goes first there
 	kindsCounted
 )
 
@@ -33,8 +34,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room it was asked who should have had it; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room it was asked who should have had it; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -67,6 +68,7 @@ var floors = []struct {
 	of   counted
 }{
 	{"room was checked against the order", rooms},
+	{"node was left to a pod that can run there only", keptFirst},
 	{"plan was judged by a budget", guarded},
 	{"plan was judged beside pods that are nominated", besideNominated},
 	{"room was made and lost", lost},
@@ -92,7 +94,7 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}

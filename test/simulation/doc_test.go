@@ -13,6 +13,7 @@
 //	api_test.go          the API server; watch_test.go its watches, client_test.go
 //	                     the schedulers' client, lease_test.go the lease
 //	transport_test.go    the transport for readers of PodGroups
+//	nodebound_test.go    pods of DaemonSets go first on their node
 //	podgroups_test.go    PodGroups: their moves and their invariants
 //	instance_test.go     one process of the scheduler
 //	witness_test.go      the calls to the store; judge_test.go judges by them

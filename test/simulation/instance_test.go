@@ -76,6 +76,9 @@ type instance struct {
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
 	tried    map[types.UID]time.Time // when the latest cycle of each pod began
+	// overtakes is the nodes that the pod in its cycle may have although another pod goes
+	// first there, and that pod.
+	overtakes map[string]types.UID
 }
 
 // launch starts a scheduler on the API server.
@@ -83,7 +86,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{}, overtakes: map[string]types.UID{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -297,6 +300,7 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
 		p.in.tried[pod.UID], p.in.reservedThen[pod.UID] = time.Now(), reserved
 		delete(p.in.stranded, pod.UID)
+		clear(p.in.overtakes)
 	})
 	p.in.sim.count(cycles)
 	return nil, nil
@@ -310,6 +314,7 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 	if !held {
 		p.in.witness.checkReserve(p.in.store().Holds(), pod, node)
 	}
+	p.in.checkFirst(pod, node)
 	p.in.witness.lodge(pod, node)
 	return nil
 }
@@ -331,7 +336,7 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 	case w.in.sim.shut(pod):
 		return fwk.NewStatus(fwk.Unschedulable, "no")
 	}
-	return w.Plugin.Filter(ctx, state, pod, node)
+	return w.filter(func() *fwk.Status { return w.Plugin.Filter(ctx, state, pod, node) }, pod, node)
 }
 
 func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
@@ -348,6 +353,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	if status.IsSuccess() {
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.checkQuota(pod.UID, spec)
+		w.in.checkFirst(pod, node)
 		w.in.witness.assumed(pod, node)
 		w.in.witness.checkRoom(pod.UID, node, spec, waited)
 		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}

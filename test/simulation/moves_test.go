@@ -265,7 +265,9 @@ func (s *simulation) moveRest(m move) {
 	n := s.api.node(name)
 	switch m.kind {
 	case "node":
-		s.putNode(name, m)
+		if s.putNode(name, m); n == nil {
+			s.rollOut(name, m)
+		}
 		s.logf("node %s has %v", name, informer.Allocatable(s.api.node(name)))
 	case "cordon", "taint":
 		if n == nil {

@@ -53,6 +53,8 @@ type witness struct {
 	budgets map[string]objects.Budget // as passed to the store
 	// lost is when an asker last lost room for which pods had been deleted.
 	lost map[types.UID]time.Time
+	// nodeBound is the waiting pods that can run on one node only.
+	nodeBound map[types.UID]nodeBound
 
 	minMember int // of the asker's PodGroup that is judged; 0 if it is not known
 
@@ -64,7 +66,7 @@ var _ app.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, budgets: map[string]objects.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -76,6 +78,7 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 		w.goes(p.UID)
 	} else {
 		w.pods[p.UID] = p
+		w.bindToNode(&p, now)
 		if p.Node != "" {
 			w.movesIn(&p, now)
 			delete(w.placed, p.UID)
@@ -114,12 +117,16 @@ func (w *witness) goes(uid types.UID) {
 	delete(w.placed, uid)
 	delete(w.together, uid)
 	delete(w.lodged, uid)
+	delete(w.nodeBound, uid)
 }
 
 // UpsertNode passes an update of a node on.
 func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if old, known := w.nodes[name]; !known || !old.Equal(allocatable) {
+		w.renewNodeBound(name, now)
+	}
 	w.nodes[name] = allocatable
 	w.Store.UpsertNode(name, allocatable, now)
 }
@@ -128,6 +135,9 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if ok && w.cordoned[name] {
+		w.renewNodeBound(name, now)
+	}
 	w.cordoned[name] = !ok
 	w.Store.SetNodeSchedulable(name, ok, now)
 }
