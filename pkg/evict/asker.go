@@ -182,12 +182,11 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 		}
 		e.done(a, want.hold)
 		return nil
-	case want.ended != nil && want.ended.Ended != reservations.Deleted:
+	case want.ended != nil:
 		return e.release(ctx, a, want.ended)
 	case want.inquire != nil:
 		return e.inquire(ctx, a, want.inquire)
 	}
-	e.done(a, want.ended) // there is no pod to write on
 	return nil
 }
 

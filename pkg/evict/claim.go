@@ -72,7 +72,10 @@ func covers(written, claim reservations.Claim) bool {
 // transient failure is tried again without an end: after the next restart, a claim that
 // remains would become a hold again.
 func (e *Executor) release(ctx context.Context, a *asker, w *store.Work) error {
-	pod, err := e.asker(w.Ref)
+	pod, err := e.find(w.Ref)
+	if err == nil && (pod.DeletionTimestamp != nil || w.Ended == reservations.Deleted) && !nominatedByHold(pod, w) {
+		err = errGone
+	}
 	if err == nil {
 		if written, ok := claimOn(pod); ok && written.Since.After(w.Hold.Since) {
 			e.done(a, w) // the claim of a later hold, which another leader began

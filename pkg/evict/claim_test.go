@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -227,12 +228,19 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 		{"by somebody else", reservations.GivenUp, "n2", "n2"},
 		{"none", reservations.TimedOut, "", ""},
 		{"bound", reservations.Bound, "n1", "n1"},
+		{"deleted, and a finalizer keeps it", reservations.Deleted, "n1", ""},
+		{"deleted, and never nominated", reservations.Deleted, "", ""},
 	} {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
 			w := disruptFor("a")
 			o.books.plan(w)
 			pass(time.Second)
-			o.cluster.update("a", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.NominatedNodeName = "", c.nominated })
+			o.cluster.update("a", func(p *corev1.Pod) {
+				p.Spec.NodeName, p.Status.NominatedNodeName = "", c.nominated
+				if c.ended == reservations.Deleted {
+					p.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+				}
+			})
 			o.books.queue(release(w, c.ended, timedOut))
 			pass(time.Second)
 			if got := o.cluster.get("a").Status.NominatedNodeName; got != c.want {
