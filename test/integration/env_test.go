@@ -61,8 +61,9 @@ type env struct {
 type settings struct {
 	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
 	args    map[string]any // further arguments of QueueSort
-	// preemption are arguments of QueuePreemption, reservation those of NodeReservation.
-	preemption, reservation map[string]any
+	// preemption are arguments of QueuePreemption, reservation those of NodeReservation,
+	// volumes those of VolumeBinding.
+	preemption, reservation, volumes map[string]any
 	// configuration are further fields of the scheduler's configuration itself.
 	configuration map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
@@ -260,6 +261,9 @@ func (e *env) writeSchedulerConfig() {
 		}
 		if args := e.settings.reservation; args != nil {
 			configs = append(configs, map[string]any{"name": "NodeReservation", "args": args})
+		}
+		if args := e.settings.volumes; args != nil {
+			configs = append(configs, map[string]any{"name": "VolumeBinding", "args": args})
 		}
 		p.(map[string]any)["pluginConfig"] = configs
 	}

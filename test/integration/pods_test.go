@@ -74,14 +74,19 @@ func requests(list ...string) podOption {
 }
 
 // ofTypes requests one of each of n types of resources that no node offers.
-func ofTypes(n int) podOption {
-	list := make([]string, 0, 2*n)
-	for i := range n {
-		list = append(list, fmt.Sprintf("example.com/t%d", i), "1")
-	}
-	return func(p *corev1.Pod) {
-		r := &p.Spec.Containers[0].Resources
-		r.Requests, r.Limits = amounts(list...), amounts(list...)
+func ofTypes(n int) podOption { return inventedTypes(n)(0) }
+
+// inventedTypes does so for a pod by its number: no two pods name the same types.
+func inventedTypes(n int) func(i int) podOption {
+	return func(i int) podOption {
+		list := make([]string, 0, 2*n)
+		for j := range n {
+			list = append(list, fmt.Sprintf("e%d.example.com/t%d", i, j), "1")
+		}
+		return func(p *corev1.Pod) {
+			r := &p.Spec.Containers[0].Resources
+			r.Requests, r.Limits = amounts(list...), amounts(list...)
+		}
 	}
 }
 
