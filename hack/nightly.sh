@@ -61,18 +61,23 @@ ecosystem() {
   LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags ecosystem -timeout 2h -v -run '^TestEcosystem' ./test/integration \
     -args -ecosystem "$PWD/bin/ecosystem" -ecosystem-for "${ECOSYSTEM_FOR:-10m}"
 }
+# A tenant that attacks, and the pods of another one that are timed meanwhile.
+hostile() {
+  LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags hostile -timeout 2h -v -run '^TestHostile' ./test/integration \
+    -args -hostile-table "$PWD/$out/hostile.md" -hostile-for "${HOSTILE_FOR:-30s}"
+}
 large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS:-3}"; }
 
 # essence prints the lines of a log that say how much was done.
 essence() {
-  grep -hE '^lockorder: |ecosystem: [a-z]+: |^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
+  grep -hE '^lockorder: |(ecosystem|hostile): [a-z0-9-]+: |^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
     sed -E -e 's/^ *[a-z_]+_test\.go:[0-9]+: //' -e 's/^\| ([^ ]+) \| ([0-9]+) \| [0-9]+ \| [0-9]+ \| ([^|]+) \|.*/\1: pods\/s \3/' |
     tail -n 9 | paste -sd ';' | cut -c1-400
 }
 
-timed=(integration conformance pages ecosystem large fuzz)
+timed=(integration conformance pages ecosystem hostile large fuzz)
 patient=(simulation unit race image compat lockorder)
-all=(unit race simulation lockorder integration pages conformance ecosystem fuzz image compat large)
+all=(unit race simulation lockorder integration pages conformance ecosystem hostile fuzz image compat large)
 # Class idle of the kernel's scheduler gets nothing that anybody else wants.
 idly=(nice -n 19)
 if command -v chrt >/dev/null && chrt -i 0 true 2>/dev/null; then idly=(chrt -i 0); fi

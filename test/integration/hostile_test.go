@@ -1,0 +1,440 @@
+//go:build hostile
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+)
+
+// A tenant that may make pods in its namespace attacks, and the pods of another tenant
+// are timed meanwhile. The part "hostile" of the nightly run has these tests.
+var (
+	hostileTable = flag.String("hostile-table", "", "the file that gets the table of all attacks")
+	hostileFor   = flag.Duration("hostile-for", 30*time.Second, "how long each attack is measured, at least")
+)
+
+const (
+	// probeEvery is the time between two pods of the other tenant, probeLimit how long one
+	// may take; a pod that has no node by then counts with it.
+	probeEvery, probeLimit = 400 * time.Millisecond, 30 * time.Second
+	// mayTake is how long the pods of the other tenant may take in any case: of twenty, all
+	// but one.
+	mayTake = 250 * time.Millisecond
+	// hostileNodes have 8 cores each.
+	hostileNodes = 20
+)
+
+// hostileQueues are the queue of the probe, one that runs most of the cluster within its
+// guarantee, and that of the attacks, which has no guarantee.
+const hostileQueues = `
+partitions:
+- name: default
+  placementrules:
+  - {name: provided, create: true}
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: team, resources: {guaranteed: {vcore: 8}}}
+    - {name: full, resources: {guaranteed: {vcore: 120}}}
+    - {name: evil, properties: {preemption.delay: 3s}}
+`
+
+// hostileCase is an attack, and the ordinary pods that it is compared with: as many, as
+// fast, of the same queue.
+type hostileCase struct {
+	name, what string
+	pods       int
+	attack     func(e *env, n int)
+	control    func(e *env, n int) // nil: small pods that run
+}
+
+var hostileCases = []hostileCase{
+	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0)},
+	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }},
+	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil},
+	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil},
+	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary)},
+	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil},
+	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil},
+	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil},
+	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil},
+	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, func(*env, int) {}},
+}
+
+// figures are the times of the probe, in order.
+type figures []time.Duration
+
+func (f figures) at(share float64) time.Duration {
+	if len(f) == 0 {
+		return probeLimit
+	}
+	return f[min(len(f)-1, int(share*float64(len(f))))].Round(time.Millisecond)
+}
+
+func (f figures) p95() time.Duration { return f.at(0.95) }
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d | %d | %d | %d", len(f), f.at(0.5).Milliseconds(), f.p95().Milliseconds(), f.at(1).Milliseconds())
+}
+
+// TestHostile times pods of another tenant during each attack. Of twenty, nineteen have
+// their node within 250 ms, or within twice the time that as many ordinary pods cost.
+func TestHostile(t *testing.T) {
+	rows := []string{
+		"| case | pods | probes | p50 | p95 | max | p95 of ordinary pods | holds |", "|---|---|---|---|---|---|---|---|",
+	}
+	var worst time.Duration
+	var without, slowest string
+	t.Run("baseline", func(t *testing.T) {
+		f := measureHostile(t, func(*env) {})
+		rows = append(rows, fmt.Sprintf("| baseline | 0 | %s | - | - |", f))
+		without = fmt.Sprintf("p95 %v without an attack", f.p95())
+	})
+	for _, c := range hostileCases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.control == nil {
+				c.control = func(e *env, n int) { e.flood(n, ordinary) }
+			}
+			control, attack := figures{}, figures{}
+			t.Run("control", func(t *testing.T) { control = measureHostile(t, func(e *env) { c.control(e, c.pods) }) })
+			t.Run("attack", func(t *testing.T) { attack = measureHostile(t, func(e *env) { c.attack(e, c.pods) }) })
+			limit, holds := max(mayTake, 2*control.p95()), "yes"
+			if attack.p95() > limit {
+				holds = "no"
+				t.Errorf("%s: p95 %v, want at most %v", c.what, attack.p95(), limit)
+			}
+			if attack.p95() > worst {
+				worst, slowest = attack.p95(), fmt.Sprintf("%s; %v with %s, %v with as many ordinary pods", without, attack.p95(), c.name, control.p95())
+			}
+			rows = append(rows, fmt.Sprintf("| `%s` | %d | %s | %d | %s |", c.name, c.pods, attack, control.p95().Milliseconds(), holds))
+		})
+	}
+	table := strings.Join(rows, "\n")
+	t.Logf("hostile: attacks: %d, %s", len(hostileCases), slowest)
+	t.Logf("milliseconds from the request that makes a pod to its node:\n%s", table)
+	if *hostileTable != "" {
+		if err := os.WriteFile(*hostileTable, []byte(table+"\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// measureHostile runs an attack on a scheduler and nodes of its own, and times pods of
+// another tenant from the begin of the attack to its end, and for hostileFor at least. No
+// pod of the third tenant goes, and no node is held in the end.
+func measureHostile(t *testing.T, attack func(*env)) figures {
+	awaitNoNamespaceEnds(t)
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := setup(t, hostileQueues, twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s"))
+	e.rest = "127.0.0.1:" + port
+	e.useNodes(hostileNodes, localcluster.NodeSpec{CPU: "8", Memory: "32Gi"})
+	full := e.create("full", hostileNodes, inQueue("root.full"), requests("cpu", "6"))
+	e.expect("full", hostileNodes, 0, "")
+	e.namespace(e.ns+"-probe", nil)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }() // a failed test, which was reported
+		attack(e)
+	}()
+	go func() {
+		defer close(stop)
+		least := time.After(*hostileFor)
+		<-done
+		<-least
+	}()
+	f := e.probe(stop)
+	for _, p := range full {
+		if now := e.get(p); now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {
+			t.Errorf("pod %s of a queue within its guarantee is %s, deleted %v", p.Name, now.Status.Phase, now.DeletionTimestamp)
+		}
+	}
+	var holds documents.Holds
+	e.own("holds", &holds)
+	if n := len(holds.Holds); n > 0 {
+		t.Errorf("%d nodes are held in the end", n)
+	}
+	t.Logf("%s (probes | p50 | p95 | max, in ms)", f)
+	return f
+}
+
+// awaitNoNamespaceEnds waits until nothing of the case before is being removed.
+func awaitNoNamespaceEnds(t *testing.T) {
+	eventually(t, 5*time.Minute, "no namespace is being removed", func() (bool, string) {
+		list, err := suite.client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		ends := slices.ContainsFunc(list.Items, func(n corev1.Namespace) bool { return n.DeletionTimestamp != nil })
+		return !ends, "some are"
+	})
+}
+
+// probe makes pods of another tenant until it is told to stop, and returns how long each
+// took from the request that made it to its node.
+func (e *env) probe(stop <-chan struct{}) figures {
+	e.Helper()
+	ns := e.ns + "-probe"
+	var mu sync.Mutex
+	asked, took := map[string]time.Time{}, map[string]time.Duration{}
+	list, err := suite.client.CoreV1().Pods(ns).List(e.Context(), metav1.ListOptions{})
+	e.ok(err)
+	ctx, cancel := context.WithCancel(e.Context())
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := newTail(suite.client.CoreV1().Pods(ns), list, func(event watch.Event) {
+			p, now := event.Object.(*corev1.Pod), time.Now()
+			mu.Lock()
+			defer mu.Unlock()
+			if _, known := took[p.Name]; !known && p.Spec.NodeName != "" {
+				took[p.Name] = now.Sub(asked[p.Name])
+			}
+		}).run(ctx); err != nil {
+			e.Error(err)
+		}
+	})
+	defer following.Wait()
+	defer cancel()
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	var creating sync.WaitGroup
+	for i, going := 0, true; going; i++ {
+		name := fmt.Sprintf("probe-%d", i)
+		creating.Go(func() {
+			p := e.pod(name, "probe", inNamespace(ns), inQueue("root.team"), requests("cpu", "10m"))
+			mu.Lock()
+			asked[name] = time.Now()
+			mu.Unlock()
+			if _, err := suite.client.CoreV1().Pods(ns).Create(e.Context(), p, metav1.CreateOptions{}); err != nil {
+				e.Error(err)
+			}
+		})
+		select {
+		case <-ticker.C:
+		case <-stop:
+			going = false
+		}
+	}
+	creating.Wait()
+	for deadline := time.Now().Add(probeLimit); time.Now().Before(deadline); <-ticker.C {
+		mu.Lock()
+		all := len(took) == len(asked)
+		mu.Unlock()
+		if all {
+			break
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	var f figures
+	for name := range asked {
+		if d, bound := took[name]; bound {
+			f = append(f, min(d, probeLimit))
+		} else {
+			f = append(f, probeLimit)
+		}
+	}
+	slices.Sort(f)
+	return f
+}
+
+// flood makes n pods of the attacking tenant, each an application of its own, 100 a
+// second if the API server keeps up.
+func (e *env) flood(n int, options ...func(i int) podOption) {
+	e.floodFrom(0, n, options...)
+}
+
+func (e *env) floodFrom(first, n int, options ...func(i int) podOption) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	var making sync.WaitGroup
+	places := make(chan struct{}, 8)
+	for i := first; i < first+n; i++ {
+		<-ticker.C
+		places <- struct{}{}
+		name := fmt.Sprintf("evil-%d", i)
+		p := e.pod(name, "evil", inQueue("root.evil"), requests("cpu", "10m"), func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = name })
+		for _, o := range options {
+			o(i)(p)
+		}
+		making.Go(func() {
+			defer func() { <-places }()
+			if _, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{}); err != nil {
+				e.Error(err)
+			}
+		})
+	}
+	making.Wait()
+}
+
+func ordinary(int) podOption { return func(*corev1.Pod) {} }
+
+// tooLarge pods may run on one node, which has no room for them.
+func (e *env) tooLarge() func(int) podOption {
+	nodes, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool})
+	e.ok(err)
+	return func(i int) podOption {
+		return func(p *corev1.Pod) {
+			requests("cpu", "4")(p)
+			requiresNode(nodes.Items[i%len(nodes.Items)].Name)(p)
+		}
+	}
+}
+
+func attackForged(e *env, n int) {
+	e.flood(n, e.tooLarge(), func(int) podOption {
+		return saysItIsOf("fake.example/v1", "DaemonSet", "x", "11111111-1111-1111-1111-111111111111")
+	})
+}
+
+// rollDaemonSets makes DaemonSets, deletes them once they run, and makes others with the
+// same ports: n pods in all. The pods stop after their grace period.
+func rollDaemonSets(grace time.Duration) func(*env, int) {
+	return func(e *env, n int) {
+		sets := n / 2 / hostileNodes
+		create := func(of string) {
+			for i := range sets {
+				port := int32(7000 + i)
+				e.createDaemonSet(fmt.Sprintf("%s-%d", of, i), inQueue("root.evil"), requests("cpu", "10m"), staysFor(grace), func(p *corev1.Pod) {
+					p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port}}
+				})
+			}
+		}
+		create("old")
+		for i := range sets {
+			e.expect(fmt.Sprintf("old-%d", i), hostileNodes, 0, "")
+		}
+		for i := range sets {
+			e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(e.Context(), fmt.Sprintf("old-%d", i), inBackground()))
+		}
+		create("young")
+	}
+}
+
+// inventedQueues names a queue with so many levels below one that no other pod names. The
+// pod fits no node.
+func inventedQueues(levels int) func(int) podOption {
+	return func(i int) podOption {
+		path := fmt.Sprintf("root.e%d", i)
+		for j := range levels - 1 {
+			path += fmt.Sprintf(".q%02d", j)
+		}
+		return func(p *corev1.Pod) {
+			delete(p.Labels, placement.KeyQueue)
+			annotated(placement.KeyQueue, path)(p)
+			requests("cpu", "100")(p)
+		}
+	}
+}
+
+// killedHalfway kills the scheduler in the middle of a flood and starts it again.
+func killedHalfway(of func(int) podOption) func(*env, int) {
+	return func(e *env, n int) {
+		e.floodFrom(0, n/2, of)
+		e.kill()
+		began := time.Now()
+		e.floodFrom(n/2, n/2, of)
+		e.start()
+		e.Logf("the scheduler is ready %v after it was killed", time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// floodWithClaims makes pods with a volume claim each, of a class for which no program
+// makes volumes.
+func (e *env) floodWithClaims(n int, mode string) {
+	class := e.storageClass(mode)
+	e.flood(n, func(i int) podOption { return e.withClaim(fmt.Sprintf("evil-%d", i), class) })
+}
+
+// attackREST holds connections open and reads events, until the test ends. A reader of
+// this machine is answered meanwhile.
+func attackREST(e *env, _ int) {
+	_, port, _ := net.SplitHostPort(e.rest)
+	for _, from := range attackersOf(e) {
+		for i := range 79 {
+			go e.holdConnection(from, port, i >= 64)
+		}
+	}
+	for range int(hostileFor.Seconds()) {
+		began := time.Now()
+		if e.queue("root.team") == nil {
+			e.Error("REST does not show the queue")
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			e.Errorf("a reader waited for %v", took)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// attackersOf returns three addresses of this machine's loopback, which are known
+// readers, and one that is not, if the machine has one.
+func attackersOf(e *env) []string {
+	out := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+	addresses, err := net.InterfaceAddrs()
+	e.ok(err)
+	for _, a := range addresses {
+		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			return append(out, n.IP.String())
+		}
+	}
+	return out
+}
+
+// holdConnection connects again and again, and keeps each connection: it sends a request
+// a second, which is answered, or reads events.
+func (e *env) holdConnection(from, port string, events bool) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Second}
+	to := from
+	if strings.HasPrefix(from, "127.") {
+		to = "127.0.0.1"
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1}}
+	path := "/ws/v1/scheduler/healthcheck"
+	if events {
+		path = "/ws/v1/events/stream"
+	}
+	for e.Context().Err() == nil {
+		request, err := http.NewRequestWithContext(e.Context(), http.MethodGet, "http://"+net.JoinHostPort(to, port)+path, http.NoBody)
+		if err != nil {
+			return
+		}
+		answer, err := client.Do(request)
+		if err == nil {
+			_, err = io.Copy(io.Discard, answer.Body)
+			err = errors.Join(err, answer.Body.Close())
+		}
+		pause := time.Second
+		if err != nil {
+			pause = 100 * time.Millisecond
+		}
+		select {
+		case <-e.Context().Done():
+		case <-time.After(pause):
+		}
+	}
+}
