@@ -14,7 +14,6 @@ import (
 type app struct {
 	cacheApp
 	ordered          *order.App
-	standing         *standing
 	equivalenceClass map[classKey]*equivalenceClass // nil until one of its pods found no node
 
 	// What readers see: what was published, when it was given its queue, and when its
@@ -35,7 +34,7 @@ func (s *Store) join(a *app, p *pod) {
 	oldest := a.Join(&p.cachePod)
 	s.charge(p, p.Request, cache.Pending)
 	if p.asked = p.Node == ""; p.asked {
-		s.notePod(Asked, p)
+		s.history.notePod(Asked, p)
 	}
 	s.live(p, !p.Deleting)
 	if oldest {
@@ -50,22 +49,22 @@ func (s *Store) join(a *app, p *pod) {
 func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
 	s.live(p, false)
-	s.waitCounts.untally(p)
+	s.history.waits.Update(&p.tallied, history.Tally{})
 	if p.asked {
-		s.notePod(AskGone, p)
+		s.history.notePod(AskGone, p)
 	}
 	p.app, p.asked = nil, false
 	if last := a.Leave(&p.cachePod); !last {
 		return
 	}
 	s.count(a)
-	s.register.apps.Remove(a, a.Serial)
-	s.noteApp(AppRemoved, a)
+	s.history.apps.Remove(a, a.Serial)
+	s.history.noteApp(AppRemoved, a)
 	s.lane.Forget(a)
 	s.asking.Order.Forget(a)
 	s.cache.Books.AddApplications(a.Leaf, -1)
 	if lastOfLeaf := s.apps.Remove(a); lastOfLeaf {
-		delete(s.waitCounts.leaves, a.Leaf)
+		s.history.waits.Close(a.Leaf)
 		s.cache.Empty.Note(s.draft.Queue(a.Leaf), now)
 	}
 	s.release(a.Leaf)
@@ -76,8 +75,8 @@ func (s *Store) leave(p *pod, now time.Time) {
 func (s *Store) leaveForGood(p *pod, now time.Time) {
 	a := p.app
 	if a.Pods() == 1 {
-		s.register.finish(s.recordOfApp(a), now)
-		s.noteApp(AppCompleted, a)
+		s.history.finish(s.recordOfApp(a), now)
+		s.history.noteApp(AppCompleted, a)
 	}
 	s.leave(p, now)
 }
@@ -85,13 +84,14 @@ func (s *Store) leaveForGood(p *pod, now time.Time) {
 // newApp makes an application without pods.
 func (s *Store) newApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
 	owner := queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)}
-	a := &app{cacheApp: cache.NewApp(name, leaf, owner, groups, submitted), standing: s.waitCounts.of(leaf)}
+	a := &app{cacheApp: cache.NewApp(name, leaf, owner, groups, submitted)}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps.Add(a)
+	s.history.waits.Open(leaf)
 	s.cache.Empty.Forget(leaf)
-	s.register.enroll(a)
-	s.rename(a)
-	s.noteApp(AppAdded, a)
+	s.history.enroll(a)
+	s.history.rename(a, s.path(a.Leaf))
+	s.history.noteApp(AppAdded, a)
 	s.cache.Books.AddApplications(leaf, 1)
 	return a
 }
@@ -101,7 +101,7 @@ func (s *Store) count(a *app) {
 	if !s.cache.Books.Recount(&a.cacheApp) {
 		return
 	}
-	s.register.apps.Add(a)
+	s.history.apps.Add(a)
 	s.index.SetClass(a.ordered, s.class(a))
 	if !a.Counted() { // another application may start
 		s.release(a.Leaf)

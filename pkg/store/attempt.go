@@ -48,7 +48,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		s.joinClass(p, kind)
 	}
 	if why := s.mayPlan(p, now); !why.None() {
-		s.say(p, why.Code, now)
+		s.history.say(p, why.Code, now.Add(s.preemption.RetryInterval))
 		return nil, why
 	}
 	s.setInPermit(p, inPermit)
@@ -197,7 +197,7 @@ func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reaso
 		code = why.Code
 	}
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
-	s.say(p, code, now)
+	s.history.say(p, code, now.Add(s.preemption.RetryInterval))
 	if p.sweeping().Continue(d) {
 		retry = atMostEvery
 	}

@@ -11,7 +11,7 @@ func (s *Store) charge(p *pod, amount resources.Vector, in cache.Columns) {
 	a := p.app
 	c := s.cache.Books.Charge(&p.cachePod, amount, in)
 	s.demand.Changed()
-	s.register.apps.Add(a)
+	s.history.apps.Add(a)
 	s.queuesChanged(a.Leaf, &c)
 	s.asking.Order.Tell(s.draft, a, a.Leaf, a.Committed())
 	if !c.Orders() {

@@ -40,7 +40,6 @@ func (s *Store) Check() error {
 	errs = append(errs, s.preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
-	errs = append(errs, s.checkWaitCounts()...)
 	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.checkCapacity(), s.cache.Types.Check(s.objects()))
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)

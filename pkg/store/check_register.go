@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"maps"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
 // checkRegister verifies that readers have seen the current state of everything or have
@@ -10,7 +12,7 @@ import (
 func (s *Store) checkRegister() []error {
 	nodes := func(yield func(string, *seenNode) bool) {
 		for n := range s.cache.Nodes.All() {
-			seen := s.register.seen[n.Name()]
+			seen := s.history.seen[n.Name()]
 			if seen == nil || seen.Node != n {
 				seen = &seenNode{Node: n}
 			}
@@ -25,11 +27,19 @@ func (s *Store) checkRegister() []error {
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	add("pods", s.register.pods.Check(maps.All(s.pods), s.recordOf))
-	add("applications", s.register.apps.Check(s.apps.All(), s.recordOfApp))
-	add("nodes", s.register.nodes.Check(nodes, recordOfNode))
-	add("finished applications", s.register.finished.Check())
-	add("events", s.events.Check())
-	add("reports", s.reports.Check())
+	add("pods", s.history.pods.Check(maps.All(s.pods), s.recordOf))
+	add("applications", s.history.apps.Check(s.apps.All(), s.recordOfApp))
+	add("nodes", s.history.nodes.Check(nodes, recordOfNode))
+	add("finished applications", s.history.finished.Check())
+	tallies := func(yield func(history.Tally) bool) {
+		for _, p := range s.pods {
+			if !yield(tallyOf(p)) {
+				return
+			}
+		}
+	}
+	add("waiting pods", s.history.waits.Check(tallies, s.apps.Leaves()))
+	add("events", s.history.events.Check())
+	add("reports", s.history.reports.Check())
 	return errs
 }

@@ -48,7 +48,7 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 		return why
 	}
 	if at := s.preemption.VictimsFrom(len(chosen), now); at.After(now) {
-		s.say(p, reasons.PreemptionPaced, now)
+		s.history.say(p, reasons.PreemptionPaced, now.Add(s.preemption.RetryInterval))
 		return s.paced(p, at)
 	}
 	going := make([]*pod, 0, len(chosen))

@@ -59,7 +59,7 @@ func (s *Store) going(p *pod, h *reservations.Hold, left []*pod, now time.Time) 
 	for _, v := range left {
 		note := s.victimNote(p, v, h)
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: note, Grace: s.preemption.Grace(v.Pod)})
-		s.noteSaid(Chosen, v, note)
+		s.history.noteSaid(Chosen, v, note)
 	}
 	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
 	return out

@@ -118,8 +118,8 @@ func (s *Store) sortedPods() []*pod {
 func (s *Store) reledger() {
 	s.cache.Books.Rebuild(s.apps.Records())
 	for _, a := range s.apps.All() {
-		s.register.apps.Add(a)
-		s.rename(a)
+		s.history.apps.Add(a)
+		s.history.rename(a, s.path(a.Leaf))
 		s.index.SetClass(a.ordered, s.class(a))
 	}
 }

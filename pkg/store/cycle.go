@@ -307,7 +307,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	}
 	s.gone(uid, now)
 	s.wakeHolders(node, uid, now)
-	s.reports.LookSoon(p.report, now)
+	s.history.reports.LookSoon(p.report, now)
 	if late := p.late; late != nil {
 		p.late = nil
 		s.upsert(late, now)

@@ -87,8 +87,8 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 // setDemand sets a pod's verdict. If it changed, users are told.
 func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 	if p.within != v.OK() || p.beyond.Code != v.Reason.Code {
-		s.changed(p)
-		s.reports.LookNow(p.report, now) // the reason that it waits changed, too
+		s.history.changed(p)
+		s.history.reports.LookNow(p.report, now) // the reason that it waits changed, too
 	}
 	p.within, p.beyond = v.OK(), v.Reason
 }

@@ -60,7 +60,7 @@ func (s *Store) enter(p *pod, to state.State) {
 	if to.WaitsForNode() || to == state.GroupBlocked {
 		p.assumedRequest = nil // its cycle is over
 	}
-	s.changed(p)
+	s.history.changed(p)
 	s.setState(p, to)
 }
 
@@ -70,7 +70,7 @@ func (s *Store) setState(p *pod, to state.State) {
 	s.transitions.Note(from, to)
 	p.state = to
 	s.updateMate(p, p.asks.Holds())
-	s.tally(p)
+	s.history.tally(p)
 	if t := p.equivalenceClass; t != nil {
 		s.recount(t, from, -1)
 		s.recount(t, to, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,7 +53,7 @@ func (s *Store) upsert(event *objects.Pod, now time.Time) {
 		if p.state == state.Assumed {
 			p.late = event
 		}
-		s.changed(p)
+		s.history.changed(p)
 		s.live(p, !p.Deleting)
 		s.weigh(p)
 	default:
@@ -78,10 +79,10 @@ func (s *Store) add(event *objects.Pod, now time.Time) {
 	s.cache.Types.Note(p.Pod)
 	s.cache.Protection.Change(cache.Guarded{}, p.guarded())
 	s.unplaced[p.UID] = p
-	s.tally(p)
-	s.changed(p)
+	s.history.tally(p)
+	s.history.changed(p)
 	s.inherit(p, now)
-	p.report = s.reports.Expect(p.UID, p.Told, now)
+	p.report = s.history.reports.Expect(p.UID, p.Told, now)
 	s.joinMates(p)
 	s.enlist(p, now)
 	if s.started {
@@ -123,10 +124,10 @@ func (s *Store) drop(p *pod, now time.Time) {
 	delete(s.pods, p.UID)
 	s.cache.Types.Forget(p.UID)
 	delete(s.unplaced, p.UID)
-	s.waitCounts.untally(p)
-	s.reports.Forget(p.report)
+	s.history.waits.Update(&p.tallied, history.Tally{})
+	s.history.reports.Forget(p.report)
 	s.settleOn(p, "", resources.Vector{})
-	s.register.pods.Remove(p, p.UID)
+	s.history.pods.Remove(p, p.UID)
 	s.leaveMates(p)
 	s.leaveGang(p, now)
 	s.gone(p.UID, now)
@@ -146,7 +147,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 		}
 		s.enter(p, state.Bound)
 		p.late = nil
-		s.begin(p.app)
+		s.history.begin(p.app)
 		s.resize(p, event, now)
 		s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 		s.follow(p, now)
@@ -156,7 +157,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 	// Another scheduler bound it, or the store has just started: quotas do not apply.
 	if p.state == state.NoQueue {
 		s.takeOver(p, event)
-		s.changed(p)
+		s.history.changed(p)
 		s.joinMates(p)
 		s.enlist(p, now)
 		if s.started {
@@ -179,7 +180,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	elsewhere := p.On() == nil || p.On().Name() != event.Node
 	if elsewhere {
-		s.notePod(Released, p)
+		s.history.notePod(Released, p)
 	}
 	s.renewPod(p, event)
 	more := event.Request.Sub(p.Amount())
@@ -189,9 +190,9 @@ func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	}
 	switch {
 	case elsewhere:
-		s.notePod(Allocated, p)
+		s.history.notePod(Allocated, p)
 	case !more.IsZero():
-		s.addFact(Event{Kind: Resized, App: p.app.told, Amount: more})
+		s.history.addFact(Event{Kind: Resized, App: p.app.told, Amount: more})
 	}
 	moved := elsewhere || !more.IsZero()
 	if moved {
@@ -218,7 +219,7 @@ func (s *Store) renewPod(p *pod, event *objects.Pod) {
 		s.live(p, false)
 	}
 	s.takeOver(p, event)
-	s.changed(p)
+	s.history.changed(p)
 	s.joinMates(p)
 	if !same {
 		s.live(p, !p.Deleting)
@@ -258,12 +259,12 @@ func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 		s.unplace(p, now)
 	}
 	s.takeOver(p, event)
-	s.changed(p)
+	s.history.changed(p)
 	p.reason = reasons.Reason{}
 	if p.asks != nil {
 		p.asks.Impossible = false
 	}
-	s.tally(p)
+	s.history.tally(p)
 	s.joinMates(p)
 	s.enlist(p, now)
 	if s.started {

@@ -69,11 +69,11 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 func (s *Store) moveForeign(p *pod, node string) {
 	came := p.On() == nil || p.On().Name() != node
 	if came && p.On() != nil {
-		s.noteForeign(ForeignWent, p)
+		s.history.noteForeign(ForeignWent, p)
 	}
 	s.settleOn(p, node, p.Request)
 	if came {
-		s.noteForeign(ForeignCame, p)
+		s.history.noteForeign(ForeignCame, p)
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *Store) changeForeign(p *pod, event *objects.Pod, now time.Time) {
 
 // renewForeign takes over the content of an event and the owners of the pod.
 func (s *Store) renewForeign(p *pod, event *objects.Pod) {
-	s.changed(p)
+	s.history.changed(p)
 	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
 	if !same {
 		s.countForeign(p, -1)
@@ -131,10 +131,10 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	delete(s.pods, p.UID)
 	s.cache.Types.Forget(p.UID)
 	if node != nil {
-		s.noteForeign(ForeignWent, p)
+		s.history.noteForeign(ForeignWent, p)
 	}
 	s.settleOn(p, "", resources.Vector{})
-	s.register.pods.Remove(p, p.UID)
+	s.history.pods.Remove(p, p.UID)
 	s.gone(p.UID, now)
 	if node != nil {
 		s.wakeHolders(node.Name(), "", now)

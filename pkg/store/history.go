@@ -129,7 +129,7 @@ type EventReader struct {
 func (s *Store) Follow(t Topic) *EventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &EventReader{s, s.events.Follow(t)}
+	return &EventReader{s, s.history.events.Follow(t)}
 }
 
 // Ready delivers a value when there are events to take.
@@ -141,73 +141,75 @@ func (r *EventReader) Ready() <-chan struct{} { return r.reader.Ready() }
 func (r *EventReader) Take(into []Event) (events []Event, lost int) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.s.events.Take(r.reader, into)
+	return r.s.history.events.Take(r.reader, into)
 }
 
 // addFact adds a fact to the current change.
-func (s *Store) addFact(e Event) { s.events.Add(Facts, e) }
+func (h *storeHistory) addFact(e Event) { h.events.Add(Facts, e) }
 
-// endEvents ends the current change in the history.
-func (s *Store) endEvents(now time.Time) {
-	if g := s.draft.TreeGeneration(); g != s.treeNoted && s.events.Wants(Facts) {
-		s.treeNoted = g
-		s.events.AddFirst(Facts, Event{Kind: QueuesCame, Queues: s.current()})
-		s.addFact(Event{Kind: QueuesWent, Queues: s.current()})
+// end ends the current change. tree is the generation of the queue tree, and queues
+// returns a snapshot of it.
+func (h *storeHistory) end(tree uint64, queues func() *queues.Snapshot, now time.Time) {
+	h.stamp(now)
+	if tree != h.treeNoted && h.events.Wants(Facts) {
+		h.treeNoted = tree
+		h.events.AddFirst(Facts, Event{Kind: QueuesCame, Queues: queues()})
+		h.addFact(Event{Kind: QueuesWent, Queues: queues()})
 	}
-	s.events.EndChange(now)
+	h.events.EndChange(now)
 }
 
-// rename updates the name of an application in the history.
-func (s *Store) rename(a *app) {
-	n := AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: s.draft.Queue(a.Leaf).Path, User: a.Owner.User, Group: a.Owner.Group}
+// rename updates the name of an application in the history, with the path of its queue.
+func (h *storeHistory) rename(a *app, queue string) {
+	n := AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: queue, User: a.Owner.User, Group: a.Owner.Group}
 	if a.told == nil || *a.told != n {
 		a.told = &n
 	}
 }
 
 // noteApp records an event of an application.
-func (s *Store) noteApp(kind EventKind, a *app) { s.addFact(Event{Kind: kind, App: a.told}) }
+func (h *storeHistory) noteApp(kind EventKind, a *app) { h.addFact(Event{Kind: kind, App: a.told}) }
 
 // notePod records an event of a pod of a queue.
-func (s *Store) notePod(kind EventKind, p *pod) {
-	s.addFact(Event{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.Amount(), Preempted: p.chosenBy != ""})
+func (h *storeHistory) notePod(kind EventKind, p *pod) {
+	h.addFact(Event{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.Amount(), Preempted: p.chosenBy != ""})
 }
 
 // noteNode records an event of a node, and the new capacity of the cluster.
-func (s *Store) noteNode(kind EventKind, n *cache.Node) {
-	s.addFact(Event{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
-	s.addFact(Event{Kind: CapacityChanged, Amount: s.cache.Capacity.Sum()})
+func (h *storeHistory) noteNode(kind EventKind, n *cache.Node, capacity resources.Vector) {
+	h.addFact(Event{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
+	h.addFact(Event{Kind: CapacityChanged, Amount: capacity})
 }
 
 // noteForeign records that a foreign pod came to its node or leaves it.
-func (s *Store) noteForeign(kind EventKind, p *pod) {
+func (h *storeHistory) noteForeign(kind EventKind, p *pod) {
 	e := Event{Kind: kind, Pod: p.UID, Node: p.On().Name(), Amount: p.Uses(), Text: "default"}
 	if p.Static {
 		e.Text = "static"
 	}
-	s.addFact(e)
+	h.addFact(e)
 }
 
 // noteSaid records what users are told of a pod: that it is preempted, or why it waits.
-func (s *Store) noteSaid(kind EventKind, p *pod, text string) {
+func (h *storeHistory) noteSaid(kind EventKind, p *pod, text string) {
 	e := Event{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
 	if p.app != nil {
 		e.App = p.app.told
 	}
-	s.addFact(e)
+	h.addFact(e)
 }
 
 // noteHold records that a hold began or ended.
-func (s *Store) noteHold(kind EventKind, h *reservations.Hold) {
-	s.addFact(Event{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
+func (h *storeHistory) noteHold(kind EventKind, hold *reservations.Hold) {
+	h.addFact(Event{Kind: kind, Pod: hold.Asker, Node: hold.Node, Amount: hold.Request})
 }
 
 // refuse sets the reason why a pod has no queue.
 func (s *Store) refuse(p *pod, why reasons.Reason) {
-	if s.events.Wants(Facts) && why.Code != p.reason.Code {
+	if s.history.events.Wants(Facts) && why.Code != p.reason.Code {
 		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 		name := &AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
-		s.addFact(Event{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+		s.history.addFact(Event{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}
 	p.reason = why
 }

@@ -36,7 +36,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	if err := s.preemption.Holds.Place(h); err != nil {
 		return err
 	}
-	s.noteHold(HoldBegan, &h)
+	s.history.noteHold(HoldBegan, &h)
 	for _, uid := range h.Chosen {
 		s.choose(s.pods[uid], p)
 	}
@@ -148,7 +148,7 @@ func (s *Store) finishHold(p *pod, e preemption.Ending, now time.Time) {
 		p.asks.Losses.PlacedAt = now
 	}
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
-	s.noteHold(HoldEnded, &h)
+	s.history.noteHold(HoldEnded, &h)
 	p.asks.Decision, p.asks.Required, p.asks.Ended = nil, nil, h.Since
 	s.setHolds(p, false)
 	s.preemption.NodeWaits.Remove(p.UID)

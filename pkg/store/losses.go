@@ -32,7 +32,7 @@ func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Re
 	}
 	l.Lose(why, waits, &s.preemption.Options, now)
 	p.asks.Refused, p.asks.TriedAt = l.Why, now
-	s.sayUntil(p, reasons.HoldGivenUp, l.Until)
+	s.history.say(p, reasons.HoldGivenUp, l.Until)
 	return l.Why, l.Count
 }
 

@@ -30,7 +30,7 @@ func (s *Store) touch(n *cache.Node) {
 
 // touchPod notes that the pod changed for plans and readers.
 func (s *Store) touchPod(p *pod) {
-	s.changed(p)
+	s.history.changed(p)
 	s.touch(p.On())
 }
 
@@ -52,8 +52,8 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	if came {
 		kind = NodeCame
 	}
-	s.noteNode(kind, n)
-	s.register.changedNode(n)
+	s.history.noteNode(kind, n, s.cache.Capacity.Sum())
+	s.history.changedNode(n)
 	s.routeNodes()
 	s.countTypes(cache.TypesIn(allocatable), now)
 	s.askHolders(n, now)
@@ -91,9 +91,9 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 	}
 	s.setCapacity(s.cache.Capacity.Sum().Sub(less), now)
 	if known {
-		s.noteNode(NodeWent, n)
+		s.history.noteNode(NodeWent, n, s.cache.Capacity.Sum())
 	}
-	s.register.changedNode(n)
+	s.history.changedNode(n)
 	s.routeNodes()
 	s.endNode(name, reservations.NodeGone, now)
 }
@@ -111,9 +111,9 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 			kind = NodeOpened
 			s.preemption.NodeBound.Renew(name, now)
 		}
-		s.addFact(Event{Kind: kind, Node: name})
+		s.history.addFact(Event{Kind: kind, Node: name})
 	}
-	s.register.changedNode(n)
+	s.history.changedNode(n)
 	if !schedulable {
 		s.endNode(name, reservations.NodeUnschedulable, now)
 	}
@@ -122,7 +122,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 // settleOn puts a pod with its usage on a node, or takes it off its node if name is
 // empty. It may be called again.
 func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
-	s.changed(p)
+	s.history.changed(p)
 	s.cache.Nodes.Place(&p.cachePod, name, uses)
 	s.routeNodes()
 }

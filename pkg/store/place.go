@@ -36,7 +36,7 @@ func (s *Store) placeAll(now time.Time) {
 
 // place gives an unplaced pod its application and queue, or the reason why it has none.
 func (s *Store) place(p *pod, now time.Time) {
-	defer s.tally(p)
+	defer s.history.tally(p)
 	defer s.heardDemand(p)
 	if p.Gated && p.Node == "" {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
@@ -63,9 +63,9 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.arm(p, now)
 	switch {
 	case gang == placement.GangSoft:
-		s.warn(p, reasons.SoftGangIgnored, now)
+		s.history.warn(p, reasons.SoftGangIgnored, now)
 	case p.Labels[PodGroupLabel] != "" && !s.followGroups:
-		s.warn(p, reasons.PodGroupIgnored, now)
+		s.history.warn(p, reasons.PodGroupIgnored, now)
 	}
 }
 

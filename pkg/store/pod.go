@@ -135,7 +135,7 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 // charged as arriving and therefore not as admitted.
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, state.Admitted)
-	s.reports.Admitted(p.report, now)
+	s.history.reports.Admitted(p.report, now)
 	s.window.Enter(p)
 	if !p.Is(cache.Arriving) {
 		s.charge(p, p.Amount(), p.In()|cache.Admitted)
@@ -173,7 +173,7 @@ func (s *Store) vacate(p *pod) {
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.enter(p, state.Unschedulable)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
-	s.failedAt(p, now)
+	s.history.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
 	if p.erred { // a cycle for a plan would end the same way
 		p.asks.RetryAt = latest(p.asks.RetryAt, p.notUntil)
@@ -194,14 +194,14 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 	p.Node = node
 	s.charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
 	s.settleOn(p, node, p.Amount())
-	s.notePod(Allocated, p)
+	s.history.notePod(Allocated, p)
 	s.weigh(p)
 	if p.asks.Holds() {
 		s.preemption.Holds.TimesChange()
 	}
-	s.register.counts.Allocated++
+	s.history.counts.Allocated++
 	if to == state.Bound {
-		s.begin(p.app)
+		s.history.begin(p.app)
 	}
 	s.count(p.app)
 }
@@ -209,12 +209,12 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 // leaveAllocated takes back the charge of an assumed or bound pod. Preemptors no longer
 // wait for it to leave its node.
 func (s *Store) leaveAllocated(p *pod) {
-	s.notePod(Released, p)
+	s.history.notePod(Released, p)
 	s.chosen(p, "")
 	s.weighAs(p, 0)
 	s.settleOn(p, "", resources.Vector{})
 	s.charge(p, p.Amount(), 0)
-	s.register.counts.Released++
+	s.history.counts.Released++
 	s.count(p.app)
 	s.release(p.app.Leaf)
 }

@@ -70,6 +70,6 @@ func (s *Store) bequeath(r *preemption.Refusal, heir *pod) {
 	}
 	heir.asks.Losses = r.Losses.Inherited()
 	if heir.app != nil && heir.RequiredNode == "" {
-		s.sayUntil(heir, reasons.HoldGivenUp, r.Losses.Until)
+		s.history.say(heir, reasons.HoldGivenUp, r.Losses.Until)
 	}
 }

@@ -21,8 +21,14 @@ import (
 // finishedKept is how many ended applications are remembered.
 const finishedKept = 1000
 
-// register has the changes since the reader's last call.
-type register struct {
+// storeHistory has what happened and what changed, for readers: the events (history.go),
+// the reports to users (reports.go), the dirty sets and the counts of waiting pods.
+type storeHistory struct {
+	events    history.Events[Event]
+	treeNoted uint64 // tree generation of the last event QueuesWent
+	reports   history.Reports
+	waits     history.WaitCounts
+
 	pods  history.Dirty[types.UID, PodRecord, *pod]
 	apps  history.Dirty[uint64, AppRecord, *app]
 	nodes history.Dirty[string, NodeRecord, *seenNode]
@@ -33,8 +39,11 @@ type register struct {
 	counts   Counts
 }
 
-func newRegister() register {
-	return register{seen: map[string]*seenNode{}, finished: history.NewRecent[*AppRecord](finishedKept)}
+func newHistory() storeHistory {
+	return storeHistory{
+		events: newEvents(), reports: history.NewReports(), waits: history.NewWaitCounts(),
+		seen: map[string]*seenNode{}, finished: history.NewRecent[*AppRecord](finishedKept),
+	}
 }
 
 // Counts are totals since the process started. What existed at the start counts as having
@@ -55,65 +64,69 @@ type seenNode struct {
 }
 
 // changed notes that a pod changed for readers.
-func (s *Store) changed(p *pod) {
-	s.register.pods.Add(p)
+func (h *storeHistory) changed(p *pod) {
+	h.pods.Add(p)
 	if p.app != nil {
-		s.register.apps.Add(p.app)
+		h.apps.Add(p.app)
 	}
 }
 
+// tally updates the counts of waiting pods after a change of a pod's state, queue or
+// reason.
+func (h *storeHistory) tally(p *pod) { h.waits.Update(&p.tallied, tallyOf(p)) }
+
 // changedNode notes that a node, without its pods, changed for readers.
-func (r *register) changedNode(n *cache.Node) {
-	seen := r.seen[n.Name()]
+func (h *storeHistory) changedNode(n *cache.Node) {
+	seen := h.seen[n.Name()]
 	if n.Known() {
 		if seen == nil {
 			seen = &seenNode{Node: n}
-			r.seen[n.Name()] = seen
+			h.seen[n.Name()] = seen
 		}
-		r.nodes.Add(seen)
+		h.nodes.Add(seen)
 	} else if seen != nil {
-		r.nodes.Remove(seen, n.Name())
-		delete(r.seen, n.Name())
+		h.nodes.Remove(seen, n.Name())
+		delete(h.seen, n.Name())
 	}
 }
 
 // enroll notes a new application.
-func (r *register) enroll(a *app) {
-	r.counts.Accepted++
-	r.apps.Add(a)
-	r.unsaid = append(r.unsaid, a)
+func (h *storeHistory) enroll(a *app) {
+	h.counts.Accepted++
+	h.apps.Add(a)
+	h.unsaid = append(h.unsaid, a)
 }
 
 // begin notes that an application runs.
-func (s *Store) begin(a *app) {
+func (h *storeHistory) begin(a *app) {
 	if a.Begin() {
-		s.noteApp(AppRuns, a)
-		s.register.unsaid = append(s.register.unsaid, a)
+		h.noteApp(AppRuns, a)
+		h.unsaid = append(h.unsaid, a)
 	}
 }
 
 // stamp sets the times of applications that changed in this change.
-func (r *register) stamp(now time.Time) {
-	for i, a := range r.unsaid {
+func (h *storeHistory) stamp(now time.Time) {
+	for i, a := range h.unsaid {
 		if a.accepted.IsZero() {
 			a.accepted = now
 		}
 		if a.Running() && a.began.IsZero() {
 			a.began = now
 		}
-		r.unsaid[i] = nil
+		h.unsaid[i] = nil
 	}
-	r.unsaid = r.unsaid[:0]
+	h.unsaid = h.unsaid[:0]
 }
 
 // finish remembers an application after its last pod is gone.
-func (r *register) finish(a *AppRecord, now time.Time) {
+func (h *storeHistory) finish(a *AppRecord, now time.Time) {
 	a.Finished = now
-	r.counts.Completed++
+	h.counts.Completed++
 	if a.Accepted.IsZero() {
 		a.Accepted = now // it came and went in the same change
 	}
-	r.finished.Add(a)
+	h.finished.Add(a)
 }
 
 // Changes are the changes since the last call. Deletions come before additions. The lists
@@ -148,7 +161,7 @@ type Rest struct {
 func (s *Store) TakeChanges(limit int) Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &s.register
+	r := &s.history
 	var c Changes
 	c.GonePods = r.pods.TakeGone(limit)
 	limit -= len(c.GonePods)
@@ -170,4 +183,4 @@ func (s *Store) TakeChanges(limit int) Changes {
 	return c
 }
 
-func (r *register) empty() bool { return r.pods.Len()+r.apps.Len()+r.nodes.Len() == 0 }
+func (h *storeHistory) empty() bool { return h.pods.Len()+h.apps.Len()+h.nodes.Len() == 0 }

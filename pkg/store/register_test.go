@@ -93,9 +93,9 @@ func (c *copyOf) read(s *Store) error {
 func TestReadersNoticePlantedBugs(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
 		"a mark is lost": func(s *Store) {
-			s.register.pods.Take(1, s.recordOf)
+			s.history.pods.Take(1, s.recordOf)
 		},
-		"a pod that is gone stays": func(s *Store) { s.register.pods.TakeGone(100) },
+		"a pod that is gone stays": func(s *Store) { s.history.pods.TakeGone(100) },
 	} {
 		t.Run(name, func(t *testing.T) { expectNotice(t, func(r *readers) { r.before = plant }) })
 	}
@@ -113,7 +113,7 @@ func TestNobodyReads(t *testing.T) {
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
 	}
-	if r := &s.register; !r.empty() || len(r.unsaid) > 0 {
+	if r := &s.history; !r.empty() || len(r.unsaid) > 0 {
 		t.Errorf("remembers %d pods, %d applications, %d nodes", r.pods.Len(), r.apps.Len(), r.nodes.Len())
 	}
 	last := s.TakeChanges(1).Rest.Finished

@@ -30,19 +30,19 @@ type Report struct {
 
 // warn reports, once per application, that the gang or PodGroup of the pod is ignored. A
 // changed pod may create its application again; it is not warned of twice.
-func (s *Store) warn(p *pod, of reasons.Code, now time.Time) {
+func (h *storeHistory) warn(p *pod, of reasons.Code, now time.Time) {
 	if !p.app.warned {
 		p.app.warned = true
-		s.reports.Warn(p.report, of, now)
+		h.reports.Warn(p.report, of, now)
 	}
 }
 
 // takeWarning returns the warning that is due for a pod.
-func (s *Store) takeWarning(p *pod, now time.Time) (warn bool, out Report) {
+func (h *storeHistory) takeWarning(p *pod, now time.Time) (warn bool, out Report) {
 	if p.app == nil {
 		return false, Report{}
 	}
-	of := s.reports.TakeWarning(p.report, p.state == state.Bound, now)
+	of := h.reports.TakeWarning(p.report, p.state == state.Bound, now)
 	var why reasons.Reason
 	switch of {
 	case "":
@@ -63,7 +63,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 	defer s.mu.Unlock()
 	out := s.takeDemand(limit, now) // first, because autoscalers add nodes by it
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
-		due, ok := s.reports.Next(now)
+		due, ok := s.history.reports.Next(now)
 		if !ok {
 			break
 		}
@@ -71,20 +71,20 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 			out = append(out, report)
 		}
 	}
-	s.endEvents(now)
+	s.history.end(s.draft.TreeGeneration(), s.current, now)
 	return out
 }
 
 // review decides what to report of a pod now and when to check it again.
 func (s *Store) review(p *pod, now time.Time) (tell bool, out Report) {
-	if warn, warning := s.takeWarning(p, now); warn {
+	if warn, warning := s.history.takeWarning(p, now); warn {
 		return true, warning
 	}
 	code := s.code(p)
 	if p.beyond.None() && (p.state == state.Unschedulable || p.heldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
-	if !s.reports.Judge(p.report, now, history.Waiting{Code: code, Cause: s.causeOf(p), Placed: p.state.HasNode()}) {
+	if !s.history.reports.Judge(p.report, now, history.Waiting{Code: code, Cause: s.causeOf(p), Placed: p.state.HasNode()}) {
 		return false, Report{}
 	}
 	out = Report{Ref: p.Ref()}
@@ -93,7 +93,7 @@ func (s *Store) review(p *pod, now time.Time) (tell bool, out Report) {
 		out.Reason = s.explain(p)
 		text = out.Reason.Text
 	}
-	s.noteSaid(Told, p, text)
+	s.history.noteSaid(Told, p, text)
 	return true, out
 }
 

@@ -71,7 +71,7 @@ type Step struct {
 
 // enterStep adds a step about a preemptor to the history.
 func (s *Store) enterStep(p *pod, step Step, now time.Time) {
-	if !s.events.Wants(Decisions) {
+	if !s.history.events.Wants(Decisions) {
 		return
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, s.standby
@@ -86,5 +86,5 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 	if step.Hold.Asker == "" {
 		step.Hold, _ = s.preemption.Holds.Of(p.UID)
 	}
-	s.events.Add(Decisions, Event{Kind: Decided, Pod: p.UID, Step: &step})
+	s.history.events.Add(Decisions, Event{Kind: Decided, Pod: p.UID, Step: &step})
 }

@@ -158,7 +158,7 @@ func BenchmarkStep(b *testing.B) {
 		}
 		s.mu.Lock()
 		s.enterStep(p, Step{Kind: StepRefused, Decision: d}, epoch)
-		s.events.EndChange(epoch)
+		s.history.events.EndChange(epoch)
 		s.mu.Unlock()
 	}
 }

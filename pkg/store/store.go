@@ -7,7 +7,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -100,13 +99,9 @@ type Store struct {
 	tooEarly   pending.TooEarly
 	lost       pending.Lost
 
-	activate   []objects.Ref
-	reports    history.Reports
-	register   register
-	events     history.Events[Event]
-	treeNoted  uint64 // tree generation of the last event QueuesWent
-	waitCounts waitCounts
-	demand     pending.Demand[*app]
+	activate []objects.Ref
+	history  storeHistory
+	demand   pending.Demand[*app]
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -132,10 +127,7 @@ func New(spec *config.Spec, options Options) *Store {
 		preemption: preemption.New(),
 		asking:     preemption.NewQueue[*app](),
 		work:       work{ready: make(chan struct{}, 1)},
-		register:   newRegister(),
-		events:     newEvents(),
-		reports:    history.NewReports(),
-		waitCounts: newWaitCounts(),
+		history:    newHistory(),
 		demand:     pending.NewDemand[*app](),
 	}
 	s.cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
@@ -204,7 +196,7 @@ func (s *Store) Start(now time.Time) {
 	s.adoptAll(now)
 	s.recallAll(now)
 	s.vacated = append(s.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
-	s.events.Resume(Facts)
+	s.history.events.Resume(Facts)
 	s.ready.Store(true)
 }
 
@@ -267,8 +259,7 @@ func (s *Store) unlockUnfilled(now time.Time) {
 // endChange publishes a change and stamps it with its time.
 func (s *Store) endChange(now time.Time) {
 	s.show()
-	s.register.stamp(now)
-	s.endEvents(now)
+	s.history.end(s.draft.TreeGeneration(), s.current, now)
 }
 
 // show marks the published state as out of date. It makes no snapshot: the accounting

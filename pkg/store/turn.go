@@ -2,9 +2,11 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -35,7 +37,7 @@ type turn struct {
 	notUntil         time.Time         // end of its back-off
 	treeGen          uint64            // generation of the queue tree it was assumed on
 	late             *objects.Pod      // the latest event while it is assumed
-	tallied          tallied           // its contribution to the counts
+	tallied          history.Tally     // its contribution to the counts
 
 	timer pending.Timer[*pod] // the end of its lease or back-off
 }
@@ -54,7 +56,7 @@ func newTurn(p *pod) *turn {
 // over tells whether a running pod no longer needs its own turn.
 func (t *turn) over() bool {
 	waits := t.ask != nil || t.laneAsk != nil || t.equivalenceClass != nil || t.timer.IsSet()
-	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.in
+	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.In
 }
 
 // chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
@@ -73,7 +75,7 @@ func (s *Store) ownAsks(p *pod) {
 
 // atWork drops the state that only pods that do not run need.
 func (s *Store) atWork(p *pod, now time.Time) {
-	if p.report != nil && s.reports.Settle(p.report, now) {
+	if p.report != nil && s.history.reports.Settle(p.report, now) {
 		p.report = nil
 	}
 	if p.asks != nil && p.asks.IsEmpty() {
@@ -93,6 +95,8 @@ func (s *Store) checkShares(p *pod) error {
 		return errors.New("does not run, and shares its turn with pods that do")
 	case runs && p.turn != s.noTurn && p.turn.over():
 		return errors.New("runs, and keeps a turn of its own for nothing")
+	case p.tallied != tallyOf(p):
+		return fmt.Errorf("is counted as %+v, and is %+v", p.tallied, tallyOf(p))
 	}
 	return nil
 }

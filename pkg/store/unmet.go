@@ -8,28 +8,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// said is the result of the latest plan for a pod of a leaf: refused, or delayed by the
-// pace.
-type said struct {
-	code  reasons.Code
-	until time.Time // when it is out of date
-}
-
 // saidGrace is how long the result of a plan stays valid after the next plan is due.
 const saidGrace = 2 * time.Second
 
-// say notes the result of a plan for a pod, or why none was made. Only reasons that
-// concern all pods of a queue count.
-func (s *Store) say(p *pod, code reasons.Code, now time.Time) {
-	s.sayUntil(p, code, now.Add(s.preemption.RetryInterval))
-}
-
-// sayUntil is say with the time at which the next plan is due.
-func (s *Store) sayUntil(p *pod, code reasons.Code, next time.Time) {
+// say notes the result of a plan for a pod, or why none was made, and when the next plan
+// is due. Only reasons that concern all pods of a queue count.
+func (h *storeHistory) say(p *pod, code reasons.Code, next time.Time) {
 	switch code {
 	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
 		if p.app != nil && p.RequiredNode == "" {
-			p.app.standing.said = said{code, next.Add(saidGrace)}
+			h.waits.Refuse(p.app.Leaf, code, next.Add(saidGrace))
 		}
 	}
 }
@@ -75,17 +63,17 @@ func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Tim
 }
 
 func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
-	st := s.waitCounts.leaves[q.ID]
+	st := s.history.waits.Of(q.ID)
 	if st == nil {
 		return ""
 	}
 	eligible := s.index.EligibleAt(q.ID)
-	inOrder := min(eligible, st.in[state.Queued]) + st.in[state.Admitted] + st.in[state.Scheduling]
-	byClass := max(0, st.in[state.Queued]-eligible-s.index.RefusedOf(q.ID))
-	stuck := st.in[state.GroupBlocked] + st.in[state.Unschedulable] + st.in[state.BackingOff] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[state.Queued])
+	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
+	byClass := max(0, st.In[state.Queued]-eligible-s.index.RefusedOf(q.ID))
+	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.index.OverMaxAbove(q.ID), st.In[state.Queued])
 	current := s.pods[s.asking.Current()]
 	asked := current != nil && current.app != nil && current.app.Leaf == q.ID
-	recent := !now.After(st.said.until)
+	recent := !now.After(st.Until)
 	switch {
 	case !q.Arriving.IsZero():
 		return reasons.MakingRoom
@@ -96,7 +84,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	case !s.spec.PreemptionEnabled:
 		return reasons.PreemptionDisabled
 	case recent:
-		return st.said.code
+		return st.Refused
 	case s.asking.Order.EligibleAt(q.ID) > 0:
 		return reasons.PreemptionPaced
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -74,11 +75,10 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 // TestCensusIsChecked plants errors in the counts.
 func TestCensusIsChecked(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
-		"a pod counted twice":      func(s *Store) { s.waitCounts.add(s.pods["p"].tallied, 1) },
-		"a pod not counted":        func(s *Store) { s.waitCounts.untally(s.pods["p"]) },
-		"another state":            func(s *Store) { s.pods["p"].tallied.state = state.BackingOff },
-		"a queue without pods":     func(s *Store) { s.waitCounts.of(77) },
-		"a reason that nobody has": func(s *Store) { s.waitCounts.unplaced[reasons.InOrder]++ },
+		"a pod counted twice":  func(s *Store) { s.history.waits.Update(&history.Tally{}, s.pods["p"].tallied) },
+		"a pod not counted":    func(s *Store) { s.history.waits.Update(&s.pods["p"].tallied, history.Tally{}) },
+		"another state":        func(s *Store) { s.pods["p"].tallied.State = state.BackingOff },
+		"a queue without pods": func(s *Store) { s.history.waits.Open(77) },
 	} {
 		s := stuckPod(t)
 		if err := s.Check(); err != nil {

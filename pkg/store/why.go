@@ -50,7 +50,7 @@ func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 }
 
 // failedAt notes a failed cycle of a pod.
-func (s *Store) failedAt(p *pod, now time.Time) {
+func (h *storeHistory) failedAt(p *pod, now time.Time) {
 	p.failed = &failures{count: p.failed.attempts() + 1, last: now}
-	s.changed(p)
+	h.changed(p)
 }

@@ -3,7 +3,8 @@
 // nodes, and namespaces.
 //
 //	Pod, Node, Nodes  where pods are, what they use, and which nodes changed for plans
-//	App, Originators  applications, and the pods that they cannot run without
+//	App, Apps         applications, and which of them a new pod joins
+//	Originators       the pods that an application cannot run without
 //	Books             usage of queues, users and groups; the verdict of quotas
 //	Protection        opt-outs and disruption budgets
 //	ResourceTypes, Capacity, Namespaces, EmptyQueues
