@@ -28,9 +28,8 @@ const (
 // Types of packages that mirror documents and objects (apis, pkg/rest, pkg/objects) may
 // have any number of fields.
 var larger = map[string]int{
-	"fields of pkg/store.Store":  40,
-	"lines of pkg/store":         8403,
-	"methods of pkg/store.Store": 388,
+	"lines of pkg/store":         8281,
+	"methods of pkg/store.Store": 364,
 }
 
 // sizes are the sizes of what the limits are about.

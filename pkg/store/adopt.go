@@ -45,7 +45,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		return
 	}
 	h := s.claimed(p)
-	end, why := s.unusable(h.Node)
+	end, why := s.cache.Nodes.Unusable(h.Node)
 	switch {
 	case p.state.HasNode():
 		end, why = reservations.Bound, reasons.Reason{}
@@ -57,7 +57,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		}
 	}
 	if end != "" {
-		s.ownAsks(p)
+		p.ownAsks()
 		p.asks.Ended = h.Since
 		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 		s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
@@ -169,7 +169,7 @@ func notLeading() reasons.Reason {
 // resume queues the writes of all current holds again, because the earlier writer may
 // have stopped before it was done.
 func (s *Store) resume() {
-	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
+	s.out.work = slices.DeleteFunc(s.out.work, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {
 		if h, ok := s.preemption.Holds.Of(p.UID); ok {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.Decision, Required: p.asks.Required})

@@ -37,7 +37,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	}
 	room := n.Room()
 	rest := room.Sub(p.Request)
-	sides := s.index.Sides(p.app.Leaf, p.Request, p.Charged(cache.Admitted))
+	sides := s.pending.Order.Sides(p.app.Leaf, p.Request, p.Charged(cache.Admitted))
 	var out []*pod
 	wants := func(w *pod) bool { return !w.apart() && cache.Fits(w.Pod, room) && !cache.Fits(w.Pod, rest) }
 	inOrder := func(g *order.Group) bool {
@@ -46,15 +46,15 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 		}
 		return true
 	}
-	s.index.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
-	s.lane.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
+	s.pending.Order.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
+	s.pending.Lane.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
 	var up wayUp
-	for w := range s.window.Pods() {
+	for w := range s.pending.Window.Pods() {
 		if w == p || w.asks.Holds() || w.RequiredNode != "" || !wants(w) {
 			continue
 		}
 		if up == nil {
-			up = s.wayUp(p)
+			up = wayUpOf(s.cache.Tree(), p)
 		}
 		if s.isAhead(w, up, sides) {
 			out = append(out, w)
@@ -71,9 +71,9 @@ type wayUp []struct {
 	exposed int64
 }
 
-func (s *Store) wayUp(p *pod) wayUp {
+func wayUpOf(tree *queues.Draft, p *pod) wayUp {
 	up, at := make(wayUp, 0, 8), int64(p.Priority)
-	for q := range s.draft.Ancestors(p.app.Leaf) {
+	for q := range tree.Ancestors(p.app.Leaf) {
 		at = queues.Exposed(at, q.Policies)
 		up = append(up, struct {
 			queue   queues.ID
@@ -97,14 +97,14 @@ func (up wayUp) level(q queues.ID) int {
 // the given way up and sides.
 func (s *Store) isAhead(w *pod, up wayUp, sides order.Sides) bool {
 	at, level := int64(w.Priority), 0
-	for q := range s.draft.Ancestors(w.app.Leaf) {
+	for q := range s.cache.Tree().Ancestors(w.app.Leaf) {
 		if up.level(q.ID) >= 0 {
 			return false // one queue contains the other
 		}
 		at = queues.Exposed(at, q.Policies)
 		if above := up.level(q.Parent); above > 0 {
-			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= up[above-1].exposed
-			return first && !sides.Has(above-1) && s.index.Sides(w.app.Leaf, w.Request, w.Charged(cache.Admitted)).Has(level)
+			first := !s.cache.Tree().Queue(q.Parent).Policies.PrioritySort || at >= up[above-1].exposed
+			return first && !sides.Has(above-1) && s.pending.Order.Sides(w.app.Leaf, w.Request, w.Charged(cache.Admitted)).Has(level)
 		}
 		level++
 	}
@@ -124,20 +124,20 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	if len(ahead) == 0 {
 		return false
 	}
-	rank, inFlight := queues.Rank(s.draft, p.app.Leaf, p.Priority), false
+	rank, inFlight := queues.Rank(s.cache.Tree(), p.app.Leaf, p.Priority), false
 	for _, w := range ahead {
 		switch {
 		case w.state == state.BackingOff:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case w.state.HasSlot() && s.keys.Before(p.UID, w.UID):
-			key, _ := s.keys.Get(w.UID)
+		case w.state.HasSlot() && s.pending.Keys.Before(p.UID, w.UID):
+			key, _ := s.pending.Keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}
 	}
 	if !p.state.HasSlot() {
 		s.withdraw(p)
-		s.keys.Remove(p.UID)
+		s.pending.Keys.Remove(p.UID)
 		s.toWaiting(p)
 		return true
 	}
@@ -145,7 +145,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		return false
 	}
 	if inFlight { // the scheduler's queue is to try them before p
-		s.keys.Add(p.UID, rank, now.UnixNano())
+		s.pending.Keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
 }
@@ -153,7 +153,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 // putBack puts an admitted pod back into the order.
 func (s *Store) putBack(p *pod) bool {
 	s.vacate(p)
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 	s.toWaiting(p)
 	return true
 }
@@ -163,13 +163,13 @@ func (s *Store) putBack(p *pod) bool {
 func (s *Store) backInOrder(p *pod, now time.Time) bool {
 	s.putBack(p)
 	s.unblock()
-	for ask, ok := s.index.Next(); ok && ask != p.ask; ask, ok = s.index.Next() {
+	for ask, ok := s.pending.Order.Next(); ok && ask != p.ask; ask, ok = s.pending.Order.Next() {
 		first := s.pods[types.UID(ask.UID())]
 		v := s.cache.Books.CheckQuota(&first.app.cacheApp, first.Request, queues.OnCommitted)
 		if v.OK() {
 			return true
 		}
-		s.index.Block(ask.Group(), v)
+		s.pending.Order.Block(ask.Group(), v)
 	}
 	s.toAdmitted(p, now)
 	return false

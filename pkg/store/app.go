@@ -38,8 +38,8 @@ func (s *Store) join(a *app, p *pod) {
 	}
 	s.live(p, !p.Deleting)
 	if oldest {
-		s.index.SetSubmitted(a.ordered, a.Submitted)
-		s.lane.SubmittedAt(a, a.Submitted)
+		s.pending.Order.SetSubmitted(a.ordered, a.Submitted)
+		s.pending.Lane.SubmittedAt(a, a.Submitted)
 		s.asking.Order.SubmittedAt(a, a.Submitted)
 	}
 }
@@ -60,14 +60,14 @@ func (s *Store) leave(p *pod, now time.Time) {
 	s.count(a)
 	s.history.apps.Remove(a, a.Serial)
 	s.history.noteApp(AppRemoved, a)
-	s.lane.Forget(a)
+	s.pending.Lane.Forget(a)
 	s.asking.Order.Forget(a)
 	s.cache.Books.AddApplications(a.Leaf, -1)
 	if lastOfLeaf := s.apps.Remove(a); lastOfLeaf {
 		s.history.waits.Close(a.Leaf)
-		s.cache.Empty.Note(s.draft.Queue(a.Leaf), now)
+		s.cache.Empty.Note(s.cache.Tree().Queue(a.Leaf), now)
 	}
-	s.release(a.Leaf)
+	s.pending.Release(s.cache.Tree(), a.Leaf)
 }
 
 // leaveForGood takes a pod that is gone out of its application. If it was the last
@@ -83,14 +83,14 @@ func (s *Store) leaveForGood(p *pod, now time.Time) {
 
 // newApp makes an application without pods.
 func (s *Store) newApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
-	owner := queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)}
+	owner := queues.Owner{User: user, Group: queues.GroupFor(s.cache.Tree(), leaf, groups)}
 	a := &app{cacheApp: cache.NewApp(name, leaf, owner, groups, submitted)}
-	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
+	a.ordered = s.pending.Order.NewApp(leaf, name.String(), submitted, a.class(s.cache.Tree()))
 	s.apps.Add(a)
 	s.history.waits.Open(leaf)
 	s.cache.Empty.Forget(leaf)
 	s.history.enroll(a)
-	s.history.rename(a, s.path(a.Leaf))
+	s.history.rename(a, s.cache.Path(a.Leaf))
 	s.history.noteApp(AppAdded, a)
 	s.cache.Books.AddApplications(leaf, 1)
 	return a
@@ -102,16 +102,16 @@ func (s *Store) count(a *app) {
 		return
 	}
 	s.history.apps.Add(a)
-	s.index.SetClass(a.ordered, s.class(a))
+	s.pending.Order.SetClass(a.ordered, a.class(s.cache.Tree()))
 	if !a.Counted() { // another application may start
-		s.release(a.Leaf)
+		s.pending.Release(s.cache.Tree(), a.Leaf)
 	}
 }
 
 // class is what quota verdicts on the application depend on; see judge.
-func (s *Store) class(a *app) order.Class {
+func (a *app) class(tree *queues.Draft) order.Class {
 	c := order.Class{Counted: a.Counted()}
-	if s.draft.Queue(a.Leaf).PathLimited {
+	if tree.Queue(a.Leaf).PathLimited {
 		c.Owner = a.Owner
 	}
 	return c

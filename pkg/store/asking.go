@@ -45,13 +45,7 @@ func (s *Store) disarm(p *pod) {
 
 // delayEnd is when the preemption delay of the pod's leaf ends (P1).
 func (s *Store) delayEnd(p *pod) time.Time {
-	return p.Created.Add(s.draft.Queue(p.app.Leaf).Policies.PreemptionDelay)
-}
-
-// later is the time of the next check of a pod that needs none now. Times are rounded, so
-// that many pods share one.
-func (s *Store) later(now time.Time) time.Time {
-	return now.Add(s.preemption.RetryInterval).Truncate(atMostEvery).Add(atMostEvery)
+	return p.Created.Add(s.cache.Tree().Queue(p.app.Leaf).Policies.PreemptionDelay)
 }
 
 // tickAsking puts due pods into the order. If the delays of very many pods end at once,
@@ -68,7 +62,7 @@ func (s *Store) tickAsking(now time.Time) {
 			return
 		}
 		if p := s.pods[uid]; s.worthAPlan(p, now) {
-			s.asking.Enter(p.asks, s.draft, p.app, s.appInfo(p.app), preemption.Ask{Key: p.askKey(), Request: p.Request, Kind: p.apartKind()})
+			s.asking.Enter(p.asks, s.cache.Tree(), p.app, p.app.info(s.cache.Tree()), preemption.Ask{Key: p.askKey(), Request: p.Request, Kind: p.apartKind()})
 			room--
 		}
 	}
@@ -80,7 +74,7 @@ const mostLooks = 1000
 // worthAPlan tells whether a plan is worth making for a pod. If not, it arms the pod or
 // watches what may change that.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
-	from, _ := s.planFrom(p)
+	from, _ := p.planFrom()
 	again := latest(s.delayEnd(p), latest(p.asks.RetryAt, from))
 	if t := p.equivalenceClass; t != nil {
 		again = latest(again, t.retryAt)
@@ -88,13 +82,13 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	switch {
 	case again.After(now):
 		s.arm(p, again)
-	case !s.spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
+	case !s.cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !s.mayAsk(p):
 		s.preemption.Watches.Set(p.UID, s.pathOf(p))
 	case p.apart():
 		s.retryTogether(p, now)
-	case !s.stuck(p):
-		s.arm(p, s.later(now))
+	case !p.stuck():
+		s.arm(p, s.preemption.Later(now))
 	default:
 		return true
 	}
@@ -107,7 +101,7 @@ func (s *Store) queuesChanged(leaf queues.ID, c *cache.Change) {
 	if s.preemption.Watches.Idle() || !c.ForPlans() {
 		return
 	}
-	for q := range s.draft.Ancestors(leaf) {
+	for q := range s.cache.Tree().Ancestors(leaf) {
 		s.preemption.Watches.Change(preemption.WatchedQueue(q.ID))
 	}
 }
@@ -126,7 +120,7 @@ func (s *Store) takeChanges(now time.Time) {
 		if p.equivalenceClass != nil {
 			p.equivalenceClass.retryAt = soonest
 		}
-		from, _ := s.planFrom(p)
+		from, _ := p.planFrom()
 		p.asks.RetryAt = latest(soonest, from)
 		s.arm(p, p.asks.RetryAt)
 	}
@@ -143,7 +137,7 @@ func (p *pod) sweeping() *preemption.Sweep {
 // pathOf returns the queues on a pod's path, below root.
 func (s *Store) pathOf(p *pod) []preemption.Watched {
 	var out []preemption.Watched
-	for q := range s.draft.Ancestors(p.app.Leaf) {
+	for q := range s.cache.Tree().Ancestors(p.app.Leaf) {
 		if !q.IsRoot() {
 			out = append(out, preemption.WatchedQueue(q.ID))
 		}
@@ -153,7 +147,7 @@ func (s *Store) pathOf(p *pod) []preemption.Watched {
 
 // stuck tells whether a pod waits for room that others use: no node took it, or the max
 // of a queue above its leaf is used up.
-func (s *Store) stuck(p *pod) bool {
+func (p *pod) stuck() bool {
 	switch p.state {
 	case state.GroupBlocked, state.Unschedulable, state.BackingOff:
 		return true
@@ -203,10 +197,10 @@ func (s *Store) letThrough(p *pod, now time.Time) {
 	if p.Foreign {
 		p.asks.Activated = true
 		s.park(p)
-		s.activate = append(s.activate, p.Ref())
+		s.out.activate = append(s.out.activate, p.Ref())
 		return
 	}
 	s.withdraw(p)
 	s.admit(p, now)
-	s.activate = append(s.activate, p.Ref())
+	s.out.activate = append(s.out.activate, p.Ref())
 }

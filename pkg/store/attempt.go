@@ -89,7 +89,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 	switch {
 	case p.NeverPreempts:
 		return reasons.New(reasons.PreemptionNever, "its preemptionPolicy is Never")
-	case !s.spec.PreemptionEnabled:
+	case !s.cache.Spec.PreemptionEnabled:
 		return reasons.New(reasons.PreemptionDisabled, "queues do not preempt: the partition has preemption.enabled: false")
 	}
 	return cache.NotOffered(p.Pod)
@@ -98,7 +98,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 // gate returns why no plan is made for a pod now, and when one may be made; zero if time
 // does not decide that.
 func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time) {
-	leaf := s.draft.Queue(p.app.Leaf)
+	leaf := s.cache.Tree().Queue(p.app.Leaf)
 	if end := s.delayEnd(p); end.After(now) {
 		if !s.mayAsk(p) { // no check of the pod follows the end of the delay
 			return notOwed(leaf), time.Time{}
@@ -106,17 +106,17 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now)), time.Time{}
 	}
-	if v := s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
+	if v := s.cache.Books.CheckLimits(s.cache.Tree(), &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
 		return v.Reason, time.Time{}
 	}
-	if from, why := s.planFrom(p); from.After(now) {
+	if from, why := p.planFrom(); from.After(now) {
 		return why, from
 	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		return refused, tried.Add(atMostEvery)
 	}
 	if at := s.preemption.VictimsFrom(1, now); at.After(now) {
-		return s.full(), at
+		return s.preemption.RoundIsFull(), at
 	}
 	if at := s.preemption.Limiter.PlansFrom(now); at.After(now) {
 		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
@@ -141,13 +141,7 @@ func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 
 func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
 	s.arm(p, until)
-	return s.full()
-}
-
-// full is the reason that no more pods are preempted in this round.
-func (s *Store) full() reasons.Reason {
-	return reasons.New(reasons.PreemptionPaced, "at most %d pods may be preempted within %v; the pod is planned for in the next round",
-		s.preemption.MaxVictims, s.preemption.Round)
+	return s.preemption.RoundIsFull()
 }
 
 // wait is the time left until a given time, rounded for messages.
@@ -229,7 +223,7 @@ func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []
 	if len(leaving) > 0 {
 		until = append(until, "pods that leave already are gone: "+s.whoLeaves(leaving, node))
 	}
-	if _, why := s.unusable(node); !why.None() {
+	if _, why := s.cache.Nodes.Unusable(node); !why.None() {
 		return why, watched, retry
 	}
 	if len(until) == 0 {
@@ -278,7 +272,7 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 func (s *Store) named(d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
-		if q, ok := s.draft.Find(path); ok && !q.IsRoot() {
+		if q, ok := s.cache.Tree().Find(path); ok && !q.IsRoot() {
 			out = append(out, preemption.WatchedQueue(q.ID))
 		}
 	}

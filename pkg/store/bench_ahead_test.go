@@ -19,7 +19,7 @@ func BenchmarkAhead(b *testing.B) {
 	}
 	s.Start(epoch)
 	var p *pod
-	for w := range s.window.Pods() {
+	for w := range s.pending.Window.Pods() {
 		if p == nil || w.UID < p.UID {
 			p = w
 		}

@@ -145,7 +145,7 @@ func BenchmarkLife(b *testing.B) {
 
 func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
-	first := s.deadlines.Pods()[0]
+	first := s.pending.Timers.Pods()[0]
 	var waits *pod
 	for i := range pods {
 		if p := s.pods[pods[i].UID]; p.state == state.Queued {
@@ -195,7 +195,7 @@ func BenchmarkNextOfOrder(b *testing.B) {
 			for done := 0; done < b.N; {
 				s, _ := benchStore(b, 64, 100_000, "")
 				for taken := 0; taken < 50_000 && done < b.N; taken, done = taken+1, done+1 {
-					p := s.deadlines.Pods()[0]
+					p := s.pending.Timers.Pods()[0]
 					timed("assume", func() { s.Assume(p.UID, "n1", epoch) })
 					timed("next", func() { s.TakeActivations() })
 				}

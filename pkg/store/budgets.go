@@ -74,10 +74,6 @@ func (p *pod) guarded() cache.Guarded {
 	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.chosenBy != ""}
 }
 
-// budgetsFor lists the indexes in disruptionsLeft that a disruption of the pod counts
-// against.
-func (s *Store) budgetsFor(p *pod) []int { return s.cache.Protection.Budgets(p.guarded()) }
-
 // recounted runs a change of a known pod and updates the sums of budgets.
 func (s *Store) recounted(p *pod, change func()) {
 	before := p.guarded()
@@ -90,18 +86,18 @@ func (s *Store) recounted(p *pod, change func()) {
 func (s *Store) takeOver(p *pod, event *objects.Pod) {
 	health, before := p.Health, []int(nil)
 	if health != event.Health {
-		before = s.budgetsFor(p)
+		before = s.cache.Protection.Budgets(p.guarded())
 	}
 	s.recounted(p, func() { p.Say(event) })
 	s.cache.Types.Note(p.Pod)
-	if health != event.Health && !slices.Equal(before, s.budgetsFor(p)) {
+	if health != event.Health && !slices.Equal(before, s.cache.Protection.Budgets(p.guarded())) {
 		s.touchPod(p)
 	}
 }
 
 // setCapacity sets the capacity of all nodes.
 func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
-	s.draft.SetCapacity(sum)
+	s.cache.Tree().SetCapacity(sum)
 	if s.cache.Capacity.Set(sum, s.started, now) {
 		s.tellCapacity()
 	}
@@ -110,12 +106,6 @@ func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
 // tellCapacity gives the orders the capacity that they are to use.
 func (s *Store) tellCapacity() {
 	told := s.cache.Capacity.Told()
-	s.index.SetCapacity(told)
-	s.lane.SetCapacity(told)
+	s.pending.SetCapacity(told)
 	s.asking.Order.SetCapacity(told)
-}
-
-// checkCapacity verifies the capacity against the nodes.
-func (s *Store) checkCapacity() error {
-	return s.cache.Capacity.Check(s.cache.Nodes.Capacity())
 }

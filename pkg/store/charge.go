@@ -1,7 +1,6 @@
 package store
 
 import (
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
@@ -10,18 +9,14 @@ import (
 func (s *Store) charge(p *pod, amount resources.Vector, in cache.Columns) {
 	a := p.app
 	c := s.cache.Books.Charge(&p.cachePod, amount, in)
-	s.demand.Changed()
+	s.pending.Demand.Changed()
 	s.history.apps.Add(a)
 	s.queuesChanged(a.Leaf, &c)
-	s.asking.Order.Tell(s.draft, a, a.Leaf, a.Committed())
+	s.asking.Order.Tell(s.cache.Tree(), a, a.Leaf, a.Committed())
 	if !c.Orders() {
 		return
 	}
-	s.index.SetAppUsed(a.ordered, a.Committed())
-	for q := range s.draft.Ancestors(a.Leaf) {
-		s.index.SetUsed(q.ID, q.Committed(), q.CommittedKept())
-	}
-	s.lane.Tell(s.draft, a, a.Leaf, a.Committed())
+	s.pending.SetUsed(s.cache.Tree(), a, a.ordered, a.Leaf, a.Committed())
 }
 
 // weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
@@ -56,18 +51,9 @@ func (s *Store) weighAs(p *pod, in cache.Columns) {
 	arrived := p.Is(cache.Arriving)
 	s.charge(p, p.Amount(), p.In()&^moving|in)
 	if arrived {
-		s.release(p.app.Leaf)
+		s.pending.Release(s.cache.Tree(), p.app.Leaf)
 	}
 	s.touchPod(p)
-}
-
-// release notes that the queues of a leaf may have more room.
-func (s *Store) release(leaf queues.ID) {
-	for q := range s.draft.Ancestors(leaf) {
-		if s.index.HasBlocked(q.ID) || s.groups.HasRefused(q.ID) {
-			s.reconsider[q.ID] = struct{}{}
-		}
-	}
 }
 
 // live updates whether a pod of an application lives: it is known and not being deleted.

@@ -32,19 +32,16 @@ func (s *Store) Check() error {
 		}
 	}
 	errs = append(errs, s.checkBooks()...)
-	errs = append(errs, s.keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
+	errs = append(errs, s.pending.Keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
 	errs = append(errs, s.checkClasses()...)
 	errs = append(errs, s.checkDemand())
-	errs = append(errs, s.checkNodes())
+	errs = append(errs, s.cache.Nodes.Check(s.cached()))
 	errs = append(errs, s.checkGroups()...)
 	errs = append(errs, s.preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
-	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.checkCapacity(), s.cache.Types.Check(s.objects()))
-	if err := s.index.Check(); err != nil {
-		errs = append(errs, err)
-	}
-	errs = append(errs, s.transitions.Check(), s.deadlines.Check(), s.lost.Check(), s.tooEarly.Check())
+	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.cache.Capacity.Check(s.cache.Nodes.Capacity()), s.cache.Types.Check(s.objects()))
+	errs = append(errs, s.pending.Check(), s.cache.CheckSnapshot())
 	return errors.Join(errs...)
 }
 
@@ -90,11 +87,7 @@ func (s *Store) checkBooks() []error {
 			slots[p] = struct{}{}
 		}
 	}
-	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.apps.Check(s.cached()), s.window.Check(slots)}
-	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !cache.SameUsage(got, s.draft.Root().Usage) {
-		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
-	}
-	return errs
+	return []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.apps.Check(s.cached()), s.pending.Window.Check(slots)}
 }
 
 // columns are the columns that a pod in its state is charged in.

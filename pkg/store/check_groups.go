@@ -8,10 +8,10 @@ func (s *Store) checkGroups() []error {
 	var errs []error
 	members := map[*podGroup]int{}
 	touched := map[*podGroup]bool{}
-	for _, g := range s.groups.Touched() {
+	for _, g := range s.pending.Groups.Touched() {
 		touched[g] = true
 	}
-	settled := s.started && !s.returning
+	settled := s.started && !s.pending.Returning()
 	for _, p := range s.pods {
 		g := p.mates
 		if g == nil {
@@ -25,10 +25,10 @@ func (s *Store) checkGroups() []error {
 			errs = append(errs, fmt.Errorf("PodGroup %s: it is not complete, and pod %s is in an equivalence class", g.Name(), p.Name))
 		}
 	}
-	for g := range s.groups.All() {
+	for g := range s.pending.Groups.All() {
 		if g.Len() != members[g] {
 			errs = append(errs, fmt.Errorf("PodGroup %s has %d members, there are %d", g.Name(), g.Len(), members[g]))
 		}
 	}
-	return append(errs, s.groups.Check(settled))
+	return append(errs, s.pending.Groups.Check(settled))
 }

@@ -35,11 +35,6 @@ func (s *Store) checkHolder(p *pod) error {
 	return nil
 }
 
-// checkNodes verifies that nodes have their pods and the sum of what those use.
-func (s *Store) checkNodes() error {
-	return s.cache.Nodes.Check(s.cached())
-}
-
 // checkPreemptors verifies that the preemptors which watch or await something exist.
 func (s *Store) checkPreemptors() []error {
 	var errs []error
@@ -79,7 +74,7 @@ func (s *Store) checkAsks(p *pod) error {
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
 	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
-		return s.spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.Holds() && p.RequiredNode == ""
+		return s.cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.Holds() && p.RequiredNode == ""
 	}
 	return false
 }

@@ -54,18 +54,18 @@ func TestCheckFindsDisorder(t *testing.T) {
 		want    string
 	}{
 		{"usage too high", func(s *Store) {
-			s.draft.Update(s.pods["bound"].app.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
+			s.cache.Tree().Update(s.pods["bound"].app.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
 		{"a pod charged elsewhere", func(s *Store) { p := s.pods["assumed"]; s.charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
 		{"an ask charged too little", func(s *Store) { s.charge(s.pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
-		{"an owner not charged", func(s *Store) { s.cache.Books = cache.NewBooks(s.draft) }, "the usage of users and groups"},
-		{"a slot too many", func(s *Store) { s.window.Enter(s.pods["bound"]) }, "slots taken"},
+		{"an owner not charged", func(s *Store) { s.cache.Books = cache.NewBooks(s.cache.Tree()) }, "the usage of users and groups"},
+		{"a slot too many", func(s *Store) { s.pending.Window.Enter(s.pods["bound"]) }, "slots taken"},
 		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s *Store) { s.setState(s.pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
-		{"a slot without a lease", func(s *Store) { s.clearDeadline(s.pods["admitted"]) }, "has a deadline: false"},
-		{"a slot without a key", func(s *Store) { s.keys.Remove("admitted") }, "has no sort key"},
-		{"a key of nobody", func(s *Store) { s.keys.Add("nobody", 0, 0) }, "which is gone"},
-		{"a key of a running pod", func(s *Store) { s.keys.Add("bound", 0, 0) }, "still has a sort key"},
+		{"a slot without a lease", func(s *Store) { s.pending.Timers.Clear(&s.pods["admitted"].timer) }, "has a deadline: false"},
+		{"a slot without a key", func(s *Store) { s.pending.Keys.Remove("admitted") }, "has no sort key"},
+		{"a key of nobody", func(s *Store) { s.pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
+		{"a key of a running pod", func(s *Store) { s.pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
 		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},

@@ -40,7 +40,7 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 	case s.mayNotHold(p):
 		return notLeading()
 	}
-	if _, why := s.unusable(d.Node); !why.None() {
+	if _, why := s.cache.Nodes.Unusable(d.Node); !why.None() {
 		return why
 	}
 	chosen, why := s.stillThere(d.Chosen())

@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -94,7 +93,7 @@ func (s *Store) judgeAgain(p *pod, h *reservations.Hold, left []*pod, now time.T
 		mark("")
 		defer mark(p.UID)
 		a := s.requirement(p, now)
-		a.Node.Queues = s.draft // the state without the plan is not published
+		a.Node.Queues = s.cache.Tree() // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
 	}
 	s.renew()
@@ -113,7 +112,7 @@ func (s *Store) judgeAgain(p *pod, h *reservations.Hold, left []*pod, now time.T
 
 // lawful checks the laws for victims of a preemptor, on the current state.
 func (s *Store) lawful(p *pod, h *reservations.Hold, left []*pod) error {
-	w := &planner.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
+	w := &planner.World{Queues: s.cache.Tree(), Budgets: s.disruptionsLeft(true)}
 	t := &s.preemption.Snapshot.Types
 	ask := s.askOf(t, p)
 	ask.Group = s.groupFor(p, p.asks.Decision)
@@ -167,7 +166,5 @@ func (s *Store) victimNote(asker, v *pod, h *reservations.Hold) string {
 		return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
 	}
 	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
-		asker.Namespace, asker.Name, s.path(asker.app.Leaf), h.Node, s.path(v.app.Leaf))
+		asker.Namespace, asker.Name, s.cache.Path(asker.app.Leaf), h.Node, s.cache.Path(v.app.Leaf))
 }
-
-func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }

@@ -16,24 +16,24 @@ import (
 func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.spec = spec
-	s.demand.Changed()
-	s.draft.Apply(spec)
+	s.cache.Spec = spec
+	s.pending.Demand.Changed()
+	s.cache.Tree().Apply(spec)
 	s.reapplyQuotas()
 	s.rehome(now)
 	s.indexQueues()
 	s.reledger()
-	for q := range s.draft.All() {
+	for q := range s.cache.Tree().All() {
 		if q.Empty() {
 			s.cache.Empty.Note(q, now)
 		}
-		s.reconsider[q.ID] = struct{}{}
+		s.pending.MoreRoom(q.ID)
 	}
 	for _, p := range s.sortedPods() {
 		s.arm(p, now) // the delay and the outcome of the laws may have changed
 	}
 	s.touchAll()
-	s.groups.TouchBlocked()
+	s.pending.Groups.TouchBlocked()
 	s.countTypes(cache.TypesOf(spec), now)
 	if s.started {
 		s.placeAll(now)
@@ -44,7 +44,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 func (s *Store) Spec() *config.Spec {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spec
+	return s.cache.Spec
 }
 
 // UpsertNamespace sets the annotations of a namespace. It returns an error for each
@@ -75,14 +75,14 @@ func (s *Store) DeleteNamespace(name string, now time.Time) {
 // that have its quota or its applications.
 func (s *Store) reapplyNamespace(name string) {
 	for _, leaf := range s.apps.Leaves() {
-		q := s.draft.Queue(leaf)
+		q := s.cache.Tree().Queue(leaf)
 		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !s.apps.AnyOf(leaf, name) {
 			continue
 		}
-		s.draft.SetNamespaceQuota(leaf, name, s.cache.Namespaces[name].Quota)
-		s.demand.Changed()
+		s.cache.Tree().SetNamespaceQuota(leaf, name, s.cache.Namespaces[name].Quota)
+		s.pending.Demand.Changed()
 		s.indexPath(leaf)
-		s.reconsider[leaf] = struct{}{}
+		s.pending.MoreRoom(leaf)
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *Store) reapplyNamespace(name string) {
 // namespace.
 func (s *Store) reapplyQuotas() {
 	for _, leaf := range s.apps.Leaves() {
-		if ns := s.draft.Queue(leaf).QuotaNamespace; ns != "" {
-			s.draft.SetNamespaceQuota(leaf, ns, s.cache.Namespaces[ns].Quota)
+		if ns := s.cache.Tree().Queue(leaf).QuotaNamespace; ns != "" {
+			s.cache.Tree().SetNamespaceQuota(leaf, ns, s.cache.Namespaces[ns].Quota)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (s *Store) reapplyQuotas() {
 // any more, so that they are placed again. Running pods stay.
 func (s *Store) rehome(now time.Time) {
 	for _, p := range s.sortedPods() {
-		if p.app == nil || p.state.HasNode() || s.draft.Queue(p.app.Leaf).Leaf {
+		if p.app == nil || p.state.HasNode() || s.cache.Tree().Queue(p.app.Leaf).Leaf {
 			continue
 		}
 		s.unplace(p, now)
@@ -119,21 +119,21 @@ func (s *Store) reledger() {
 	s.cache.Books.Rebuild(s.apps.Records())
 	for _, a := range s.apps.All() {
 		s.history.apps.Add(a)
-		s.history.rename(a, s.path(a.Leaf))
-		s.index.SetClass(a.ordered, s.class(a))
+		s.history.rename(a, s.cache.Path(a.Leaf))
+		s.pending.Order.SetClass(a.ordered, a.class(s.cache.Tree()))
 	}
 }
 
 // indexQueues gives the orders all queues with changed settings.
 func (s *Store) indexQueues() {
-	for q := range s.draft.All() {
+	for q := range s.cache.Tree().All() {
 		s.indexQueue(q)
 	}
 }
 
 // indexPath is indexQueues for the queues from root to a leaf.
 func (s *Store) indexPath(leaf queues.ID) {
-	path := slices.Collect(s.draft.Ancestors(leaf))
+	path := slices.Collect(s.cache.Tree().Ancestors(leaf))
 	slices.Reverse(path)
 	for _, q := range path {
 		s.indexQueue(q)
@@ -142,10 +142,9 @@ func (s *Store) indexPath(leaf queues.ID) {
 
 // sweep removes queues that were empty for the grace period.
 func (s *Store) sweep(now time.Time) {
-	gone, due := s.cache.Empty.Remove(s.draft, now)
+	gone, due := s.cache.Empty.Remove(s.cache.Tree(), now)
 	for _, id := range gone {
-		s.index.RemoveQueue(id)
-		s.lane.RemoveQueue(id)
+		s.pending.RemoveQueue(id)
 		s.asking.Order.RemoveQueue(id)
 	}
 	if due && s.started && len(s.unplaced) > 0 {

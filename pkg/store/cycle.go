@@ -51,7 +51,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		// result.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
-		s.keys.Remove(uid)
+		s.pending.Keys.Remove(uid)
 	}
 	if p.state == state.Unschedulable && !s.bindingHold(p) {
 		s.requeue(p, now)
@@ -69,7 +69,7 @@ func (s *Store) requeue(p *pod, now time.Time) {
 		s.cool(p, latest(p.notUntil, now))
 		return
 	}
-	s.returning, s.unfilledAt = true, now
+	s.pending.NoteReturn(now)
 	if !p.notUntil.After(now) {
 		s.toWaiting(p)
 		return
@@ -103,7 +103,7 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 		return Ask{}, queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}, false
 	}
 	ask = Ask{
-		Ref: p.Ref(), Leaf: p.app.Leaf, Queue: s.draft.Queue(p.app.Leaf).Path,
+		Ref: p.Ref(), Leaf: p.app.Leaf, Queue: s.cache.Tree().Queue(p.app.Leaf).Path,
 		App: p.app.Name.ID, Request: p.Request,
 	}
 	if v = s.alone(p); !v.OK() {
@@ -144,7 +144,7 @@ func (s *Store) refused(p *pod) {
 	case state.Unschedulable, state.GroupBlocked:
 		s.toWaiting(p)
 	}
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 }
 
 // Failed says that a cycle of the pod found no node. kind identifies what the filters see
@@ -164,8 +164,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		return
 	}
 	s.withdraw(p)
-	s.keys.Remove(uid)
-	s.window.Failed()
+	s.pending.Keys.Remove(uid)
+	s.pending.Window.Failed()
 	s.joinClass(p, kind)
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
@@ -174,7 +174,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		s.arm(p, p.asks.RetryAt)
 	}
 	if p.RequiredNode != "" {
-		from, _ := s.planFrom(p)
+		from, _ := p.planFrom()
 		if p.asks.Refused.Code == reasons.PreemptionRefused { // an extender did not answer
 			from = latest(from, p.asks.RetryAt)
 		}
@@ -200,7 +200,7 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.Remove(uid)
+	s.pending.Keys.Remove(uid)
 	s.leaveClass(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
@@ -214,7 +214,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	s.mu.Lock()
 	defer func() {
 		s.recheckLater(now)
-		s.unfilled, s.unfilledAt = true, now
+		s.pending.NoteUnfilled(now)
 		s.unlockUnfilled(now)
 	}()
 	p, known := s.pods[uid]
@@ -260,8 +260,8 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 	if p.RequiredNode != "" {
 		s.supersede(p.On(), now)
 	}
-	p.treeGen = s.draft.TreeGeneration()
-	s.window.Placed()
+	p.treeGen = s.cache.Tree().TreeGeneration()
+	s.pending.Window.Placed()
 }
 
 // Recheck tells, between Assume and the bind, whether the pod may still run. It may
@@ -271,13 +271,13 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
-	if !known || p.state != state.Assumed || p.treeGen == s.draft.TreeGeneration() {
+	if !known || p.state != state.Assumed || p.treeGen == s.cache.Tree().TreeGeneration() {
 		return queues.Granted
 	}
 	if v := s.cache.Books.Recheck(&p.cachePod); !v.OK() {
 		return v
 	}
-	p.treeGen = s.draft.TreeGeneration()
+	p.treeGen = s.cache.Tree().TreeGeneration()
 	return queues.Granted
 }
 
@@ -296,7 +296,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.charge(p, p.Request, cache.Pending)
 	s.enter(p, state.Unschedulable)
 	s.weigh(p)
-	s.window.Failed()
+	s.pending.Window.Failed()
 	s.toParked(p, s.whyForgotten(p, node), now)
 	p.erred, p.asks.RetryAt = true, latest(p.asks.RetryAt, p.notUntil) // not tried before its back-off ends
 	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event
@@ -312,7 +312,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 		p.late = nil
 		s.upsert(late, now)
 	}
-	if s.pods[uid] == p && p.state == state.BackingOff && !s.draft.Queue(p.app.Leaf).Leaf {
+	if s.pods[uid] == p && p.state == state.BackingOff && !s.cache.Tree().Queue(p.app.Leaf).Leaf {
 		s.unplace(p, now)
 		s.place(p, now)
 	}
@@ -338,7 +338,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 			return v.Reason
 		}
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
-			s.draft.Queue(p.app.Leaf).Path, s.index.EligibleAt(p.app.Leaf))
+			s.cache.Tree().Queue(p.app.Leaf).Path, s.pending.Order.EligibleAt(p.app.Leaf))
 	case state.GroupBlocked:
 		return p.mates.Why(PodGroupLabel)
 	case state.Unschedulable:

@@ -11,26 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-func (s *Store) setDeadline(p *pod, at time.Time) {
-	s.deadlines.Set(&p.timer, at)
-}
-
-func (s *Store) clearDeadline(p *pod) { s.deadlines.Clear(&p.timer) }
-
-// nextMoved tells whether the next deadline is earlier than the one last returned.
-func (s *Store) nextMoved() bool {
-	next, ok := s.next()
-	if !ok || (!s.told.IsZero() && !next.Before(s.told)) {
-		return false
-	}
-	s.told = next
-	return true
-}
-
-func (s *Store) next() (time.Time, bool) {
-	next, _ := s.nextChore()
-	next = earliest(next, s.asking.Due(&s.preemption.Limiter), s.preemption.Watches.Due(), s.lost.Due())
-	return next, !next.IsZero()
+// next is the next deadline; zero for none.
+func (s *Store) next() time.Time {
+	return earliest(s.nextChore(), s.asking.Due(&s.preemption.Limiter), s.preemption.Watches.Due(), s.pending.Lost.Due())
 }
 
 // earliest returns the first of some times; zero means never.
@@ -46,18 +29,16 @@ func earliest(times ...time.Time) time.Time {
 
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
-func (s *Store) nextChore() (time.Time, bool) {
-	next := earliest(s.holdsDue(), s.groups.Due(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due(), s.deadlines.Next())
-	return next, !next.IsZero()
+func (s *Store) nextChore() time.Time {
+	return earliest(s.holdsDue(), s.pending.Groups.Due(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due(), s.pending.Timers.Next())
 }
 
 // NextDeadline returns when Tick next has work, and false if it has none.
 func (s *Store) NextDeadline() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next, ok := s.next()
-	s.told = next
-	return next, ok
+	s.out.told = s.next()
+	return s.out.told, !s.out.told.IsZero()
 }
 
 // Tick does what is due: pods return to the order when their back-off ends, slots are
@@ -65,12 +46,12 @@ func (s *Store) NextDeadline() (time.Time, bool) {
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.told = time.Time{}
+	s.out.told = time.Time{}
 	if s.cache.Capacity.Tick(now) {
 		s.tellCapacity()
 	}
-	s.vacated = append(s.vacated, s.preemption.NodeBound.Expire(now)...)
-	for p, ok := s.deadlines.Due(now); ok; p, ok = s.deadlines.Due(now) {
+	s.out.vacated = append(s.out.vacated, s.preemption.NodeBound.Expire(now)...)
+	for p, ok := s.pending.Timers.Due(now); ok; p, ok = s.pending.Timers.Due(now) {
 		switch p.state {
 		case state.BackingOff:
 			s.leaveLane(p)
@@ -81,7 +62,7 @@ func (s *Store) Tick(now time.Time) {
 			s.toWaiting(p)
 		case state.Admitted, state.Scheduling:
 			if s.standby {
-				s.setDeadline(p, now.Add(s.lease(p)))
+				s.pending.Timers.Set(&p.timer, now.Add(s.options.lease(p)))
 				continue
 			}
 			s.expire(p, now)
@@ -115,25 +96,25 @@ func (s *Store) SetStandby(standby bool, now time.Time) {
 
 // lease is how long an admitted pod keeps its slot without progress. It is shorter for a
 // pod that failed before, because others wait for its result.
-func (s *Store) lease(p *pod) time.Duration {
+func (o *Options) lease(p *pod) time.Duration {
 	if p.equivalenceClass != nil {
-		return s.options.SlotLease / 10
+		return o.SlotLease / 10
 	}
-	return s.options.SlotLease
+	return o.SlotLease
 }
 
 // expire ends the lease of a slot without a result of the pod's cycle. The pod is treated
 // as failed, so that others can go on, and comes back after its back-off.
 func (s *Store) expire(p *pod, now time.Time) {
 	s.vacate(p)
-	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.lease(p)), now)
+	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.options.lease(p)), now)
 	s.cool(p, now.Add(s.options.MaxBackoff))
 }
 
 // cool makes an unschedulable pod back off until a time.
 func (s *Store) cool(p *pod, until time.Time) {
 	s.enter(p, state.BackingOff)
-	s.setDeadline(p, until)
+	s.pending.Timers.Set(&p.timer, until)
 }
 
 // holdsDue is when the first hold times out; zero for never. On a standby no hold times

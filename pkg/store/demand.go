@@ -29,7 +29,7 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 	if p.RequiredNode != "" || p.app == nil || p.state.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
-	s.demand.Add(p.UID)
+	s.pending.Demand.Add(p.UID)
 	switch {
 	case !p.within:
 		s.setDemand(p, s.countDemand(p), now)
@@ -40,7 +40,7 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 
 // startDemand adds a request to the sum and, with the first one, its application.
 func (s *Store) startDemand(a *app, request resources.Vector) {
-	s.demand.Count(s.draft, a.Leaf, a.Owner, request, a, a.Counted())
+	s.pending.Demand.Count(s.cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
 // heardDemand takes over what PodScheduled of a pending pod says. This process or an
@@ -50,9 +50,9 @@ func (s *Store) heardDemand(p *pod) {
 		return
 	}
 	if p.app != nil {
-		s.demand.Add(p.UID)
+		s.pending.Demand.Add(p.UID)
 	}
-	s.demand.Recheck(p.UID) // an earlier write may have been refused
+	s.pending.Demand.Recheck(p.UID) // an earlier write may have been refused
 }
 
 // stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
@@ -66,18 +66,18 @@ func (p *pod) stopped() reasons.Reason {
 
 // leaveDemand takes out a pod that has got a node or lost its queue.
 func (s *Store) leaveDemand(p *pod) {
-	if s.demand.Remove(p.UID) {
+	if s.pending.Demand.Remove(p.UID) {
 		p.within, p.beyond = false, reasons.Reason{}
 	}
 }
 
 // countDemand adds a pod to the sum, or returns the quota that refuses it.
 func (s *Store) countDemand(p *pod) queues.Verdict {
-	if !queues.HasQuota(s.draft, p.app.Leaf) {
+	if !queues.HasQuota(s.cache.Tree(), p.app.Leaf) {
 		return queues.Granted
 	}
-	starts := !p.app.Counted() && !s.demand.Starts(p.app)
-	if v := s.cache.Books.CheckQuotaAs(&p.app.cacheApp, !starts, p.Request, queues.OnDemand(s.demand.Sum())); !v.OK() {
+	starts := !p.app.Counted() && !s.pending.Demand.Starts(p.app)
+	if v := s.cache.Books.CheckQuotaAs(&p.app.cacheApp, !starts, p.Request, queues.OnDemand(s.pending.Demand.Sum())); !v.OK() {
 		return v
 	}
 	s.startDemand(p.app, p.Request)
@@ -96,10 +96,10 @@ func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 // reckonDemand recomputes the sum after a change, at most once a second: in the order of
 // the waiting pods, as if each pod within had a node.
 func (s *Store) reckonDemand(now time.Time) {
-	if !s.demand.Restart(now) {
+	if !s.pending.Demand.Restart(now) {
 		return
 	}
-	waiting := s.demand.Pods()
+	waiting := s.pending.Demand.Pods()
 	if len(waiting) == 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (s *Store) reckonDemand(now time.Time) {
 			if p.within {
 				s.setDemand(p, s.countDemand(p), now)
 			}
-		case !queues.HasQuota(s.draft, p.app.Leaf):
+		case !queues.HasQuota(s.cache.Tree(), p.app.Leaf):
 			s.setDemand(p, queues.Granted, now)
 		default:
 			x.push(p)
@@ -153,7 +153,7 @@ func (x *trial) push(p *pod) {
 	a := p.app
 	if x.apps[a] == nil {
 		x.addPath(a.Leaf)
-		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, x.s.class(a)), a.Committed()
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, a.class(x.s.cache.Tree())), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	x.pods[x.index.Push(x.apps[a], p.askKey(), p.Request)] = p
@@ -161,7 +161,7 @@ func (x *trial) push(p *pod) {
 
 // addPath adds the queues on a leaf's path, root first.
 func (x *trial) addPath(id queues.ID) {
-	q := x.s.draft.Queue(id)
+	q := x.s.cache.Tree().Queue(id)
 	if _, known := x.below[id]; known || q == nil {
 		return
 	}
@@ -179,10 +179,10 @@ func (x *trial) place(ask *order.Ask) {
 	a := p.app
 	x.used[a] = x.used[a].Add(p.Request)
 	x.index.SetAppUsed(x.apps[a], x.used[a])
-	c := x.s.class(a)
+	c := a.class(x.s.cache.Tree())
 	c.Counted = true
 	x.index.SetClass(x.apps[a], c)
-	for q := range x.s.draft.Ancestors(a.Leaf) {
+	for q := range x.s.cache.Tree().Ancestors(a.Leaf) {
 		more := x.below[q.ID].Add(p.Request)
 		x.below[q.ID] = more
 		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
@@ -207,16 +207,16 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 		return nil
 	}
 	var out []Report
-	for _, uid := range s.demand.ToCheck() {
+	for _, uid := range s.pending.Demand.ToCheck() {
 		if len(out) == limit {
 			break
 		}
-		s.demand.Checked(uid)
+		s.pending.Demand.Checked(uid)
 		p := s.pods[uid]
 		if p == nil || p.state.HasSlot() || p.state.HasNode() || p.asks.Holds() {
 			continue
 		}
-		if want, why := s.demandOf(p); want != objects.DemandUnsaid && want != p.Demand {
+		if want, why := p.demandOf(); want != objects.DemandUnsaid && want != p.Demand {
 			out = append(out, Report{Ref: p.Ref(), Demand: want, Reason: why})
 		}
 	}
@@ -225,7 +225,7 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 
 // demandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
 // own condition is right or none is needed.
-func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
+func (p *pod) demandOf() (objects.DemandSaid, reasons.Reason) {
 	switch {
 	case p.state == state.NoQueue && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
 		return objects.DemandBeyond, p.reason
@@ -241,7 +241,7 @@ func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
 
 // checkDemand verifies that pods within or beyond wait in queues.
 func (s *Store) checkDemand() error {
-	errs := []error{s.demand.Check(func(uid types.UID) bool {
+	errs := []error{s.pending.Demand.Check(func(uid types.UID) bool {
 		p := s.pods[uid]
 		return p != nil && p.app != nil && !p.state.HasNode() && p.state != state.NoQueue
 	})}
@@ -249,7 +249,7 @@ func (s *Store) checkDemand() error {
 		switch {
 		case p.within && !p.beyond.None():
 			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
-		case !s.demand.Has(uid) && (p.within || !p.beyond.None()):
+		case !s.pending.Demand.Has(uid) && (p.within || !p.beyond.None()):
 			errs = append(errs, fmt.Errorf("demand: pod %s is within or beyond and not known", uid))
 		}
 	}

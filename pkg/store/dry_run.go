@@ -91,8 +91,8 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	s.mu.Lock()
 	s.rehearsePlace(r, p)
 	path, made := r.Placement.Path, r.Placement.Create
-	spec := s.spec
-	r.tree = s.draft.TreeGeneration()
+	spec := s.cache.Spec
+	r.tree = s.cache.Tree().TreeGeneration()
 	s.mu.Unlock()
 	if !r.Unplaced.None() {
 		return r
@@ -102,7 +102,7 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 		scratch = queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	}
 	s.mu.Lock()
-	same := r.tree == s.draft.TreeGeneration()
+	same := r.tree == s.cache.Tree().TreeGeneration()
 	if same {
 		s.rehearseQuota(r, p, path, scratch)
 	}
@@ -130,21 +130,21 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	if r.Identity, r.Unplaced = placement.Identify(placementOf(p.Pod), s.options.Placement); !r.Unplaced.None() {
 		return
 	}
-	r.Placement, r.Unplaced = placement.Place(s.spec.Rules, placement.Request{
+	r.Placement, r.Unplaced = placement.Place(s.cache.Spec.Rules, placement.Request{
 		Identity:  r.Identity,
 		Namespace: s.cache.Namespaces.Of(p.Namespace),
-	}, tree{s.draft})
+	}, tree{s.cache.Tree()})
 	name := cache.AppName{Namespace: p.Namespace, ID: r.Identity.Application}
 	if r.Identity.Shared {
 		name.Queue = r.Identity.Queue
 	}
-	a := s.apps.Joinable(s.draft, name, false)
-	if leaf, ok := s.draft.Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
+	a := s.apps.Joinable(s.cache.Tree(), name, false)
+	if leaf, ok := s.cache.Tree().Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
 		a = s.apps.In(leaf.ID, name)
 	}
 	if a != nil {
 		r.Joins, r.Unplaced = true, reasons.Reason{}
-		r.Placement.Path, r.Placement.Create = s.path(a.Leaf), false
+		r.Placement.Path, r.Placement.Create = s.cache.Path(a.Leaf), false
 		joined := *a
 		p.app = &joined
 		return
@@ -169,18 +169,18 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 // rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
 // created in scratch.
 func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
-	r.Snapshot, r.Holds, r.Waiting = s.current(), s.preemption.Holds.View(), s.index.Eligible()
+	r.Snapshot, r.Holds, r.Waiting = s.cache.Snapshot(), s.preemption.Holds.View(), s.pending.Order.Eligible()
 	made := map[queues.ID]*queues.Queue{}
-	if q, exists := s.draft.Find(path); exists {
+	if q, exists := s.cache.Tree().Find(path); exists {
 		r.Leaf = q.ID
-	} else if r.Unplaced = s.options.DynamicQueues.Admit(s.draft, path, p.Namespace); !r.Unplaced.None() {
+	} else if r.Unplaced = s.options.DynamicQueues.Admit(s.cache.Tree(), path, p.Namespace); !r.Unplaced.None() {
 		return
 	} else if r.Leaf = s.imagine(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
 		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
 		return
 	}
 	r.Queues = with{r.Snapshot, made}
-	live := with{s.draft, made}
+	live := with{s.cache.Tree(), made}
 	if !r.Joins {
 		p.app.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
 	}
@@ -202,13 +202,13 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 		scratch.SetNamespaceQuota(leaf, namespace, quota)
 	}
 	next := queues.ID(0)
-	for q := range s.draft.All() {
+	for q := range s.cache.Tree().All() {
 		next = max(next, q.ID+1)
 	}
 	id := queues.NoQueue
 	var missing []*queues.Queue
 	for q := range scratch.Ancestors(leaf) {
-		if there, exists := s.draft.Find(q.Path); exists {
+		if there, exists := s.cache.Tree().Find(q.Path); exists {
 			id = there.ID
 			break
 		}
@@ -243,17 +243,17 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.tree != s.draft.TreeGeneration() {
+	if r.tree != s.cache.Tree().TreeGeneration() {
 		return false
 	}
 	made := r.Queues.(with).made
-	r.Snapshot, r.Holds = s.current(), s.preemption.Holds.View()
+	r.Snapshot, r.Holds = s.cache.Snapshot(), s.preemption.Holds.View()
 	r.Queues = with{r.Snapshot, made}
 	r.Ask = s.askOf(&own, p)
 	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMax(with{s.draft, made}, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMax(with{s.cache.Tree(), made}, p)}
 		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 	}
 	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}

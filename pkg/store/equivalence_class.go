@@ -67,7 +67,7 @@ func (s *Store) enter(p *pod, to state.State) {
 // setState is enter for a change that readers do not see.
 func (s *Store) setState(p *pod, to state.State) {
 	from := p.state
-	s.transitions.Note(from, to)
+	s.pending.Transitions.Note(from, to)
 	p.state = to
 	s.updateMate(p, p.asks.Holds())
 	s.history.tally(p)
@@ -82,11 +82,11 @@ func (s *Store) setState(p *pod, to state.State) {
 func (s *Store) recount(t *equivalenceClass, st state.State, n int) {
 	switch st {
 	case state.Admitted, state.Scheduling:
-		s.classLimit.Admitted(n)
+		s.pending.ClassLimit.Admitted(n)
 	case state.Unschedulable:
 		t.stuck += n
 		if n < 0 && t.failed {
-			s.classLimit.NoteReopened()
+			s.pending.ClassLimit.NoteReopened()
 			s.setFailed(t, false)
 		}
 	}
@@ -94,7 +94,7 @@ func (s *Store) recount(t *equivalenceClass, st state.State, n int) {
 
 func (s *Store) setFailed(t *equivalenceClass, failed bool) {
 	t.failed = failed
-	s.index.SetClosed(t.app.ordered, t.request, t.kind, failed)
+	s.pending.Order.SetClosed(t.app.ordered, t.request, t.kind, failed)
 }
 
 // joinClass makes a pod a member of its equivalence class.
@@ -135,7 +135,7 @@ func (s *Store) leaveClass(p *pod) {
 // classFailed notes that a pod, already parked, found no node.
 func (s *Store) classFailed(p *pod) {
 	if p.equivalenceClass != nil {
-		s.classLimit.Failed()
+		s.pending.ClassLimit.Failed()
 		s.setFailed(p.equivalenceClass, true)
 	}
 }
@@ -143,7 +143,7 @@ func (s *Store) classFailed(p *pod) {
 // classPlaced notes that a pod found a node.
 func (s *Store) classPlaced(p *pod) {
 	if p.equivalenceClass != nil {
-		s.classLimit.Placed()
+		s.pending.ClassLimit.Placed()
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Store) classPlaced(p *pod) {
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (s *Store) passedOver(p *pod, now time.Time) bool {
-	if !p.state.HasSlot() || p.asks.Holds() || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
+	if !p.state.HasSlot() || p.asks.Holds() || p.hopes == s.pending.ClassLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
 		return false
 	}
 	return s.backInOrder(p, now)
@@ -179,7 +179,7 @@ func (s *Store) checkClasses() []error {
 		counts[p.equivalenceClass] = c
 	}
 	var errs []error
-	errs = append(errs, s.classLimit.Check(taken))
+	errs = append(errs, s.pending.ClassLimit.Check(taken))
 	for t, c := range counts {
 		switch {
 		case c != count{t.members, t.stuck} || t.app.equivalenceClass[t.key()] != t:

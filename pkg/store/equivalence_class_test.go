@@ -232,7 +232,7 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 // front is the pod that the scheduler takes next; nil if there is none.
 func (s *classStore) front() *pod {
 	var first *pod
-	for _, p := range s.deadlines.Pods() {
+	for _, p := range s.pending.Timers.Pods() {
 		x, _ := s.Key(p.UID)
 		if first != nil {
 			if y, _ := s.Key(first.UID); y.Seq < x.Seq {
@@ -309,7 +309,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 			s.event("a1", "a2")
 			s.setFailed(s.pods["a1"].equivalenceClass, true)
 		}, "the scheduler has none of them"},
-		{"a probe too many", func(s *classStore) { s.classLimit.Admitted(1) }, "class limit: 1 pods counted"},
+		{"a probe too many", func(s *classStore) { s.pending.ClassLimit.Admitted(1) }, "class limit: 1 pods counted"},
 		{"twins the application does not know", func(s *classStore) { clear(s.pods["a1"].app.equivalenceClass) }, "twins of ns/app-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
 	s.cache.Types.Split(&event)
 	s.preemption.Holds.Claimed(&event)
-	s.mayTryAgain(s.preemption.NodeBound.Update(&event, now))
+	s.out.freed(s.preemption.NodeBound.Update(&event, now))
 	s.upsert(&event, now)
 }
 
@@ -66,7 +66,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.preemption.Holds.Claimed(&objects.Pod{UID: uid})
-	s.mayTryAgain(s.preemption.NodeBound.Remove(uid))
+	s.out.freed(s.preemption.NodeBound.Remove(uid))
 	if p, known := s.pods[uid]; known {
 		s.drop(p, now)
 	}
@@ -119,7 +119,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		}
 		s.leaveForGood(p, now)
 	}
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 	s.cache.Protection.Change(p.guarded(), cache.Guarded{})
 	delete(s.pods, p.UID)
 	s.cache.Types.Forget(p.UID)
@@ -172,7 +172,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 	s.toAllocated(p, state.Bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
-	s.release(p.app.Leaf) // it may use less than it requested
+	s.pending.Release(s.cache.Tree(), p.app.Leaf) // it may use less than it requested
 	s.atWork(p, now)
 }
 
@@ -186,7 +186,7 @@ func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		s.charge(p, event.Request, p.In())
-		s.release(p.app.Leaf)
+		s.pending.Release(s.cache.Tree(), p.app.Leaf)
 	}
 	switch {
 	case elsewhere:
@@ -241,7 +241,7 @@ func (s *Store) withdraw(p *pod) {
 
 // change handles an event of a pending pod.
 func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
-	s.ownAsks(p) // before Start a late event may take the node from a pod
+	p.ownAsks() // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.Holds() && s.staysPut(p, event))
 	if same {

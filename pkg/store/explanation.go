@@ -94,8 +94,8 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 		return nil, false
 	}
 	x := &Explanation{
-		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
-		Window: s.window.Slots(s.index.LeavesWithWork()), Taken: s.window.Taken(),
+		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.cache.Snapshot(),
+		Window: s.pending.Window.Slots(s.pending.Order.LeavesWithWork()), Taken: s.pending.Window.Taken(),
 	}
 	if p.asks.Holds() {
 		h, _ := s.preemption.Holds.Of(p.UID)
@@ -124,11 +124,11 @@ func (s *Store) explainPlace(x *Explanation, p *pod) {
 		x.Unplaced = why
 		return
 	}
-	result, why := placement.Place(s.spec.Rules, placement.Request{
+	result, why := placement.Place(s.cache.Spec.Rules, placement.Request{
 		Identity:  x.Identity,
 		Namespace: s.cache.Namespaces.Of(p.Namespace),
 		Running:   p.Node != "",
-	}, tree{s.draft})
+	}, tree{s.cache.Tree()})
 	x.Placement, x.Unplaced = &result, why
 }
 
@@ -137,7 +137,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	if p.state.HasNode() {
 		return
 	}
-	x.Limited = s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
+	x.Limited = s.cache.Books.CheckLimits(s.cache.Tree(), &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
 	if p.state == state.Queued && p.ask != nil {
 		x.Standing = s.standing(p)
 	}
@@ -156,7 +156,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 		r.Why, _ = s.gate(p, now)
 	}
 	if r.Why.None() && !s.mayAsk(p) {
-		r.Why = notOwed(s.draft.Queue(p.app.Leaf))
+		r.Why = notOwed(s.cache.Tree().Queue(p.app.Leaf))
 	}
 	r.Tried, r.Refused = p.lastRefused()
 	r.Next, _ = s.asking.When(p.asks)
@@ -167,11 +167,11 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 }
 
 func (s *Store) standing(p *pod) *Standing {
-	out := &Standing{Standing: s.index.Standing(p.ask)}
+	out := &Standing{Standing: s.pending.Order.Standing(p.ask)}
 	for _, uid := range out.Standing.First {
 		out.First = append(out.First, s.refs([]types.UID{types.UID(uid)})...)
 	}
-	if next, ok := s.index.Next(); ok {
+	if next, ok := s.pending.Order.Next(); ok {
 		out.Next = s.pods[types.UID(next.UID())].Ref()
 	}
 	return out

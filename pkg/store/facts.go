@@ -24,15 +24,10 @@ func (s *Store) DeletePriorityClass(name string, now time.Time) {
 	s.UpsertPriorityClass(name, false, now)
 }
 
-// isOptedOut tells whether a pod should not be preempted (law 1).
-func (s *Store) isOptedOut(p *pod) bool {
-	return s.cache.Protection.OptedOut(p.Pod, s.preemption.IgnorePodOptOut)
-}
-
 // protection returns why a pod is never a victim.
 func (s *Store) protection(p *pod) planner.Protection {
 	switch {
-	case s.lingers(p):
+	case p.lingers(s.preemption.HoldTimeout):
 		return planner.Lingering
 	case p.leaves():
 		return planner.Leaving

@@ -57,7 +57,7 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
 	if n := s.cache.Nodes.Get(h.Node); n != nil {
 		for _, p := range s.podsOn(n) {
-			if p.leaves() && !s.lingers(p) {
+			if p.leaves() && !p.lingers(s.preemption.HoldTimeout) {
 				out = append(out, p.UID)
 			}
 		}
@@ -72,8 +72,8 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 
 // lingers tells whether a deleted pod that is no victim of a plan in force may stay
 // longer than a hold lasts. No plan counts on its room.
-func (s *Store) lingers(p *pod) bool {
-	return p.Deleting && p.chosenBy == "" && p.DeletionGrace > s.preemption.HoldTimeout
+func (p *pod) lingers(holdTimeout time.Duration) bool {
+	return p.Deleting && p.chosenBy == "" && p.DeletionGrace > holdTimeout
 }
 
 // ofItsOwn tells whether a leaving pod has the queue, the application or the controller
@@ -95,7 +95,7 @@ func (s *Store) onlyItsOwn(asker *pod, n *cache.Node) bool {
 	own := false
 	for _, p := range s.podsOn(n) {
 		switch {
-		case !p.leaves() || s.lingers(p):
+		case !p.leaves() || p.lingers(s.preemption.HoldTimeout):
 		case p.chosenBy == "" && p.ofItsOwn(asker):
 			own = true
 		default:
@@ -161,7 +161,7 @@ func (s *Store) finishHold(p *pod, e preemption.Ending, now time.Time) {
 	s.touchName(h.Node)
 	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
-	s.vacated = append(s.vacated, h.Node)
+	s.out.vacated = append(s.out.vacated, h.Node)
 	if e.Node != h.Node {
 		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
@@ -177,9 +177,9 @@ func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reaso
 	}
 	if p.state == state.Unschedulable || p.state == state.BackingOff && h.Required {
 		p.reason = why
-		s.rest(p, now.Add(s.backoff(1)))
+		s.rest(p, now.Add(s.options.backoff(1)))
 	}
-	from, _ := s.planFrom(p)
+	from, _ := p.planFrom()
 	p.asks.RetryAt = latest(from, now.Add(atMostEvery))
 	s.arm(p, p.asks.RetryAt)
 }
@@ -192,7 +192,7 @@ func (s *Store) goOnWithoutHold(p *pod) {
 	}
 	s.charge(p, p.Amount(), p.In()|cache.Admitted)
 	if p.mates != nil {
-		s.groups.Touch(p.mates) // from now on it starts only with its group
+		s.pending.Groups.Touch(p.mates) // from now on it starts only with its group
 	}
 }
 
@@ -317,7 +317,7 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	if !s.free(n, p.UID).Covers(p.Request) {
 		return s.tookNode(p, n)
 	}
-	if v := queues.Admit(s.draft, p.app.Leaf, p.Request, queues.OnAllocated); !v.OK() {
+	if v := queues.Admit(s.cache.Tree(), p.app.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return s.tookQueue(p, v.At)
 	}
 	return reasons.Reason{}
@@ -330,9 +330,9 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 		return // already handled
 	}
 	s.withdraw(p)
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 	s.enter(p, state.Unschedulable)
-	p.erred, p.notUntil = false, now.Add(s.backoff(1))
+	p.erred, p.notUntil = false, now.Add(s.options.backoff(1))
 	h, _ := s.preemption.Holds.Of(p.UID)
 	p.reason = preemption.MakingRoom(&h)
 	if !h.Clear() {

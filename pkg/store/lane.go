@@ -15,13 +15,13 @@ import (
 
 // enterLane puts a backing-off pod into the lane.
 func (s *Store) enterLane(p *pod) {
-	p.laneAsk = s.lane.Push(s.draft, p.app, s.appInfo(p.app), p.askKey(), p.Request, p.apartKind())
+	p.laneAsk = s.pending.Lane.Push(s.cache.Tree(), p.app, p.app.info(s.cache.Tree()), p.askKey(), p.Request, p.apartKind())
 }
 
 // leaveLane takes a pod out of the lane, if it is there.
 func (s *Store) leaveLane(p *pod) {
 	if p.laneAsk != nil {
-		s.lane.Remove(p.laneAsk)
+		s.pending.Lane.Remove(p.laneAsk)
 		p.laneAsk = nil
 	}
 }
@@ -29,10 +29,10 @@ func (s *Store) leaveLane(p *pod) {
 // firstOfLane moves the first pod of the lane into the order if no pod is admitted. The
 // order has no other pod that can go on at that time.
 func (s *Store) firstOfLane() bool {
-	if s.window.Taken() > 0 {
+	if s.pending.Window.Taken() > 0 {
 		return false
 	}
-	ask, ok := s.lane.Next()
+	ask, ok := s.pending.Lane.Next()
 	if !ok {
 		return false
 	}
@@ -44,6 +44,6 @@ func (s *Store) firstOfLane() bool {
 
 // leaveCooling takes a backing-off pod out of the deadlines and out of the lane.
 func (s *Store) leaveCooling(p *pod) {
-	s.clearDeadline(p)
+	s.pending.Timers.Clear(&p.timer)
 	s.leaveLane(p)
 }

@@ -14,7 +14,7 @@ import (
 
 // planFrom returns when the next plan for a pod may be made after a loss, and the reason
 // given to users until then.
-func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
+func (p *pod) planFrom() (time.Time, reasons.Reason) {
 	l := &p.asks.Losses
 	if p.apart() && p.mates.Data.losses.Until.After(l.Until) {
 		l = &p.mates.Data.losses
@@ -47,7 +47,7 @@ func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 		s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: why, Losses: n}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: why})
 	}
-	return s.planFrom(p)
+	return p.planFrom()
 }
 
 // newcomers names the pods that came to a node or queue after a hold began, by arrival,
@@ -78,7 +78,7 @@ func (s *Store) tookNode(p *pod, n *cache.Node) reasons.Reason {
 func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	var others []*pod
 	for a := range s.apps.Records() {
-		if !queues.IsBelow(s.draft, a.Leaf, id) {
+		if !queues.IsBelow(s.cache.Tree(), a.Leaf, id) {
 			continue
 		}
 		for o := range a.Living() {
@@ -87,5 +87,5 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return preemption.RoomLost("in queue "+s.path(id), newcomers(others, p.asks.Began))
+	return preemption.RoomLost("in queue "+s.cache.Path(id), newcomers(others, p.asks.Began))
 }

@@ -56,7 +56,7 @@ func (s *Store) confirmed(p *pod, event *objects.Pod, now time.Time) {
 // lose notes that a pod no longer uses a node as before.
 func (s *Store) lose(l LostPod) {
 	if s.started {
-		s.lost.Add(l)
+		s.pending.Lost.Add(l)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Store) lose(l LostPod) {
 func (s *Store) LostPods(now time.Time) []LostPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lost.Pods(now)
+	return s.pending.Lost.Pods(now)
 }
 
 // Vanished says that a cycle saw these pods as gone. It had their room, so no pod needs
@@ -73,7 +73,7 @@ func (s *Store) LostPods(now time.Time) []LostPod {
 func (s *Store) Vanished(pods []LostPod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost.Vanished(pods)
+	s.pending.Lost.Vanished(pods)
 }
 
 // ComeBack brings back a pod that found no node while a pod that is gone was still
@@ -89,7 +89,7 @@ func (s *Store) ComeBack(uid types.UID, now time.Time) {
 // settleLost brings back all pods that wait for room on a node. It visits all pods, so it
 // runs at most once a second, for all lost pods of that second.
 func (s *Store) settleLost(now time.Time) {
-	if !s.lost.Tick(now) {
+	if !s.pending.Lost.Tick(now) {
 		return
 	}
 	for _, p := range sortedByUID(s.pods) {
@@ -114,7 +114,7 @@ func (s *Store) bringBack(p *pod, now time.Time) {
 // still in its cycle is brought back when that cycle has failed.
 func (s *Store) recall(p *pod, now time.Time) {
 	asks := p.Foreign && mayAskForeign(p.Pod) || p.app != nil && p.RequiredNode != "" && p.state == state.Unschedulable
-	if s.started && !s.standby && asks && s.tooEarly.Take(p.UID) {
+	if s.started && !s.standby && asks && s.pending.TooEarly.Take(p.UID) {
 		s.rest(p, now)
 	}
 }

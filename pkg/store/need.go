@@ -26,13 +26,13 @@ func (s *Store) lacks(p *pod, n *cache.Node, without []*pod) bool {
 	}
 	gone := func(q *queues.Queue) (sum resources.Vector) {
 		for _, v := range without {
-			if queues.IsBelow(s.draft, v.app.Leaf, q.ID) {
+			if queues.IsBelow(s.cache.Tree(), v.app.Leaf, q.ID) {
 				sum = sum.Add(v.Amount())
 			}
 		}
 		return sum
 	}
-	return queues.OverExpected(s.draft, p.app.Leaf, p.Request, gone) != nil
+	return queues.OverExpected(s.cache.Tree(), p.app.Leaf, p.Request, gone) != nil
 }
 
 // freeBeside is what will be free for a preemptor on a node once leaving pods are gone

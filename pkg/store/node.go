@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -136,24 +135,13 @@ func (s *Store) podsOn(n *cache.Node) []*pod {
 	return out
 }
 
-// unusable returns why a node cannot be held; none if it can.
-func (s *Store) unusable(name string) (reservations.End, reasons.Reason) {
-	switch n := s.cache.Nodes.Get(name); {
-	case n == nil || !n.Known():
-		return reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node %s is not there", name)
-	case n.Cordoned():
-		return reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s takes no new pods", name)
-	}
-	return "", reasons.Reason{}
-}
-
 // free is what will be free for a preemptor on a node once leaving pods are gone and the
 // node's holders are placed; if the preemptor is a holder, only the holders before it
 // count.
 func (s *Store) free(n *cache.Node, asker types.UID) resources.Vector {
 	free := n.Room()
 	for on := range n.Pods() {
-		if p := s.pods[on.UID]; p.leaves() && !s.lingers(p) {
+		if p := s.pods[on.UID]; p.leaves() && !p.lingers(s.preemption.HoldTimeout) {
 			free = free.Add(p.Uses())
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	switch {
 	case gang == placement.GangSoft:
 		s.history.warn(p, reasons.SoftGangIgnored, now)
-	case p.Labels[PodGroupLabel] != "" && !s.followGroups:
+	case p.Labels[PodGroupLabel] != "" && !s.pending.Groups.Followed:
 		s.history.warn(p, reasons.PodGroupIgnored, now)
 	}
 }
@@ -89,28 +89,28 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	if id.Shared {
 		name.Queue = id.Queue // the pod's own queue counts, not that of another pod
 	}
-	if a := s.apps.Joinable(s.draft, name, running); a != nil {
+	if a := s.apps.Joinable(s.cache.Tree(), name, running); a != nil {
 		return a, reasons.Reason{}
 	}
 	quota := s.cache.Namespaces[p.Namespace].Quota
-	result, reason := placement.Place(s.spec.Rules, placement.Request{
+	result, reason := placement.Place(s.cache.Spec.Rules, placement.Request{
 		Identity:  id,
 		Namespace: s.cache.Namespaces.Of(p.Namespace),
 		Running:   running,
-	}, tree{s.draft})
+	}, tree{s.cache.Tree()})
 	if !reason.None() {
 		return nil, reason
 	}
-	if reason := s.options.DynamicQueues.Admit(s.draft, result.Path, p.Namespace); !running && !reason.None() {
+	if reason := s.options.DynamicQueues.Admit(s.cache.Tree(), result.Path, p.Namespace); !running && !reason.None() {
 		return nil, reason
 	}
-	leaf, err := s.draft.AddDynamic(result.Path, p.Namespace)
+	leaf, err := s.cache.Tree().AddDynamic(result.Path, p.Namespace)
 	if err != nil {
 		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
 	}
 	if quota != nil {
-		s.draft.SetNamespaceQuota(leaf, p.Namespace, quota)
-		s.reconsider[leaf] = struct{}{}
+		s.cache.Tree().SetNamespaceQuota(leaf, p.Namespace, quota)
+		s.pending.MoreRoom(leaf)
 	}
 	s.indexPath(leaf)
 	if a := s.apps.Rejoin(leaf, name); a != nil {

@@ -13,7 +13,7 @@ import (
 func (s *Store) planningWorld() *planner.World {
 	s.renew()
 	return &planner.World{
-		Types: s.preemption.Snapshot.Names(), Queues: s.current(),
+		Types: s.preemption.Snapshot.Names(), Queues: s.cache.Snapshot(),
 		Nodes: s.preemption.Snapshot.Nodes(), Budgets: s.disruptionsLeft(true),
 	}
 }
@@ -42,7 +42,7 @@ func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
-		OptedOut: s.isOptedOut(p), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
+		OptedOut: s.cache.Protection.OptedOut(p.Pod, s.preemption.IgnorePodOptOut), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.cache.Protection.Budgets(p.guarded()),
 	}
 	if p.app != nil {
 		v.Leaf, v.App = p.app.Leaf, p.app.Name.String()

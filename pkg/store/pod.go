@@ -108,7 +108,7 @@ type Key = pending.Key
 
 // Key returns the sort key of an admitted pod, and false for every other pod.
 // It takes no lock.
-func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.Get(uid) }
+func (s *Store) Key(uid types.UID) (Key, bool) { return s.pending.Keys.Get(uid) }
 
 // The state transitions. Each takes the pod from the named state and leaves the
 // accounting right. Callers hold the lock.
@@ -116,12 +116,12 @@ func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.Get(uid) }
 // toWaiting: any state without a node to Queued.
 func (s *Store) toWaiting(p *pod) {
 	s.enter(p, state.Queued)
-	p.ask = s.index.PushKind(p.app.ordered, p.askKey(), p.Request, p.askKind())
+	p.ask = s.pending.Order.PushKind(p.app.ordered, p.askKey(), p.Request, p.askKind())
 }
 
 // leaveOrder takes a waiting pod out of the order.
 func (s *Store) leaveOrder(p *pod) {
-	s.index.Remove(p.ask)
+	s.pending.Order.Remove(p.ask)
 	p.ask = nil
 }
 
@@ -136,15 +136,15 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, state.Admitted)
 	s.history.reports.Admitted(p.report, now)
-	s.window.Enter(p)
+	s.pending.Window.Enter(p)
 	if !p.Is(cache.Arriving) {
 		s.charge(p, p.Amount(), p.In()|cache.Admitted)
 	}
 	p.app.AddSlots(1)
 	s.count(p.app)
-	p.hopes = s.classLimit.Reopened()
-	s.setDeadline(p, now.Add(s.lease(p)))
-	s.keys.Add(p.UID, queues.Rank(s.draft, p.app.Leaf, p.Priority), now.UnixNano())
+	p.hopes = s.pending.ClassLimit.Reopened()
+	s.pending.Timers.Set(&p.timer, now.Add(s.options.lease(p)))
+	s.pending.Keys.Add(p.UID, queues.Rank(s.cache.Tree(), p.app.Leaf, p.Priority), now.UnixNano())
 }
 
 // leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
@@ -153,8 +153,8 @@ func (s *Store) admit(p *pod, now time.Time) {
 func (s *Store) leaveSlot(p *pod) {
 	p.asks.OverQuota = false
 	p.app.AddSlots(-1)
-	s.window.Leave(p)
-	s.clearDeadline(p)
+	s.pending.Window.Leave(p)
+	s.pending.Timers.Clear(&p.timer)
 	s.asking.End(p.UID)
 	s.keepAsking(p)
 }
@@ -165,7 +165,7 @@ func (s *Store) vacate(p *pod) {
 	s.leaveSlot(p)
 	s.charge(p, p.Amount(), p.In()&^cache.Admitted)
 	s.count(p.app)
-	s.release(p.app.Leaf)
+	s.pending.Release(s.cache.Tree(), p.app.Leaf)
 }
 
 // toParked: a state with a slot (already taken back) or Assumed (already uncharged) to
@@ -174,7 +174,7 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.enter(p, state.Unschedulable)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	s.history.failedAt(p, now)
-	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
+	p.notUntil = now.Add(s.options.backoff(p.failed.attempts()))
 	if p.erred { // a cycle for a plan would end the same way
 		p.asks.RetryAt = latest(p.asks.RetryAt, p.notUntil)
 	}
@@ -186,7 +186,7 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 	if p.state.HasSlot() {
 		s.leaveSlot(p)
 	}
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.disarm(p)
@@ -216,15 +216,15 @@ func (s *Store) leaveAllocated(p *pod) {
 	s.charge(p, p.Amount(), 0)
 	s.history.counts.Released++
 	s.count(p.app)
-	s.release(p.app.Leaf)
+	s.pending.Release(s.cache.Tree(), p.app.Leaf)
 }
 
 // backoff is how long a pod waits after its n-th failure: the same as in the scheduler's
 // queue.
-func (s *Store) backoff(n int) time.Duration {
-	d := max(s.options.InitialBackoff, 0)
-	for i := 1; i < n && d < s.options.MaxBackoff; i++ {
+func (o *Options) backoff(n int) time.Duration {
+	d := max(o.InitialBackoff, 0)
+	for i := 1; i < n && d < o.MaxBackoff; i++ {
 		d *= 2
 	}
-	return min(d, max(s.options.MaxBackoff, 0))
+	return min(d, max(o.MaxBackoff, 0))
 }

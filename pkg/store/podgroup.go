@@ -48,10 +48,6 @@ type groupData struct {
 	losses preemption.Losses // losses until it has started
 }
 
-func newGroups() *pending.Groups[*pod, groupData] {
-	return pending.NewGroups[*pod, groupData](firstMember)
-}
-
 // apart tells whether a pod may start only together with its group.
 func (p *pod) apart() bool { return p.mates != nil && !p.mates.Complete() }
 
@@ -63,7 +59,7 @@ func (p *pod) mateOf(o *pod) bool { return o != nil && p.mates != nil && p.mates
 func (s *Store) FollowPodGroups() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.followGroups = true
+	s.pending.Groups.Followed = true
 	for _, p := range s.pods {
 		s.joinMates(p)
 	}
@@ -93,13 +89,13 @@ func (s *Store) Gathered(uid types.UID) bool {
 }
 
 func (s *Store) setPodGroup(name pending.GroupName, minMember int) {
-	g := s.groups.Get(name)
+	g := s.pending.Groups.Get(name)
 	if g.Min() != minMember {
 		s.planAnew(g)
 	}
 	g.Data.shares = nil
 	s.preemption.Holds.TimesChange()
-	s.groups.SetMin(g, minMember)
+	s.pending.Groups.SetMin(g, minMember)
 }
 
 // joinMates updates the group that a pod names.
@@ -109,12 +105,12 @@ func (s *Store) joinMates(p *pod) {
 		return
 	}
 	s.leaveMates(p)
-	if !s.followGroups || p.Foreign || name.Name == "" {
+	if !s.pending.Groups.Followed || p.Foreign || name.Name == "" {
 		return
 	}
-	p.mates = s.groups.Get(name)
+	p.mates = s.pending.Groups.Get(name)
 	complete := p.mates.Complete()
-	s.groups.Join(p.mates, p.UID, p, p.state, p.asks.Holds())
+	s.pending.Groups.Join(p.mates, p.UID, p, p.state, p.asks.Holds())
 	s.groupChanged(p.mates, complete, p.asks.Holds())
 }
 
@@ -125,7 +121,7 @@ func (s *Store) leaveMates(p *pod) {
 		return
 	}
 	complete := g.Complete()
-	s.groups.Leave(g, p.UID)
+	s.pending.Groups.Leave(g, p.UID)
 	p.mates = nil
 	s.groupChanged(g, complete, p.asks.Holds())
 }
@@ -141,7 +137,7 @@ func (s *Store) setHolds(p *pod, holds bool) {
 func (s *Store) updateMate(p *pod, holds bool) {
 	if g := p.mates; g != nil {
 		complete := g.Complete()
-		s.groups.Update(g, p.UID, p.state, p.asks.Holds())
+		s.pending.Groups.Update(g, p.UID, p.state, p.asks.Holds())
 		s.groupChanged(g, complete, holds)
 	}
 }

@@ -57,13 +57,13 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 // stillRefused checks again whether a queue has room for a group.
 func (s *Store) stillRefused(g *podGroup) bool {
 	at := g.Refusal().At
-	if s.draft.Queue(at) == nil || g.Missing() <= 0 {
+	if s.cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
 		return false
 	}
 	v := s.judgeTogether(g)
 	if v.OK() {
 		return false
 	}
-	s.groups.Refuse(g, v)
+	s.pending.Groups.Refuse(g, v)
 	return true
 }

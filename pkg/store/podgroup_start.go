@@ -23,35 +23,35 @@ func (s *Store) keep(p *pod) {
 // Either all missing members are admitted together with it, or it is kept.
 func (s *Store) startTogether(p *pod, now time.Time) {
 	g := p.mates
-	s.groups.Reopen(g)
+	s.pending.Groups.Reopen(g)
 	if !g.Able() {
 		s.keep(p)
 		return
 	}
-	if s.groups.OthersPlaced(g, now) {
-		s.groups.Wait(g)
+	if s.pending.Groups.OthersPlaced(g, now) {
+		s.pending.Groups.Wait(g)
 		s.keep(p)
 		return
 	}
 	if v := s.judgeTogether(g); !v.OK() {
-		s.groups.Refuse(g, v)
+		s.pending.Groups.Refuse(g, v)
 		s.keep(p)
 		return
 	}
-	s.groups.Place(g, now.Add(s.options.SlotLease))
+	s.pending.Groups.Place(g, now.Add(s.options.SlotLease))
 	for _, m := range g.Next() {
 		if m.state == state.GroupBlocked {
 			s.toWaiting(m)
 		}
 		s.toAdmitted(m, now)
-		s.activate = append(s.activate, m.Ref())
+		s.out.activate = append(s.out.activate, m.Ref())
 	}
 	s.letMatesGo(g)
 }
 
 // callBackAll calls callBack for groups that cannot start any more.
 func (s *Store) callBackAll() {
-	for _, g := range s.groups.Touched() {
+	for _, g := range s.pending.Groups.Touched() {
 		if !g.Able() && g.Admitted() > 0 {
 			s.callBack(g)
 		}
@@ -65,7 +65,7 @@ func (s *Store) callBack(g *podGroup) {
 	for _, m := range g.Select(func(m *pod) bool { return m.state.HasSlot() && !m.asks.Holds() }) {
 		s.vacate(m)
 		s.toWaiting(m)
-		s.keys.Remove(m.UID)
+		s.pending.Keys.Remove(m.UID)
 	}
 }
 
@@ -86,7 +86,7 @@ func firstMember(a, b *pod) int {
 // wakeTogether puts one member of each marked group into the order; the others follow if
 // the group starts.
 func (s *Store) wakeTogether(now time.Time) {
-	for _, g := range s.groups.TakeTouched(s.options.SlotLease, now) {
+	for _, g := range s.pending.Groups.TakeTouched(s.options.SlotLease, now) {
 		s.wakeGroup(g)
 	}
 }
@@ -96,7 +96,7 @@ func (s *Store) wakeGroup(g *podGroup) {
 	if refused := !g.Refusal().OK(); refused && g.Able() && s.stillRefused(g) {
 		return
 	}
-	s.groups.Reopen(g)
+	s.pending.Groups.Reopen(g)
 	switch {
 	case g.Blocked() == 0:
 	case g.Missing() <= 0:
@@ -137,5 +137,5 @@ func (s *Store) retryTogether(p *pod, now time.Time) {
 	if p.state == state.Unschedulable {
 		s.toWaiting(p)
 	}
-	s.arm(p, s.later(now))
+	s.arm(p, s.preemption.Later(now))
 }

@@ -231,7 +231,7 @@ func (s *gangStage) checkStarted() error {
 		for _, free := range s.free {
 			fit += free / cores
 		}
-		q, _ := s.store.draft.Find(ready[0].Labels[placement.KeyQueue])
+		q, _ := s.store.cache.Tree().Find(ready[0].Labels[placement.KeyQueue])
 		request := queuestest.Vector(fmt.Sprintf("vcore=%d pods=%d", missing*cores, missing))
 		if fit >= missing && q.Max.Allows(q.Allocated, request) {
 			return fmt.Errorf("group %s waits, and there is room for %d pods of %d cores in %s and on nodes with %v: %v",
@@ -311,8 +311,8 @@ func TestPodGroupHistoriesFail(t *testing.T) {
 			}
 		}, "and there is room for"},
 		{"nobody looks again at groups that a queue refused", true, func(s *gangStage) {
-			for g := range s.store.groups.All() {
-				s.store.groups.Reopen(g)
+			for g := range s.store.pending.Groups.All() {
+				s.store.pending.Groups.Reopen(g)
 			}
 		}, "nothing brings its pods back"},
 	} {

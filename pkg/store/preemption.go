@@ -29,8 +29,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	}
 	s.preemption.Options = o
 	s.preemption.Holds.TimesChange()
-	s.index.SetStrict(o.StrictGuarantee)
-	s.lane.SetStrict(o.StrictGuarantee)
+	s.pending.SetStrict(o.StrictGuarantee)
 	s.asking.Order.SetStrict(o.StrictGuarantee)
 }
 
@@ -47,11 +46,3 @@ func (s *Store) NodeBound(node string) []NodeBoundPod { return s.preemption.Node
 
 // AnyNodeBound tells whether any node has such pods. It takes no lock.
 func (s *Store) AnyNodeBound() bool { return s.preemption.NodeBound.Any() }
-
-// mayTryAgain notes that pods that were refused a node because of a node-bound pod may
-// try again.
-func (s *Store) mayTryAgain(node string, freed bool) {
-	if freed {
-		s.vacated = append(s.vacated, node)
-	}
-}

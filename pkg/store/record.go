@@ -86,7 +86,7 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 	}
 	switch {
 	case p.app != nil:
-		r.App, r.AppID, r.Queue = p.app.Serial, p.app.Name.ID, s.draft.Queue(p.app.Leaf).Path
+		r.App, r.AppID, r.Queue = p.app.Serial, p.app.Name.ID, s.cache.Tree().Queue(p.app.Leaf).Path
 		r.Request, r.Originator = p.Amount(), s.cache.Originators.Is(&p.cachePod)
 	case !p.Foreign:
 		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
@@ -98,7 +98,7 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 // recordOfApp returns the current record of an application.
 func (s *Store) recordOfApp(a *app) *AppRecord {
 	return &AppRecord{
-		Serial: a.Serial, Namespace: a.Name.Namespace, ID: a.Name.ID, Leaf: a.Leaf, Queue: s.draft.Queue(a.Leaf).Path,
+		Serial: a.Serial, Namespace: a.Name.Namespace, ID: a.Name.ID, Leaf: a.Leaf, Queue: s.cache.Tree().Queue(a.Leaf).Path,
 		User: a.Owner.User, Group: a.Owner.Group, Groups: a.Groups,
 		Submitted: a.Submitted, Accepted: a.accepted, Running: a.began, Usage: a.Used(), Counted: a.Counted(), MostUsed: a.MostUsed(),
 	}

@@ -176,7 +176,7 @@ func (s *Store) TakeChanges(limit int) Changes {
 	c.Pods = r.pods.Take(limit, s.recordOf)
 	if r.empty() {
 		c.Rest = &Rest{
-			Started: s.started, Queues: s.current(), Holds: s.preemption.Holds.View(), Spec: s.spec,
+			Started: s.started, Queues: s.cache.Snapshot(), Holds: s.preemption.Holds.View(), Spec: s.cache.Spec,
 			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finished.List(), Counts: r.counts,
 		}
 	}

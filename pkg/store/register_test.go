@@ -73,7 +73,7 @@ func (c *copyOf) compare(s *Store) error {
 		return fmt.Errorf("applications: the copy has %v, the store %v", c.apps, fresh.apps)
 	case !reflect.DeepEqual(c.nodes, fresh.nodes):
 		return fmt.Errorf("nodes: the copy has %v, the store %v", c.nodes, fresh.nodes)
-	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.spec || c.rest.Started != s.started:
+	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.cache.Spec || c.rest.Started != s.started:
 		return fmt.Errorf("the rest is not that of this moment: %+v", c.rest)
 	}
 	return nil

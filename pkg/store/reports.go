@@ -71,7 +71,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 			out = append(out, report)
 		}
 	}
-	s.history.end(s.draft.TreeGeneration(), s.current, now)
+	s.history.end(s.cache.Tree().TreeGeneration(), s.cache.Snapshot, now)
 	return out
 }
 

@@ -61,17 +61,17 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	p, known := s.pods[uid]
 	switch {
 	case !known || !s.started || p.RequiredNode == "":
-		s.tooEarly.Note(uid, now)
+		s.pending.TooEarly.Note(uid, now)
 		return nil, reasons.Brief(reasons.Starting)
 	case !p.Foreign && p.app == nil:
 		return nil, s.explain(p)
 	case p.state.HasNode():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	case s.mayNotHold(p):
-		s.tooEarly.Note(uid, now)
+		s.pending.TooEarly.Note(uid, now)
 		return nil, notLeading()
 	}
-	s.mayTryAgain(s.preemption.NodeBound.Tried(uid))
+	s.out.freed(s.preemption.NodeBound.Tried(uid))
 	s.preemption.NodeWaits.Remove(p.UID)
 	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil {
 		s.setInPermit(p, inPermit)
@@ -84,7 +84,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	p.asks.TriedAt = now
 	a := s.requirement(p, now)
 	if a.Params.Bound(p.Namespace) {
-		a.Node.Queues = s.current()
+		a.Node.Queues = s.cache.Snapshot()
 	}
 	return a, reasons.Reason{}
 }
@@ -92,17 +92,17 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 // mayRequire runs the checks before a decision.
 func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 	n := s.cache.Nodes.Get(p.RequiredNode)
-	if _, why := s.unusable(p.RequiredNode); !why.None() {
+	if _, why := s.cache.Nodes.Unusable(p.RequiredNode); !why.None() {
 		s.awaitNode(p, n)
 		return why
 	}
 	if p.app != nil {
-		if v := s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
+		if v := s.cache.Books.CheckLimits(s.cache.Tree(), &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
 			s.endHold(p, reservations.GivenUp, v.Reason, now)
 			return v.Reason
 		}
 	}
-	if from, why := s.planFrom(p); from.After(now) && !p.asks.Holds() {
+	if from, why := p.planFrom(); from.After(now) && !p.asks.Holds() {
 		s.awaitNode(p, n)
 		if p.Foreign {
 			s.rest(p, from)
@@ -121,7 +121,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.cache.Nodes.Get(p.RequiredNode)
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
-	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: overMax(s.draft, p)}
+	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: overMax(s.cache.Tree(), p)}
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
@@ -210,7 +210,7 @@ func (s *Store) rest(p *pod, until time.Time) {
 	case p.state == state.Unschedulable:
 		s.cool(p, until)
 	case p.state == state.BackingOff && until.Before(p.timer.When()):
-		s.setDeadline(p, until)
+		s.pending.Timers.Set(&p.timer, until)
 	}
 }
 
@@ -237,7 +237,7 @@ func (s *Store) supersede(n *cache.Node, now time.Time) {
 func (s *Store) declinedReason(p *pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:
-		if v := queues.Admit(s.draft, p.app.Leaf, p.Request, queues.OnCommitted); !v.OK() {
+		if v := queues.Admit(s.cache.Tree(), p.app.Leaf, p.Request, queues.OnCommitted); !v.OK() {
 			return v.Reason
 		}
 		return reasons.New(reasons.OverMax, "%s", d.Sentence())

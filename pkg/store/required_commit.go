@@ -95,5 +95,5 @@ func (s *Store) queueOf(p *pod) string {
 	if p.app == nil {
 		return ""
 	}
-	return s.path(p.app.Leaf)
+	return s.cache.Path(p.app.Leaf)
 }

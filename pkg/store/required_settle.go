@@ -28,10 +28,10 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 	case p.state.HasNode():
 		return true, reasons.New(reasons.InOrder, "the pod has a node")
 	case s.mayNotHold(p):
-		s.tooEarly.Note(uid, now)
+		s.pending.TooEarly.Note(uid, now)
 		return false, notLeading()
 	}
-	if _, why := s.unusable(d.Node); !why.None() {
+	if _, why := s.cache.Nodes.Unusable(d.Node); !why.None() {
 		s.awaitNode(p, s.cache.Nodes.Get(d.Node))
 		return false, why
 	}
@@ -204,7 +204,7 @@ func (s *Store) park(p *pod) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.Remove(p.UID)
+	s.pending.Keys.Remove(p.UID)
 	s.enter(p, state.Unschedulable)
 }
 

@@ -99,7 +99,7 @@ func TestInventedTypes(t *testing.T) {
 			if got := len(s.preemption.Snapshot.Names()); got > 4 {
 				t.Errorf("plans have %d types", got)
 			}
-			for q := range s.draft.All() {
+			for q := range s.cache.Tree().All() {
 				if got := q.Pending.Len(); got > 3 {
 					t.Errorf("queue %s: %d types are pending", q.Path, got)
 				}

@@ -572,7 +572,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		for _, p := range st.sortedPods() {
 			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.state])
 			if p.app != nil {
-				fmt.Fprintf(&b, " %s", st.draft.Queue(p.app.Leaf).Path)
+				fmt.Fprintf(&b, " %s", st.cache.Tree().Queue(p.app.Leaf).Path)
 			}
 			fmt.Fprintln(&b)
 		}
@@ -586,7 +586,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		if at, ok := st.NextDeadline(); ok {
 			next = at.Sub(s.now).String()
 		}
-		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.window.Taken(), st.window.Slots(0), next)
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.pending.Window.Taken(), st.pending.Window.Slots(0), next)
 	case "limits":
 		return s.limits()
 	case "holds":

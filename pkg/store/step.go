@@ -76,7 +76,7 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, s.standby
 	if p.app != nil {
-		if q := s.draft.Queue(p.app.Leaf); q != nil {
+		if q := s.cache.Tree().Queue(p.app.Leaf); q != nil {
 			step.Queue = q.Path
 		}
 	}

@@ -9,13 +9,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -58,50 +56,28 @@ func setDefault[T comparable](field *T, value T) {
 
 // Store is the live state of all queues. Make one with New.
 type Store struct {
-	options  Options
-	snapshot atomic.Pointer[queues.Snapshot] // of the queues, as last published
-	unshown  atomic.Bool                     // the queues changed since; written under mu
-	ready    atomic.Bool                     // Start was called
-	keys     pending.Keys                    // sort keys of admitted pods; written under mu, read without it
-	wake     chan struct{}
+	options Options
+	ready   atomic.Bool // Start was called
 
-	// mu guards all fields below and everything reachable from them.
-	mu           sync.Mutex
-	spec         *config.Spec
-	started      bool
-	standby      bool
-	hold         reasons.Reason // why it cannot start yet, if something is missing
-	cache        *cache.Cache
-	draft        *queues.Draft
-	index        *order.Index
-	lane         order.Sparse[*app] // backing-off pods that may be tried before their back-off ends
-	returning    bool               // pods are coming back, and the order is not complete
-	unfilled     bool               // the window may have room, which TakeActivations fills
-	unfilledAt   time.Time          // when returning or unfilled was last set
-	pods         map[types.UID]*pod
-	noTurn       *turn // of all pods that run and need none; it stays empty
-	apps         cache.Apps[*app]
-	unplaced     map[types.UID]*pod
-	gangs        map[cache.AppName]*hardGang
-	groups       *pending.Groups[*pod, groupData]
-	followGroups bool // otherwise PodGroupLabel has no effect
-	transitions  state.Transitions
-	window       pending.Window[*pod]
-	classLimit   pending.ClassLimit
-	deadlines    pending.Timers[*pod]
-	told         time.Time // the next deadline as last returned to the caller
-	reconsider   map[queues.ID]struct{}
+	// mu guards all fields below and everything reachable from them, except for the sort
+	// keys and what is published.
+	mu      sync.Mutex
+	started bool
+	standby bool
+	hold    reasons.Reason // why it cannot start yet, if something is missing
 
+	cache    *cache.Cache
+	pods     map[types.UID]*pod
+	noTurn   *turn // of all pods that run and need none; it stays empty
+	unplaced map[types.UID]*pod
+	apps     cache.Apps[*app]
+	gangs    map[cache.AppName]*hardGang
+
+	pending    *pending.Pending[*pod, *app, groupData]
 	preemption *preemption.Preemption
 	asking     preemption.Queue[*app]
-	work       work
-	vacated    []string // nodes where a hold ended
-	tooEarly   pending.TooEarly
-	lost       pending.Lost
-
-	activate []objects.Ref
-	history  storeHistory
-	demand   pending.Demand[*app]
+	history    storeHistory
+	out        outbox
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -110,25 +86,16 @@ func New(spec *config.Spec, options Options) *Store {
 	options.setDefaults()
 	s := &Store{
 		options:    options,
-		wake:       make(chan struct{}, 1),
-		spec:       spec,
-		index:      order.NewIndex(),
-		lane:       order.NewSparse[*app]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
 		noTurn:     newTurn(nil),
-		apps:       cache.NewApps[*app](),
 		unplaced:   map[types.UID]*pod{},
+		apps:       cache.NewApps[*app](),
 		gangs:      map[cache.AppName]*hardGang{},
-		groups:     newGroups(),
-		window:     pending.NewWindow[*pod](options.Window, options.MaxWindow),
-		classLimit: pending.NewClassLimit(options.MaxWindow),
-		deadlines:  pending.NewTimers[*pod](),
-		reconsider: map[queues.ID]struct{}{},
+		pending:    pending.New[*pod, *app, groupData](options.Window, options.MaxWindow, firstMember),
 		preemption: preemption.New(),
 		asking:     preemption.NewQueue[*app](),
-		work:       work{ready: make(chan struct{}, 1)},
 		history:    newHistory(),
-		demand:     pending.NewDemand[*app](),
+		out:        newOutbox(),
 	}
 	s.cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
 		if p := s.pods[uid]; p != nil {
@@ -136,26 +103,25 @@ func New(spec *config.Spec, options Options) *Store {
 		}
 		return nil
 	})
-	s.draft = s.cache.Books.Tree()
 	s.indexQueues()
-	s.current()
+	s.cache.Snapshot()
 	return s
 }
 
 // Snapshot returns the state after the last completed event. It takes the lock only if
 // the queues changed since the last call.
 func (s *Store) Snapshot() *queues.Snapshot {
-	if !s.unshown.Load() {
-		return s.snapshot.Load()
+	if snapshot, current := s.cache.Shown(); current {
+		return snapshot
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current()
+	return s.cache.Snapshot()
 }
 
 // Wake delivers a value when pods wait in TakeActivations or the next deadline moved.
 // Several such changes may be one value.
-func (s *Store) Wake() <-chan struct{} { return s.wake }
+func (s *Store) Wake() <-chan struct{} { return s.out.wake }
 
 // Returning tells whether pods came back by [Store.Gate] since the last TakeActivations.
 // More may follow: one event, such as the end of a pod, makes the scheduler's queue move
@@ -163,7 +129,7 @@ func (s *Store) Wake() <-chan struct{} { return s.wake }
 func (s *Store) Returning() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.returning
+	return s.pending.Returning()
 }
 
 // TakeActivations returns the pods that were admitted since the last call. The caller
@@ -173,14 +139,11 @@ func (s *Store) Returning() bool {
 func (s *Store) TakeActivations() []objects.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.returning || s.unfilled {
-		s.returning = false
-		s.fill(s.unfilledAt)
+	if now, due := s.pending.TakeFill(); due {
+		s.fill(now)
 		s.show()
 	}
-	taken := s.activate
-	s.activate = nil
-	return taken
+	return take(&s.out.activate)
 }
 
 // Start says that all events of existing objects have been delivered. It places the pods
@@ -195,7 +158,7 @@ func (s *Store) Start(now time.Time) {
 	s.placeAll(now)
 	s.adoptAll(now)
 	s.recallAll(now)
-	s.vacated = append(s.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
+	s.out.vacated = append(s.out.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.history.events.Resume(Facts)
 	s.ready.Store(true)
 }
@@ -239,44 +202,27 @@ func (s *Store) unlock(now time.Time) {
 // [Store.TakeActivations] or have done it.
 func (s *Store) unlockUnfilled(now time.Time) {
 	s.endChange(now)
-	wake := s.returning || s.unfilled || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
-	toWrite := len(s.work.items) > 0
+	wake := s.pending.IsFillDue() || len(s.out.activate) > 0 || len(s.out.vacated) > 0 || s.out.moved(s.next())
+	toWrite := len(s.out.work) > 0
 	s.mu.Unlock()
 	if toWrite {
-		select {
-		case s.work.ready <- struct{}{}:
-		default:
-		}
+		signal(s.out.toWrite)
 	}
 	if wake {
-		select {
-		case s.wake <- struct{}{}:
-		default: // the goroutine that takes activations is awake, or will be
-		}
+		signal(s.out.wake)
 	}
 }
 
 // endChange publishes a change and stamps it with its time.
 func (s *Store) endChange(now time.Time) {
 	s.show()
-	s.history.end(s.draft.TreeGeneration(), s.current, now)
+	s.history.end(s.cache.Tree().TreeGeneration(), s.cache.Snapshot, now)
 }
 
-// show marks the published state as out of date. It makes no snapshot: the accounting
-// copies on write what it shares with a snapshot, and most events pass without a reader.
+// show marks what was published as out of date, or publishes it.
 func (s *Store) show() {
-	if s.draft.Changed() {
-		s.unshown.Store(true)
-	}
+	s.cache.Show()
 	s.preemption.Holds.Publish()
-}
-
-// current publishes and returns a snapshot of the queues.
-func (s *Store) current() *queues.Snapshot {
-	snapshot := s.draft.Publish(s.snapshot.Load())
-	s.snapshot.Store(snapshot)
-	s.unshown.Store(false)
-	return snapshot
 }
 
 // Holds returns the holds by node. It takes no lock.

@@ -67,7 +67,7 @@ func (s *Store) chosen(p *pod, asker types.UID) {
 }
 
 // ownAsks gives a pod its own asks (preemptor state) if it has none.
-func (s *Store) ownAsks(p *pod) {
+func (p *pod) ownAsks() {
 	if p.asks == nil {
 		p.asks = preemption.NewAsker(p.UID)
 	}

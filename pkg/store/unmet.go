@@ -52,7 +52,7 @@ func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, leaf := range leaves {
-		q, there := s.draft.Find(leaf.Path) // its ID may belong to another queue by now
+		q, there := s.cache.Tree().Find(leaf.Path) // its ID may belong to another queue by now
 		if !there {
 			out = append(out, "")
 			continue
@@ -67,10 +67,10 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	if st == nil {
 		return ""
 	}
-	eligible := s.index.EligibleAt(q.ID)
+	eligible := s.pending.Order.EligibleAt(q.ID)
 	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
-	byClass := max(0, st.In[state.Queued]-eligible-s.index.RefusedOf(q.ID))
-	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.index.OverMaxAbove(q.ID), st.In[state.Queued])
+	byClass := max(0, st.In[state.Queued]-eligible-s.pending.Order.RefusedOf(q.ID))
+	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.pending.Order.OverMaxAbove(q.ID), st.In[state.Queued])
 	current := s.pods[s.asking.Current()]
 	asked := current != nil && current.app != nil && current.app.Leaf == q.ID
 	recent := !now.After(st.Until)
@@ -81,7 +81,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return "" // they are over a quota that only their own pods use
 	case stuck == 0, asked:
 		return reasons.InOrder
-	case !s.spec.PreemptionEnabled:
+	case !s.cache.Spec.PreemptionEnabled:
 		return reasons.PreemptionDisabled
 	case recent:
 		return st.Refused

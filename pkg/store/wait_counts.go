@@ -40,16 +40,16 @@ func (s *Store) Gated() map[reasons.Code]int {
 		}
 		add(code, n)
 	}
-	byClass := s.history.waits.Total(state.Queued) - s.index.Eligible()
-	for code, n := range s.index.Refused() {
+	byClass := s.history.waits.Total(state.Queued) - s.pending.Order.Eligible()
+	for code, n := range s.pending.Order.Refused() {
 		add(code, n)
 		byClass -= n
 	}
-	for g := range s.groups.All() {
+	for g := range s.pending.Groups.All() {
 		add(g.Code(), g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
-	add(reasons.InOrder, s.index.Eligible())
+	add(reasons.InOrder, s.pending.Order.Eligible())
 	add(reasons.BackingOff, s.history.waits.Total(state.BackingOff))
 	return out
 }

@@ -11,10 +11,10 @@ import (
 // fill admits the next pods of the order while the window has room, and the first pod of
 // the lane when the order has none.
 func (s *Store) fill(now time.Time) {
-	if s.returning {
+	if s.pending.Returning() {
 		return // the order is about to change
 	}
-	s.unfilled = false
+	s.pending.Fills()
 	s.callBackAll()
 	s.unblock()
 	if !s.started {
@@ -29,17 +29,17 @@ func (s *Store) fill(now time.Time) {
 }
 
 func (s *Store) fillInOrder(now time.Time) {
-	for s.window.HasRoom(s.index.LeavesWithWork()) {
-		ask, ok := s.index.Next()
+	for s.pending.HasSlot() {
+		ask, ok := s.pending.Order.Next()
 		if !ok {
 			return
 		}
 		p := s.pods[types.UID(ask.UID())]
-		if p.equivalenceClass != nil && s.classLimit.Full() {
+		if p.equivalenceClass != nil && s.pending.ClassLimit.Full() {
 			return
 		}
 		if v := s.cache.Books.CheckQuota(&p.app.cacheApp, p.Request, queues.OnCommitted); !v.OK() {
-			s.index.Block(ask.Group(), v)
+			s.pending.Order.Block(ask.Group(), v)
 			continue
 		}
 		if p.mates != nil && p.mates.LacksMembers() {
@@ -47,25 +47,18 @@ func (s *Store) fillInOrder(now time.Time) {
 			continue
 		}
 		s.toAdmitted(p, now)
-		s.activate = append(s.activate, p.Ref())
+		s.out.activate = append(s.out.activate, p.Ref())
 	}
 }
 
 // unblock checks blocked groups again where the blocking queue has got more room.
 func (s *Store) unblock() {
-	for id := range s.reconsider {
-		delete(s.reconsider, id)
-		s.groups.TouchRefused(id)
-		if s.draft.Queue(id) == nil {
-			continue
-		}
-		for _, g := range s.index.BlockedAt(id) {
-			a := s.pods[types.UID(g.First().UID())].app
-			if v := s.cache.Books.CheckQuota(&a.cacheApp, g.Request(), queues.OnCommitted); v.OK() {
-				s.index.Unblock(g)
-			} else {
-				s.index.Block(g, v)
-			}
+	for _, g := range s.pending.TakeBlocked(s.cache.Tree()) {
+		a := s.pods[types.UID(g.First().UID())].app
+		if v := s.cache.Books.CheckQuota(&a.cacheApp, g.Request(), queues.OnCommitted); v.OK() {
+			s.pending.Order.Unblock(g)
+		} else {
+			s.pending.Order.Block(g, v)
 		}
 	}
 }

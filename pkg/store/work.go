@@ -61,29 +61,21 @@ type Victim struct {
 	Grace time.Duration
 }
 
-// work has the items that the executor has not taken yet.
-type work struct {
-	items []Work
-	ready chan struct{}
-}
-
 // Work delivers a value when there is work to take.
-func (s *Store) Work() <-chan struct{} { return s.work.ready }
+func (s *Store) Work() <-chan struct{} { return s.out.toWrite }
 
 // TakeWork returns what to write to the cluster. Items about the same preemptor must be
 // written in this order.
 func (s *Store) TakeWork() []Work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.work.items
-	s.work.items = nil
-	return taken
+	return take(&s.out.work)
 }
 
 // toWrite adds an item, unless this process is a standby.
 func (s *Store) toWrite(w Work) {
 	if !s.standby {
-		s.work.items = append(s.work.items, w)
+		s.out.work = append(s.out.work, w)
 	}
 }
 
@@ -94,9 +86,7 @@ func (s *Store) toWrite(w Work) {
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.vacated
-	s.vacated = nil
-	return taken
+	return take(&s.out.vacated)
 }
 
 // KeepsOff returns the preemptor for which other schedulers must be kept off a node: its

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -185,6 +187,17 @@ func (t *Nodes) drop(n *Node) {
 		t.Changed(n)
 		delete(t.byName, n.name)
 	}
+}
+
+// Unusable returns why a node cannot be held; none if it can.
+func (t *Nodes) Unusable(name string) (reservations.End, reasons.Reason) {
+	switch n := t.byName[name]; {
+	case n == nil || !n.known:
+		return reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node %s is not there", name)
+	case n.cordoned:
+		return reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s takes no new pods", name)
+	}
+	return "", reasons.Reason{}
 }
 
 // Place puts a pod with its usage on a node, or takes it off its node if the name is

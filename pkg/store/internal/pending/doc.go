@@ -5,6 +5,7 @@
 // nothing of nodes, quotas and plans. The store calls it under its lock and does what it
 // returns. Types that only carry pods have a type parameter for them.
 //
+//	Pending     all parts, and the queues with more room for blocked pods
 //	Window      the pods let through the gate, and how many that may be
 //	ClassLimit  how many of them may be pods that found no node before
 //	Groups      PodGroups: which members can go on, and for what a group waits

@@ -17,6 +17,8 @@ import (
 // Groups has all PodGroups, which of them are to be checked because something changed, and
 // for what the others wait. One group is placed at a time.
 type Groups[P comparable, D any] struct {
+	Followed bool // otherwise pods are members of no group
+
 	order  func(a, b P) int
 	byName map[GroupName]*Group[P, D]
 	// placing is the group that is being placed: its members were admitted, and it is not

@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // Options set when and how fast queues preempt for their guarantees.
@@ -44,3 +45,14 @@ func DefaultOptions() Options {
 
 // AtMostEvery is the shortest time between two plans for one preemptor.
 const AtMostEvery = time.Second
+
+// Later is the time of the next check of a pod that needs none now. Times are rounded, so
+// that many pods share one.
+func (o *Options) Later(now time.Time) time.Time {
+	return now.Add(o.RetryInterval).Truncate(AtMostEvery).Add(AtMostEvery)
+}
+
+// RoundIsFull is the reason that no more pods are preempted in this round.
+func (o *Options) RoundIsFull() reasons.Reason {
+	return reasons.New(reasons.PreemptionPaced, "at most %d pods may be preempted within %v; the pod is planned for in the next round", o.MaxVictims, o.Round)
+}

@@ -1,0 +1,140 @@
+package pending
+
+import (
+	"errors"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// Pending has all state of the component. P is the caller's record of a pod, A that of an
+// application, and D what the caller keeps with a PodGroup. Make one with New.
+type Pending[P, A comparable, D any] struct {
+	Order       *order.Index    // pods that wait for a slot
+	Lane        order.Sparse[A] // backing-off pods that may be tried before their back-off ends
+	Window      Window[P]
+	ClassLimit  ClassLimit
+	Timers      Timers[P]
+	Keys        Keys // read without the store's lock
+	Groups      *Groups[P, D]
+	Demand      Demand[A]
+	Lost        Lost
+	TooEarly    TooEarly
+	Transitions state.Transitions
+
+	returning bool      // pods are coming back, and the order is not complete
+	unfilled  bool      // the window may have room that was left unfilled
+	since     time.Time // when one of these was last set
+	moreRoom  map[queues.ID]struct{}
+}
+
+// New returns the component without pods and queues. The window has from smallest to
+// largest slots; members compares the members of a group.
+func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int) *Pending[P, A, D] {
+	return &Pending[P, A, D]{
+		Order: order.NewIndex(), Lane: order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
+		Window: NewWindow[P](smallest, largest), ClassLimit: NewClassLimit(largest), Timers: NewTimers[P](),
+		Groups: NewGroups[P, D](members), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
+	}
+}
+
+// NoteReturn notes that a pod came back. More may follow, and until TakeFill the order is
+// not complete.
+func (x *Pending[P, A, D]) NoteReturn(now time.Time) { x.returning, x.since = true, now }
+
+// NoteUnfilled notes that the window may have room that is left to the caller of TakeFill.
+func (x *Pending[P, A, D]) NoteUnfilled(now time.Time) { x.unfilled, x.since = true, now }
+
+// Returning tells whether pods came back since the last TakeFill.
+func (x *Pending[P, A, D]) Returning() bool { return x.returning }
+
+// IsFillDue tells whether TakeFill has something to take.
+func (x *Pending[P, A, D]) IsFillDue() bool { return x.returning || x.unfilled }
+
+// TakeFill tells whether the window is to be filled now, and as of which time. All pods
+// that returned are back.
+func (x *Pending[P, A, D]) TakeFill() (now time.Time, due bool) {
+	due = x.IsFillDue()
+	x.returning = false
+	return x.since, due
+}
+
+// Fills notes that the window is being filled.
+func (x *Pending[P, A, D]) Fills() { x.unfilled = false }
+
+// HasSlot tells whether another pod may get a slot.
+func (x *Pending[P, A, D]) HasSlot() bool { return x.Window.HasRoom(x.Order.LeavesWithWork()) }
+
+// SetCapacity sets the capacity that the orders use.
+func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {
+	x.Order.SetCapacity(v)
+	x.Lane.SetCapacity(v)
+}
+
+// SetStrict sets how the orders compare queues with their guarantees.
+func (x *Pending[P, A, D]) SetStrict(strict bool) {
+	x.Order.SetStrict(strict)
+	x.Lane.SetStrict(strict)
+}
+
+// SetQueue sets the settings and the usage of a queue. It tells whether the settings are
+// other ones.
+func (x *Pending[P, A, D]) SetQueue(q *queues.Queue) bool {
+	if x.Order.Has(q.ID, q.Settings) {
+		return false
+	}
+	x.Order.SetQueue(q.ID, q.Settings)
+	x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
+	x.Lane.SetQueue(q)
+	return true
+}
+
+// RemoveQueue forgets a queue.
+func (x *Pending[P, A, D]) RemoveQueue(id queues.ID) {
+	x.Order.RemoveQueue(id)
+	x.Lane.RemoveQueue(id)
+}
+
+// SetUsed sets what an application and the queues of its leaf use.
+func (x *Pending[P, A, D]) SetUsed(tree *queues.Draft, a A, ordered *order.App, leaf queues.ID, used resources.Vector) {
+	x.Order.SetAppUsed(ordered, used)
+	for q := range tree.Ancestors(leaf) {
+		x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
+	}
+	x.Lane.Tell(tree, a, leaf, used)
+}
+
+// MoreRoom notes that a queue may have more room.
+func (x *Pending[P, A, D]) MoreRoom(id queues.ID) { x.moreRoom[id] = struct{}{} }
+
+// Release notes that the queues of a leaf may have more room. Queues that refused nothing
+// do not matter.
+func (x *Pending[P, A, D]) Release(tree *queues.Draft, leaf queues.ID) {
+	for q := range tree.Ancestors(leaf) {
+		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) {
+			x.MoreRoom(q.ID)
+		}
+	}
+}
+
+// TakeBlocked returns the groups of the order that are blocked by queues with more room,
+// and marks the PodGroups that these queues refused.
+func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
+	var out []*order.Group
+	for id := range x.moreRoom {
+		delete(x.moreRoom, id)
+		x.Groups.TouchRefused(id)
+		if tree.Queue(id) != nil {
+			out = append(out, x.Order.BlockedAt(id)...)
+		}
+	}
+	return out
+}
+
+// Check verifies the parts that need nothing of the caller to compare with.
+func (x *Pending[P, A, D]) Check() error {
+	return errors.Join(x.Order.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
+}

@@ -1,0 +1,67 @@
+package pending_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+)
+
+// TestMoreRoom checks that a blocked group of the order is looked at again when a queue
+// that blocks something has more room, and only then.
+func TestMoreRoom(t *testing.T) {
+	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
+	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b"))
+	for q := range tree.All() {
+		if !x.SetQueue(q) || x.SetQueue(q) {
+			t.Errorf("queue %s: other settings only the first time", q.Path)
+		}
+	}
+	a, _ := tree.Find("root.a")
+	b, _ := tree.Find("root.b")
+	app := x.Order.NewApp(a.ID, "x", time.Time{}, order.Class{})
+	ask := x.Order.PushKind(app, order.AskKey{UID: "p"}, queuestest.Vector("vcore=1"), "")
+	if !x.HasSlot() {
+		t.Error("an empty window has no slot")
+	}
+	x.Order.Block(ask.Group(), queues.Verdict{At: a.ID, Reason: reasons.Brief(reasons.OverMax)})
+	x.Release(tree, b.ID)
+	if got := x.TakeBlocked(tree); len(got) > 0 {
+		t.Error("room elsewhere frees a group")
+	}
+	x.Release(tree, a.ID)
+	if got := x.TakeBlocked(tree); len(got) != 1 || got[0] != ask.Group() {
+		t.Errorf("more room for %v", got)
+	}
+	if got := x.TakeBlocked(tree); len(got) > 0 {
+		t.Error("it is taken twice")
+	}
+	if err := x.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTakeFill checks that the window is filled once all pods that returned are back, or
+// when it was left with room.
+func TestTakeFill(t *testing.T) {
+	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
+	if _, due := x.TakeFill(); due {
+		t.Error("nothing happened, and the window is to be filled")
+	}
+	at := time.Unix(5, 0)
+	x.NoteReturn(at)
+	if now, due := x.TakeFill(); !due || now != at || x.Returning() || x.IsFillDue() {
+		t.Error("a pod returned, and the window is not filled once")
+	}
+	x.NoteUnfilled(at)
+	if now, due := x.TakeFill(); !due || now != at || !x.IsFillDue() {
+		t.Error("the window has room, and is not filled")
+	}
+	if x.Fills(); x.IsFillDue() {
+		t.Error("the window was filled")
+	}
+}
