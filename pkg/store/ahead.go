@@ -174,3 +174,14 @@ func (s *Store) backInOrder(p *pod, now time.Time) bool {
 	s.toAdmitted(p, now)
 	return false
 }
+
+// passedOver tells whether an admitted pod that found a node must leave it to others. That
+// is so if room is scarce for its application, and pods that found no node returned to
+// the order after this pod was admitted and are before it. The room is most likely what
+// brought them back. The pod then waits in the order.
+func (s *Store) passedOver(p *pod, now time.Time) bool {
+	if !p.state.HasSlot() || p.asks.Holds() || p.hopes == s.pending.Classes.Limit.Reopened() || !s.pending.Classes.Any(p.app.ordered) || p.equivalenceClass.Failed() {
+		return false
+	}
+	return s.backInOrder(p, now)
+}

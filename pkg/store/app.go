@@ -13,8 +13,7 @@ import (
 // the user of its first pod, and stays in that pod's queue as long as it has pods.
 type app struct {
 	cacheApp
-	ordered          *order.App
-	equivalenceClass map[classKey]*equivalenceClass // nil until one of its pods found no node
+	ordered *order.App
 
 	// What readers see: what was published, when it was given its queue, and when its
 	// first pod was bound.

@@ -77,7 +77,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	from, _ := p.planFrom()
 	again := latest(s.delayEnd(p), latest(p.asks.RetryAt, from))
 	if t := p.equivalenceClass; t != nil {
-		again = latest(again, t.retryAt)
+		again = latest(again, t.RetryAt)
 	}
 	switch {
 	case again.After(now):
@@ -118,7 +118,7 @@ func (s *Store) takeChanges(now time.Time) {
 		p.sweeping().Restart()
 		soonest := p.asks.TriedAt.Add(atMostEvery)
 		if p.equivalenceClass != nil {
-			p.equivalenceClass.retryAt = soonest
+			p.equivalenceClass.RetryAt = soonest
 		}
 		from, _ := p.planFrom()
 		p.asks.RetryAt = latest(soonest, from)
@@ -129,7 +129,7 @@ func (s *Store) takeChanges(now time.Time) {
 // sweeping returns the sweep of a pod, shared by its equivalence class.
 func (p *pod) sweeping() *preemption.Sweep {
 	if p.equivalenceClass != nil {
-		return &p.equivalenceClass.sweep
+		return (*preemption.Sweep)(&p.equivalenceClass.Sweep)
 	}
 	return &p.asks.Sweep
 }

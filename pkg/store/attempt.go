@@ -45,7 +45,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, v.Reason
 	}
 	if p.state.HasSlot() && !p.apart() {
-		s.joinClass(p, kind)
+		s.pending.Classes.Join(&p.equivalenceClass, p.app.ordered, p.Request, kind, p.state)
 	}
 	if why := s.mayPlan(p, now); !why.None() {
 		s.history.say(p, why.Code, now.Add(s.preemption.RetryInterval))
@@ -133,8 +133,8 @@ func notOwed(leaf *queues.Queue) reasons.Reason {
 // equivalence class, failed.
 func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 	at, why = p.asks.TriedAt, p.asks.Refused
-	if t := p.equivalenceClass; t != nil && t.triedAt.After(at) {
-		at, why = t.triedAt, t.refused
+	if t := p.equivalenceClass; t != nil && t.TriedAt.After(at) {
+		at, why = t.TriedAt, t.Refused
 	}
 	return at, why
 }
@@ -197,7 +197,7 @@ func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reaso
 	}
 	p.asks.Refused, p.asks.RetryAt = why, now.Add(retry)
 	if t := p.equivalenceClass; t != nil {
-		t.triedAt, t.retryAt, t.refused = now, p.asks.RetryAt, why
+		t.TriedAt, t.RetryAt, t.Refused = now, p.asks.RetryAt, why
 	}
 	s.arm(p, p.asks.RetryAt)
 	s.preemption.Limiter.PlanFailed(len(s.preemption.Snapshot.Nodes()), d.FitsCalls, now)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +34,13 @@ func (s *Store) Check() error {
 	}
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.pending.Keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
-	errs = append(errs, s.checkClasses()...)
+	errs = append(errs, s.pending.Classes.Check(func(yield func(*pending.Class, state.State) bool) {
+		for _, p := range s.pods {
+			if !yield(p.equivalenceClass, p.state) {
+				return
+			}
+		}
+	}))
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.cache.Nodes.Check(s.cached()))
 	errs = append(errs, s.checkGroups()...)

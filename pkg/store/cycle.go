@@ -166,10 +166,10 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.withdraw(p)
 	s.pending.Keys.Remove(uid)
 	s.pending.Window.Failed()
-	s.joinClass(p, kind)
+	s.pending.Classes.Join(&p.equivalenceClass, p.app.ordered, p.Request, kind, p.state)
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
-	s.classFailed(p)
+	s.pending.Classes.Fail(p.equivalenceClass)
 	if _, due := s.asking.When(p.asks); !due {
 		s.arm(p, p.asks.RetryAt)
 	}
@@ -201,7 +201,7 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	}
 	s.withdraw(p)
 	s.pending.Keys.Remove(uid)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
 	s.keepAsking(p)
@@ -255,7 +255,7 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 	if !p.state.HasSlot() {
 		s.withdraw(p)
 	}
-	s.classPlaced(p)
+	s.pending.Classes.Placed(p.equivalenceClass)
 	s.toAllocated(p, state.Assumed, node)
 	if p.RequiredNode != "" {
 		s.supersede(p.On(), now)

@@ -64,7 +64,7 @@
 // Some pods are tried as a group:
 //
 //   - Equivalence classes: when one pod finds no node, equal pods that found none before
-//     leave the order until an event may help one of them (equivalence_class.go).
+//     leave the order until an event may help one of them (pending.Class).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (gang.go).
 //   - PodGroups: the members are admitted together, and GroupBlocked until then (podgroup.go).

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -303,14 +304,15 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 		disturb func(s *classStore)
 		want    string
 	}{
-		{"a member too many", func(s *classStore) { s.pods["a1"].equivalenceClass.members++ }, "3 counted"},
-		{"an unschedulable one too many", func(s *classStore) { s.pods["a1"].equivalenceClass.stuck++ }, "3 of them unschedulable"},
-		{"twins nobody can bring back", func(s *classStore) {
+		{"a member too many", func(s *classStore) {
+			p, c := s.pods["a1"], (*pending.Class)(nil)
+			s.pending.Classes.Join(&c, p.app.ordered, p.Request, p.equivalenceClass.Kind(), state.Unschedulable)
+		}, "3 counted"},
+		{"a failed class that no event can bring back", func(s *classStore) {
 			s.event("a1", "a2")
-			s.setFailed(s.pods["a1"].equivalenceClass, true)
-		}, "the scheduler has none of them"},
-		{"a probe too many", func(s *classStore) { s.pending.ClassLimit.Admitted(1) }, "class limit: 1 pods counted"},
-		{"twins the application does not know", func(s *classStore) { clear(s.pods["a1"].app.equivalenceClass) }, "twins of ns/app-a"},
+			s.pending.Classes.Fail(s.pods["a1"].equivalenceClass)
+		}, "the scheduler has none of it"},
+		{"an admitted member too many", func(s *classStore) { s.pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newClassStore(t, "a1", "a2")

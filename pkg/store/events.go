@@ -111,7 +111,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.leaveAllocated(p)
 	}
 	s.disarm(p)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.leaveDemand(p)
 	if p.state != state.NoQueue {
 		if !p.state.HasNode() {
@@ -287,7 +287,7 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.disarm(p)
 	s.weighAs(p, 0)
 	s.charge(p, p.Amount(), 0)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.leaveDemand(p)
 	s.leave(p, now)
 	s.enter(p, state.NoQueue)

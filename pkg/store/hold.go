@@ -44,7 +44,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	p.asks.Missed, p.asks.Began = 0, s.cache.Nodes.Arrivals()
 	s.setHolds(p, true)
 	s.park(p)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.weigh(p)
 	s.touchName(h.Node)
 	p.reason = preemption.MakingRoom(&h)

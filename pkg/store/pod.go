@@ -89,8 +89,8 @@ func (p *pod) askKey() order.AskKey {
 // askKind separates asks with equal requests: by equivalence class (twins), and by
 // whether the pod requests something that does not count.
 func (p *pod) askKind() string {
-	if p.equivalenceClass != nil {
-		return p.equivalenceClass.name()
+	if kind := p.equivalenceClass.Kind(); kind != "" {
+		return kind
 	}
 	return p.apartKind()
 }
@@ -112,6 +112,31 @@ func (s *Store) Key(uid types.UID) (Key, bool) { return s.pending.Keys.Get(uid) 
 
 // The state transitions. Each takes the pod from the named state and leaves the
 // accounting right. Callers hold the lock.
+
+// heldByClass tells whether a pod waits because its equivalence class failed.
+func (p *pod) heldByClass() bool {
+	return p.state == state.Queued && p.equivalenceClass.Failed()
+}
+
+// enter sets the state of a pod. Every state change goes through it or setState, so that
+// counts stay right.
+func (s *Store) enter(p *pod, to state.State) {
+	if to.WaitsForNode() || to == state.GroupBlocked {
+		p.assumedRequest = nil // its cycle is over
+	}
+	s.history.changed(p)
+	s.setState(p, to)
+}
+
+// setState is enter for a change that readers do not see.
+func (s *Store) setState(p *pod, to state.State) {
+	from := p.state
+	s.pending.Transitions.Note(from, to)
+	p.state = to
+	s.updateMate(p, p.asks.Holds())
+	s.history.tally(p)
+	s.pending.Classes.Move(p.equivalenceClass, from, to)
+}
 
 // toWaiting: any state without a node to Queued.
 func (s *Store) toWaiting(p *pod) {
@@ -142,7 +167,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 	}
 	p.app.AddSlots(1)
 	s.count(p.app)
-	p.hopes = s.pending.ClassLimit.Reopened()
+	p.hopes = s.pending.Classes.Limit.Reopened()
 	s.pending.Timers.Set(&p.timer, now.Add(s.options.lease(p)))
 	s.pending.Keys.Add(p.UID, queues.Rank(s.cache.Tree(), p.app.Leaf, p.Priority), now.UnixNano())
 }
@@ -187,7 +212,7 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 		s.leaveSlot(p)
 	}
 	s.pending.Keys.Remove(p.UID)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.leaveDemand(p)
 	s.disarm(p)
 	s.enter(p, to)

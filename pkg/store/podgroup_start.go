@@ -14,7 +14,7 @@ import (
 // keep takes a waiting pod out of the order until its group can start.
 func (s *Store) keep(p *pod) {
 	s.leaveOrder(p)
-	s.leaveClass(p)
+	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	p.reason = reasons.Reason{}
 	s.enter(p, state.GroupBlocked)
 }
@@ -117,7 +117,7 @@ func (s *Store) partClasses(g *podGroup) {
 		if inOrder {
 			s.leaveOrder(m)
 		}
-		s.leaveClass(m)
+		s.pending.Classes.Leave(&m.equivalenceClass, m.state)
 		if inOrder {
 			s.toWaiting(m)
 		}

@@ -28,16 +28,16 @@ type turn struct {
 	// since: a running cycle may have begun with the larger one. Nil for most.
 	assumedRequest *resources.Vector
 
-	equivalenceClass *equivalenceClass // its equivalence class; set once it found no node
-	hopes            uint64            // ClassLimit.Reopened when it was admitted
-	reason           reasons.Reason    // why it has no queue, or is unschedulable
-	within           bool              // it is part of the demand; see demand.go
-	beyond           reasons.Reason    // the quota that keeps it out of the demand
-	erred            bool              // its cycle ended with an error
-	notUntil         time.Time         // end of its back-off
-	treeGen          uint64            // generation of the queue tree it was assumed on
-	late             *objects.Pod      // the latest event while it is assumed
-	tallied          history.Tally     // its contribution to the counts
+	equivalenceClass *pending.Class // its equivalence class; set once it found no node
+	hopes            uint64         // ClassLimit.Reopened when it was admitted
+	reason           reasons.Reason // why it has no queue, or is unschedulable
+	within           bool           // it is part of the demand; see demand.go
+	beyond           reasons.Reason // the quota that keeps it out of the demand
+	erred            bool           // its cycle ended with an error
+	notUntil         time.Time      // end of its back-off
+	treeGen          uint64         // generation of the queue tree it was assumed on
+	late             *objects.Pod   // the latest event while it is assumed
+	tallied          history.Tally  // its contribution to the counts
 
 	timer pending.Timer[*pod] // the end of its lease or back-off
 }

@@ -35,7 +35,7 @@ func (s *Store) fillInOrder(now time.Time) {
 			return
 		}
 		p := s.pods[types.UID(ask.UID())]
-		if p.equivalenceClass != nil && s.pending.ClassLimit.Full() {
+		if p.equivalenceClass != nil && s.pending.Classes.Limit.Full() {
 			return
 		}
 		if v := s.cache.Books.CheckQuota(&p.app.cacheApp, p.Request, queues.OnCommitted); !v.OK() {

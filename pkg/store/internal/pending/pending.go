@@ -16,7 +16,7 @@ type Pending[P, A comparable, D any] struct {
 	Order       *order.Index    // pods that wait for a slot
 	Lane        order.Sparse[A] // backing-off pods that may be tried before their back-off ends
 	Window      Window[P]
-	ClassLimit  ClassLimit
+	Classes     Classes
 	Timers      Timers[P]
 	Keys        Keys // read without the store's lock
 	Groups      *Groups[P, D]
@@ -34,9 +34,10 @@ type Pending[P, A comparable, D any] struct {
 // New returns the component without pods and queues. The window has from smallest to
 // largest slots; members compares the members of a group.
 func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int) *Pending[P, A, D] {
+	index := order.NewIndex()
 	return &Pending[P, A, D]{
-		Order: order.NewIndex(), Lane: order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
-		Window: NewWindow[P](smallest, largest), ClassLimit: NewClassLimit(largest), Timers: NewTimers[P](),
+		Order: index, Lane: order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
+		Window: NewWindow[P](smallest, largest), Classes: newClasses(index, largest), Timers: NewTimers[P](),
 		Groups: NewGroups[P, D](members), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
 	}
 }
