@@ -18,7 +18,7 @@ func (s *Store) arm(p *pod, at time.Time) {
 	if p.app == nil || p.state.HasNode() || p.asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
 		return // pods that require a node: see required.go
 	}
-	if end := s.delayEnd(p); at.Before(end) {
+	if end := p.delayEnd(s.cache.Tree()); at.Before(end) {
 		at = end
 	}
 	s.asking.Arm(p.asks, at)
@@ -44,8 +44,8 @@ func (s *Store) disarm(p *pod) {
 }
 
 // delayEnd is when the preemption delay of the pod's leaf ends (P1).
-func (s *Store) delayEnd(p *pod) time.Time {
-	return p.Created.Add(s.cache.Tree().Queue(p.app.Leaf).Policies.PreemptionDelay)
+func (p *pod) delayEnd(tree *queues.Draft) time.Time {
+	return p.Created.Add(tree.Queue(p.app.Leaf).Policies.PreemptionDelay)
 }
 
 // tickAsking puts due pods into the order. If the delays of very many pods end at once,
@@ -75,7 +75,7 @@ const mostLooks = 1000
 // watches what may change that.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	from, _ := p.planFrom()
-	again := latest(s.delayEnd(p), latest(p.asks.RetryAt, from))
+	again := latest(p.delayEnd(s.cache.Tree()), latest(p.asks.RetryAt, from))
 	if t := p.equivalenceClass; t != nil {
 		again = latest(again, t.RetryAt)
 	}
@@ -84,7 +84,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 		s.arm(p, again)
 	case !s.cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !s.mayAsk(p):
-		s.preemption.Watches.Set(p.UID, s.pathOf(p))
+		s.preemption.Watches.Set(p.UID, p.watchedPath(s.cache.Tree()))
 	case p.apart():
 		s.retryTogether(p, now)
 	case !p.stuck():
@@ -134,10 +134,10 @@ func (p *pod) sweeping() *preemption.Sweep {
 	return &p.asks.Sweep
 }
 
-// pathOf returns the queues on a pod's path, below root.
-func (s *Store) pathOf(p *pod) []preemption.Watched {
+// watchedPath returns the queues on a pod's path, below root.
+func (p *pod) watchedPath(tree *queues.Draft) []preemption.Watched {
 	var out []preemption.Watched
-	for q := range s.cache.Tree().Ancestors(p.app.Leaf) {
+	for q := range tree.Ancestors(p.app.Leaf) {
 		if !q.IsRoot() {
 			out = append(out, preemption.WatchedQueue(q.ID))
 		}

@@ -54,7 +54,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	s.setInPermit(p, inPermit)
 	p.asks.TriedAt = now
 	s.preemption.Watches.PlanBegins()
-	ask := s.askOf(&s.preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
+	ask := askOf(&s.preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = s.groupFor(p, nil)
 	w := s.planningWorld()
 	s.setFree(ask.Group, p, nil)
@@ -99,7 +99,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 // does not decide that.
 func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time) {
 	leaf := s.cache.Tree().Queue(p.app.Leaf)
-	if end := s.delayEnd(p); end.After(now) {
+	if end := p.delayEnd(s.cache.Tree()); end.After(now) {
 		if !s.mayAsk(p) { // no check of the pod follows the end of the delay
 			return notOwed(leaf), time.Time{}
 		}
@@ -137,11 +137,6 @@ func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 		at, why = t.TriedAt, t.Refused
 	}
 	return at, why
-}
-
-func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
-	s.arm(p, until)
-	return s.preemption.RoundIsFull()
 }
 
 // wait is the time left until a given time, rounded for messages.
@@ -185,7 +180,7 @@ func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reaso
 		s.preemption.Watches.PlanEnds()
 		return over
 	}
-	why, code, watched, retry := Refusal(d), reasons.PreemptionRefused, s.named(d), s.preemption.RetryInterval
+	why, code, watched, retry := Refusal(d), reasons.PreemptionRefused, named(s.cache.Tree(), d), s.preemption.RetryInterval
 	if d.Outcome == planner.Wait {
 		why, watched, retry = s.roomAwaited(p, d.Node)
 		code = why.Code
@@ -213,7 +208,7 @@ func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []
 	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, s.preemption.RetryInterval
 	leaving := s.awaitedOfQueues(p)
 	if len(leaving) > 0 {
-		watched = append(watched, s.pathOf(p)...)
+		watched = append(watched, p.watchedPath(s.cache.Tree())...)
 	}
 	leaving = append(leaving, s.awaited(&reservations.Hold{Node: node})...)
 	var until []string
@@ -269,10 +264,10 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 
 // named returns the queues and nodes where a change may lift a refusal. Root is left out
 // because it changes with every pod; the retry interval covers it.
-func (s *Store) named(d *planner.Decision) []preemption.Watched {
+func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
-		if q, ok := s.cache.Tree().Find(path); ok && !q.IsRoot() {
+		if q, ok := tree.Find(path); ok && !q.IsRoot() {
 			out = append(out, preemption.WatchedQueue(q.ID))
 		}
 	}

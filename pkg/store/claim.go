@@ -49,7 +49,8 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 	}
 	if at := s.preemption.VictimsFrom(len(chosen), now); at.After(now) {
 		s.history.say(p, reasons.PreemptionPaced, now.Add(s.preemption.RetryInterval))
-		return s.paced(p, at)
+		s.arm(p, at)
+		return s.preemption.RoundIsFull()
 	}
 	going := make([]*pod, 0, len(chosen))
 	for _, uid := range chosen {

@@ -57,7 +57,7 @@ func (s *Store) going(p *pod, h *reservations.Hold, left []*pod, now time.Time) 
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
 		note := s.victimNote(p, v, h)
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: note, Grace: s.preemption.Grace(v.Pod)})
+		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: v.queue(s.cache.Tree()), Note: note, Grace: s.preemption.Grace(v.Pod)})
 		s.history.noteSaid(Chosen, v, note)
 	}
 	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
@@ -114,7 +114,7 @@ func (s *Store) judgeAgain(p *pod, h *reservations.Hold, left []*pod, now time.T
 func (s *Store) lawful(p *pod, h *reservations.Hold, left []*pod) error {
 	w := &planner.World{Queues: s.cache.Tree(), Budgets: s.disruptionsLeft(true)}
 	t := &s.preemption.Snapshot.Types
-	ask := s.askOf(t, p)
+	ask := askOf(t, p)
 	ask.Group = s.groupFor(p, p.asks.Decision)
 	s.setFree(ask.Group, p, left)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}

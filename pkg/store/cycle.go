@@ -297,7 +297,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.enter(p, state.Unschedulable)
 	s.weigh(p)
 	s.pending.Window.Failed()
-	s.toParked(p, s.whyForgotten(p, node), now)
+	s.toParked(p, whyForgotten(s.preemption.Holds, p, node), now)
 	p.erred, p.asks.RetryAt = true, latest(p.asks.RetryAt, p.notUntil) // not tried before its back-off ends
 	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event
 	s.heardDemand(p)                                                   // PodScheduled is from before the pod had a node

@@ -161,7 +161,7 @@ func (s *Store) dueFrom() reservations.From {
 		}
 		from, ok := known[p.mates]
 		if !ok {
-			from = s.lastFrom(p.mates)
+			from = lastFrom(s.preemption.Holds, p.mates)
 			known[p.mates] = from
 		}
 		return from, !from.IsZero()
@@ -169,10 +169,10 @@ func (s *Store) dueFrom() reservations.From {
 }
 
 // lastFrom is the latest time from which the time-out of a hold of the group counts.
-func (s *Store) lastFrom(g *podGroup) time.Time {
+func lastFrom(holds *preemption.Holds, g *podGroup) time.Time {
 	var last time.Time
 	for _, m := range g.Members() {
-		if from, holds := s.preemption.Holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
+		if from, holds := holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
 			last = latest(last, from)
 		}
 	}
@@ -186,24 +186,24 @@ func (s *Store) timeOutHolds(now time.Time) {
 	}
 	for _, h := range s.preemption.Holds.Overdue(now, s.preemption.HoldTimeout, s.dueFrom()) {
 		if p := s.pods[h.Asker]; p != nil {
-			s.endHold(p, reservations.TimedOut, s.timedOut(p, &h), now)
+			s.endHold(p, reservations.TimedOut, timedOut(p, s.preemption.HoldTimeout, &h), now)
 		}
 	}
 	s.preemption.Holds.TimesChange()
 }
 
 // timedOut is the reason of a hold that its pod did not use in time.
-func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
+func timedOut(p *pod, timeout time.Duration, h *reservations.Hold) reasons.Reason {
 	if p.apart() && h.Clear() {
-		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.Name(), s.preemption.HoldTimeout)
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.Name(), timeout)
 	}
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
-		return reasons.New(reasons.HoldTimedOut, "pods that were to leave node %s are there %v after they were told: %d", h.Node, s.preemption.HoldTimeout, len(h.Victims))
+		return reasons.New(reasons.HoldTimedOut, "pods that were to leave node %s are there %v after they were told: %d", h.Node, timeout, len(h.Victims))
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):
-		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, s.preemption.HoldTimeout)
+		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}
-	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout)
+	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, timeout)
 }
 
 // planAnew allows plans for the members of a PodGroup again, regardless of earlier

@@ -249,7 +249,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	made := r.Queues.(with).made
 	r.Snapshot, r.Holds = s.cache.Snapshot(), s.preemption.Holds.View()
 	r.Queues = with{r.Snapshot, made}
-	r.Ask = s.askOf(&own, p)
+	r.Ask = askOf(&own, p)
 	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues

@@ -243,7 +243,7 @@ func (s *Store) withdraw(p *pod) {
 func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 	p.ownAsks() // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.Holds() && s.staysPut(p, event))
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.Holds() && s.options.staysPut(p, event))
 	if same {
 		s.renewPod(p, event)
 		s.follow(p, now)
@@ -274,9 +274,9 @@ func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 
 // staysPut tells whether a pod has the same application and queue after a change. The
 // hold of such a pod is kept, because pods were deleted for it.
-func (s *Store) staysPut(p *pod, event *objects.Pod) bool {
-	before, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
-	after, _ := placement.Identify(placementOf(event), s.options.Placement)
+func (o *Options) staysPut(p *pod, event *objects.Pod) bool {
+	before, _ := placement.Identify(placementOf(p.Pod), o.Placement)
+	after, _ := placement.Identify(placementOf(event), o.Placement)
 	return reflect.DeepEqual(before, after)
 }
 

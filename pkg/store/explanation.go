@@ -147,7 +147,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 			x.Retry = p.timer.When()
 		}
 	}
-	r := &Room{DelayEnds: s.delayEnd(p)}
+	r := &Room{DelayEnds: p.delayEnd(s.cache.Tree())}
 	if p.asks.Holds() {
 		x.Room = r
 		return

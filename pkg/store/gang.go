@@ -29,7 +29,7 @@ type hardGang struct {
 // enlist updates the gang of a pod. It is called before the pod is placed, for every
 // event that may change what the pod asks for.
 func (s *Store) enlist(p *pod, now time.Time) {
-	name, hard := s.asksForHard(p)
+	name, hard := s.options.asksForHard(p)
 	if p.gang != nil && !(hard && p.gang.name == name && p.gang.says[p.UID] != nil) {
 		s.leaveGang(p, now)
 	}
@@ -73,11 +73,11 @@ func elder(a, b *pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Comp
 
 // asksForHard tells whether a pod keeps back others of its application. A running pod
 // does not: its gang began under another scheduler, and waiting would not complete it.
-func (s *Store) asksForHard(p *pod) (cache.AppName, bool) {
+func (o *Options) asksForHard(p *pod) (cache.AppName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
 		return cache.AppName{}, false
 	}
-	id, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
+	id, _ := placement.Identify(placementOf(p.Pod), o.Placement)
 	// Pods share such an application by default: no user grouped them.
 	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }

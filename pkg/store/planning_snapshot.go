@@ -51,7 +51,7 @@ func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 }
 
 // askOf returns a pending pod as plans see it.
-func (s *Store) askOf(t *preemption.Types, p *pod) *planner.Ask {
+func askOf(t *preemption.Types, p *pod) *planner.Ask {
 	ask := &planner.Ask{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,

@@ -157,14 +157,14 @@ func (s *Store) groupChanged(g *podGroup, wasComplete, holds bool) {
 // whyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
 // gives its place back when another member finds none. No pod is bound on a node that is
 // held for another pod by that time.
-func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
+func whyForgotten(holds *preemption.Holds, p *pod, node string) reasons.Reason {
 	if p.apart() {
 		if m := withoutPlace(p.mates, p); m != nil {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
 				p.mates.Name(), node, m.Name, m.reason.Text)
 		}
 	}
-	if pass := s.preemption.Holds.MayUseInGroup(node, p.UID, p.group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+	if pass := holds.MayUseInGroup(node, p.UID, p.group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
 		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")

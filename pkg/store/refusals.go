@@ -26,7 +26,7 @@ func (s *Store) suspectRefusal(p *pod, now time.Time) {
 		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
 	}
 	r := preemption.Refusal{
-		Ref: p.Ref(), Controller: p.Controller, OnlyNode: p.RequiredNode, Hold: h, Queue: s.queueOf(p), Losses: p.asks.Losses,
+		Ref: p.Ref(), Controller: p.Controller, OnlyNode: p.RequiredNode, Hold: h, Queue: p.queue(s.cache.Tree()), Losses: p.asks.Losses,
 	}
 	if p.On() != nil {
 		r.Took = s.tookNode(p, p.On()).Text

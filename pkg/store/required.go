@@ -121,7 +121,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.cache.Nodes.Get(p.RequiredNode)
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
-	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: overMax(s.cache.Tree(), p)}
+	ask := &daemonset.Ask{Ask: askOf(t, p), OverMax: overMax(s.cache.Tree(), p)}
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
@@ -234,10 +234,10 @@ func (s *Store) supersede(n *cache.Node, now time.Time) {
 }
 
 // declinedReason is why a preemptor's only node is not held for it.
-func (s *Store) declinedReason(p *pod, d *daemonset.Decision) reasons.Reason {
+func declinedReason(tree *queues.Draft, p *pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:
-		if v := queues.Admit(s.cache.Tree(), p.app.Leaf, p.Request, queues.OnCommitted); !v.OK() {
+		if v := queues.Admit(tree, p.app.Leaf, p.Request, queues.OnCommitted); !v.OK() {
 			return v.Reason
 		}
 		return reasons.New(reasons.OverMax, "%s", d.Sentence())

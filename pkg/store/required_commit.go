@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -90,10 +91,10 @@ func (s *Store) requiredFree(p *pod) resources.Vector {
 	return free
 }
 
-// queueOf is the path of a pod's queue; empty for a pod without one.
-func (s *Store) queueOf(p *pod) string {
+// queue is the path of a pod's queue; empty for a pod without one.
+func (p *pod) queue(tree *queues.Draft) string {
 	if p.app == nil {
 		return ""
 	}
-	return s.cache.Path(p.app.Leaf)
+	return tree.Queue(p.app.Leaf).Path
 }

@@ -64,7 +64,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 // decline: the node is not held, or no longer.
 func (s *Store) decline(p *pod, d *daemonset.Decision, now time.Time) reasons.Reason {
 	n := s.cache.Nodes.Get(d.Node)
-	why := s.declinedReason(p, d)
+	why := declinedReason(s.cache.Tree(), p, d)
 	silent := d.Stopped == planner.RuleExtender // the decision says nothing about the node
 	if !silent {
 		s.endHold(p, reservations.GivenUp, why, now)
