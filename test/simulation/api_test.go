@@ -39,6 +39,7 @@ type apiServer struct {
 
 	pods, nodes, namespaces, budgets, classes, configs *kind
 	groups                                             *kind // PodGroups; nil without the CRD
+	sets                                               *kind // DaemonSets; nil where owners are claimed
 
 	lease   lease
 	streams []*stream // open watches
@@ -255,17 +256,26 @@ func (a *apiServer) editPod(pod *corev1.Pod, change func(p *corev1.Pod)) {
 	a.put(a.pods, p)
 }
 
-// deletePod does what a DELETE does: a running pod gets its grace period.
+// deletePod does what a DELETE without options does: a running pod gets its grace period.
 func (a *apiServer) deletePod(pod *corev1.Pod) {
+	a.deleteWithin(pod, graceOf(pod))
+}
+
+// graceOf is the grace period of a pod in seconds.
+func graceOf(pod *corev1.Pod) int64 {
+	if pod.Spec.TerminationGracePeriodSeconds == nil {
+		return 0
+	}
+	return *pod.Spec.TerminationGracePeriodSeconds
+}
+
+// deleteWithin does what a DELETE with a grace period does.
+func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 	case pod.Spec.NodeName == "" || ended(pod):
 		a.drop(a.pods, pod)
 	default:
-		grace := int64(0)
-		if pod.Spec.TerminationGracePeriodSeconds != nil {
-			grace = *pod.Spec.TerminationGracePeriodSeconds
-		}
 		a.editPod(pod, func(p *corev1.Pod) {
 			p.DeletionTimestamp = &metav1.Time{Time: a.now().Add(time.Duration(grace) * time.Second).Truncate(time.Second)}
 			p.DeletionGracePeriodSeconds = &grace

@@ -24,7 +24,7 @@ import (
 // The caller holds the lock.
 func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
-	if s.settings.groups || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
+	if s.settings.groups || s.requestsInvented(pod) || s.pauses(in, pod) || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
 		return nil
 	}
 	w := in.witness
@@ -57,7 +57,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
+		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
@@ -69,7 +69,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 // long as no pod there can be preempted. The callers hold both locks.
 func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 	w, n := in.witness, s.api.node(ask.RequiredNode)
-	if n == nil || n.Spec.Unschedulable || dirty(n) {
+	if n == nil || n.Spec.Unschedulable || dirty(n) || s.settings.leave && ask.Namespace == evil {
 		return nil
 	}
 	for _, h := range w.Holds().All() {

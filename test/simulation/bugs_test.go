@@ -77,6 +77,14 @@ const (
 	bugGroupAlone   = "that pods are of a PodGroup is not noticed"
 	bugLavish       = "disruption budgets are taken for larger ones"
 	bugLast         = "pods that can run on one node only do not go first there"
+	bugForged       = "owners of pods are taken on trust"
+	bugPatient      = "nodes are held without a time-out"
+	bugLingers      = "that a pod takes long to stop is not noticed"
+	bugGrace        = "the grace period of victims is not shortened"
+	bugDisowned     = "a pod that its owner deleted is taken for one that was preempted"
+	bugSpared       = "pods with an owner are taken for static ones"
+	bugInvented     = "types that are invented are taken for such that nodes offer"
+	bugLeave        = "every DaemonSet may take room that is guaranteed"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -133,6 +141,14 @@ var bugs = []struct{ name, complaint string }{
 	{bugIdle, "and no pod was chosen to go for it"},
 	{bugLavish, "of budget .* which allows"},
 	{bugLast, "leaves no room for .* \\(D0\\)"},
+	{bugForged, "is taken for a pod of a DaemonSet"},
+	{bugPatient, "holds node .* for longer than"},
+	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
+	{bugGrace, "seconds to stop, and victims may have"},
+	{bugDisowned, "makes pods go .* law 4: "},
+	{bugSpared, "nobody asks for pod .*: others could be made to go for it: "},
+	{bugInvented, "the books have"},
+	{bugLeave, "makes pods go .* D2: "},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
@@ -180,6 +196,12 @@ func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 		if (p.RequiredNode != "") == (w.in.sim.bug == bugNeverThere) {
 			p.NeverPreempts = false
 		}
+	case bugLingers:
+		p.DeletionGrace = 0
+	case bugDisowned:
+		p.Preempted = p.Preempted || p.Deleting
+	case bugSpared:
+		p.Static = p.Static || p.Namespace == evil
 	case bugModest:
 		if p.Node == "" && !p.Foreign {
 			p.Request = resources.Vector{}
@@ -277,6 +299,12 @@ func (s *simulation) suit() {
 		s.settings.taints = true
 	case bugBlind:
 		s.settings.taints, s.settings.beside = true, true
+	case bugPatient:
+		s.settings.groups = false
+	case bugLeave:
+		s.settings.leave = true
+	case bugGrace:
+		s.settings.maxGrace = 10
 	case bugHurried:
 		s.settings.taints, s.settings.beside, s.settings.groups = false, true, false
 	}
@@ -288,7 +316,8 @@ func (s *simulation) configured() arguments {
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
-	told.hurried = s.bug == bugHurried
+	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient
+	told.leave = told.leave && s.bug != bugLeave
 	return told
 }
 

@@ -26,6 +26,7 @@ func (s *simulation) check() error {
 		if err := in.store().Check(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", in.name, err))
 		}
+		errs = append(errs, in.checkTypes())
 	}
 	return errors.Join(errs...)
 }
@@ -92,7 +93,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 // judgeClaim finds a pod that is about to hold a node without victims although it can run
 // elsewhere.
 func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCondition) {
-	if c.Type != reservations.HeldCondition || c.Status != corev1.ConditionTrue || owners.RequiredNode(pod) != "" {
+	if c.Type != reservations.HeldCondition || c.Status != corev1.ConditionTrue || s.onceRequired(pod.UID) != "" {
 		return
 	}
 	if claim, err := reservations.ParseClaim(c.Message); err != nil || len(claim.Victims) == 0 {
@@ -230,10 +231,10 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) {
 		return nil
 	}
-	required := owners.RequiredNode(pod)
+	required, only := s.requiredNode(pod), onlyNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {
-		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", dirty(n):
+		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", dirty(n):
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
 		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
 		default:

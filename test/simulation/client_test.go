@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedpolicyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	typedschedulingv1 "k8s.io/client-go/kubernetes/typed/scheduling/v1"
@@ -40,6 +42,18 @@ func (c *client) PolicyV1() typedpolicyv1.PolicyV1Interface {
 
 func (c *client) SchedulingV1() typedschedulingv1.SchedulingV1Interface {
 	return schedulingV1{c.Clientset.SchedulingV1(), c.in}
+}
+
+// AppsV1 has DaemonSets where owners are looked up.
+func (c *client) AppsV1() typedappsv1.AppsV1Interface { return appsV1{c.Clientset.AppsV1(), c.in} }
+
+type appsV1 struct {
+	typedappsv1.AppsV1Interface
+	in *instance
+}
+
+func (c appsV1) DaemonSets(namespace string) typedappsv1.DaemonSetInterface {
+	return &setClient{reader: reader[*appsv1.DaemonSetList]{c.in, c.in.api.sets, namespace}}
 }
 
 type coreV1 struct {
@@ -139,6 +153,10 @@ type (
 		typedschedulingv1.PriorityClassInterface
 		reader[*schedulingv1.PriorityClassList]
 	}
+	setClient struct {
+		typedappsv1.DaemonSetInterface
+		reader[*appsv1.DaemonSetList]
+	}
 	podClient struct {
 		typedcorev1.PodInterface
 		reader[*corev1.PodList]
@@ -182,6 +200,14 @@ func (c *classClient) List(ctx context.Context, o metav1.ListOptions) (*scheduli
 }
 
 func (c *classClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return c.reader.Watch(ctx, o)
+}
+
+func (c *setClient) List(ctx context.Context, o metav1.ListOptions) (*appsv1.DaemonSetList, error) {
+	return c.reader.List(ctx, o)
+}
+
+func (c *setClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	return c.reader.Watch(ctx, o)
 }
 
@@ -248,8 +274,11 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 
 // Delete deletes a pod.
 func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
-	if c.in.sim.bug == bugByName {
+	switch c.in.sim.bug {
+	case bugByName:
 		o.Preconditions = nil
+	case bugGrace:
+		o.GracePeriodSeconds = nil
 	}
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption sends no UID
 	c.in.mayWrite(ours, "delete", name)
@@ -266,7 +295,14 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)
 		over = ended(pod)
-		c.in.api.deletePod(pod)
+		grace := graceOf(pod)
+		if o.GracePeriodSeconds != nil {
+			grace = *o.GracePeriodSeconds
+		}
+		if ours {
+			c.in.sim.judgeGrace(c.in, pod, grace)
+		}
+		c.in.api.deleteWithin(pod, grace)
 		return nil
 	})
 	if !ours && (over || apierrors.IsNotFound(err)) {

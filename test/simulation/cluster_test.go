@@ -31,6 +31,12 @@ func (s *simulation) build() {
 	for _, name := range append([]string{configNamespace}, namespaces...) {
 		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
 	}
+	if s.settings.hostile {
+		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: evil, UID: evil}})
+		for _, name := range namespaces {
+			s.putSet(name, "daemonset")
+		}
+	}
 	s.configure(s.chance.valid())
 	for i := range 2 + s.chance.IntN(3) {
 		s.putNode(nodeName(i), move{a: s.chance.IntN(100), b: s.chance.IntN(100)})
@@ -103,7 +109,8 @@ func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 // newPod makes a pod as the API server stores it, without an event. The caller holds the
 // lock.
 func (s *simulation) newPod(profile string, m move) *corev1.Pod {
-	name, uid := s.newName(namespaces[m.b%2], m.b%3 == 0)
+	namespace := namespaceOf(m)
+	name, uid := s.newName(namespace, m.b%3 == 0)
 	queue := leaves[[]int{0, 0, 0, 1, 2, 3, 3, 4}[m.a%8]]
 	if m.kind == "settled" {
 		queue = leaves[[]int{1, 2, 3, 3, 4, 3, 2, 1}[m.a%8]]
@@ -114,7 +121,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespaces[m.b%2], Name: name, UID: uid, CreationTimestamp: metav1.Now(),
+			Namespace: namespace, Name: name, UID: uid, CreationTimestamp: metav1.Now(),
 			Labels: map[string]string{"tier": []string{"front", "back"}[m.b/2%2]},
 		},
 		Spec: corev1.PodSpec{
@@ -166,6 +173,7 @@ func daemonize(pod *corev1.Pod, node string, m move) {
 
 // create adds a pod. The caller holds the lock.
 func (s *simulation) create(pod *corev1.Pod) {
+	s.tie(pod)
 	s.api.put(s.api.pods, pod)
 	if pod.Spec.NodeName != "" {
 		s.api.touch(nil, usedBy(pod)...)

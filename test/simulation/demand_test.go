@@ -40,7 +40,7 @@ func (s *simulation) overDemand() []complaint {
 
 // wantsNode tells whether autoscalers add a node for a pod of a queue.
 func (s *simulation) wantsNode(pod *corev1.Pod) bool {
-	if pod.Spec.SchedulerName != managed || !pending(pod) || pod.Status.NominatedNodeName != "" || owners.RequiredNode(pod) != "" {
+	if pod.Spec.SchedulerName != managed || !pending(pod) || pod.Status.NominatedNodeName != "" || s.requiredNode(pod) != "" {
 		return false
 	}
 	for _, c := range pod.Status.Conditions {

@@ -8,6 +8,7 @@
 //	settings_test.go     arguments of plugins, configurations of queues
 //	cluster_test.go      pods, nodes, kubelets
 //	neighbour_test.go    the second scheduler; taints_test.go the room that it may take
+//	tenant_test.go       the hostile tenant: its moves and their invariants
 //	budgets_test.go      PodDisruptionBudgets and the controller of their status
 //	nominated_test.go    room of pods that upstream's preemption nominates
 //	api_test.go          the API server; watch_test.go its watches, client_test.go

@@ -261,7 +261,11 @@ func (in *instance) registry() frameworkruntime.Registry {
 			if in.sim.bug == bugBlindFilters {
 				h = blindHandle{h}
 			}
-			return preemption.New(ctx, args, h)
+			p, err := preemption.New(ctx, args, h)
+			if err != nil {
+				return nil, err
+			}
+			return &watchedPreemption{p.(*preemption.Plugin), in}, nil
 		},
 		reservation.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			p, err := reservation.New(ctx, args, h)

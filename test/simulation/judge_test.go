@@ -184,7 +184,7 @@ func (p *portrait) node(name string, asker types.UID) *planner.Node {
 		if m.Node != name {
 			continue
 		}
-		if !p.leaves(&m) {
+		if !p.leaves(&m) || p.stays(&m) {
 			free = free.Sub(m.Request)
 		}
 		n.Pods = append(n.Pods, p.pod(&m))
@@ -219,6 +219,8 @@ func (p *portrait) pod(m *mirrored) *planner.Pod {
 
 func (p *portrait) protection(m *mirrored) planner.Protection {
 	switch {
+	case p.stays(m):
+		return planner.Lingering
 	case p.leaves(m):
 		return planner.Leaving
 	case m.Static:
@@ -248,6 +250,9 @@ func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going
 	delay, held := time.Duration(w.in.sim.settings.startDelay)*time.Second, time.Since(hold.Since)
 	if held < delay-time.Microsecond {
 		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", held, delay)
+	}
+	if err := w.judgeLeave(ask, hold, going, inPermit); err != nil {
+		return err
 	}
 	p := portrait{witness: w, inPermit: inPermit}
 	settings := w.Preemption().Required

@@ -16,9 +16,9 @@ type move struct {
 	a, b, n int // below 100, 100 and 10
 }
 
-// moveKinds has each kind as often as its weight.
-var moveKinds = func() []string {
-	var out []string
+// moveKinds has each kind as often as its weight, hostileKinds also those of the hostile
+// tenant.
+var moveKinds, hostileKinds = func() (most, all []string) {
 	for _, k := range []struct {
 		kind   string
 		weight int
@@ -29,17 +29,24 @@ var moveKinds = func() []string {
 		{"class", 1}, {"budget", 2}, {"evict", 1}, {"node", 2}, {"cordon", 2}, {"taint", 1}, {"lose node", 1}, {"configure", 2}, {"misconfigure", 1}, {"turn", 2},
 		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
 		{"crash", 1}, {"kill", 1}, {"stand by", 1}, {"isolate", 1}, {"rejoin", 2},
+		{"evil pod", 6}, {"evil owner", 8}, {"evil types", 3}, {"evil delete", 6}, {"evil disguise", 3}, {"evil set", 2},
 	} {
 		for range k.weight {
-			out = append(out, k.kind)
+			if all = append(all, k.kind); !isEvil(k.kind) {
+				most = append(most, k.kind)
+			}
 		}
 	}
-	return out
+	return most, all
 }()
 
 // draw chooses the next move.
 func (s *simulation) draw() move {
-	return move{kind: moveKinds[s.chance.IntN(len(moveKinds))], a: s.chance.IntN(100), b: s.chance.IntN(100), n: s.chance.IntN(10)}
+	kinds := moveKinds
+	if s.settings.hostile {
+		kinds = hostileKinds
+	}
+	return move{kind: kinds[s.chance.IntN(len(kinds))], a: s.chance.IntN(100), b: s.chance.IntN(100), n: s.chance.IntN(10)}
 }
 
 // move carries out a move.
@@ -54,6 +61,7 @@ func (s *simulation) move(m move) {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	switch {
+	case s.moveTenant(m):
 	case s.moveGroup(m):
 	case s.movePod(m):
 	case s.moveStream(m):

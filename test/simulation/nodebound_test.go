@@ -69,7 +69,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	w, name := in.witness, node.Node().Name
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h, holds := w.Holds().Of(pod.UID); len(w.nodeBound) == 0 || owners.RequiredNode(pod) == name || holds && h.Node == name {
+	if h, holds := w.Holds().Of(pod.UID); len(w.nodeBound) == 0 || w.in.sim.onceRequired(pod.UID) == name || holds && h.Node == name {
 		return ""
 	}
 	free, there := informer.Allocatable(node.Node()), map[types.UID]bool{}

@@ -72,7 +72,7 @@ func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
 
 // enlist makes a pod a member of a PodGroup, or leaves it out.
 func (s *simulation) enlist(pod *corev1.Pod, m move) {
-	if s.settings.groups && pod.Spec.SchedulerName == managed && (m.a/8+m.b/8)%4 == 0 {
+	if s.settings.groups && pod.Spec.SchedulerName == managed && pod.Namespace != evil && (m.a/8+m.b/8)%4 == 0 {
 		pod.Labels[store.PodGroupLabel] = groupName(m)
 	}
 }

@@ -79,10 +79,11 @@ func (s *simulation) connected() bool {
 }
 
 // leaving tells whether a pod is about to leave its node. Some pods have a grace period
-// longer than restAfter, and other pods wait for their room. The caller holds the lock.
+// longer than restAfter, and other pods wait for their room. Pods that stay for longer
+// than all holds do not count. The caller holds the lock.
 func (s *simulation) leaving() bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil && p.Spec.NodeName != ""
+		return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && time.Until(p.DeletionTimestamp.Time) < restWithin
 	})
 }
 

@@ -40,7 +40,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	}
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || !w.waitsForRoom(&ask) {
+		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}

@@ -140,6 +140,12 @@ type arguments struct {
 	taints, hurried bool
 	// turns tells whether a leaf becomes a parent now and then.
 	turns bool
+	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace
+	// period of victims, in seconds, 0 for none; leave tells whether only DaemonSets of
+	// other namespaces may take guaranteed room. claimed and patient are for planted bugs.
+	hostile                 bool
+	maxGrace                int
+	leave, claimed, patient bool
 }
 
 func (r chance) arguments() arguments {
@@ -155,7 +161,7 @@ const (
 	permitWaiting      = 10 // seconds
 )
 
-// owners reads pods as the schedulers do: there are no DaemonSets here, only their pods.
+// owners reads pods as the schedulers do, except where there is a hostile tenant.
 var owners = informer.Options{ClaimedOwners: true}
 
 // profiles returns the two shipped profiles, with short delays, and the probe.
@@ -183,11 +189,11 @@ profiles:
       window: %[1]d
       maxWindow: 64
       slotLease: 15s
-      daemonSetOwner: Claimed
+      daemonSetOwner: %[14]s
   - name: QueuePreemption
     args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
   - name: NodeReservation
-    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t, holdTaint: %[13]s}
+    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t, holdTaint: %[13]s%[15]s}
   - name: Coscheduling
     args: {permitWaitingTimeSeconds: %[11]d, podGroupRejectPercentage: 0, podGroupBackoffSeconds: %[12]d}
 - schedulerName: yunikorn
@@ -227,15 +233,27 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	if a.groups {
 		together = ", {name: Coscheduling}"
 	}
-	retry, taint := retryInterval, "Never"
+	retry, timeout, taint, owner, rest := retryInterval, reservationTimeout, "Never", "Claimed", ""
 	if a.hurried {
 		retry = 1
+	}
+	if a.patient {
+		timeout = 3600
+	}
+	if a.hostile && !a.claimed {
+		owner = "Verified"
+	}
+	if a.maxGrace > 0 {
+		rest += fmt.Sprintf(", maxVictimGrace: %ds", a.maxGrace)
+	}
+	if a.leave {
+		rest += fmt.Sprintf(", daemonSetNamespaces: [%s]", strings.Join(namespaces, ", "))
 	}
 	if a.taints {
 		taint = "Always"
 	}
-	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, reservationTimeout,
-		together, permitWaiting, a.groupBackoff, taint)
+	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, timeout,
+		together, permitWaiting, a.groupBackoff, taint, owner, rest)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,7 +60,11 @@ type simulation struct {
 	neighbour *neighbour           // nil for none
 	guard     *guard
 	kept      map[types.UID]kept // by asker; guarded by api.mu
-	ends      chan struct{}      // closed when the history ends
+	// ties has, by UID, the pods with an affinity to one node; sets the keys of all
+	// DaemonSets that ever were.
+	ties, sets sync.Map
+	evilSets   int           // DaemonSets that the hostile tenant has made
+	ends       chan struct{} // closed when the history ends
 
 	counts [kindsCounted]atomic.Int64
 
@@ -122,12 +127,16 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{},
 	}
 	s.settings = s.chance.arguments()
+	s.letIn()
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone
 	s.suit()
 	s.profiles = configuration(t, s.configured())
 	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant
 	// As in with-podgroups, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
+	if s.settings.hostile {
+		s.api.sets = s.api.define(appsv1.GroupName, "daemonsets", func() runtime.Object { return &appsv1.DaemonSetList{} })
+	}
 	if s.settings.groups {
 		s.api.groups = s.api.define(v1alpha1.SchemeGroupVersion.Group, "podgroups", func() runtime.Object {
 			return &v1alpha1.PodGroupList{TypeMeta: metav1.TypeMeta{Kind: "PodGroupList", APIVersion: v1alpha1.SchemeGroupVersion.String()}}
@@ -207,6 +216,7 @@ func (s *simulation) learn() {
 		}
 		in.known = known
 		in.strandBeside()
+		in.witness.judgeHoldTimes()
 	}
 }
 

@@ -58,6 +58,7 @@ type witness struct {
 
 	minMember int // of the asker's PodGroup that is judged; 0 if it is not known
 
+	observed
 	planted // state of a planted bug
 }
 
@@ -66,7 +67,7 @@ var _ app.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -74,6 +75,8 @@ func newWitness(in *instance, s *store.Store) *witness {
 func (w *witness) Upsert(p objects.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.judgeOwner(&p)
+	w.told++
 	if p.Terminal {
 		w.goes(p.UID)
 	} else {
@@ -113,6 +116,8 @@ func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.T
 }
 
 func (w *witness) goes(uid types.UID) {
+	w.told++
+	w.wentAt = time.Now()
 	delete(w.pods, uid)
 	delete(w.placed, uid)
 	delete(w.together, uid)
@@ -128,6 +133,10 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 		w.renewNodeBound(name, now)
 	}
 	w.nodes[name] = allocatable
+	w.told++
+	if w.in.sim.bug == bugInvented {
+		allocatable = allocatable.Add(resources.VectorOf(resources.Entry{Name: inventedType(70), Amount: 1}))
+	}
 	w.Store.UpsertNode(name, allocatable, now)
 }
 
@@ -147,6 +156,7 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.nodes, name)
+	w.told++
 	delete(w.cordoned, name)
 	w.Store.DeleteNode(name, now)
 }
@@ -218,6 +228,7 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	}
 	if len(going) > 0 {
 		w.judgeRetry(asker, &after)
+		w.committed[asker] = now
 	}
 	for _, v := range going {
 		w.due[v.UID] = asker
@@ -233,12 +244,14 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 		return
 	}
 	p.Node = node
+	w.told++
 	w.placed[pod.UID], w.since[pod.UID] = p, time.Now()
 	w.countTogether(&p)
 }
 
 // forgotten records that a cycle has failed; the caller holds mu.
 func (w *witness) forgotten(pod *corev1.Pod) {
+	w.told++
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
 	delete(w.lodged, pod.UID)
@@ -272,7 +285,7 @@ func (w *witness) mirror() []mirrored {
 
 // checkReserve finds a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
-	if pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), owners.RequiredNode(pod) == node); !pass.OK {
+	if pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }

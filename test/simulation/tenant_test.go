@@ -1,0 +1,501 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+)
+
+// The hostile tenant: in a quarter of the histories a user may do everything in one
+// namespace that ClusterRole edit permits, and nothing elsewhere. There the schedulers
+// look the owners of pods up.
+
+// evil is the tenant's namespace.
+const evil = "evil"
+
+func isEvil(kind string) bool { return strings.HasPrefix(kind, evil+" ") }
+
+// namespaceOf is the namespace of a pod that a move makes.
+func namespaceOf(m move) string {
+	if isEvil(m.kind) {
+		return evil
+	}
+	return namespaces[m.b%2]
+}
+
+// letIn makes a quarter of the histories have a tenant.
+func (s *simulation) letIn() {
+	needed := []string{bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave}
+	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
+		return
+	}
+	r := newChance(s.seed + 3_000_000_019)
+	s.settings.hostile, s.settings.maxGrace, s.settings.leave = true, pick(r, 0, 0, 5, 20), r.of(2)
+}
+
+const (
+	year = 365 * 24 * 60 * 60 // seconds
+	// mostEvil bounds the tenant's pods, mostLingering those that were deleted and stay.
+	mostEvil, mostLingering = 14, 3
+)
+
+// lingering tells whether a deleted pod stays for longer than a hold.
+func lingering(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds > reservationTimeout && !ended(p)
+}
+
+// moveTenant makes a move of the tenant. The caller holds the lock.
+func (s *simulation) moveTenant(m move) bool {
+	if !isEvil(m.kind) {
+		return false
+	}
+	its, lingers := 0, 0
+	for _, p := range s.api.allPods() {
+		if p.Namespace == evil {
+			if its++; lingering(p) {
+				lingers++
+			}
+		}
+	}
+	full := its >= mostEvil || len(s.api.pods.objects) >= mostPods
+	switch m.kind {
+	case "evil set":
+		s.turnSet(m)
+	case "evil delete":
+		s.deleteOwn(m, lingers >= mostLingering)
+	case "evil disguise":
+		s.disguise(m)
+	default:
+		if !full {
+			s.create(s.evilPod(m))
+		}
+	}
+	return true
+}
+
+// evilPod makes a pod of the tenant: some take up to a year to stop, some have owners that
+// do not exist, some request types that do not exist.
+func (s *simulation) evilPod(m move) *corev1.Pod {
+	profile := managed
+	if m.a%9 == 0 {
+		profile = plain
+	}
+	pod := s.newPod(profile, m)
+	grace := []int64{0, 20, reservationTimeout + 5, year}[m.b/3%4]
+	pod.Spec.TerminationGracePeriodSeconds = &grace
+	switch m.kind {
+	case "evil owner":
+		s.forge(pod, m)
+	case "evil types":
+		// With those of every pod, 62 are as many as a pod may request.
+		for i := range []int{1, 62, 63, 300}[m.n%4] {
+			pod.Spec.Containers[0].Resources.Requests[corev1.ResourceName(inventedType(m.a+i))] = *resource.NewQuantity(1, resource.DecimalSI)
+		}
+	}
+	return pod
+}
+
+func inventedType(i int) string { return fmt.Sprintf("invented.example/%d", i) }
+
+// requestsInvented tells whether a pod requests a type that no node offers.
+func (s *simulation) requestsInvented(pod *corev1.Pod) bool {
+	for kind := range request(pod).All() {
+		if !slices.Contains(kinds, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// forge gives a pod an affinity to one node, and an owner.
+func (s *simulation) forge(pod *corev1.Pod, m move) {
+	node := nodeName(m.b)
+	daemonize(pod, node, m)
+	o := &pod.OwnerReferences[0]
+	switch m.n {
+	case 0:
+		o.UID = "invented"
+	case 1: // that of another namespace
+	case 2:
+		o.APIVersion = "fake.example/v1"
+	case 3, 4, 5: // the tenant's own, which may come and go
+		o.UID, o.Controller = types.UID("evil-"+fmt.Sprint(s.evilSets-m.n/5)), nil
+	case 6:
+		o.APIVersion, o.Kind, o.Name, o.Controller = "v1", "Node", node, nil
+		if n := s.api.node(node); n != nil {
+			o.UID = n.UID
+		}
+	case 7, 8: // with the UID of another's controller
+		o.APIVersion, o.Kind, o.Name = "batch/v1", "Job", "j"
+	case 9:
+		o.APIVersion, o.Kind, o.Controller = "v1", "Pod", nil
+		if other := s.some(m.a, func(*corev1.Pod) bool { return true }); other != nil {
+			o.Name, o.UID = other.Name, other.UID
+		}
+	}
+}
+
+// putSet makes the DaemonSet of a namespace.
+func (s *simulation) putSet(namespace string, uid types.UID) {
+	s.sets.Store(setKey(namespace, "d", uid), true)
+	s.api.put(s.api.sets, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d", UID: uid}})
+}
+
+func setKey(namespace, name string, uid types.UID) string {
+	return namespace + "/" + name + "/" + string(uid)
+}
+
+// turnSet makes the tenant's DaemonSet, or deletes it and leaves its pods.
+func (s *simulation) turnSet(m move) {
+	if set := s.api.sets.objects[types.NamespacedName{Namespace: evil, Name: "d"}]; set != nil {
+		if m.n > 2 {
+			return
+		}
+		s.logf("DaemonSet %s is gone", set.GetUID())
+		s.api.drop(s.api.sets, set)
+		return
+	}
+	s.evilSets++
+	s.logf("there is DaemonSet evil-%d", s.evilSets)
+	s.putSet(evil, types.UID(fmt.Sprint("evil-", s.evilSets)))
+}
+
+// deleteOwn deletes one of the tenant's pods. Where many linger, one of these ends.
+func (s *simulation) deleteOwn(m move, enough bool) {
+	can := func(p *corev1.Pod) bool { return p.Namespace == evil && p.DeletionTimestamp == nil }
+	if enough {
+		can = func(p *corev1.Pod) bool { return p.Namespace == evil && lingering(p) }
+	}
+	pod := s.some(m.a, can)
+	if slow := s.some(m.a, func(p *corev1.Pod) bool { return can(p) && runs(p) && graceOf(p) > reservationTimeout }); slow != nil && m.b%4 > 0 {
+		pod = slow
+	}
+	switch {
+	case pod == nil:
+	case enough:
+		s.end1(pod)
+	default:
+		s.logf("the tenant deletes %s, which has %d s to stop", pod.Name, graceOf(pod))
+		s.api.deletePod(pod)
+		if p := s.api.pod(nameOf(pod)); p != nil && lingering(p) {
+			s.count(lingered)
+		}
+	}
+}
+
+// disguise changes what one of the tenant's pods says of itself.
+func (s *simulation) disguise(m move) {
+	pod := s.some(m.a, func(p *corev1.Pod) bool { return p.Namespace == evil && !ended(p) })
+	if pod == nil {
+		return
+	}
+	s.logf("the tenant disguises %s", pod.Name)
+	s.api.editPod(pod, func(p *corev1.Pod) {
+		p.Annotations = map[string]string{
+			informer.AllowPreemption: pick(s.chance, "true", "false", "?"), informer.OriginatorAnnotation: pick(s.chance, "true", "false"),
+			placement.KeyUserInfo: pick(s.chance, `{"user":"eve"}`, `{"user":"bob","groups":["system:masters"]}`),
+		}
+		p.Labels["spark-role"] = pick(s.chance, "driver", "executor")
+		p.Labels["tier"] = pick(s.chance, "front", "back")
+	})
+}
+
+// tied is a pod that can run on one node only, and the DaemonSets that it names.
+type tied struct {
+	node string
+	sets []string // keys
+}
+
+// tie notes a new pod that can run on one node only.
+func (s *simulation) tie(pod *corev1.Pod) {
+	if pod.Spec.Affinity == nil {
+		return
+	}
+	t := tied{node: onlyNode(pod)}
+	for _, o := range pod.OwnerReferences {
+		if o.APIVersion == "apps/v1" && o.Kind == "DaemonSet" {
+			t.sets = append(t.sets, setKey(pod.Namespace, o.Name, o.UID))
+		}
+	}
+	s.ties.Store(pod.UID, t)
+}
+
+// onlyNode is the one node that the affinity of a pod names; empty for none.
+func onlyNode(pod *corev1.Pod) string {
+	if pod.Spec.Affinity == nil {
+		return ""
+	}
+	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+}
+
+func mayRunOn(pod *corev1.Pod, node string) bool {
+	only := onlyNode(pod)
+	return only == "" || only == node
+}
+
+// requiredNode is the node of a pod of a DaemonSet; empty for every other pod. The caller
+// holds the lock.
+func (s *simulation) requiredNode(pod *corev1.Pod) string {
+	if !s.settings.hostile {
+		return owners.RequiredNode(pod)
+	}
+	for _, o := range pod.OwnerReferences {
+		set := s.api.sets.objects[types.NamespacedName{Namespace: pod.Namespace, Name: o.Name}]
+		if set != nil && set.GetUID() == o.UID && o.APIVersion == "apps/v1" && o.Kind == "DaemonSet" {
+			return onlyNode(pod)
+		}
+	}
+	return ""
+}
+
+// onceRequired is requiredNode with all DaemonSets that ever were.
+func (s *simulation) onceRequired(pod types.UID) string {
+	t, _ := s.ties.Load(pod)
+	once, _ := t.(tied)
+	real := func(key string) bool { _, was := s.sets.Load(key); return was }
+	if s.settings.hostile && !slices.ContainsFunc(once.sets, real) {
+		return ""
+	}
+	return once.node
+}
+
+// tiedElsewhere tells whether a pod can run on another node only.
+func (w *witness) tiedElsewhere(pod types.UID, node string) bool {
+	t, tiedTo := w.in.sim.ties.Load(pod)
+	return tiedTo && t.(tied).node != node
+}
+
+// observed is what a witness notes for the checks of this file.
+type observed struct {
+	begun     map[begin]time.Time     // when each hold was seen first
+	committed map[types.UID]time.Time // when pods were last told to go, by asker
+	wentAt    time.Time               // when a pod was last told to be gone
+	told      int                     // changes of pods and nodes that were told
+}
+
+// begin identifies a hold.
+type begin struct {
+	asker types.UID
+	since time.Time
+}
+
+func newObserved() observed {
+	return observed{begun: map[begin]time.Time{}, committed: map[types.UID]time.Time{}}
+}
+
+// judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
+// was. The caller holds mu.
+func (w *witness) judgeOwner(p *objects.Pod) {
+	s := w.in.sim
+	if p.RequiredNode != "" && s.onceRequired(p.UID) == "" {
+		s.fault("%s: %s is taken for a pod of a DaemonSet that does not exist", w.in.name, p.Name)
+	}
+	if _, names := s.ties.Load(p.UID); names && p.RequiredNode == "" {
+		s.count(forgeries)
+	}
+}
+
+// judgeHoldTimes finds a hold that is over and does not end. Its time counts from its
+// begin, and again from when its pods are told to go, and from when they are gone. That of
+// PodGroups is not judged, and processes are not that may have been without the lease. The
+// caller holds the lock of the API server.
+func (w *witness) judgeHoldTimes() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, now := w.in.sim, time.Now()
+	if s.elects || w.in.dead {
+		return
+	}
+	for _, h := range w.Holds().All() {
+		key := begin{h.Asker, h.Since}
+		if w.begun[key].IsZero() {
+			w.begun[key] = now
+		}
+		ask, pending := w.pendingPod(h.Asker)
+		if !pending || w.apart(&ask) || w.isLodged(h.Asker) {
+			continue
+		}
+		from := w.begun[key]
+		if h.Required {
+			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
+		}
+		for _, at := range []time.Time{w.committed[h.Asker], w.wentAt} {
+			if at.After(from) {
+				from = at
+			}
+		}
+		if over := now.Sub(from.Add(reservationTimeout * time.Second)); over > time.Second {
+			s.fault("%s holds node %s for longer than it may for %s: for %v, %v too long", w.in.name, h.Node, h.Name, now.Sub(h.Since), over)
+		}
+	}
+}
+
+func (w *witness) isLodged(pod types.UID) bool { _, is := w.lodged[pod]; return is }
+
+// watchedPreemption is the plugin that makes plans; it also calls the witness.
+type watchedPreemption struct {
+	*preemption.Plugin
+	in *instance
+}
+
+func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	w := p.in.witness
+	w.mu.Lock()
+	before, told := w.Holds(), w.told
+	w.mu.Unlock()
+	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	earlier, held := before.Of(pod.UID)
+	if h, holds := w.Holds().Of(pod.UID); holds && told == w.told && !(held && earlier.Since.Equal(h.Since)) {
+		w.judgeHoldBegins(&h, before)
+	}
+	return result, status
+}
+
+// judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
+// pods went that may go, or that waits for nothing but pods of its own. Victims of the
+// holds before leave, too, even if such a hold ends by this one. The caller holds mu.
+func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.View) {
+	ask, pending := w.pendingPod(h.Asker)
+	if !h.Required || len(h.Chosen) > 0 || !pending {
+		return
+	}
+	p := portrait{witness: w}
+	free, own, others := w.nodes[h.Node], 0, 0
+	rest := free
+	for _, m := range w.mirror() {
+		if m.Node != h.Node {
+			continue
+		}
+		chosen := chosenIn(before, m.UID)
+		leaves := chosen || m.Deleting && !p.stays(&m)
+		switch {
+		case leaves && !chosen && ofItsOwn(&m, &ask):
+			own++
+		case leaves:
+			others++
+		case p.mustStay(&m, &ask):
+			free = free.Sub(m.Request)
+		}
+		if !leaves {
+			rest = rest.Sub(m.Request)
+		}
+	}
+	switch alone := len(w.Holds().On(h.Node)) == 1; {
+	case !fits(ask.Request, free):
+		w.in.sim.fault("%s holds node %s for %s, which has no room there whichever pods go", w.in.name, h.Node, ask.Name)
+	case fits(ask.Request, rest) && own > 0 && others == 0 && alone:
+		w.in.sim.fault("%s holds node %s for %s, which waits for nothing but pods of its own", w.in.name, h.Node, ask.Name)
+	}
+}
+
+// mustStay tells whether a pod may not go for a pod of a DaemonSet.
+func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
+	foreign := m.Foreign && !m.Peer && !p.Preemption().Required.PreemptForeign
+	return p.stays(m) || m.Static || m.RequiredNode != "" || foreign || m.Priority > ask.Priority
+}
+
+// ofItsOwn tells whether a pod leaves by the doing of the asker's user.
+func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
+	switch {
+	case m.Controller != "" && m.Controller == ask.Controller:
+		return true
+	case m.Foreign || ask.Foreign:
+		return m.Foreign && ask.Foreign && m.Namespace == ask.Namespace
+	}
+	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
+}
+
+// stays tells whether a deleted pod may be there for longer than a hold, so that no plan
+// may count on its room: no plan in force has chosen it.
+func (w *witness) stays(m *mirrored) bool {
+	return m.Deleting && m.DeletionGrace > reservationTimeout*time.Second && !chosenIn(w.Holds(), m.UID)
+}
+
+func chosenIn(holds *reservations.View, pod types.UID) bool {
+	return slices.ContainsFunc(holds.All(), func(h reservations.Hold) bool { return slices.Contains(h.Chosen, pod) })
+}
+
+// judgeGrace finds a victim that gets more time to stop than victims may have.
+func (s *simulation) judgeGrace(in *instance, pod *corev1.Pod, grace int64) {
+	if most := s.settings.maxGrace; most > 0 && grace > int64(most) || grace > graceOf(pod) {
+		s.fault("%s gives %s %d seconds to stop, and victims may have %d; the pod itself says %d", in.name, pod.Name, grace, most, graceOf(pod))
+	}
+}
+
+// judgeLeave finds a DaemonSet pod of a namespace without leave that takes guaranteed
+// room of other queues (D2). The caller holds mu.
+func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
+	if !w.in.sim.settings.leave || ask.Namespace != evil || ask.Foreign {
+		return nil
+	}
+	world, d, err := w.world(ask, hold, going, inPermit, w.Spec())
+	if err != nil {
+		return nil //nolint:nilerr // a removed queue, or a pod that D4 is about
+	}
+	its := world.Queues.(*queues.Draft)
+	takes := map[string]resources.Vector{}
+	for _, v := range d.Victims {
+		for q := range its.Ancestors(v.Leaf) {
+			takes[q.Path] = takes[q.Path].Add(w.pods[types.UID(v.UID)].Request)
+		}
+	}
+	for q := range its.Ancestors(d.Ask.Leaf) {
+		delete(takes, q.Path)
+	}
+	for path, taken := range takes {
+		q, _ := its.Find(path)
+		for kind, least := range q.Guaranteed.All() {
+			if left := q.Allocated.Sub(q.Leaving).Sub(taken).Get(kind); taken.Get(kind) > 0 && left < least {
+				return fmt.Errorf("D2: queue %s is guaranteed %d of %s and would be left with %d", path, least, kind, left)
+			}
+		}
+	}
+	return nil
+}
+
+// checkTypes finds a type in the books that no node offers and no queue names.
+func (in *instance) checkTypes() error {
+	for q := range in.store().Snapshot().All() {
+		for _, v := range []resources.Vector{q.Pending, q.Admitted, q.Allocated, q.Arriving, q.Leaving} {
+			for kind := range v.All() {
+				if strings.HasPrefix(kind, "invented.") {
+					return fmt.Errorf("%s: the books have %s of queue %s, which no node offers", in.name, kind, q.Path)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pauses tells whether no plan is made for a pod because it lost the room of an earlier
+// one: its victims stayed for longer than the hold.
+func (s *simulation) pauses(in *instance, pod *corev1.Pod) bool {
+	if !s.settings.hostile {
+		return false
+	}
+	x, known := in.store().Explanation(pod.UID, time.Now())
+	lost := []reasons.Code{reasons.HoldGivenUp, reasons.HoldTimedOut}
+	return known && (slices.Contains(lost, x.Why.Code) || x.Room != nil && slices.Contains(lost, x.Room.Why.Code))
+}
