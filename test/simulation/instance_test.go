@@ -344,6 +344,14 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 }
 
 func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	status := w.reserve(ctx, state, pod, node)
+	if status.IsSuccess() {
+		w.in.checkFirst(pod, node) // the lock of the API server comes before that of the witness
+	}
+	return status
+}
+
+func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
@@ -357,7 +365,6 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	if status.IsSuccess() {
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.checkQuota(pod.UID, spec)
-		w.in.checkFirst(pod, node)
 		w.in.witness.assumed(pod, node)
 		w.in.witness.checkRoom(pod.UID, node, spec, waited)
 		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}

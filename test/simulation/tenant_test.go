@@ -452,7 +452,7 @@ func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []
 	}
 	world, d, err := w.world(ask, hold, going, inPermit, w.Spec())
 	if err != nil {
-		return nil //nolint:nilerr // a removed queue, or a pod that D4 is about
+		return nil // a removed queue, or a pod that D4 is about
 	}
 	its := world.Queues.(*queues.Draft)
 	takes := map[string]resources.Vector{}
