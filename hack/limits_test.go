@@ -28,7 +28,7 @@ const (
 // Types of packages that mirror documents and objects (apis, pkg/rest, pkg/objects) may
 // have any number of fields.
 var larger = map[string]int{
-	"lines of pkg/store":         8128,
+	"lines of pkg/store":         8126,
 	"methods of pkg/store.Store": 345,
 }
 

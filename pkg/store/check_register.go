@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
@@ -31,14 +32,11 @@ func (s *Store) checkRegister() []error {
 	add("applications", s.history.apps.Check(s.apps.All(), s.recordOfApp))
 	add("nodes", s.history.nodes.Check(nodes, recordOfNode))
 	add("finished applications", s.history.finished.Check())
-	tallies := func(yield func(history.Tally) bool) {
-		for _, p := range s.pods {
-			if !yield(tallyOf(p)) {
-				return
-			}
-		}
+	tallies := make([]history.Tally, 0, len(s.pods))
+	for _, p := range s.pods {
+		tallies = append(tallies, tallyOf(p))
 	}
-	add("waiting pods", s.history.waits.Check(tallies, s.apps.Leaves()))
+	add("waiting pods", s.history.waits.Check(slices.Values(tallies), s.apps.Leaves()))
 	add("events", s.history.events.Check())
 	add("reports", s.history.reports.Check())
 	return errs
