@@ -228,10 +228,12 @@ func (p policed) awaitPolicies(says string, refused func() error) {
 
 // awaitValidation waits until both policies of admission.yaml are in force, in whatever
 // order the API server applies them. The user may make pods only under the user's own
-// name.
+// name. The pod of the first request says that name, because another policy, whose answer
+// may come first, can require it.
 func (p policed) awaitValidation(user string) {
 	p.Helper()
-	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x"}) })
+	own := fmt.Sprintf(`{"user":%q,"groups":["system:authenticated"]}`, user)
+	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x", markInfo: own}) })
 	p.awaitPolicies("may not say", func() error { return p.make(user, "Pod", marks{markInfo: aliceInfo}) })
 }
 
@@ -423,7 +425,8 @@ func TestNamesOfQueues(t *testing.T) {
 	const user = "bob"
 	p.allow(user, "admin")
 	long := strings.Repeat("a", 65)
-	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x"}) })
+	own := fmt.Sprintf(`{"user":%q,"groups":["system:authenticated"]}`, user)
+	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x", markInfo: own}) })
 	for _, c := range []struct {
 		m    marks
 		says string
