@@ -116,7 +116,7 @@ func whetherEver(b resources.Breach, why reasons.Reason) reasons.Reason {
 	return why
 }
 
-// OverExpected returns the first queue, from a leaf up and below root, whose max has no
+// OverExpected returns the first queue, from a leaf up and below root, in which max has no
 // room for a request beside what its pods use once leaving pods are gone and arriving ones
 // are placed; nil if all have room. less is what to deduct from that use.
 func OverExpected(v View, leaf ID, request resources.Vector, less func(*Queue) resources.Vector) *Queue {

@@ -228,8 +228,8 @@ func (p policed) awaitPolicies(says string, refused func() error) {
 
 // awaitValidation waits until both policies of admission.yaml are in force, in whatever
 // order the API server applies them. The user may make pods only under the user's own
-// name. The pod of the first request says that name, because another policy, whose answer
-// may come first, can require it.
+// name. The pod of the first request says that name, because another policy can require
+// it, and the answer of that policy may come first.
 func (p policed) awaitValidation(user string) {
 	p.Helper()
 	own := fmt.Sprintf(`{"user":%q,"groups":["system:authenticated"]}`, user)

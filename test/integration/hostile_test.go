@@ -385,6 +385,8 @@ func attackREST(e *env, _ int) {
 			go e.holdConnection(from, port, i >= 64)
 		}
 	}
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
 	for range int(hostileFor.Seconds()) {
 		began := time.Now()
 		if e.queue("root.team") == nil {
@@ -393,7 +395,7 @@ func attackREST(e *env, _ int) {
 		if took := time.Since(began); took > 5*time.Second {
 			e.Errorf("a reader waited for %v", took)
 		}
-		time.Sleep(time.Second)
+		<-ticks.C
 	}
 }
 
