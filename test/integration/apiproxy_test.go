@@ -80,7 +80,6 @@ type apiProxy struct {
 	seen   int           // writes that matched the trap
 	sprung chan struct{} // closed when spring has returned
 	shut   bool
-	waits  map[string]chan struct{} // by path: reads of it wait until it is closed
 }
 
 // newAPIProxy starts a proxy without a trap. It forwards with the credentials of the
@@ -146,29 +145,6 @@ func (p *apiProxy) open() {
 	p.trap, p.shut = nil, false
 }
 
-// keepWaiting blocks readers of a path from now on, until release is called.
-func (p *apiProxy) keepWaiting(path string) (release func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	over := make(chan struct{})
-	p.waits = map[string]chan struct{}{path: over}
-	return sync.OnceFunc(func() { close(over) })
-}
-
-// mayRead blocks until a read may go on.
-func (p *apiProxy) mayRead(r *http.Request) {
-	p.mu.Lock()
-	over := p.waits[r.URL.Path]
-	p.mu.Unlock()
-	if over == nil {
-		return
-	}
-	select {
-	case <-over:
-	case <-r.Context().Done():
-	}
-}
-
 // arrival is the context key for the time at which a request came to the proxy.
 type arrival struct{}
 
@@ -182,7 +158,6 @@ func askedAt(r *http.Request) time.Time {
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), arrival{}, time.Now()))
 	if r.Method == http.MethodGet {
-		p.mayRead(r)
 		p.forward.ServeHTTP(w, r)
 		return
 	}

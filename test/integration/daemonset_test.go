@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	manifests "github.com/paddock-scheduler/paddock/manifests/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -50,16 +48,6 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 	})
 	return set
 }
-
-// toleratesHolds lets the DaemonSet controller make pods on a held node, which has a
-// taint while victims leave. Most DaemonSets tolerate everything.
-func toleratesHolds(p *corev1.Pod) {
-	p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: reservations.HeldTaint, Operator: corev1.TolerationOpExists})
-}
-
-// daemonsInDefault is the shipped configuration with the DaemonSet rules for
-// default-scheduler.
-func daemonsInDefault(s *settings) { s.shipped = manifests.TwoProfilesDaemonSets }
 
 // awaitWaiting waits until a group has pods that wait for a node, and returns them.
 func (e *env) awaitWaiting(of string, n int) []*corev1.Pod {
@@ -102,122 +90,6 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 		e.awaitNote(p, "the only one it can run on", p.Spec.NodeName)
 	}
 	c.expectNoMore(calm, 3, "filler")
-	e.expectBooks()
-}
-
-// TestDaemonSetOfTheDefaultProfile checks the same for a DaemonSet of no queue: on
-// one node a pod of a queue makes room, on the other one of its own profile.
-func TestDaemonSetOfTheDefaultProfile(t *testing.T) {
-	e := setup(t, daemonQueues, daemonsInDefault)
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "2"})
-	c := e.keepChronicle()
-	plain := ofProfile(corev1.DefaultSchedulerName)
-	e.fill("queued", 2, inQueue("root.fills"), onNode(nodes[0]))
-	e.fill("plain", 2, plain, onNode(nodes[1]))
-	e.createDaemonSet("agent", plain)
-	e.expect("agent", 2, 0, "")
-	queued, others := c.expectEvicted("queued", 1), c.expectEvicted("plain", 1)
-	e.awaitNote(queued[0].pod, "can run on node "+nodes[0]+" only")
-	e.awaitNote(others[0].pod, "can run on node "+nodes[1]+" only")
-	running, _ := e.podsOf("agent")
-	for _, p := range running {
-		c.awaitPlaced(p)
-	}
-	throughout(e, calm, "one pod of each is evicted", func() (bool, string) {
-		q, o := c.evicted("queued"), c.evicted("plain")
-		return len(q) == 1 && len(o) == 1, names(q) + names(o)
-	})
-	e.expectBooks()
-}
-
-// TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
-// leave, one of a queue and one of none. After the restart no other pod is preempted,
-// although the next in order would be just as good, and no pod takes the room, although
-// one of a higher priority competes for it.
-func TestDaemonSetAfterRestart(t *testing.T) {
-	e := setup(t, daemonQueues, daemonsInDefault)
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "3"})
-	e.priorityClass("high", 1000, neverPreempts)
-	c := e.keepChronicle()
-	// Applications of their own: no pod is spared as an originator.
-	on := func(i int, of string, options ...podOption) *corev1.Pod {
-		name := fmt.Sprintf("%s-%d", of, i)
-		p := e.pod(name, of, append(options, inQueue("root.fills"), onNode(nodes[i]))...)
-		p.Labels[placement.KeyApplicationID] = name
-		return p
-	}
-	for i := range nodes {
-		e.awaitRunning(e.createPod(on(i, "stays")))
-	}
-	for i := range nodes { // younger, and so the first victim
-		e.createLater(on(i, "quick"))
-		e.createPod(on(i, "slow", stopsAfter(3*time.Second)))
-	}
-	e.expect("quick", 2, 0, "")
-	e.expect("slow", 2, 0, "")
-	e.createDaemonSet("managed", requests("cpu", "2"), onNode(nodes[0]))
-	e.createDaemonSet("plain", requests("cpu", "2"), onNode(nodes[1]), ofProfile(corev1.DefaultSchedulerName))
-	daemons := append(e.awaitWaiting("managed", 1), e.awaitWaiting("plain", 1)...)
-	c.expectEvicted("quick", 2)
-	c.expectEvicted("slow", 2)
-	e.expectGoneOrLeaving("quick", 2)
-	e.kill()
-	racers := e.create("racer", 2, ofProfile(corev1.DefaultSchedulerName), ofPriority(e.id+"-high"))
-	e.start()
-	for _, p := range daemons {
-		c.awaitPlaced(p)
-	}
-	c.expectNoMore(calm, 0, "stays")
-	for _, p := range racers {
-		if node, at := c.boundAt(p.UID); !at.IsZero() {
-			t.Errorf("pod %s got room on node %s, which was made for others", p.Name, node)
-		}
-	}
-	e.expectBooks()
-	e.checkHealth(t.Context())
-}
-
-// expectGoneOrLeaving waits until no pod of a group is running.
-func (e *env) expectGoneOrLeaving(of string, n int) {
-	e.Helper()
-	eventually(e, patience, fmt.Sprintf("the %d pods of group %s are gone", n, of), func() (bool, string) {
-		running, waiting := e.podsOf(of)
-		return len(running)+len(waiting) == 0, fmt.Sprint(len(running))
-	})
-}
-
-// TestDaemonSetRollingUpdate checks that all pods of a DaemonSet are replaced by larger
-// ones on nodes that other pods fill again as soon as they can.
-func TestDaemonSetRollingUpdate(t *testing.T) {
-	e := setup(t, daemonQueues)
-	e.useNodes(4, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.createDaemonSet("agent")
-	e.expect("agent", 4, 0, "")
-	e.createSet("fills", 14, requests("cpu", "1"))
-	e.expect("fills", 12, 2, "")
-	began := time.Now()
-	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType, []byte(
-		`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}},"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}}}`),
-		metav1.PatchOptions{})
-	e.ok(err)
-	eventually(t, patience, "all pods of the DaemonSet are the new ones", func() (bool, string) {
-		running, waiting := e.podsOf("agent")
-		updated := 0
-		for _, p := range running {
-			if p.Spec.Containers[0].Resources.Requests.Cpu().Value() == 2 {
-				updated++
-			}
-		}
-		return updated == 4 && len(running) == 4 && len(waiting) == 0, fmt.Sprintf("%d of %d are new, %d wait", updated, len(running), len(waiting))
-	})
-	t.Logf("four nodes were updated in %v", time.Since(began).Round(time.Millisecond))
-	e.expect("fills", 8, 6, "")
-	// One pod of each node is preempted, and a second one if a filler took the room of
-	// the old pod before the new one was there.
-	if seen := c.evicted("fills"); len(seen) < 4 || len(seen) > 8 {
-		t.Errorf("%d fillers were evicted, want 4 to 8", len(seen))
-	}
 	e.expectBooks()
 }
 

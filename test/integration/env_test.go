@@ -1,9 +1,7 @@
 package integration
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -203,16 +201,6 @@ func (e *env) configure(queues string) {
 	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{document: queues}})
 }
 
-// configurePacked does the same with a gzip file.
-func (e *env) configurePacked(queues string) {
-	e.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := w.Write([]byte(queues))
-	e.ok(errors.Join(err, w.Close()))
-	e.putConfigMap(&corev1.ConfigMap{BinaryData: map[string][]byte{document + ".gz": packed.Bytes()}})
-}
-
 func (e *env) putConfigMap(m *corev1.ConfigMap) {
 	e.Helper()
 	m.Name, m.Namespace = config.QueuesConfigMap, e.configNamespace()
@@ -222,11 +210,6 @@ func (e *env) putConfigMap(m *corev1.ConfigMap) {
 		_, err = maps.Create(e.Context(), m, metav1.CreateOptions{})
 	}
 	e.ok(err)
-}
-
-func (e *env) deleteConfigMap() {
-	e.Helper()
-	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
 }
 
 // writeSchedulerConfig takes the shipped configuration and changes only what differs

@@ -27,7 +27,7 @@ const slowly = leaseDuration + 3*time.Second
 
 const quickly = 300 * time.Millisecond
 
-// failoverMoments are used in turn. The first five are those of every test run.
+// failoverMoments are used in turn. The first three are those of every test run.
 func failoverMoments(victims int) []moment {
 	claims := func(w write) bool { return w.sets(held, corev1.ConditionTrue) }
 	disrupts := func(w write) bool { return w.sets(corev1.DisruptionTarget, corev1.ConditionTrue) }

@@ -25,6 +25,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
+// The shipped service account.
+const accountNamespace, accountName = "yunikorn", "paddock-scheduler"
+
 // prefixed is an installation of its own: namespaced objects are in its namespace;
 // objects without namespace, or in kube-system, have names with a prefix. The lease is
 // the same for all.
@@ -393,4 +396,28 @@ func (e *env) metricsStatus(access *clientrest.Config) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// awaitLeader waits until the lease has a holder other than the one before, and returns
+// it.
+func (e *env) awaitLeader(before string) string {
+	e.Helper()
+	holder := ""
+	eventually(e, patience, "the scheduler leads", func() (bool, string) {
+		lease, err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(e.Context(), "paddock-scheduler", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return false, fmt.Sprint(err)
+		}
+		holder = *lease.Spec.HolderIdentity
+		return holder != "" && holder != before, holder
+	})
+	return holder
+}
+
+// deleteConfigMapOfAccount removes the queues from a namespace that stays.
+func (e *env) deleteConfigMapOfAccount() {
+	err := suite.client.CoreV1().ConfigMaps(accountNamespace).Delete(context.Background(), config.QueuesConfigMap, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		e.Error(err)
+	}
 }

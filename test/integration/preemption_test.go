@@ -133,38 +133,6 @@ func TestPreemption(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestPreemptionByItself checks that a pod waits only for the delay: in a cluster without
-// events, victims are preempted when it ends (P1).
-func TestPreemptionByItself(t *testing.T) {
-	// This is less than the interval in which upstream or we try again without a cause.
-	// It includes the second by which the creation time is rounded down.
-	const delay, slack = 4 * time.Second, 5 * time.Second
-	e := setup(t, `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: 4}}
-      properties: {preemption.delay: `+delay.String()+`}
-    - name: borrows
-`)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("victim", 4, inQueue("root.borrows"))
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
-	victims := c.expectEvicted("victim", 1)
-	took := victims[0].at.Sub(asker.CreationTimestamp.Time)
-	if took < delay || took > delay+slack {
-		t.Errorf("the victim was evicted %v after the asker was created, want %v to %v", took, delay, delay+slack)
-	}
-	c.awaitPlaced(asker)
-	_, bound := c.boundAt(asker.UID)
-	t.Logf("delay %v; evicted after %v, bound %v later", delay, took, bound.Sub(victims[0].at))
-}
-
 // timeToGuarantee is how long after the delay the victim of a pod is chosen at the latest.
 const timeToGuarantee = 3 * time.Second
 

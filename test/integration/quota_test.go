@@ -11,7 +11,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const quotaQueues = `
@@ -149,53 +148,4 @@ func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 		return p.Spec.NodeName != "" && c != nil && c.Status == corev1.ConditionTrue
 	})
 	return admitted(p)
-}
-
-// TestTerminatingPodKeepsQuota checks that the quota of a pod is freed when the pod has
-// ended, not when its deletion is requested.
-func TestTerminatingPodKeepsQuota(t *testing.T) {
-	e := setup(t, quotaQueues)
-	m := e.watchPods()
-	old := e.create("old", 1, inQueue("root.cpu"), requests("cpu", "2"), withGrace(2))[0]
-	e.awaitRunning(old)
-	next := e.create("next", 1, inQueue("root.cpu"))[0]
-	e.awaitRefused(next, reasons.OverMax)
-	e.delete(old)
-	e.awaitPod(old, "is terminating", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
-	e.awaitRunning(next)
-	bound, _ := m.of(next.Name)
-	if _, ended := m.of(old.Name); ended.IsZero() || bound.Before(ended) {
-		e.Errorf("the next pod was bound at %v, the old one ended at %v", bound, ended)
-	}
-}
-
-// TestMaxReload checks that a raised max lets more pods run at once, and that a lowered
-// one stops no running pod.
-func TestMaxReload(t *testing.T) {
-	e := setup(t, oneLeaf("2"))
-	e.create("p", 7, inQueue("root.a"))
-	e.expectStill("p", 2, 5, reasons.OverMax)
-
-	e.configure(oneLeaf("4"))
-	e.expectStill("p", 4, 3, reasons.OverMax)
-
-	before, _ := e.podsOf("p")
-	e.configure(oneLeaf("2"))
-	e.awaitQueue("root.a", "has max 2", func(q *documents.Queue) bool { return q.MaxResource["vcore"] == 2000 })
-	e.expectStill("p", 4, 3, reasons.OverMax)
-	for _, old := range before {
-		if now := e.get(old); now.UID != old.UID || now.Spec.NodeName != old.Spec.NodeName || now.DeletionTimestamp != nil {
-			e.Errorf("pod %s ran on %s and does not any more", old.Name, old.Spec.NodeName)
-		}
-	}
-
-	// Two of four have to end before the queue is at its max, and one more before the
-	// next can run.
-	for i, running := range []int{3, 2} {
-		e.delete(before[i])
-		e.expectStill("p", running, 3, reasons.OverMax)
-	}
-	e.delete(before[2])
-	e.expectStill("p", 2, 2, reasons.OverMax)
-	e.expectBooks()
 }

@@ -3,10 +3,14 @@
 package integration
 
 // races is how often pods of default-scheduler race for the room of a DaemonSet pod.
-const races = 50
+const races = 20
 
 // beside is how often room is made beside upstream's scheduler.
-const beside = 50
+const beside = 20
 
 // failovers is how often the leader is killed in the middle of a preemption.
-const failovers = 5
+const failovers = 3
+
+// everyKill is whether the scheduler is killed at each write of a preemption, and not only
+// at the last one of each kind.
+const everyKill = false

@@ -88,32 +88,6 @@ func (e *env) protect(p *corev1.Pod) (allow func()) {
 	return allow
 }
 
-// forbidBinding makes the API server forbid binding pods of the test. It returns when
-// that is in force; allow ends it and returns when they may be bound again.
-func (e *env) forbidBinding() (allow func()) {
-	e.Helper()
-	end := e.refuse(e.id+"-binding", admissionv1.RuleWithOperations{
-		Operations: []admissionv1.OperationType{admissionv1.Create},
-		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
-	}, fmt.Sprintf("request.namespace != '%s'", e.ns), "no pod of this namespace is bound now")
-	probe := e.createPod(e.pod("probe", "probe", ofProfile("nobody")))
-	scheduler := e.asScheduler()
-	bind := func() error {
-		return scheduler.CoreV1().Pods(e.ns).Bind(e.Context(), &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: probe.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "none"},
-		}, metav1.CreateOptions{DryRun: dryRun})
-	}
-	e.awaitRefusal("bind pods", bind)
-	return func() {
-		end()
-		eventually(e, patience, "the scheduler may bind pods", func() (bool, string) {
-			err := bind()
-			return err == nil, fmt.Sprint(err)
-		})
-		e.endAtOnce(probe)
-	}
-}
-
 // TestPlanThatFails checks a plan when the API server refuses the deletion of its victim:
 // the plan fails, events and conditions say so, the hold is released, and no other pod is
 // preempted instead.
@@ -135,42 +109,6 @@ func TestPlanThatFails(t *testing.T) {
 	e.expectBooks()
 	e.checkHealth(t.Context())
 	e.checkAlive(kept)
-}
-
-// TestPlanThatIsHeldUp checks a plan of which one victim may not be deleted for a while:
-// it is finished as soon as that is possible, now or in a next attempt, and only its
-// victims are deleted.
-func TestPlanThatIsHeldUp(t *testing.T) {
-	e := setup(t, preemptionQueues, preemption("retryInterval", "2s"), func(s *settings) { s.refused = true })
-	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
-	c := e.keepChronicle()
-	e.fill("older", 3, inQueue("root.borrows"))
-	kept := e.createLater(e.pod("kept", "kept", inQueue("root.borrows")))
-	// Each is an application of its own, because otherwise the older one would be the
-	// originator.
-	e.create("younger", 1, inQueue("root.borrows"))
-	e.create("youngest", 1, inQueue("root.borrows"))
-	for _, of := range []string{"kept", "younger", "youngest"} {
-		e.expect(of, 1, 0, "")
-	}
-	allow := e.protect(kept)
-
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "3")))
-	eventually(t, patience, "the pod is to go", func() (bool, string) {
-		return len(c.statuses(kept.UID, corev1.DisruptionTarget)) > 0, ""
-	})
-	c.expectNoMore(2*calm, 0, "older", "kept")
-	t.Logf("while the plan was held up, evicted were: %s", names(append(c.evicted("younger"), c.evicted("youngest")...)))
-	allow()
-	c.expectEvicted("kept", 1)
-	c.expectEvicted("younger", 1)
-	c.expectEvicted("youngest", 1)
-	c.awaitPlaced(asker)
-	if seen := c.evictedByNow("older"); len(seen) > 0 {
-		t.Errorf("evicted were also %s", names(seen))
-	}
-	e.expectBooks()
-	e.checkHealth(t.Context())
 }
 
 // checkAlive checks that a pod runs and is not being deleted.

@@ -5,11 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // reloadSuccess is the metric on which an administrator alerts.
@@ -27,68 +24,6 @@ partitions:
     - name: a
       resources: {max: {vcore: ` + most + `}}
 `
-}
-
-// TestBadReload checks that a mistake in the configuration harms no pod, and that it is
-// reported in all the places where an administrator may look.
-func TestBadReload(t *testing.T) {
-	e := setup(t, oneLeaf("2"))
-	e.create("p", 4, inQueue("root.a"))
-	e.expect("p", 2, 2, reasons.OverMax)
-	e.awaitMetric(reloadSuccess, "1")
-
-	e.configure(strings.Replace(oneLeaf("7"), "submitacl", "submitters", 1))
-	e.awaitMetric(reloadSuccess, "0")
-	configMap, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(t.Context(), config.QueuesConfigMap, metav1.GetOptions{})
-	e.ok(err)
-	event := e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "submitters")
-	if event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, "the configuration before stays in force") {
-		t.Errorf("event %s %q does not say what is in force now", event.Type, event.Message)
-	}
-	eventually(t, patience, "the log tells of the mistake", func() (bool, string) {
-		line, found := e.logLine("The queue configuration cannot be used")
-		return found && strings.Contains(line, "submitters"), line
-	})
-	if got := e.queue("root.a").MaxResource["vcore"]; got != 2000 {
-		t.Errorf("after a bad reload root.a has max %d, want the 2000 of before", got)
-	}
-	// The scheduler keeps the queues of before.
-	running, _ := e.podsOf("p")
-	e.delete(running[0])
-	e.expectStill("p", 2, 1, reasons.OverMax)
-
-	e.configure(oneLeaf("3"))
-	e.awaitMetric(reloadSuccess, "1")
-	e.expect("p", 3, 0, "")
-}
-
-// TestPackedConfiguration checks that the queues may be a gzip file.
-func TestPackedConfiguration(t *testing.T) {
-	e := setup(t, oneLeaf("1"))
-	e.create("p", 4, inQueue("root.a"))
-	e.expect("p", 1, 3, reasons.OverMax)
-	e.configurePacked(oneLeaf("3"))
-	e.expectStill("p", 3, 1, reasons.OverMax)
-}
-
-// TestConfigurationDeleted checks that the queues stay when their ConfigMap is deleted,
-// and that the built-in ones, one for each namespace, apply after a restart without it.
-func TestConfigurationDeleted(t *testing.T) {
-	e := setup(t, oneLeaf("1"))
-	e.create("p", 3, inQueue("root.a"))
-	e.expect("p", 1, 2, reasons.OverMax)
-
-	e.deleteConfigMap()
-	e.awaitMetric(reloadSuccess, "0")
-	e.expectStill("p", 1, 2, reasons.OverMax)
-
-	e.kill()
-	e.start()
-	e.expect("p", 3, 0, "")
-	e.awaitRunning(e.create("free", 1)[0])
-	e.awaitQueue("root."+e.ns, "has all pods", func(q *documents.Queue) bool {
-		return !q.IsManaged && q.AllocatedResource["vcore"] == 4000
-	})
 }
 
 // TestConfigurationThatMayNotBeRead checks that pods and answers say so as long as the

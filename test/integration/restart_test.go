@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -85,71 +83,6 @@ func TestKilledScheduler(t *testing.T) {
 	if q := e.queue("root.parent.dynamic"); q == nil || q.IsManaged {
 		t.Errorf("after the restart the dynamic queue is %+v", q)
 	}
-}
-
-// TestKilledWhileBusy kills the scheduler again and again while it places pods: no pod
-// may be lost, and no quota exceeded.
-func TestKilledWhileBusy(t *testing.T) {
-	e := setup(t, oneLeaf("40"))
-	const batches, each, fit = 4, 20, 40
-	for b := range batches {
-		before, _ := e.podsOf("p")
-		made := make(chan error, 1)
-		go func() { made <- e.createAtOnce("p", b*each, each, inQueue("root.a")) }()
-		if b < fit/each { // while there is room, it is killed in the middle
-			eventually(t, patience, "it has begun to place the batch", func() (bool, string) {
-				running, _ := e.podsOf("p")
-				return len(running) > len(before), ""
-			})
-		}
-		e.kill()
-		e.ok(<-made)
-		running, waiting := e.podsOf("p")
-		t.Logf("killed with %d pods bound, %d waiting", len(running), len(waiting))
-		e.start()
-	}
-	e.expectStill("p", fit, batches*each-fit, reasons.OverMax)
-	e.expectBooks()
-	running, _ := e.podsOf("p")
-	for _, p := range running[:10] {
-		e.delete(p)
-	}
-	e.expect("p", fit, batches*each-fit-10, reasons.OverMax)
-}
-
-// TestRecoveryQueue checks that pods of a queue that is gone when the scheduler starts
-// keep running, and are charged to the hidden queue for such pods.
-func TestRecoveryQueue(t *testing.T) {
-	e := setup(t, placementQueues+`
-    - name: gone
-      resources: {max: {vcore: 2}}
-`)
-	e.create("old", 2, inQueue("root.gone"))
-	e.expect("old", 2, 0, "")
-	waiting := e.create("waiting", 1, inQueue("root.gone"))[0]
-	e.awaitRefused(waiting, reasons.OverMax)
-	running, _ := e.podsOf("old")
-	before := where(running)
-
-	e.kill()
-	e.configure(placementQueues)
-	e.start()
-
-	e.awaitRefused(waiting, reasons.QueueNotFound)
-	e.awaitQueue(queues.RecoveryPath, "has the running pods", func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == 2000 })
-	running, _ = e.podsOf("old")
-	for uid, node := range where(running) {
-		if before[uid] != node {
-			t.Errorf("a pod ran on %q before the restart, on %s after it", before[uid], node)
-		}
-	}
-	// No pod may name that queue.
-	sneak := e.create("sneak", 1, func(p *corev1.Pod) { p.Annotations[placement.KeyQueue] = queues.RecoveryPath })
-	e.awaitPod(sneak[0], "is refused", func(p *corev1.Pod) bool {
-		c := admitted(p)
-		return c != nil && c.Status == corev1.ConditionFalse
-	})
-	e.expectStill("sneak", 0, 1, "")
 }
 
 // TestRestartAmongInventedTypes kills the scheduler while a tenant makes pods with 60

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,27 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 )
-
-// podSource is what a tail reads from.
-type podSource interface {
-	List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error)
-	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
-}
 
 // tail follows the pods of a namespace: every change once, in order, and none missed. The
 // API server ends a watch whenever it likes, above all one with a slow reader, as on a
-// busy machine; the tail continues where that watch ended. A watch that cannot be
-// continued is an error, because a test that looks for forbidden events would pass
+// busy machine; client-go's watcher continues where that watch ended. A watch that cannot
+// be continued is an error, because a test that looks for forbidden events would pass
 // without having seen any.
 type tail struct {
-	pods podSource
-	from string // the resource version up to which everything was recorded
+	pods typedv1.PodInterface
+	from string // the resource version of the list
 	note func(watch.Event)
 
-	mu    sync.Mutex // guards the fields below
-	seen  map[types.UID]mark
-	ended int // watches that ended
+	mu   sync.Mutex // guards the fields below
+	seen map[types.UID]mark
 }
 
 // mark is how far a pod was followed.
@@ -43,7 +38,7 @@ type mark struct {
 }
 
 // newTail follows pods from a list on.
-func newTail(pods podSource, list *corev1.PodList, note func(watch.Event)) *tail {
+func newTail(pods typedv1.PodInterface, list *corev1.PodList, note func(watch.Event)) *tail {
 	t := &tail{pods: pods, from: list.ResourceVersion, note: note, seen: map[types.UID]mark{}}
 	for i := range list.Items {
 		t.seen[list.Items[i].UID] = mark{version: list.Items[i].ResourceVersion}
@@ -53,61 +48,20 @@ func newTail(pods podSource, list *corev1.PodList, note func(watch.Event)) *tail
 
 // run follows until the context ends. An error means that something may have been missed.
 func (t *tail) run(ctx context.Context) error {
-	var failing time.Time // since when no watch could be opened
-	for ctx.Err() == nil {
-		before := t.from
-		err := t.readOne(ctx)
-		switch {
-		case ctx.Err() != nil:
-			continue // the watch then reports that it was stopped
-		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-			return fmt.Errorf("what happened to pods after version %s is not to be had any more: %w", t.from, err)
-		case err == nil || t.from != before:
-			failing = time.Time{}
-		case failing.IsZero():
-			failing = time.Now()
-		case time.Since(failing) > patience:
-			return fmt.Errorf("no watch of pods for %v: %w", patience, err)
-		}
-		t.mu.Lock()
-		t.ended++
-		t.mu.Unlock()
-		if err != nil {
-			time.Sleep(beat)
-		}
-	}
-	return nil
-}
-
-// endings is how many watches ended.
-func (t *tail) endings() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ended
-}
-
-// readOne reads one watch to its end.
-func (t *tail) readOne(ctx context.Context) error {
-	w, err := t.pods.Watch(ctx, metav1.ListOptions{ResourceVersion: t.from, AllowWatchBookmarks: true})
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, t.from, &cache.ListWatch{WatchFuncWithContext: t.pods.Watch})
 	if err != nil {
 		return err
 	}
 	defer w.Stop()
 	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			return apierrors.FromObject(event.Object)
-		}
 		p, isPod := event.Object.(*corev1.Pod)
 		if !isPod {
-			return fmt.Errorf("the watch of pods has a %T", event.Object)
+			return fmt.Errorf("the watch of pods cannot be continued: %w", apierrors.FromObject(event.Object))
 		}
-		if event.Type != watch.Bookmark {
-			t.note(event)
-			t.mu.Lock()
-			t.seen[p.UID] = mark{p.ResourceVersion, event.Type == watch.Deleted}
-			t.mu.Unlock()
-		}
-		t.from = p.ResourceVersion
+		t.note(event)
+		t.mu.Lock()
+		t.seen[p.UID] = mark{p.ResourceVersion, event.Type == watch.Deleted}
+		t.mu.Unlock()
 	}
 	return nil
 }
@@ -176,9 +130,6 @@ func (e *env) follow(list *corev1.PodList, note func(watch.Event)) *tail {
 			stop()
 			<-done
 		}()
-		if n := t.endings(); n > 0 {
-			e.Logf("%d watches of pods ended before the test did; what happened was seen all the same", n)
-		}
 		if !e.Failed() {
 			t.catchUp(ctx, e)
 		}
