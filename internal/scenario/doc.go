@@ -1,9 +1,8 @@
 // Package scenario reads scenarios of preemption: small worlds written in a file, the
-// askers in them, and the decisions. The files are in pkg/planner/testdata. Three drivers
+// askers in them, and the decisions. The files are in pkg/planner/testdata. Two drivers
 // run the same scenarios:
 //
 //	pkg/planner       the planner on a plain model
-//	test/framework    a real scheduler on an API server in memory, in virtual time
 //	test/integration  the built binary on a real API server
 //
 // A file is a sequence of commands (see datadriven), each with its output below a line of

@@ -233,18 +233,6 @@ func (a *podAPI) pod(namespace, name string) *corev1.Pod {
 	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// refuse makes the kubelet reject a pod. The scheduler's watch has no failed pods: it
-// reports the pod as deleted, in its last state.
-func (a *podAPI) refuse(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	key := types.NamespacedName{Namespace: "default", Name: name}
-	failed := a.pods[key].DeepCopy()
-	a.put(a.pods[key].DeepCopy(), watch.Deleted)
-	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "OutOfcpu"
-	a.pods[key] = failed
-}
-
 // watch serves one watcher from the version that it names.
 func (a *podAPI) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	from := 0

@@ -46,36 +46,6 @@ func TestOrderOfForeignPodsIsUpstreams(t *testing.T) {
 	}
 }
 
-// Every pod that fits no node gets, once, the condition that cluster autoscalers read;
-// and when there is room for all, all run.
-func TestEveryPodIsUnschedulableOnceAndRunsWhenNodesCome(t *testing.T) {
-	c := start(t, options{queues: twoQueues, backoff: 1})
-	c.addNodes(1, 1)
-	c.api.create(t, onNode(pod(other, "filler", 0), "node-000"))
-	c.seen(1, 1)
-	var pending []*corev1.Pod
-	for i := range 400 {
-		pending = append(pending, inQueue(pod(managed, fmt.Sprintf("pod-%03d", i), i), "large", "app"))
-	}
-	c.api.create(t, pending...)
-	c.settle(len(pending))
-	for _, p := range pending {
-		c.eventually(p.Name+" is told", func() bool {
-			told := condition(c.api.pod("default", p.Name), corev1.PodScheduled)
-			return told != nil && told.Status == corev1.ConditionFalse && told.Reason == corev1.PodReasonUnschedulable
-		})
-	}
-	if n := c.probe.allCycles(); n != len(pending) {
-		t.Errorf("%d cycles for %d pods", n, len(pending))
-	}
-	c.addMoreNodes(1, 10, 50)
-	c.eventually("all pods are bound", func() bool { return !slices.ContainsFunc(pending, func(p *corev1.Pod) bool { return !c.bound(p) }) })
-	if n := c.probe.allCycles(); n > 2*len(pending)+20 {
-		t.Errorf("%d cycles for %d pods that all fit the second time", n, len(pending))
-	}
-	c.eventually("the books are right", func() bool { return c.used("root.large") == len(pending) && c.store.Check() == nil })
-}
-
 func TestNothingIsLeftRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	c := start(t, options{queues: twoQueues})

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -100,36 +99,6 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 	}
 }
 
-func TestDefaultProfileRunsWhileManagedPodsAreHeld(t *testing.T) {
-	c := start(t, options{queues: twoQueues})
-	c.addNodes(5, 20)
-	first := inQueue(pod(managed, "first", 0), "small", "app")
-	c.api.create(t, first)
-	c.eventually("the first pod is bound", func() bool { return c.bound(first) && c.used("root.small") == 1 })
-	var held, free []*corev1.Pod
-	for i := range 5000 {
-		held = append(held, inQueue(pod(managed, fmt.Sprintf("held-%04d", i), i), "small", "app"))
-	}
-	for i := range 60 {
-		free = append(free, pod(other, fmt.Sprintf("free-%02d", i), i))
-	}
-	c.api.create(t, held...)
-	c.eventually("5,000 pods are held", func() bool { return c.pending() == len(held) })
-	before := c.probe.allCycles()
-	c.api.create(t, free...)
-	c.eventually("all pods of the default profile are bound", func() bool {
-		for _, p := range free {
-			if !c.bound(p) {
-				return false
-			}
-		}
-		return true
-	})
-	if n := c.probe.allCycles() - before; n != len(free) {
-		t.Errorf("%d cycles for %d pods", n, len(free))
-	}
-}
-
 // plainRefusal answers Unschedulable where our PreFilter answers
 // UnschedulableAndUnresolvable.
 type plainRefusal struct{ *preemption.Plugin }
@@ -190,49 +159,6 @@ func TestQuotaRefusalDoesNotPreempt(t *testing.T) {
 			})
 			if preempts() {
 				t.Error("a pod was deleted for a pod that is over its quota")
-			}
-		})
-	}
-}
-
-func TestQuotaIsGivenBackWhenAStepFails(t *testing.T) {
-	for _, name := range []string{"bind", "a plugin after ours"} {
-		t.Run(name, func(t *testing.T) {
-			broken := errors.New("broken for now")
-			o := options{queues: twoQueues}
-			tries := 0
-			if name != "bind" {
-				o.disturb = func(*corev1.Pod) error {
-					if tries++; tries <= 3 {
-						return broken
-					}
-					return nil
-				}
-			}
-			c := start(t, o)
-			c.addNodes(2, 10)
-			if name == "bind" {
-				c.api.bind = func(*corev1.Pod, string) error {
-					if tries++; tries <= 3 {
-						return broken
-					}
-					return nil
-				}
-			}
-			first := inQueue(pod(managed, "first", 0), "small", "app")
-			c.api.create(t, first)
-			c.eventually("the pod is bound in the end", func() bool { return c.bound(first) })
-			c.eventually("the books have it once", func() bool { return c.used("root.small") == 1 && c.pending() == 0 })
-			if n := c.probe.cyclesOf(first); n != 4 {
-				t.Errorf("%d cycles, want 3 that fail and 1", n)
-			}
-			second := inQueue(pod(managed, "second", 1), "small", "app")
-			c.api.create(t, second)
-			c.api.delete(t, first)
-			c.eventually("the quota is free for the next one", func() bool { return c.bound(second) })
-			c.eventually("the books have it", func() bool { return c.used("root.small") == 1 && c.pending() == 0 })
-			if err := c.store.Check(); err != nil {
-				t.Error(err)
 			}
 		})
 	}

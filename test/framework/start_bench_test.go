@@ -2,7 +2,11 @@ package framework_test
 
 import (
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,4 +149,60 @@ func lifelikeStatus(name string, at metav1.Time) corev1.PodStatus {
 		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
 	}}
 	return s
+}
+
+const pagedParents, pagedLeaves = 50, 99
+
+func pagedDocument() string {
+	var y strings.Builder
+	y.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range pagedParents {
+		fmt.Fprintf(&y, "    - name: p%d\n      parent: true\n      queues:\n", i)
+		for j := range pagedLeaves {
+			limits := ""
+			if i == 0 && j == 0 { // so that there is a group
+				limits = ", limits: [{limit: staff, groups: [staff], maxresources: {vcore: 1000}}]"
+			}
+			fmt.Fprintf(&y, "      - {name: q%d, resources: {guaranteed: {vcore: 4}, max: {vcore: 1000}}%s}\n", j, limits)
+		}
+	}
+	return y.String()
+}
+
+func pagedQueue(i int) string {
+	return fmt.Sprintf("root.p%d.q%d", i%pagedParents, i/pagedParents%pagedLeaves)
+}
+
+// ask reads a whole answer in the requested coding, and returns its size.
+func ask(b *testing.B, url, body, coding string) int64 {
+	b.Helper()
+	method, reader := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, reader = http.MethodPost, strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(b.Context(), method, url, reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	request.Header.Set("Accept-Encoding", coding)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	size, err := io.Copy(io.Discard, answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d, %d bytes, error %v", url, answer.StatusCode, size, err)
+	}
+	return size
+}
+
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }

@@ -28,6 +28,20 @@ func (c *cluster) changeNode(t *testing.T, name string, change func(*corev1.Node
 	}
 }
 
+// lentQueues are one queue with a guarantee of one core, and one that borrows the core.
+const lentQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 1}}
+      properties: {preemption.delay: 5s}
+    - name: borrows
+`
+
 // TestAHoldEndsWhenItsNodeTakesThePodNoMore: while victims still leave, the node gets a
 // taint or loses a label, so that the asker cannot run there whichever pods are
 // preempted. The hold ends, and the condition that autoscalers read then says that the
