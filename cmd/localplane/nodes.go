@@ -45,7 +45,7 @@ func newNodesCommand() *cobra.Command {
 	}
 	c.SetContext(context.Background())
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of an administrator (required)")
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of /readyz, /stats and /metrics")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of /readyz and /stats")
 	c.Flags().DurationVar(&f.lease, "lease-duration", nodeagent.DefaultLeaseDuration, "duration of node leases; renewed every quarter of it")
 	c.Flags().IntVar(&f.workers, "workers", 16, "concurrent API calls for pods, and again for nodes")
 	return c

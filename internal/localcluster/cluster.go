@@ -122,9 +122,6 @@ func (c *Cluster) AdminConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 // Client returns the cluster's own admin client.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// Dir returns the absolute path of the state directory.
-func (c *Cluster) Dir() string { return c.options.Dir }
-
 // launch starts a child under a name that no running child has.
 func (c *Cluster) launch(name, url, binary string, args, env []string) (*Process, error) {
 	c.mu.Lock()
@@ -186,30 +183,6 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 	}
 	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", name, time.Since(began).Seconds()))
 	return nil
-}
-
-// StopComponent ends a component or scheduler with SIGTERM and waits for its end.
-func (c *Cluster) StopComponent(name string) error {
-	if p := c.Process(name); p != nil {
-		return p.Stop()
-	}
-	return fmt.Errorf("stop %s: it was never started", name)
-}
-
-// KillComponent ends a component or scheduler with SIGKILL and waits for its end.
-func (c *Cluster) KillComponent(name string) error {
-	if p := c.Process(name); p != nil {
-		return p.Kill()
-	}
-	return fmt.Errorf("kill %s: it was never started", name)
-}
-
-// RestartComponent stops a component and starts it again, with its data and ports.
-func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
-	if err := c.StopComponent(name); err != nil {
-		return err
-	}
-	return c.StartComponent(ctx, name)
 }
 
 // Wait waits until a process of the cluster ends that was not stopped or killed through

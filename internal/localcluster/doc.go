@@ -8,8 +8,8 @@
 //	client, err := kubernetes.NewForConfig(cluster.AdminConfig())
 //
 // Start returns when pods can be created: the default service account exists and all
-// nodes are Ready and untainted. Each component can be stopped, killed and started again
-// by name, the scheduler included; its output is in Dir/logs/NAME.log. Every Start is a
+// nodes are Ready and untainted. Each process can be stopped, killed and started again, the
+// scheduler included; its output is in Dir/logs/NAME.log. Every Start is a
 // fresh cluster: the data of an earlier one in Dir is removed, and a Dir that a running
 // cluster uses is refused.
 //

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
@@ -106,34 +105,6 @@ func (c *Cluster) RemoveNodes(ctx context.Context, names ...string) error {
 	})
 }
 
-// FailNode makes a node fail; mode is nodeagent.FailNotReady or nodeagent.FailSilent. It does not wait.
-func (c *Cluster) FailNode(ctx context.Context, name, mode string) error {
-	return c.annotateNode(ctx, name, mode)
-}
-
-// RecoverNode ends the failure of a node. It does not wait; AwaitNodes does.
-func (c *Cluster) RecoverNode(ctx context.Context, name string) error {
-	return c.annotateNode(ctx, name, nil)
-}
-
-func (c *Cluster) annotateNode(ctx context.Context, name string, value any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{nodeagent.AnnotationFail: value}}})
-	if err != nil {
-		return fmt.Errorf("annotate node %s: %w", name, err)
-	}
-	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("annotate node %s: %w", name, err)
-	}
-	return nil
-}
-
-// StopNodes stops the node agent: no node reports anything any more, as if all machines
-// had lost their network.
-func (c *Cluster) StopNodes() error { return c.StopComponent(Nodes) }
-
-// StartNodes starts the node agent again.
-func (c *Cluster) StartNodes(ctx context.Context) error { return c.StartComponent(ctx, Nodes) }
-
 // NodeStats returns the counters of the node agent since its last start. A test that
 // expects that the scheduler never overcommits checks that Stats.Rejected is 0.
 func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
@@ -156,32 +127,16 @@ func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
 	return stats, nil
 }
 
-// parallel calls do for 0 to n-1, sixteen at a time, and returns all errors. After the first error it starts no more.
+// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. After it, it
+// starts no more.
 func parallel(n int, do func(int) error) error {
-	var mu sync.Mutex
-	var next int
-	var errs []error
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next >= n || len(errs) > 0 {
-			return 0, false
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(16)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
 		}
-		next++
-		return next - 1, true
+		group.Go(func() error { return do(i) })
 	}
-	var group sync.WaitGroup
-	for range min(n, 16) {
-		group.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := do(i); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }

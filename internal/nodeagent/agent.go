@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ type Options struct {
 	// means DefaultLeaseDuration. For thousands of nodes choose minutes, because each
 	// renewal is a write.
 	LeaseDuration time.Duration
-	// Workers is the number of concurrent API calls for pods, and again for nodes; leases have a quarter of it. 0 means 16.
+	// Workers is the number of concurrent API calls for pods, and again for nodes. 0 means 16.
 	Workers int
 	// KubeletVersion is shown as the version of the nodes. Empty means "v0.0.0".
 	KubeletVersion string
@@ -46,15 +47,16 @@ type Agent struct {
 	options  Options
 	client   kubernetes.Interface
 	ledger   *ledger
-	pool     *addressPool
 	counters counters
 	ready    atomic.Bool
+	// addresses counts the addresses of pods.
+	addresses atomic.Uint32
 
 	podInformer, nodeInformer cache.SharedIndexInformer
 	pods                      corelisters.PodLister
 	nodes                     corelisters.NodeLister
 	podQueue, nodeQueue       workqueue.TypedRateLimitingInterface[string]
-	leases                    *leaseKeeper
+	leases                    *leases
 }
 
 // New returns an agent that has not started yet. It fails when Client is missing or a number is negative.
@@ -74,7 +76,8 @@ func New(o Options) (*Agent, error) {
 	if o.KubeletVersion == "" {
 		o.KubeletVersion = "v0.0.0"
 	}
-	a := &Agent{options: o, client: o.Client, ledger: newLedger(), pool: newAddressPool()}
+	a := &Agent{options: o, client: o.Client, ledger: newLedger()}
+	a.addresses.Store(rand.Uint32())
 	a.podQueue = newQueue()
 	a.nodeQueue = newQueue()
 	a.podInformer = coreinformers.NewFilteredPodInformer(o.Client, metav1.NamespaceAll, 0,
@@ -84,7 +87,7 @@ func New(o Options) (*Agent, error) {
 		func(l *metav1.ListOptions) { l.LabelSelector = LabelNode + "=" + LabelNodeValue })
 	a.pods = corelisters.NewPodLister(a.podInformer.GetIndexer())
 	a.nodes = corelisters.NewNodeLister(a.nodeInformer.GetIndexer())
-	a.leases = newLeaseKeeper(o.Client, o.LeaseDuration, a.leaseWanted, &a.counters)
+	a.leases = &leases{client: o.Client, duration: o.LeaseDuration, wanted: a.leaseWanted, renewed: map[string]renewal{}}
 	return a, nil
 }
 
@@ -97,12 +100,11 @@ func newQueue() workqueue.TypedRateLimitingInterface[string] {
 // cannot be set up.
 func (a *Agent) Run(ctx context.Context) error {
 	var group sync.WaitGroup
-	defer group.Wait()
+	defer func() { group.Wait(); a.leases.running.Wait() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer a.podQueue.ShutDown()
 	defer a.nodeQueue.ShutDown()
-	defer a.leases.queue.ShutDown()
 
 	nodesSynced, podsSynced, err := a.watch()
 	if err != nil {
@@ -118,9 +120,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	for range a.options.Workers {
 		group.Go(func() { work(ctx, a.podQueue, a.reconcilePod, &a.counters) })
 		group.Go(func() { work(ctx, a.nodeQueue, a.reconcileNode, &a.counters) })
-	}
-	for range max(1, a.options.Workers/4) {
-		group.Go(func() { a.leases.run(ctx) })
 	}
 	a.ready.Store(true)
 	<-ctx.Done()

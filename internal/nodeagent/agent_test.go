@@ -104,18 +104,6 @@ func (r *rig) node(name string) *corev1.Node {
 	return node
 }
 
-func (r *rig) setFail(name, mode string) {
-	r.Helper()
-	node := r.node(name)
-	if node.Annotations = map[string]string{}; mode != "" {
-		node.Annotations[AnnotationFail] = mode
-	}
-	if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
-		r.Fatal(err)
-	}
-	r.settle(time.Second)
-}
-
 func (r *rig) renewed(name string) time.Time {
 	r.Helper()
 	lease, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})
@@ -167,8 +155,8 @@ func TestLeasesAreRenewed(t *testing.T) {
 	inBubble(t, oneNode(), func(r *rig) {
 		for range 5 {
 			r.settle(10 * time.Second)
-			if age := time.Since(r.renewed("n")); age > 10*time.Second {
-				r.Errorf("lease is %v old, must be renewed every 10s", age)
+			if age := time.Since(r.renewed("n")); age > 11*time.Second {
+				r.Errorf("lease is %v old, must be renewed every 10 to 10.4 s", age)
 			}
 		}
 		writes := 0
@@ -220,19 +208,14 @@ func TestNodeIsReadAgainBeforeRejecting(t *testing.T) {
 
 func TestPodsEnd(t *testing.T) {
 	inBubble(t, oneNode(), func(r *rig) {
-		complete, fail := testPod("complete", "n", "cpu", "2"), testPod("fail", "n", "cpu", "2")
+		complete := testPod("complete", "n", "cpu", "4")
 		complete.Annotations[AnnotationCompleteAfter] = "30s"
-		fail.Annotations[AnnotationFailAfter] = "20s"
 		r.create(complete)
-		r.create(fail)
-		r.settle(16 * time.Second)
-		r.wantPhase("fail", corev1.PodRunning, "")
-		r.settle(10 * time.Second)
-		r.wantPhase("fail", corev1.PodFailed, "")
+		r.settle(26 * time.Second)
 		r.wantPhase("complete", corev1.PodRunning, "")
-		r.create(testPod("next", "n", "cpu", "2")) // replaces the failed one
-		r.settle(10 * time.Second)
+		r.settle(4 * time.Second)
 		r.wantPhase("complete", corev1.PodSucceeded, "")
+		r.create(testPod("next", "n", "cpu", "4")) // takes its place
 		r.wantPhase("next", corev1.PodRunning, "")
 	})
 }
@@ -326,49 +309,25 @@ func TestRestartKeepsTheClockOfADeletion(t *testing.T) {
 	})
 }
 
-func TestFailedNode(t *testing.T) {
-	for _, mode := range []string{FailNotReady, FailSilent} {
-		t.Run(mode, func(t *testing.T) {
-			inBubble(t, oneNode(), func(r *rig) {
-				r.create(testPod("runs", "n"))
-				r.setFail("n", mode)
-				failedAt := time.Now()
-				r.create(testPod("waits", "n"))
-				r.settle(time.Minute)
-				r.wantPhase("waits", corev1.PodPending, "")
-				if ready := hasCondition(r.node("n"), corev1.NodeReady, corev1.ConditionTrue); ready != (mode == FailSilent) {
-					r.Errorf("node reports Ready=%v", ready)
-				}
-				if renewed := r.renewed("n").After(failedAt); renewed != (mode == FailNotReady) {
-					r.Errorf("lease renewed: %v", renewed)
-				}
-				// The actions of the controllers on a dead node and its pods.
-				node, pod := r.node("n"), r.pod("runs")
-				for i := range node.Status.Conditions {
-					node.Status.Conditions[i].Status = corev1.ConditionUnknown
-				}
-				if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
-					r.Fatal(err)
-				}
-				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
-				r.update(pod)
-				if s := r.agent.Stats(); s.FailedNodes != 1 {
-					r.Errorf("unexpected stats %+v", s)
-				}
-
-				r.setFail("n", "")
-				r.settle(10 * time.Second)
-				r.wantPhase("waits", corev1.PodRunning, "")
-				if !conditionTrue(r.pod("runs"), corev1.PodReady) || !hasCondition(r.node("n"), corev1.NodeReady, corev1.ConditionTrue) ||
-					!hasCondition(r.node("n"), corev1.NodeDiskPressure, corev1.ConditionFalse) {
-					r.Error("node or pod is not ready after the recovery")
-				}
-				if age := time.Since(r.renewed("n")); age > 10*time.Second {
-					r.Errorf("lease is %v old after the recovery", age)
-				}
-			})
-		})
-	}
+func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("runs", "n"))
+		// The actions of the controllers on a node that seems dead, and its pods.
+		node, pod := r.node("n"), r.pod("runs")
+		for i := range node.Status.Conditions {
+			node.Status.Conditions[i].Status = corev1.ConditionUnknown
+		}
+		if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
+			r.Fatal(err)
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		r.update(pod)
+		r.settle(time.Second)
+		if !conditionTrue(r.pod("runs"), corev1.PodReady) || !hasCondition(r.node("n"), corev1.NodeReady, corev1.ConditionTrue) ||
+			!hasCondition(r.node("n"), corev1.NodeDiskPressure, corev1.ConditionFalse) {
+			r.Error("node or pod is not ready")
+		}
+	})
 }
 
 func TestNodesComeAndGo(t *testing.T) {
@@ -392,6 +351,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		if len(r.node("other").Status.Conditions) != 0 {
 			r.Error("a node that is not ours was touched")
 		}
+		r.settle(10 * time.Second) // its lease is made
 		if err := r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}); err != nil {
 			r.Fatal(err)
 		}
@@ -441,9 +401,6 @@ func TestHandler(t *testing.T) {
 		var s Stats
 		if err := json.Unmarshal(get("/stats").Body.Bytes(), &s); err != nil || s.Rejections["OutOfcpu"] != 1 {
 			r.Errorf("/stats: %+v, %v", s, err)
-		}
-		if body := get("/metrics").Body.String(); !strings.Contains(body, "simulated_pods_rejected_total{reason=\"OutOfcpu\"} 1\n") {
-			r.Errorf("/metrics: %s", body)
 		}
 	})
 }

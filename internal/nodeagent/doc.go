@@ -23,21 +23,11 @@
 // # Annotations on pods (values are Go durations: 500ms, 5s, 2m)
 //
 //	local.paddock.io/complete-after   the pod ends Succeeded this long after its start; use it in the template of a Job
-//	local.paddock.io/fail-after       the pod ends Failed this long after its start
 //	local.paddock.io/stop-after       a deleted pod is gone after this time, if that is less than its grace period
 //
 // A pod without them runs until it is deleted, whatever its owner. A finished pod is not
 // restarted, whatever its restartPolicy. A value that is no duration is logged and
 // ignored.
-//
-// # Annotation on nodes
-//
-//	local.paddock.io/fail: not-ready  Ready turns False; the lease is still renewed
-//	local.paddock.io/fail: silent     nothing is reported any more, as after a power failure; the node lifecycle
-//	                                  controller declares the node Unknown when its grace period is over
-//
-// On a failed node no pod is started, finished or removed. Without the annotation the
-// node recovers: it reports Ready and catches up with its pods.
 //
 // # Restarts
 //

@@ -43,7 +43,6 @@ type verdict struct {
 	where     standing
 	refusal   rejection
 	deletedAt time.Time
-	health    health
 	known     bool // pod and node are known and the node is ours
 }
 
@@ -133,13 +132,12 @@ func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
 }
 
 // setNode records a node of ours and returns the keys of the pods to check again: all of
-// the node's if it is new, or if its health or whether it accepts pods changed; otherwise
-// none.
+// the node's if it is new, or if it has reported its resources now; otherwise none.
 func (l *ledger) setNode(node *corev1.Node) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.book(node.Name)
-	changed := b.object == nil || healthOf(b.object.Annotations) != healthOf(node.Annotations) || accepting(b.object) != accepting(node)
+	changed := b.object == nil || accepting(b.object) != accepting(node)
 	b.object = node
 	if !changed {
 		return nil
@@ -176,7 +174,7 @@ func (b *nodeBook) inOrder() []*entry {
 
 // settle decides every waiting pod of a node, oldest first. Unless final, it stops at the
 // first pod that it would have to reject and returns false: the caller then reads the
-// node again and settles for good. A node that is failed, unknown or has not reported its
+// node again and settles for good. A node that is unknown or has not reported its
 // resources decides nothing. The second result lists the pods that it has just rejected.
 func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entry) {
 	l.mu.Lock()
@@ -208,11 +206,8 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 	return true, refusals
 }
 
-// accepting tells whether a node decides about pods: it is healthy and has reported its
-// resources.
-func accepting(node *corev1.Node) bool {
-	return healthOf(node.Annotations) == healthy && len(node.Status.Allocatable) > 0
-}
+// accepting tells whether a node decides about pods: it has reported its resources.
+func accepting(node *corev1.Node) bool { return len(node.Status.Allocatable) > 0 }
 
 func (b *nodeBook) anyWaiting() bool {
 	for _, e := range b.pods {
@@ -235,12 +230,12 @@ func (l *ledger) verdict(uid types.UID) verdict {
 	if b == nil || b.object == nil {
 		return verdict{}
 	}
-	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, health: healthOf(b.object.Annotations), known: true}
+	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, known: true}
 }
 
 // waitCounts counts nodes of ours, pods by standing on them, and nodes with admitted pods
 // that exceed their size.
-func (l *ledger) waitCounts() (nodes, failed, overcommit int, pods map[standing]int) {
+func (l *ledger) waitCounts() (nodes, overcommit int, pods map[standing]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pods = map[standing]int{}
@@ -249,9 +244,6 @@ func (l *ledger) waitCounts() (nodes, failed, overcommit int, pods map[standing]
 			continue
 		}
 		nodes++
-		if healthOf(b.object.Annotations) != healthy {
-			failed++
-		}
 		if overcommitted(b.object.Status.Allocatable, b.used) {
 			overcommit++
 		}
@@ -259,5 +251,5 @@ func (l *ledger) waitCounts() (nodes, failed, overcommit int, pods map[standing]
 			pods[e.where]++
 		}
 	}
-	return nodes, failed, overcommit, pods
+	return nodes, overcommit, pods
 }

@@ -33,8 +33,7 @@ func (a *Agent) nodeGone(o any) {
 	}
 }
 
-// reconcileNode writes the status that a node's annotation requests, and makes sure that
-// its lease is renewed.
+// reconcileNode keeps the status of a node Ready, and makes sure that its lease is renewed.
 func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	node, err := a.nodes.Get(name)
 	if apierrors.IsNotFound(err) || (err == nil && !managed(node)) {
@@ -43,15 +42,11 @@ func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("look up node %s: %w", name, err)
 	}
-	h := healthOf(node.Annotations)
-	if h == silent {
-		return nil // the lease keeper notices by itself
-	}
-	a.leases.ensure(name, node.UID)
+	a.leases.ensure(ctx, node)
 	if err := a.completeLabels(ctx, node); err != nil {
 		return err
 	}
-	report, err := nodeReport(node, h, a.options.KubeletVersion, time.Now())
+	report, err := nodeReport(node, a.options.KubeletVersion, time.Now())
 	if err != nil || report == nil {
 		return err
 	}
@@ -76,7 +71,7 @@ func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
 // leaseWanted tells whether the node's lease must be renewed.
 func (a *Agent) leaseWanted(name string) bool {
 	node, err := a.nodes.Get(name)
-	return err == nil && managed(node) && healthOf(node.Annotations) != silent
+	return err == nil && managed(node)
 }
 
 func managed(node *corev1.Node) bool { return node.Labels[LabelNode] == LabelNodeValue }

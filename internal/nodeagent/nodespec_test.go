@@ -1,12 +1,10 @@
 package nodeagent
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestNodeSpec(t *testing.T) {
@@ -39,31 +37,17 @@ func TestNodeSpecErrorsNameTheField(t *testing.T) {
 	}
 }
 
-func TestAddressesAreUniqueAndReused(t *testing.T) {
-	p := newAddressPool()
-	p.adopt("old", "10.128.0.2")
-	p.adopt("bad", "not an address")
-	seen := map[string]types.UID{"10.128.0.2": "old"}
-	for i := range 600 {
-		uid := types.UID(fmt.Sprint(i))
-		ip := p.claim(uid)
-		if other, used := seen[ip]; used {
-			t.Fatalf("pods %s and %s have both %s", other, uid, ip)
+func TestAddressesAreUnique(t *testing.T) {
+	a := &Agent{}
+	seen := map[string]bool{}
+	for range 600 {
+		ip := a.address()
+		if seen[ip] || !strings.HasPrefix(ip, "10.128.") {
+			t.Fatalf("address %s", ip)
 		}
-		if strings.HasSuffix(ip, ".0") || strings.HasSuffix(ip, ".255") {
-			t.Errorf("%s looks like a network address", ip)
-		}
-		if p.claim(uid) != ip {
-			t.Errorf("pod %s got another address the second time", uid)
-		}
-		seen[ip] = uid
+		seen[ip] = true
 	}
-	if p.claim("old") != "10.128.0.2" {
-		t.Error("an adopted address was not kept")
-	}
-	p.release("old")
-	p.next = 2
-	if p.claim("new") != "10.128.0.2" {
-		t.Error("a released address was not given out again")
+	if a.addresses.Store(1<<23 - 2); a.address() != "10.255.255.255" || a.address() != "10.128.0.0" {
+		t.Error("the range is not used in a circle")
 	}
 }

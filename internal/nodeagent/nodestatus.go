@@ -9,14 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nodeReport returns the strategic merge patch that brings a node's status to its health,
-// or nil if no change is needed.
-func nodeReport(node *corev1.Node, h health, kubeletVersion string, at time.Time) ([]byte, error) {
-	if h == silent {
-		return nil, nil
-	}
+// nodeReport returns the strategic merge patch that completes a node's status and keeps it
+// Ready, or nil if no change is needed.
+func nodeReport(node *corev1.Node, kubeletVersion string, at time.Time) ([]byte, error) {
 	var status corev1.NodeStatus
-	status.Conditions = staleConditions(node, h, metav1.NewTime(at))
+	status.Conditions = staleConditions(node, metav1.NewTime(at))
 	if len(node.Status.Allocatable) == 0 {
 		status.Capacity = node.Status.Capacity
 		if len(status.Capacity) == 0 {
@@ -66,15 +63,11 @@ func encodeStatus(parts map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": kept})
 }
 
-// staleConditions returns the conditions that differ from the health.
-func staleConditions(node *corev1.Node, h health, now metav1.Time) []corev1.NodeCondition {
-	ready := corev1.NodeCondition{
+// staleConditions returns the conditions that differ from those of a healthy node.
+func staleConditions(node *corev1.Node, now metav1.Time) []corev1.NodeCondition {
+	want := []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the simulated node is ready",
-	}
-	if h == notReady {
-		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", "asked for by the annotation "+AnnotationFail
-	}
-	want := []corev1.NodeCondition{ready}
+	}}
 	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
 		want = append(want, corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: "NoPressure", Message: "simulated"})
 	}

@@ -10,7 +10,7 @@ import (
 type standing int
 
 const (
-	// waiting: bound, but the node has not decided yet (it is unknown or has failed).
+	// waiting: bound, but the node has not decided yet, because it is unknown.
 	waiting standing = iota
 	// admitted: the pod holds resources of the node.
 	admitted
@@ -29,7 +29,6 @@ const (
 	doReject
 	doReady
 	doSucceed
-	doFail
 	// doTerminate writes a terminal phase and deletes the pod.
 	doTerminate
 	// doRemove deletes a pod in a terminal phase.
@@ -43,7 +42,7 @@ type step struct {
 	wait time.Duration
 }
 
-// nextStep decides what happens to a pod on a healthy node. deletedAt is when the agent
+// nextStep decides what happens to a pod on a node of ours. deletedAt is when the agent
 // learned of the deletion; it is zero for a pod that is not being deleted, and for one of
 // which the agent has not seen the deletion yet.
 func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
@@ -99,10 +98,10 @@ func stopTime(pod *corev1.Pod, s script, deletedAt time.Time) time.Time {
 
 func runningStep(pod *corev1.Pod, s script, now time.Time) step {
 	var next step
-	if end, outcome := finish(s); outcome != doNothing {
-		wait := pod.Status.StartTime.Add(end).Sub(now)
+	if s.complete != nil {
+		wait := pod.Status.StartTime.Add(*s.complete).Sub(now)
 		if wait <= 0 {
-			return step{do: outcome}
+			return step{do: doSucceed}
 		}
 		next.wait = wait
 	}
@@ -110,18 +109,6 @@ func runningStep(pod *corev1.Pod, s script, now time.Time) step {
 		next.do = doReady
 	}
 	return next
-}
-
-// finish returns how long a pod runs and how it ends; failing wins when both times are equal.
-func finish(s script) (time.Duration, action) {
-	switch {
-	case s.fail != nil && (s.complete == nil || *s.fail <= *s.complete):
-		return *s.fail, doFail
-	case s.complete != nil:
-		return *s.complete, doSucceed
-	default:
-		return 0, doNothing
-	}
 }
 
 func terminal(pod *corev1.Pod) bool {

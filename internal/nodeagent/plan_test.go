@@ -50,10 +50,6 @@ func TestNextStep(t *testing.T) {
 		{"before completion", annotated(running(p(), t0), AnnotationCompleteAfter, "90s"), admitted, step{wait: 30 * time.Second}},
 		{"unready before completion", annotated(unready(running(p(), t0)), AnnotationCompleteAfter, "90s"), admitted, step{do: doReady, wait: 30 * time.Second}},
 		{"completion", annotated(running(p(), t0), AnnotationCompleteAfter, "60s"), admitted, step{do: doSucceed}},
-		{"failure", annotated(running(p(), t0), AnnotationFailAfter, "60s"), admitted, step{do: doFail}},
-		{"failure before completion", annotated(running(p(), t0), AnnotationFailAfter, "10s", AnnotationCompleteAfter, "20s"), admitted, step{do: doFail}},
-		{"completion before failure", annotated(running(p(), t0), AnnotationFailAfter, "20s", AnnotationCompleteAfter, "10s"), admitted, step{do: doSucceed}},
-		{"failure wins a tie", annotated(running(p(), t0), AnnotationFailAfter, "20s", AnnotationCompleteAfter, "20s"), admitted, step{do: doFail}},
 
 		{"within the grace period", deleting(running(p(), t0), now.Add(-4*time.Second), 10), admitted, step{wait: 6 * time.Second}},
 		{"grace period over", deleting(running(p(), t0), now.Add(-10*time.Second), 10), admitted, step{do: doTerminate}},
@@ -93,20 +89,16 @@ func TestDeletionBeforeItIsToldOf(t *testing.T) {
 }
 
 func TestParseScriptNamesTheAnnotation(t *testing.T) {
-	s, err := parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationFailAfter: "-1s", AnnotationStopAfter: "2s"})
-	if err == nil || !strings.Contains(err.Error(), AnnotationCompleteAfter) || !strings.Contains(err.Error(), AnnotationFailAfter) {
+	s, err := parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationStopAfter: "-1s"})
+	if err == nil || !strings.Contains(err.Error(), AnnotationCompleteAfter) || !strings.Contains(err.Error(), AnnotationStopAfter) {
 		t.Errorf("the error names not both annotations: %v", err)
 	}
-	if s.complete != nil || s.fail != nil || s.stop == nil || *s.stop != 2*time.Second {
-		t.Errorf("got %+v, want only stop after 2s", s)
+	if s != (script{}) {
+		t.Errorf("got %+v, want nothing", s)
 	}
-}
-
-func TestHealthOf(t *testing.T) {
-	for value, want := range map[string]health{"": healthy, FailNotReady: notReady, FailSilent: silent, "typo": notReady} {
-		if got := healthOf(map[string]string{AnnotationFail: value}); got != want {
-			t.Errorf("%q: got %v, want %v", value, got, want)
-		}
+	s, err = parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationStopAfter: "2s"})
+	if err == nil || s.complete != nil || s.stop == nil || *s.stop != 2*time.Second {
+		t.Errorf("got %+v, %v, want only stop after 2s", s, err)
 	}
 }
 
@@ -122,7 +114,7 @@ func TestEndedStatus(t *testing.T) {
 		t.Errorf("addresses are wrong: %+v", status)
 	}
 	pod.Status = status
-	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, exitFailed: corev1.PodFailed, exitKilled: corev1.PodFailed} {
+	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, exitKilled: corev1.PodFailed} {
 		end := endedStatus(pod, code, t0.Add(time.Minute))
 		main, side := end.ContainerStatuses[0].State.Terminated, end.InitContainerStatuses[1].State.Terminated
 		if end.Phase != phase || main.ExitCode != code || side.ExitCode != code || end.InitContainerStatuses[0].State.Terminated.ExitCode != 0 {

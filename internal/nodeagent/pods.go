@@ -19,9 +19,6 @@ func (a *Agent) podSeen(o any, initial bool) {
 		return
 	}
 	a.ledger.observe(pod, podKey(pod), initial, time.Now())
-	if pod.Status.PodIP != "" && !pod.Spec.HostNetwork && !terminal(pod) {
-		a.pool.adopt(pod.UID, pod.Status.PodIP)
-	}
 	a.podQueue.Add(podKey(pod))
 }
 
@@ -38,7 +35,6 @@ func (a *Agent) podChanged(old, o any) {
 func (a *Agent) podGone(o any) {
 	if pod, ok := deleted[*corev1.Pod](o); ok {
 		a.ledger.forget(pod.UID)
-		a.pool.release(pod.UID)
 	}
 }
 
@@ -59,7 +55,7 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 		return err
 	}
 	v := a.ledger.verdict(pod.UID)
-	if !v.known || v.health != healthy {
+	if !v.known {
 		return nil
 	}
 	s, bad := parseScript(pod.Annotations)
@@ -109,15 +105,13 @@ func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v verdict, do acti
 	case doNothing:
 		return nil
 	case doStart:
-		return a.write(ctx, pod, runningStatus(pod, a.pool.claim(pod.UID), now))
+		return a.write(ctx, pod, runningStatus(pod, a.address(), now))
 	case doReady:
 		return a.write(ctx, pod, readyStatus(pod, now))
 	case doReject:
 		return a.write(ctx, pod, rejectedStatus(v.refusal, now))
 	case doSucceed:
 		return a.write(ctx, pod, endedStatus(pod, 0, now))
-	case doFail:
-		return a.write(ctx, pod, endedStatus(pod, exitFailed, now))
 	case doTerminate:
 		if err := a.write(ctx, pod, lastStatus(pod, v, now)); err != nil {
 			return err

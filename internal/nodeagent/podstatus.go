@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,10 +14,14 @@ import (
 // hostAddress is the address of every simulated node: nothing listens there, so that "kubectl logs" fails at once.
 const hostAddress = "127.0.0.1"
 
-const (
-	exitFailed = 1
-	exitKilled = 137
-)
+const exitKilled = 137
+
+// address returns the address of a pod, in 10.128.0.0/9. The agent gives each of these eight
+// million to one pod, and begins at any of them.
+func (a *Agent) address() string {
+	n := a.addresses.Add(1) % (1 << 23)
+	return netip.AddrFrom4([4]byte{10, 128 | byte(n>>16), byte(n >> 8), byte(n)}).String()
+}
 
 // statusPatch returns a strategic merge patch of a pod's status. It holds only for the pod with this UID.
 func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {

@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 )
 
 // Stats is the counters of the agent since it started.
 type Stats struct {
-	// Nodes is the number of managed nodes, FailedNodes how many of them fail by annotation.
-	Nodes       int `json:"nodes"`
-	FailedNodes int `json:"failedNodes"`
+	// Nodes is the number of managed nodes.
+	Nodes int `json:"nodes"`
 	// OvercommittedNodes counts nodes with admitted pods that exceed their allocatable
 	// resources. The agent never admits such a pod; this happens only when a node
 	// shrinks.
@@ -67,7 +65,7 @@ func (c *counters) count(field *int64) {
 func (a *Agent) Stats() Stats {
 	var s Stats
 	var pods map[standing]int
-	s.Nodes, s.FailedNodes, s.OvercommittedNodes, pods = a.ledger.waitCounts()
+	s.Nodes, s.OvercommittedNodes, pods = a.ledger.waitCounts()
 	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
 	a.counters.mu.Lock()
 	defer a.counters.mu.Unlock()
@@ -79,7 +77,7 @@ func (a *Agent) Stats() Stats {
 	return s
 }
 
-// Handler serves /readyz (200 once the watches are in sync), /stats (Stats as JSON) and /metrics (Prometheus text).
+// Handler serves /readyz (200 once the watches are in sync) and /stats (Stats as JSON).
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -95,30 +93,5 @@ func (a *Agent) Handler() http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		fmt.Fprint(w, a.Stats().prometheus())
-	})
 	return mux
-}
-
-func (s Stats) prometheus() string {
-	out := "# TYPE simulated_nodes gauge\n"
-	out += fmt.Sprintf("simulated_nodes %d\n", s.Nodes)
-	out += "# TYPE simulated_nodes_failed gauge\n"
-	out += fmt.Sprintf("simulated_nodes_failed %d\n", s.FailedNodes)
-	out += "# TYPE simulated_nodes_overcommitted gauge\n"
-	out += fmt.Sprintf("simulated_nodes_overcommitted %d\n", s.OvercommittedNodes)
-	out += "# TYPE simulated_pods gauge\n"
-	out += fmt.Sprintf("simulated_pods{state=\"waiting\"} %d\nsimulated_pods{state=\"admitted\"} %d\n", s.Waiting, s.Admitted)
-	out += fmt.Sprintf("simulated_pods{state=\"refused\"} %d\nsimulated_pods{state=\"ended\"} %d\n", s.Refused, s.Ended)
-	out += "# TYPE simulated_pods_removed_total counter\n"
-	out += fmt.Sprintf("simulated_pods_removed_total %d\n", s.Removed)
-	out += "# TYPE simulated_api_errors_total counter\n"
-	out += fmt.Sprintf("simulated_api_errors_total %d\n", s.Errors)
-	out += "# TYPE simulated_pods_rejected_total counter\n"
-	for _, reason := range slices.Sorted(maps.Keys(s.Rejections)) {
-		out += fmt.Sprintf("simulated_pods_rejected_total{reason=%q} %d\n", reason, s.Rejections[reason])
-	}
-	return out
 }
