@@ -106,7 +106,7 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	first := e.awaitWaiting("agent", 1)[0]
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 	e.awaitNote(first, "preemptionStartDelay")
-	e.awaitExplained(first, reasons.RoomAwaited, asReason)
+	e.awaitExplained(first, reasons.RoomAwaited)
 	small := e.create("small", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
 	e.awaitTold(small, "held")
 

@@ -91,6 +91,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 			}
 		}
 	}
+	e.checkHealth(t.Context())
 	t.Logf("%d kills took %v", kills, time.Since(began).Round(100*time.Millisecond))
 }
 
@@ -125,7 +126,6 @@ func (e *env) killAt(c *history, name string, proxy *apiProxy, at trap, n int) {
 	}
 	e.expectNoTaint()
 	e.expectBooks()
-	e.checkHealth(e.Context())
 	e.removePods(e.Context())
 }
 

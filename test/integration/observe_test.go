@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -76,6 +78,16 @@ func (e *env) checkBuild() {
 			}
 		}
 	}
+}
+
+// awaitExplained waits until the explanation of a pod has a code.
+func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code) {
+	e.Helper()
+	url := fmt.Sprintf("http://%s/api/v1/pods/%s/%s/explain", e.rest, p.Namespace, p.Name)
+	eventually(e, patience, fmt.Sprintf("pod %s is explained by %s", p.Name, code), func() (bool, string) {
+		body, err := fetch(e.Context(), http.DefaultClient, url)
+		return err == nil && strings.Contains(string(body), strconv.Quote(string(code))), fmt.Sprintf("%s %v", body, err)
+	})
 }
 
 // queue returns a queue as REST shows it; nil if it does not exist.

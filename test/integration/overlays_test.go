@@ -173,12 +173,13 @@ func TestMigrate(t *testing.T) {
 	e.yuniKornWas()
 	e.awaitMetric(reloadSuccess, "1")
 
-	// As spark-submit makes them for YuniKorn; the user's limit is in yunikorn-configs.
-	pods := e.operatorPods("spark.yaml")
-	driver := e.createPod(pods["wordcount-8a3b1c9d-driver"])
+	// With labels as spark-submit writes them; the user's limit is in yunikorn-configs.
+	spark := func(p *corev1.Pod) {
+		p.Labels["queue"], p.Labels["applicationId"] = "root.spark.etl", "nightly-wordcount"
+	}
+	driver := e.createPod(e.pod("driver", "spark", spark, ofUser("ada", "analysts")))
 	e.awaitRunning(driver)
-	e.awaitApplication(wantedPod{Queue: "root.spark.etl", Application: "nightly-wordcount", User: "ada"}, 1)
-	executor := e.createPod(pods["wordcount-8a3b1c9d-exec-1"])
+	executor := e.createPod(e.pod("executor", "spark", spark, ofUser("ada", "analysts")))
 	e.awaitRefused(executor, reasons.OverUserLimit)
 	e.delete(driver)
 	e.awaitRunning(executor)

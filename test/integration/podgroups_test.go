@@ -93,10 +93,6 @@ func TestPodGroups(t *testing.T) {
 	e.configure(podGroupQueues)
 	e.awaitLeader("")
 	e.run("nodes", (*env).podGroupOnNodes)
-	e.run("quota", (*env).podGroupInQuota)
-	e.run("two", (*env).twoPodGroups)
-	e.run("larger than the queue", (*env).podGroupLargerThanItsQueue)
-	e.run("a member goes", (*env).podGroupLosesMember)
 	e.run("there is none", (*env).podGroupIsMissing)
 	e.run("beyond the guarantee", (*env).podGroupBeyondGuarantee)
 	e.podGroupOutlivesScheduler()
@@ -139,97 +135,11 @@ func (e *env) podGroupOnNodes() {
 	part.clear("three", "other")
 }
 
-// podGroupInQuota: the quota has room for two of three pods, the nodes for all.
-func (e *env) podGroupInQuota() {
-	e.Helper()
-	part := e.apart("quota", 1, localcluster.NodeSpec{CPU: "16"})
-	part.createPodGroup("quota", 3)
-	part.create("quota", 3, inQueue("root.gangs"), inPodGroup("quota"), requests("cpu", "2"))
-	part.expectStill("quota", 0, 3, reasons.OverMax)
-	part.expectAll("beside", 2, inQueue("root.gangs"))
-	part.expectStill("quota", 0, 3, reasons.OverMax)
-	part.configure(strings.Replace(podGroupQueues, "vcore: 4", "vcore: 8", 1))
-	part.expect("quota", 3, 0, "")
-	part.create("late", 1, inQueue("root.gangs"))
-	part.expect("late", 0, 1, reasons.OverMax)
-	part.expectBooks()
-	part.clear("quota", "beside", "late")
-	part.configure(podGroupQueues)
-}
-
-// twoPodGroups: two groups with pods that are created in turn share a quota for one, and
-// then nodes for one. One starts; the other gets nothing until the first ends.
-func (e *env) twoPodGroups() {
-	e.Helper()
-	for _, c := range []struct{ limit, queue, cpu string }{{"max", "root.gangs", "16"}, {"node", "root.others", "4"}} {
-		queue := c.queue
-		part := e.apart("two-"+c.limit, 1, localcluster.NodeSpec{CPU: c.cpu})
-		one, other := c.limit+"-one", c.limit+"-other"
-		part.createPodGroup(one, 3)
-		part.createPodGroup(other, 3)
-		for i := range 3 {
-			for _, name := range []string{one, other} {
-				part.createPod(part.pod(fmt.Sprintf("%s-%d", name, i), name, inQueue(queue), inPodGroup(name)))
-			}
-		}
-		first, second := part.firstToRun(one, other, 3)
-		part.expectStill(second, 0, 3, "")
-		part.awaitQueue(queue, "is used by one group", uses(3))
-		part.clear(first)
-		part.expect(second, 3, 0, "")
-		part.expectBooks()
-		part.clear(second)
-	}
-}
-
-// podGroupLargerThanItsQueue: a group larger than its queue waits and says why, and the
-// queue is free for others. After minMember is lowered, as many pods start as fit. If
-// Coscheduling learns of the change later than the queues, that happens once the pods at
-// Permit have timed out, which is soon here.
-func (e *env) podGroupLargerThanItsQueue() {
-	e.Helper()
-	part := e.apart("large", 1, localcluster.NodeSpec{CPU: "16"})
-	size := func(n int64) {
-		part.applyPodGroup("large", map[string]any{"minMember": n, "scheduleTimeoutSeconds": int64(3)})
-	}
-	size(6)
-	gang := part.create("large", 6, inQueue("root.gangs"), inPodGroup("large"))
-	part.expect("large", 0, 6, reasons.OverMax)
-	if text := part.awaitRefused(gang[0], reasons.OverMax); !strings.Contains(text, part.ns+"/large starts with 6") || !strings.Contains(text, "root.gangs") {
-		part.Errorf("the pod is told %q", text)
-	}
-	part.expectAll("small", 4, inQueue("root.gangs"))
-	part.clear("small")
-	part.expectStill("large", 0, 6, reasons.OverMax)
-	size(3)
-	part.expect("large", 4, 2, reasons.OverMax)
-	part.expectBooks()
-	part.clear("large")
-}
-
-// podGroupLosesMember: the remaining members wait, and say for what; with a new member
-// they start.
-func (e *env) podGroupLosesMember() {
-	e.Helper()
-	part := e.apart("member", 1, localcluster.NodeSpec{CPU: "2"})
-	part.createPodGroup("loses", 3)
-	gang := part.create("loses", 3, inQueue("root.others"), inPodGroup("loses"))
-	part.awaitEvent(gang[0], "FailedScheduling", "")
-	part.delete(gang[0])
-	part.addNodes(1, localcluster.NodeSpec{CPU: "2"})
-	part.expectStill("loses", 0, 2, reasons.PodGroupIncomplete)
-	part.awaitEvent(gang[1], string(reasons.PodGroupIncomplete), "PodGroup "+part.ns+"/loses starts when 3 of its pods can")
-	part.createPod(part.pod("loses-new", "loses", inQueue("root.others"), inPodGroup("loses")))
-	part.expect("loses", 3, 0, "")
-	part.expectBooks()
-	part.clear("loses")
-}
-
 // podGroupIsMissing: the pod names a PodGroup that is created later.
 func (e *env) podGroupIsMissing() {
 	e.Helper()
 	lonely := e.createPod(e.pod("lonely", "lonely", inQueue("root.others"), inPodGroup("lonely")))
-	e.awaitExplained(lonely, reasons.PodGroupIncomplete, asReason)
+	e.awaitExplained(lonely, reasons.PodGroupIncomplete)
 	e.createPodGroup("lonely", 1)
 	e.expect("lonely", 1, 0, "")
 	e.clear("lonely")
@@ -247,7 +157,7 @@ func (e *env) podGroupBeyondGuarantee() {
 	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
 	time.Sleep(1100 * time.Millisecond) // the older member is tried first
 	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
-	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee, asNoRoom)
+	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee)
 	part.expectStill("lender", 4, 0, "")
 	part.clear("beyond")
 
@@ -289,22 +199,6 @@ func (e *env) podGroupOutlivesScheduler() {
 	e.expect("outlives", 3, 0, "")
 	c.expectNoMore(calm, 1, "victim")
 	e.expectBooks()
-}
-
-// firstToRun waits until one of two groups runs, and returns it and the other one.
-func (e *env) firstToRun(a, b string, n int) (first, second string) {
-	e.Helper()
-	eventually(e, patience, a+" or "+b+" runs", func() (bool, string) {
-		ofA, _ := e.podsOf(a)
-		ofB, _ := e.podsOf(b)
-		first, second = a, b
-		if len(ofB) > 0 {
-			first, second = b, a
-		}
-		return max(len(ofA), len(ofB)) == n, fmt.Sprintf("%d and %d run", len(ofA), len(ofB))
-	})
-	e.expect(first, n, 0, "")
-	return first, second
 }
 
 // uses tells whether a queue uses so many cores.

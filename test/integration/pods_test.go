@@ -73,10 +73,8 @@ func requests(list ...string) podOption {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
 }
 
-// ofTypes requests one of each of n types of resources that no node offers.
-func ofTypes(n int) podOption { return inventedTypes(n)(0) }
-
-// inventedTypes does so for a pod by its number: no two pods name the same types.
+// inventedTypes requests one of each of n types of resources that no node offers, for a
+// pod by its number: no two pods name the same types.
 func inventedTypes(n int) func(i int) podOption {
 	return func(i int) podOption {
 		list := make([]string, 0, 2*n)
@@ -113,10 +111,6 @@ func ofPriority(class string) podOption {
 
 func withGrace(seconds int64) podOption {
 	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
-}
-
-func gated(p *corev1.Pod) {
-	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "integration/gate"}}
 }
 
 // amounts makes a resource list of names and quantities: "cpu", "1".

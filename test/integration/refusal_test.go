@@ -103,7 +103,7 @@ func TestPlanThatFails(t *testing.T) {
 	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
 	e.awaitPod(asker, "holds the node no more", func(p *corev1.Pod) bool { return conditionIs(p, held, corev1.ConditionFalse) })
 	e.awaitNote(asker, kept.Name, "protected")
-	e.awaitExplained(asker, reasons.HoldGivenUp, asHoldEnd)
+	e.awaitExplained(asker, reasons.HoldGivenUp)
 	e.awaitPod(kept, "is not to go any more", func(p *corev1.Pod) bool { return !conditionIs(p, corev1.DisruptionTarget, corev1.ConditionTrue) })
 	c.expectNoMore(5*time.Second, 0, "older", "kept")
 	e.expectBooks()

@@ -38,7 +38,7 @@ func TestConfigurationThatMayNotBeRead(t *testing.T) {
 	})
 	p := e.create("held", 1, inQueue("root.a"))[0]
 	e.awaitRefused(p, reasons.ConfigurationUnreadable)
-	e.awaitExplained(p, reasons.ConfigurationUnreadable, asReason)
+	e.awaitExplained(p, reasons.ConfigurationUnreadable)
 	e.ok(suite.cluster.GrantConfigNamespace(t.Context(), e.configNamespace()))
 	e.expect("held", 1, 0, "")
 }
@@ -58,7 +58,7 @@ func TestBadConfigurationAtStart(t *testing.T) {
 	e.create("other", 3, ofProfile(corev1.DefaultSchedulerName))
 	e.expect("other", 3, 0, "")
 	e.expectStill("held", 0, 3, reasons.ConfigurationInvalid)
-	e.awaitExplained(held[0], reasons.ConfigurationInvalid, asReason)
+	e.awaitExplained(held[0], reasons.ConfigurationInvalid)
 
 	e.configure(oneLeaf("2"))
 	e.expectStill("held", 2, 1, reasons.OverMax)

@@ -16,9 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// operators has pods as operators make them; a test against a real API server
-// runs the same ones.
-const operators = "../../../test/integration/testdata/operators"
+// operators has pods as operators make them.
+const operators = "testdata/operators"
 
 // TestOperators places pods as operators make them.
 func TestOperators(t *testing.T) {
