@@ -28,8 +28,8 @@ const (
 // Types of packages that mirror documents and objects (apis, pkg/rest, pkg/objects) may
 // have any number of fields.
 var larger = map[string]int{
-	"lines of pkg/store":         8126,
-	"methods of pkg/store.Store": 345,
+	"lines of pkg/store":         8097,
+	"methods of pkg/store.Store": 344,
 }
 
 // sizes are the sizes of what the limits are about.

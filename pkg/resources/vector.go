@@ -85,6 +85,11 @@ func (v Vector) Sub(w Vector) Vector {
 	return Vector{entries: merge(v.entries, w.entries, Amount.Sub)}
 }
 
+// Max returns the larger amount of each type.
+func (v Vector) Max(w Vector) Vector {
+	return Vector{entries: merge(v.entries, w.entries, func(a, b Amount) Amount { return max(a, b) })}
+}
+
 // Floor0 returns v without its negative entries.
 func (v Vector) Floor0() Vector {
 	for _, e := range v.entries {

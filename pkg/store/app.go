@@ -37,8 +37,7 @@ func (s *Store) join(a *app, p *pod) {
 	}
 	s.live(p, !p.Deleting)
 	if oldest {
-		s.pending.Order.SetSubmitted(a.ordered, a.Submitted)
-		s.pending.Lane.SubmittedAt(a, a.Submitted)
+		s.pending.SubmittedAt(a, a.ordered, a.Submitted)
 		s.asking.Order.SubmittedAt(a, a.Submitted)
 	}
 }
@@ -59,7 +58,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	s.count(a)
 	s.history.apps.Remove(a, a.Serial)
 	s.history.noteApp(AppRemoved, a)
-	s.pending.Lane.Forget(a)
+	s.pending.ForgetApp(a)
 	s.asking.Order.Forget(a)
 	s.cache.Books.AddApplications(a.Leaf, -1)
 	if lastOfLeaf := s.apps.Remove(a); lastOfLeaf {

@@ -24,9 +24,9 @@ func BenchmarkAhead(b *testing.B) {
 			p = w
 		}
 	}
-	found := len(s.ahead(p, "n1"))
+	found := len(s.ahead(p, s.cache.Nodes.Get("n1")))
 	for b.Loop() {
-		s.ahead(p, "n1")
+		s.ahead(p, s.cache.Nodes.Get("n1"))
 	}
 	b.ReportMetric(float64(found), "ahead")
 }

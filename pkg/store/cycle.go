@@ -34,6 +34,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	if known && (p.Foreign || p.state == state.Admitted) {
 		if !p.Foreign {
 			s.setState(p, state.Scheduling)
+			p.sees = s.cache.Nodes.Generation()
 		}
 		s.mu.Unlock()
 		return reasons.Reason{}
@@ -169,7 +170,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.pending.Classes.Join(&p.equivalenceClass, p.app.ordered, p.Request, kind, p.state)
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
-	s.pending.Classes.Fail(p.equivalenceClass)
+	s.pending.Classes.Fail(p.equivalenceClass, p.sees)
+	s.enterLane(p)
 	if _, due := s.asking.When(p.asks); !due {
 		s.arm(p, p.asks.RetryAt)
 	}

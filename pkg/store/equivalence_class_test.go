@@ -310,7 +310,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 		}, "3 counted"},
 		{"a failed class that no event can bring back", func(s *classStore) {
 			s.event("a1", "a2")
-			s.pending.Classes.Fail(s.pods["a1"].equivalenceClass)
+			s.pending.Classes.Fail(s.pods["a1"].equivalenceClass, 0)
 		}, "the scheduler has none of it"},
 		{"an admitted member too many", func(s *classStore) { s.pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
 	} {

@@ -105,7 +105,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.leaveOrder(p)
 	case state.Admitted, state.Scheduling:
 		s.vacate(p)
-	case state.BackingOff:
+	case state.BackingOff, state.Unschedulable:
 		s.leaveCooling(p)
 	case state.Assumed, state.Bound:
 		s.leaveAllocated(p)
@@ -234,7 +234,7 @@ func (s *Store) withdraw(p *pod) {
 		s.leaveOrder(p)
 	case state.Admitted, state.Scheduling:
 		s.vacate(p)
-	case state.BackingOff:
+	case state.BackingOff, state.Unschedulable:
 		s.leaveCooling(p)
 	}
 }

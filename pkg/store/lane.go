@@ -13,15 +13,16 @@ import (
 // one once the outcome of that cycle is known. The scheduler's own queue pops backing-off
 // pods in the same situation.
 
-// enterLane puts a backing-off pod into the lane.
+// enterLane puts a backing-off pod into the lane, or an unschedulable one into the order of
+// its own; see ahead.go.
 func (s *Store) enterLane(p *pod) {
-	p.laneAsk = s.pending.Lane.Push(s.cache.Tree(), p.app, p.app.info(s.cache.Tree()), p.askKey(), p.Request, p.apartKind())
+	p.laneAsk = s.pending.LaneOf(p.state).Push(s.cache.Tree(), p.app, p.app.info(s.cache.Tree()), p.askKey(), p.Request, p.apartKind())
 }
 
-// leaveLane takes a pod out of the lane, if it is there.
+// leaveLane takes a pod out of its lane, if it is in one. Its state is still the same.
 func (s *Store) leaveLane(p *pod) {
 	if p.laneAsk != nil {
-		s.pending.Lane.Remove(p.laneAsk)
+		s.pending.LaneOf(p.state).Remove(p.laneAsk)
 		p.laneAsk = nil
 	}
 }
@@ -42,7 +43,7 @@ func (s *Store) firstOfLane() bool {
 	return true
 }
 
-// leaveCooling takes a backing-off pod out of the deadlines and out of the lane.
+// leaveCooling takes a pod that failed out of the deadlines and out of its lane.
 func (s *Store) leaveCooling(p *pod) {
 	s.pending.Timers.Clear(&p.timer)
 	s.leaveLane(p)

@@ -131,6 +131,9 @@ func (s *Store) enter(p *pod, to state.State) {
 // setState is enter for a change that readers do not see.
 func (s *Store) setState(p *pod, to state.State) {
 	from := p.state
+	if from == state.Unschedulable {
+		s.leaveLane(p)
+	}
 	s.pending.Transitions.Note(from, to)
 	p.state = to
 	s.updateMate(p, p.asks.Holds())

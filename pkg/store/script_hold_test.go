@@ -61,10 +61,16 @@ func (s *script) fits(node string, _ []*planner.Pod) planner.Fit {
 	return planner.Passes
 }
 
-// nodeFor is the node on which a pod is assumed.
+// nodeFor is the node on which a pod is assumed: its required one, or the first with room
+// for it, or n1.
 func (s *script) nodeFor(p *objects.Pod) string {
 	if p.RequiredNode != "" {
 		return p.RequiredNode
+	}
+	for _, name := range s.store.cache.Nodes.Names() {
+		if s.store.cache.Nodes.Get(name).Room().Covers(p.Request) {
+			return name
+		}
 	}
 	return "n1"
 }

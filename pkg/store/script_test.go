@@ -70,7 +70,7 @@ import (
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
-//	gate judge assume recheck forget failed refused put-off explain NAME ...
+//	gate judge assume recheck forget failed failed-class refused put-off explain NAME ...
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node.
 //
@@ -493,6 +493,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.Forget(p.UID, s.now)
 	case "failed":
 		st.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+	case "failed-class":
+		st.Failed(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.Refused(p.UID, s.now)
 	case "node-refuses":

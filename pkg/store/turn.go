@@ -22,7 +22,7 @@ import (
 // then; a foreign pod has its own while it has no node.
 type turn struct {
 	ask     *order.Ask // set while Queued
-	laneAsk *order.Ask // set while the pod is in the lane; it is BackingOff then
+	laneAsk *order.Ask // set while the pod is in a lane; it is BackingOff or Unschedulable then
 
 	// assumedRequest is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.
@@ -30,6 +30,8 @@ type turn struct {
 
 	equivalenceClass *pending.Class // its equivalence class; set once it found no node
 	hopes            uint64         // ClassLimit.Reopened when it was admitted
+	sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
+	gaveWay          int            // how often it left room to pods whose events are not seen yet
 	reason           reasons.Reason // why it has no queue, or is unschedulable
 	within           bool           // it is part of the demand; see demand.go
 	beyond           reasons.Reason // the quota that keeps it out of the demand

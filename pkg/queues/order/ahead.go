@@ -13,14 +13,21 @@ type Sides uint64
 // below a guarantee.
 func (s Sides) Has(level int) bool { return s>>level&1 == 1 }
 
-// Sides returns the sides of an ask of a leaf. own is the usage of its queues that is due
-// to the ask.
-func (x *Index) Sides(leaf queues.ID, request, own resources.Vector) Sides {
+// Outside is an ask that is in none of the orders.
+type Outside struct {
+	Leaf     queues.ID
+	Priority int32
+	Request  resources.Vector
+	Own      resources.Vector // the usage of its queues that is due to the ask
+}
+
+// Sides returns the sides of an ask.
+func (x *Index) Sides(o *Outside) Sides {
 	var sides Sides
 	var below, reached resources.Types
 	bit := Sides(1)
-	for n := x.nodes[leaf]; n.parent != nil; n = n.parent {
-		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(own), request, x.strict)
+	for n := x.nodes[o.Leaf]; n.parent != nil; n = n.parent {
+		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(o.Own), o.Request, x.strict)
 		below, reached = below|b, reached|r
 		if below&^reached != 0 {
 			sides |= bit
@@ -30,15 +37,37 @@ func (x *Index) Sides(leaf queues.ID, request, own resources.Vector) Sides {
 	return sides
 }
 
-// Ahead yields groups of this order that criterion 2 puts before an ask of a leaf. The
-// ask has the given sides and is not in this order. Ahead examines a limited number of
-// groups, the first ones of each level.
-func (x *Index) Ahead(leaf queues.ID, priority int32, sides Sides, yield func(*Group) bool) {
+// IsAhead tells whether criterion 2 puts w before p, which has the given sides.
+func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
+	of, level := int64(w.Priority), 0
+	for n := x.nodes[w.Leaf]; n.parent != nil; n, level = n.parent, level+1 {
+		of = queues.Exposed(of, n.settings.Policies)
+		exposed, at := int64(p.Priority), 0
+		for m := x.nodes[p.Leaf]; m.parent != nil; m, at = m.parent, at+1 {
+			exposed = queues.Exposed(exposed, m.settings.Policies)
+			switch {
+			case m == n:
+				return false // one queue contains the other
+			case m.parent == n.parent:
+				return (of >= exposed || !n.parent.settings.Policies.PrioritySort) && !sides.Has(at) && x.Sides(w).Has(level)
+			}
+		}
+	}
+	return false
+}
+
+// Ahead yields asks of this order that fit into some room and that criterion 2 puts before
+// p, which has the given sides. It examines a limited number of groups and asks, the first
+// groups of each level.
+func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func(*Ask) bool) {
+	if len(x.nodes) == 0 {
+		return
+	}
 	if x.stale {
 		x.reshare()
 	}
-	looks, exposed := mostAhead, int64(priority)
-	for n, level := x.nodes[leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
+	l, exposed := lookout{x, room, mostAhead, yield}, int64(p.Priority)
+	for n, level := x.nodes[p.Leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
 		byPriority := n.parent.settings.Policies.PrioritySort
 		exposed = queues.Exposed(exposed, n.settings.Policies)
 		if sides.Has(level) {
@@ -48,30 +77,45 @@ func (x *Index) Ahead(leaf queues.ID, priority int32, sides Sides, yield func(*G
 			return byPriority && c.key.Priority > exposed || c.key.BelowGuarantee && (!byPriority || c.key.Priority == exposed)
 		}, mostSiblings)
 		for _, c := range first {
-			if c != n && c.key.BelowGuarantee && !x.yieldBelow(c, c, &looks, yield) {
+			if c != n && c.key.BelowGuarantee && !l.yieldBelow(c, c) {
 				return
 			}
 		}
 	}
 }
 
-// mostAhead is the number of groups that Ahead examines.
+// mostAhead is the number of groups and asks that Ahead examines.
 const mostAhead = 200
 
-// yieldBelow yields the groups at or below n that have asks for which top is below its
-// guarantee.
-func (x *Index) yieldBelow(n, top *node, looks *int, yield func(*Group) bool) bool {
+// lookout is a call of Ahead.
+type lookout struct {
+	*Index
+	room  resources.Vector
+	looks int // that are left
+	yield func(*Ask) bool
+}
+
+// yieldBelow yields the asks at or below n for which top is below its guarantee.
+func (l *lookout) yieldBelow(n, top *node) bool {
 	for _, g := range n.groups.Items() {
-		if *looks--; *looks < 0 {
-			return false
-		}
-		if x.isBelow(g, top) && !yield(g) {
+		if l.looks--; l.looks < 0 || l.room.Covers(g.request) && l.isBelow(g, top) && !l.yieldAll(g) {
 			return false
 		}
 	}
 	for _, c := range n.children.Items() {
-		if !x.yieldBelow(c, top, looks, yield) {
+		if !l.yieldBelow(c, top) {
 			return false
+		}
+	}
+	return true
+}
+
+func (l *lookout) yieldAll(g *Group) bool {
+	for _, b := range g.batches.Items() {
+		for _, a := range b.asks.Items() {
+			if l.looks--; l.looks < 0 || !l.yield(a) {
+				return false
+			}
 		}
 	}
 	return true

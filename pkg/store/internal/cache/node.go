@@ -24,6 +24,7 @@ type Node struct {
 	used        resources.Vector // by its pods, including leaving ones
 	pods        []*Pod           // unordered; Pod.seat is the index
 	generation  uint64           // of its last change for plans
+	roomier     uint64           // generation of the last change that may have left more room
 	noted       bool             // it is in Nodes.changed
 }
 
@@ -45,6 +46,10 @@ func (n *Node) Room() resources.Vector { return n.allocatable.Sub(n.used) }
 // Generation is a number that is another one after each change of the node for plans, and
 // never comes again.
 func (n *Node) Generation() uint64 { return n.generation }
+
+// RoomierSince tells whether the node may have got more room after a generation of the
+// table.
+func (n *Node) RoomierSince(generation uint64) bool { return n.roomier > generation }
 
 // Pods yields the pods on the node in no particular order.
 func (n *Node) Pods() iter.Seq[*Pod] { return slices.Values(n.pods) }
@@ -98,6 +103,9 @@ func (t *Nodes) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
 // Arrivals is the number of pods that came to a node so far. It may overflow.
 func (t *Nodes) Arrivals() uint32 { return t.arrivals }
 
+// Generation is the number of the last change of any node for plans.
+func (t *Nodes) Generation() uint64 { return t.generation }
+
 // Take returns the names of the nodes that changed for plans since the last call, in the
 // order of their first change. A node may be gone.
 func (t *Nodes) Take() []string {
@@ -122,6 +130,12 @@ func (t *Nodes) Changed(n *Node) {
 		n.noted = true
 		t.changed = append(t.changed, n.name)
 	}
+}
+
+// changedRoom notes a change of a node that may leave more room on it.
+func (t *Nodes) changedRoom(n *Node) {
+	t.Changed(n)
+	n.roomier = n.generation
 }
 
 // AllChanged notes that all nodes changed for plans.
@@ -151,7 +165,7 @@ func (t *Nodes) Upsert(name string, allocatable resources.Vector) (n *Node, more
 	}
 	came, more = !n.known, allocatable.Sub(n.allocatable)
 	n.known, n.allocatable = true, allocatable
-	t.Changed(n)
+	t.changedRoom(n)
 	return n, more, came, true
 }
 
@@ -160,7 +174,7 @@ func (t *Nodes) Upsert(name string, allocatable resources.Vector) (n *Node, more
 func (t *Nodes) SetSchedulable(name string, schedulable bool) (n *Node, changed bool) {
 	n = t.of(name)
 	if changed = n.cordoned == schedulable; changed {
-		t.Changed(n)
+		t.changedRoom(n)
 	}
 	n.cordoned = !schedulable
 	return n, changed
@@ -206,7 +220,7 @@ func (t *Nodes) Place(p *Pod, name string, uses resources.Vector) {
 	before := p.on
 	if before != nil {
 		before.used = before.used.Sub(p.uses)
-		t.Changed(before)
+		t.changedRoom(before)
 		if before.name != name {
 			before.takeOff(p)
 			t.drop(before)

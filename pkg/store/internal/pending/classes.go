@@ -34,8 +34,9 @@ type Class struct {
 	request resources.Vector
 	kind    string
 	members int
-	stuck   int  // members in state Unschedulable
-	failed  bool // a member found no node, with no event since: out of the order
+	stuck   int    // members in state Unschedulable
+	failed  bool   // a member found no node, with no event since: out of the order
+	saw     uint64 // of the last failed cycle
 }
 
 // classKey identifies a class.
@@ -56,6 +57,15 @@ func (c *Class) Kind() string {
 
 // Failed tells whether the class is out of the order. Nil is not.
 func (c *Class) Failed() bool { return c != nil && c.failed }
+
+// Saw is the generation of the nodes in the last failed cycle of a class, or the given one
+// of a pod if the class is nil.
+func (c *Class) Saw(own uint64) uint64 {
+	if c == nil {
+		return own
+	}
+	return c.saw
+}
 
 // Classes has the equivalence classes and the limit of their admitted members.
 type Classes struct {
@@ -140,9 +150,11 @@ func (x *Classes) close(c *Class, failed bool) {
 	x.order.SetClosed(c.app, c.request, c.kind, failed)
 }
 
-// Fail notes that a member, Unschedulable by now, found no node. The class may be nil.
-func (x *Classes) Fail(c *Class) {
+// Fail notes that a member, Unschedulable by now, found no node; saw is the generation of
+// the nodes that it saw. The class may be nil.
+func (x *Classes) Fail(c *Class, saw uint64) {
 	if c != nil {
+		c.saw = saw
 		x.Limit.Failed()
 		x.close(c, true)
 	}

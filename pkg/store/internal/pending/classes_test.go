@@ -52,7 +52,7 @@ func TestClasses(t *testing.T) {
 		m.in = to
 	}
 	move(p, state.Unschedulable)
-	x.Classes.Fail(p.class)
+	x.Classes.Fail(p.class, 0)
 	if _, ok := x.Order.Next(); ok || !q.class.Failed() {
 		t.Error("a pod of a failed class is in the order")
 	}
@@ -63,7 +63,7 @@ func TestClasses(t *testing.T) {
 	if _, ok := x.Order.Next(); !ok || q.class.Failed() || x.Classes.Limit.Reopened() != 1 {
 		t.Error("the class is still closed after its member came back")
 	}
-	x.Classes.Fail(p.class)
+	x.Classes.Fail(p.class, 0)
 	if x.Classes.Check(all(p, q)) == nil {
 		t.Error("Check does not find a failed class that the scheduler has no pod of")
 	}

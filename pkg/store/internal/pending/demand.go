@@ -60,6 +60,9 @@ func (d *Demand[A]) Has(uid types.UID) bool {
 	return known
 }
 
+// Any tells whether a pod was added.
+func (d *Demand[A]) Any() bool { return len(d.pods) > 0 }
+
 // Pods returns the pods, sorted by UID.
 func (d *Demand[A]) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
 

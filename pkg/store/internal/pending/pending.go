@@ -15,6 +15,7 @@ import (
 type Pending[P, A comparable, D any] struct {
 	Order       *order.Index    // pods that wait for a slot
 	Lane        order.Sparse[A] // backing-off pods that may be tried before their back-off ends
+	Parked      order.Sparse[A] // unschedulable pods, until an event that may help them
 	Window      Window[P]
 	Classes     Classes
 	Timers      Timers[P]
@@ -35,8 +36,11 @@ type Pending[P, A comparable, D any] struct {
 // largest slots; members compares the members of a group.
 func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int) *Pending[P, A, D] {
 	index := order.NewIndex()
+	sparse := func() order.Sparse[A] {
+		return order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept)
+	}
 	return &Pending[P, A, D]{
-		Order: index, Lane: order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
+		Order: index, Lane: sparse(), Parked: sparse(),
 		Window: NewWindow[P](smallest, largest), Classes: newClasses(index, largest), Timers: NewTimers[P](),
 		Groups: NewGroups[P, D](members), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
 	}
@@ -73,12 +77,14 @@ func (x *Pending[P, A, D]) HasSlot() bool { return x.Window.HasRoom(x.Order.Leav
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {
 	x.Order.SetCapacity(v)
 	x.Lane.SetCapacity(v)
+	x.Parked.SetCapacity(v)
 }
 
 // SetStrict sets how the orders compare queues with their guarantees.
 func (x *Pending[P, A, D]) SetStrict(strict bool) {
 	x.Order.SetStrict(strict)
 	x.Lane.SetStrict(strict)
+	x.Parked.SetStrict(strict)
 }
 
 // SetQueue sets the settings and the usage of a queue. It tells whether the settings are
@@ -90,6 +96,7 @@ func (x *Pending[P, A, D]) SetQueue(q *queues.Queue) bool {
 	x.Order.SetQueue(q.ID, q.Settings)
 	x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	x.Lane.SetQueue(q)
+	x.Parked.SetQueue(q)
 	return true
 }
 
@@ -97,6 +104,7 @@ func (x *Pending[P, A, D]) SetQueue(q *queues.Queue) bool {
 func (x *Pending[P, A, D]) RemoveQueue(id queues.ID) {
 	x.Order.RemoveQueue(id)
 	x.Lane.RemoveQueue(id)
+	x.Parked.RemoveQueue(id)
 }
 
 // SetUsed sets what an application and the queues of its leaf use.
@@ -106,6 +114,35 @@ func (x *Pending[P, A, D]) SetUsed(tree *queues.Draft, a A, ordered *order.App, 
 		x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
 	x.Lane.Tell(tree, a, leaf, used)
+	x.Parked.Tell(tree, a, leaf, used)
+}
+
+// SubmittedAt sets when an application was submitted.
+func (x *Pending[P, A, D]) SubmittedAt(a A, ordered *order.App, submitted time.Time) {
+	x.Order.SetSubmitted(ordered, submitted)
+	x.Lane.SubmittedAt(a, submitted)
+	x.Parked.SubmittedAt(a, submitted)
+}
+
+// ForgetApp forgets an application without pods.
+func (x *Pending[P, A, D]) ForgetApp(a A) {
+	x.Lane.Forget(a)
+	x.Parked.Forget(a)
+}
+
+// LaneOf is the additional order for pods in a state.
+func (x *Pending[P, A, D]) LaneOf(in state.State) *order.Sparse[A] {
+	if in == state.Unschedulable {
+		return &x.Parked
+	}
+	return &x.Lane
+}
+
+// Ahead is [order.Index.Ahead] for all pods without a slot.
+func (x *Pending[P, A, D]) Ahead(p *order.Outside, sides order.Sides, room resources.Vector, yield func(*order.Ask) bool) {
+	for _, o := range []*order.Index{x.Order, x.Lane.Index, x.Parked.Index} {
+		o.Ahead(p, sides, room, yield)
+	}
 }
 
 // MoreRoom notes that a queue may have more room.
@@ -137,5 +174,5 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
-	return errors.Join(x.Order.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
+	return errors.Join(x.Order.Check(), x.Lane.Check(), x.Parked.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
 }
