@@ -35,9 +35,6 @@ func (i *Inventory) Check() error {
 	if inApps != 0 || onNodes != 0 {
 		errs = append(errs, fmt.Errorf("applications lack %d pods, nodes %d", inApps, onNodes))
 	}
-	if n := i.named.len(); n != len(i.pods) {
-		errs = append(errs, fmt.Errorf("%d pods have a name, there are %d", n, len(i.pods)))
-	}
 	return errors.Join(errs...)
 }
 
@@ -47,8 +44,6 @@ func (i *Inventory) checkPod(p *Pod) error {
 		return fmt.Errorf("pod %s is not in its application", p.UID)
 	case p.Node != "" && (i.nodes[p.Node] == nil || !i.nodes[p.Node].pods.has(p)):
 		return fmt.Errorf("pod %s is not on its node", p.UID)
-	case !i.named.has(p):
-		return fmt.Errorf("pod %s is not found by its name", p.UID)
 	}
 	return nil
 }
@@ -56,23 +51,4 @@ func (i *Inventory) checkPod(p *Pod) error {
 func (m *members) has(p *Pod) bool {
 	at := int(*m.place(p))
 	return at < len(m.list) && m.list[at] == p
-}
-
-func (n *named) has(p *Pod) bool {
-	for other := n.first[n.hash(podName{p.Namespace, p.Name})]; other != nil; other = other.next {
-		if other == p {
-			return true
-		}
-	}
-	return false
-}
-
-func (n *named) len() int {
-	count := 0
-	for _, first := range n.first {
-		for p := first; p != nil; p = p.next {
-			count++
-		}
-	}
-	return count
 }

@@ -15,7 +15,7 @@
 //	        (lock of the store)                 (lock of the inventory)   (no lock)
 //
 // There is one record for every pod of a cluster, so it leads to what the store has of
-// the pod anyway, and lists and names are kept small (members.go, named.go).
+// the pod anyway, and lists are kept small (members.go).
 //
 // Only why pods wait is computed when it is shown ([Inventory.Whys]): it changes with
 // what others use, so it cannot be marked.

@@ -35,7 +35,6 @@ type Inventory struct {
 	pods      map[types.UID]*Pod
 	apps      map[uint64]*application
 	nodes     map[string]*node
-	named     named
 	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
 	stale     stale
@@ -72,7 +71,7 @@ type stale struct {
 func New(source Source) *Inventory {
 	return &Inventory{
 		source: source, pods: map[types.UID]*Pod{}, apps: map[uint64]*application{}, nodes: map[string]*node{},
-		named: newNamed(), unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
+		unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
 	}
 }
 
@@ -107,12 +106,19 @@ func (i *Inventory) lockedView() *View {
 	}
 }
 
-// Find returns the pod of a name as it is now; nil if there is none.
+// Find returns the pod of a name as it is now; nil if there is none. Of several, one of
+// which was made anew and the end of the first was not reported yet, it is the youngest.
 func (i *Inventory) Find(namespace, name string) *Pod {
-	i.View()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.named.youngest(podName{namespace, name})
+	i.lockedView()
+	var found *Pod
+	for _, p := range i.pods {
+		if p.Namespace == namespace && p.Name == name && (found == nil || oldestFirst(found, p) < 0) {
+			found = p
+		}
+	}
+	return found
 }
 
 // Whys says of each pod why it does not run; none for those that do.
@@ -160,7 +166,6 @@ func (i *Inventory) apply(c *store.Changes) {
 // putIn adds a pod wherever it belongs.
 func (i *Inventory) putIn(p *Pod) {
 	i.pods[p.UID] = p
-	i.named.add(p)
 	if p.App != 0 {
 		a := i.appOf(p.App)
 		a.pods.add(p)
@@ -187,7 +192,6 @@ func (i *Inventory) takeOut(p *Pod) {
 		return
 	}
 	delete(i.pods, p.UID)
-	i.named.remove(p)
 	if a := i.apps[p.App]; a != nil {
 		a.pods.remove(p)
 		i.touchApp(a)

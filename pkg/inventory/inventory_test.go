@@ -301,8 +301,6 @@ func TestCheckFindsDisorder(t *testing.T) {
 		"twice in its application": func(i *Inventory, p *Pod) { i.apps[p.App].pods.add(p) },
 		"no application":           func(i *Inventory, p *Pod) { delete(i.apps, p.App) },
 		"no node":                  func(i *Inventory, p *Pod) { delete(i.nodes, p.Node) },
-		"without a name":           func(i *Inventory, p *Pod) { i.named.remove(p) },
-		"twice by its name":        func(i *Inventory, p *Pod) { i.named.first[1] = &Pod{PodRecord: p.PodRecord} },
 		"another's number":         func(i *Inventory, p *Pod) { i.pods["u7"] = p },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -334,34 +332,6 @@ func TestUnknownPodIsNotRemoved(t *testing.T) {
 	m.remove(stranger)
 	if len(m.list) != 1 || !m.has(b) {
 		t.Errorf("%d are left, want the one that stayed", len(m.list))
-	}
-}
-
-// TestNamesWhoseHashIsTheSame are told apart, in whatever order they go.
-func TestNamesWhoseHashIsTheSame(t *testing.T) {
-	for gone := range 3 {
-		n := named{hash: func(podName) uint64 { return 7 }, first: map[uint64]*Pod{}}
-		pods := make([]*Pod, 3)
-		for i := range pods {
-			p := podOf(i, 0)
-			pods[i] = &Pod{PodRecord: &store.PodRecord{Pod: &p}}
-			n.add(pods[i])
-		}
-		n.remove(pods[gone])
-		n.remove(pods[gone]) // it is not there
-		for i, p := range pods {
-			want := p
-			if i == gone {
-				want = nil
-			}
-			if got := n.youngest(podName{"ns", p.Name}); got != want {
-				t.Errorf("without p%d p%d is found as %v", gone, i, got)
-			}
-		}
-		n.remove(pods[(gone+1)%3])
-		if n.remove(pods[(gone+2)%3]); len(n.first) != 0 {
-			t.Errorf("p%d first: there is something left when all are gone", gone)
-		}
 	}
 }
 

@@ -19,10 +19,7 @@ type Pod struct {
 	text   atomic.Pointer[text]
 	agreed atomic.Pointer[corev1.Pod]
 
-	// Guarded by Inventory.mu: its places among others, and the next pod in its chain of
-	// named.
-	inApp, inNode int32
-	next          *Pod
+	inApp, inNode int32 // its places among others, guarded by Inventory.mu
 }
 
 // text is what is written of a pod.
