@@ -1,9 +1,6 @@
 package rest
 
-import (
-	"net/http"
-	"slices"
-)
+import "net/http"
 
 // routes are the pages of YuniKorn's interface below /ws/v1, all of which are
 // read with GET.
@@ -74,19 +71,5 @@ func (s *Server) endpoints() []endpoint {
 	for page, handler := range s.ownRoutes() {
 		out = append(out, endpoint{http.MethodGet, "/api/v1/" + page, handler})
 	}
-	return out
-}
-
-// Patterns are all that is answered, sorted, as http.ServeMux has them: the method, and
-// the path with names in braces.
-func (s *Server) Patterns() []string {
-	out := []string{http.MethodGet + " " + streamPath}
-	for _, e := range s.endpoints() {
-		out = append(out, e.method+" "+e.path)
-	}
-	for _, path := range s.pages.Paths() {
-		out = append(out, http.MethodGet+" "+path)
-	}
-	slices.Sort(out)
 	return out
 }

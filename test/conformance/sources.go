@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,26 +61,6 @@ func kubernetesSources(ctx context.Context, root string) (string, error) {
 		return "", fmt.Errorf("where the sources of Kubernetes are: %w", err)
 	}
 	return string(bytes.TrimSpace(out)), nil
-}
-
-// upstreamSuites returns the directories of test/integration/scheduler that have tests,
-// as paths below test/integration.
-func upstreamSuites(ctx context.Context, root string) ([]string, error) {
-	kubernetes, err := kubernetesSources(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	top := filepath.Join(kubernetes, "test", "integration")
-	var paths []string
-	err = filepath.WalkDir(filepath.Join(top, "scheduler"), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Base(path) != "main_test.go" { // each has one, to start etcd
-			return err
-		}
-		path, err = filepath.Rel(top, filepath.Dir(path))
-		paths = append(paths, filepath.ToSlash(path))
-		return err
-	})
-	return paths, err
 }
 
 // source returns the directory of upstream's package.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,4 +118,24 @@ func TestEachSuiteOfUpstreamIsKnown(t *testing.T) {
 	for path := range known {
 		t.Errorf("suite %s is not among those of Kubernetes", path)
 	}
+}
+
+// upstreamSuites returns the directories of test/integration/scheduler that have tests,
+// as paths below test/integration.
+func upstreamSuites(ctx context.Context, root string) ([]string, error) {
+	kubernetes, err := kubernetesSources(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	top := filepath.Join(kubernetes, "test", "integration")
+	var paths []string
+	err = filepath.WalkDir(filepath.Join(top, "scheduler"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "main_test.go" { // each has one, to start etcd
+			return err
+		}
+		path, err = filepath.Rel(top, filepath.Dir(path))
+		paths = append(paths, filepath.ToSlash(path))
+		return err
+	})
+	return paths, err
 }

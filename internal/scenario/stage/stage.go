@@ -164,16 +164,6 @@ func typeName(name string) string {
 	return name
 }
 
-// NodeObject returns a node of the scenario that is ready.
-func (s *Stage) NodeObject(n *scenario.Node) *corev1.Node {
-	labels := map[string]string{corev1.LabelHostname: s.Node(n.Name)}
-	maps.Copy(labels, s.Labels)
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Node(n.Name), Labels: labels},
-		Status:     corev1.NodeStatus{Allocatable: ResourceList(n.Allocatable)},
-	}
-}
-
 const budgetPrefix = "budget.example.com/"
 
 func (s *Stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }

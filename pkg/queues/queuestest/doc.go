@@ -1,6 +1,6 @@
 // Package queuestest builds queue configurations for tests: from an indented
 // text ([Tree], [Rules]) that fits into a test table or a golden file, or at
-// random ([Specs], [Turned]). It also reads amounts as people write them ([Vector]) and
+// random ([Specs]). It also reads amounts as people write them ([Vector]) and
 // shows trees as text ([Show]).
 //
 // Nothing but tests imports it.
