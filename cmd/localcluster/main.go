@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -82,9 +83,9 @@ func parse(args []string, env func(string) string, stderr io.Writer) (settings, 
 	var s settings
 	flags := flag.NewFlagSet("localcluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	nodes := orDefault(env("NODES"), "20")
+	nodes := cmp.Or(env("NODES"), "20")
 	flags.StringVar(&nodes, "nodes", nodes, "number of simulated nodes (NODES)")
-	flags.StringVar(&s.dir, "dir", orDefault(env("DIR"), defaultDir), "directory for data, logs and kubeconfigs (DIR)")
+	flags.StringVar(&s.dir, "dir", cmp.Or(env("DIR"), defaultDir), "directory for data, logs and kubeconfigs (DIR)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", env("KUBECONFIG"), "use this existing cluster and start only the scheduler (KUBECONFIG)")
 	flags.StringVar(&s.rest, "rest", env("REST"), "address of the scheduler's REST API (REST); without it http://"+usualREST+", or a free port")
 	flags.StringVar(&s.ldflags, "ldflags", env("LDFLAGS"), "linker flags of all builds (LDFLAGS); without them, those that stamp the version of Kubernetes")
@@ -148,11 +149,4 @@ func (s *settings) checkKubeconfig() error {
 	}
 	s.kubeconfig = path
 	return nil
-}
-
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
 }

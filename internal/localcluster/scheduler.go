@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type SchedulerOptions struct {
 // StartScheduler starts a scheduler and waits until its /readyz answers: its caches are in sync, its first cycles may run.
 func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Process, error) {
 	if o.Kubeconfig == "" {
-		o.Kubeconfig = c.KubeconfigPath(orDefault(o.User, UserScheduler))
+		o.Kubeconfig = c.KubeconfigPath(cmp.Or(o.User, UserScheduler))
 	}
 	run, err := prepareScheduler(c.options.Dir, o)
 	if err != nil {
@@ -102,7 +103,7 @@ type schedulerRun struct {
 
 // prepareScheduler chooses a port and writes the configuration below dir.
 func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
-	run := schedulerRun{name: orDefault(o.Name, "scheduler"), binary: o.Binary, patience: o.ReadyTimeout}
+	run := schedulerRun{name: cmp.Or(o.Name, "scheduler"), binary: o.Binary, patience: o.ReadyTimeout}
 	if o.Binary == "" {
 		return run, errors.New("scheduler options: Binary is missing: give the path of the scheduler")
 	}
@@ -217,11 +218,4 @@ func setRESTAddress(config map[string]any, address string) int {
 		}
 	}
 	return count
-}
-
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -35,21 +36,8 @@ func DefaultNodeSpec() NodeSpec {
 
 func (s NodeSpec) withDefaults() NodeSpec {
 	d := DefaultNodeSpec()
-	pick := func(v *string, def string) {
-		if *v == "" {
-			*v = def
-		}
-	}
-	pick(&s.NamePrefix, d.NamePrefix)
-	pick(&s.CPU, d.CPU)
-	pick(&s.Memory, d.Memory)
-	pick(&s.EphemeralStorage, d.EphemeralStorage)
-	if s.Pods == 0 {
-		s.Pods = d.Pods
-	}
-	if s.Zones == 0 {
-		s.Zones = d.Zones
-	}
+	s.NamePrefix, s.CPU, s.Memory = cmp.Or(s.NamePrefix, d.NamePrefix), cmp.Or(s.CPU, d.CPU), cmp.Or(s.Memory, d.Memory)
+	s.EphemeralStorage, s.Pods, s.Zones = cmp.Or(s.EphemeralStorage, d.EphemeralStorage), cmp.Or(s.Pods, d.Pods), cmp.Or(s.Zones, d.Zones)
 	return s
 }
 

@@ -8,10 +8,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // QueuesPath is where the scheduler's REST API serves the queues.
@@ -92,14 +93,14 @@ func (a Amounts) String() string {
 		v := a[name]
 		switch {
 		case v == 0:
-		case name == "vcore":
-			parts = append(parts, cores(v)+" cpu")
-		case name == "pods" && v == 1:
+		case name == resources.CPU:
+			parts = append(parts, resources.Format(resources.CPU, resources.Amount(v))+" cpu")
+		case name == resources.Pods && v == 1:
 			parts = append(parts, "1 pod")
-		case name == "memory":
-			parts = append(parts, size(v))
+		case name == resources.Memory:
+			parts = append(parts, resources.Format(name, resources.Amount(v)))
 		case name == "ephemeral-storage":
-			parts = append(parts, size(v)+" storage")
+			parts = append(parts, resources.Format(name, resources.Amount(v))+" storage")
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", v, name))
 		}
@@ -111,7 +112,7 @@ func (a Amounts) String() string {
 }
 
 func (a Amounts) order() []string {
-	first := []string{"vcore", "memory", "pods"}
+	first := []string{resources.CPU, resources.Memory, resources.Pods}
 	out := slices.Clone(first)
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if !slices.Contains(first, name) {
@@ -119,28 +120,4 @@ func (a Amounts) order() []string {
 		}
 	}
 	return out
-}
-
-// cores writes thousandths as a decimal number without superfluous zeros.
-func cores(milli int64) string {
-	sign := ""
-	if milli < 0 {
-		sign, milli = "-", -milli
-	}
-	whole := sign + strconv.FormatInt(milli/1000, 10)
-	if milli%1000 == 0 {
-		return whole
-	}
-	return whole + "." + strings.TrimRight(fmt.Sprintf("%03d", milli%1000), "0")
-}
-
-// size writes a number of bytes in the largest binary unit that needs no fraction.
-func size(n int64) string {
-	for _, unit := range []string{"", "Ki", "Mi"} {
-		if n%1024 != 0 || n == 0 {
-			return strconv.FormatInt(n, 10) + unit
-		}
-		n /= 1024
-	}
-	return strconv.FormatInt(n, 10) + "Gi"
 }
