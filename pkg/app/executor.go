@@ -77,7 +77,7 @@ func (p *Process) taintPolicy() evict.TaintPolicy {
 	case a.HoldTaint == config.HoldTaintAlways:
 		return evict.TaintAlways
 	}
-	if _, alone := p.recorders.Load(corev1.DefaultSchedulerName); alone {
+	if _, alone := p.handles.Load(corev1.DefaultSchedulerName); alone {
 		return evict.TaintNever
 	}
 	return evict.TaintIfAllowed

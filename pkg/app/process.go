@@ -64,10 +64,10 @@ type Process struct {
 	Leader    *leader.Gate
 	taints    *evict.Taints // nil before Configure
 
-	seen      chan struct{} // closed once the store got everything that existed
-	away      turnedAway
-	peers     sync.Map // names of profiles that have QueuePreemption
-	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
+	seen    chan struct{} // closed once the store got everything that existed
+	away    turnedAway
+	peers   sync.Map // names of profiles that have QueuePreemption
+	handles sync.Map // name of a profile -> its fwk.Handle
 
 	mu          sync.Mutex            // guards the rest, and makes Configure run once
 	args        *config.QueueSortArgs // nil before Configure
@@ -92,16 +92,15 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 			delete(processes, factory)
 		})
 	}
-	p.recorders.Store(h.ProfileName(), h.EventRecorder())
+	p.handles.Store(h.ProfileName(), h)
 	return p
 }
 
 // recorder returns the recorder of a profile, so that an event on a pod names its
 // scheduler, or other if the profile has none.
 func (p *Process) recorder(profile string, other clientevents.EventRecorder) clientevents.EventRecorder {
-	stored, _ := p.recorders.Load(profile)
-	if r, ok := stored.(clientevents.EventRecorder); ok {
-		return r
+	if h, known := p.handles.Load(profile); known && h.(fwk.Handle).EventRecorder() != nil {
+		return h.(fwk.Handle).EventRecorder()
 	}
 	return other
 }

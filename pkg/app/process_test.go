@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/informers"
 	clienttesting "k8s.io/client-go/testing"
 	clientevents "k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
@@ -281,11 +282,16 @@ func TestRecorderOfTheProfile(t *testing.T) {
 			t.Errorf("profile %s: %v speaks, want %v", profile, got, want)
 		}
 	}
-	p.recorders.Store("mute", clientevents.EventRecorder(nil))
+	p.handles.Store("mute", mute{h})
 	if got := p.recorder("mute", other); got != clientevents.EventRecorder(other) {
 		t.Errorf("a profile without a recorder: %v speaks", got)
 	}
 }
+
+// mute is a handle without a recorder of events.
+type mute struct{ fwk.Handle }
+
+func (mute) EventRecorder() clientevents.EventRecorder { return nil }
 
 // TestWithoutAPIServer has a handle as in upstream's unit tests.
 func TestWithoutAPIServer(t *testing.T) {

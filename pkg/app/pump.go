@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -27,6 +29,7 @@ func (p *Process) attend(ctx context.Context, h fwk.Handle, s *store.Store, logg
 func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	timer := p.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
+	pods := h.SharedInformerFactory().Core().V1().Pods().Lister()
 	for {
 		select {
 		case <-ctx.Done():
@@ -42,12 +45,48 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		}
 		if refs := s.TakeActivations(); len(refs) > 0 {
 			h.Activate(logger, podsOf(refs))
+			p.takeBack(ctx, pods, s, refs)
 		}
 		p.invite(h, s.TakeVacated(), logger)
 		if next, ok := s.NextDeadline(); ok {
 			timer.Reset(max(next.Sub(p.Clock.Now()), time.Millisecond))
 		}
 	}
+}
+
+// takeBack takes back the slots of pods that another PreEnqueue plugin keeps out of the
+// scheduler's queue, such as DynamicResources a pod whose claim does not exist. The
+// scheduler does not try them, so other pods would wait for these slots. After Activate
+// it is that plugin that keeps such a pod back, and after an event that the plugin has
+// registered the scheduler's queue calls Store.Gate.
+func (p *Process) takeBack(ctx context.Context, pods corelisters.PodLister, s *store.Store, refs []objects.Ref) {
+	for _, r := range refs {
+		pod, err := pods.Pods(r.Namespace).Get(r.Name)
+		if err != nil || pod.UID != r.UID {
+			continue
+		}
+		if why := p.heldBack(ctx, pod); why != nil {
+			s.Defer(r.UID, reasons.New(reasons.SchedulingGated, "plugin %s: %s", why.Plugin(), why.Message()), p.Clock.Now())
+		}
+	}
+}
+
+// heldBack is the refusal of a PreEnqueue plugin other than QueueSort; nil for none.
+func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	h, _ := p.handles.Load(pod.Spec.SchedulerName)
+	profile, ok := h.(interface{ PreEnqueuePlugins() []fwk.PreEnqueuePlugin })
+	if !ok {
+		return nil
+	}
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if _, ours := plugin.(fwk.QueueSortPlugin); ours {
+			continue
+		}
+		if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
+			return status.WithPlugin(plugin.Name())
+		}
+	}
+	return nil
 }
 
 // follow tells the store whether this process leads.

@@ -12,7 +12,8 @@ const (
 	// NamespaceAnnotationInvalid: a namespace has an annotation that cannot be
 	// understood. It is a warning; no pod waits for it.
 	NamespaceAnnotationInvalid Code = "NamespaceAnnotationInvalid"
-	// SchedulingGated: the pod has scheduling gates of its own.
+	// SchedulingGated: the pod has scheduling gates of its own, or another plugin keeps it
+	// out of the scheduler's queue.
 	SchedulingGated Code = "SchedulingGated"
 
 	// RequestTooLarge: the pod requests more than the books can hold.
@@ -143,7 +144,7 @@ var table = []Entry{
 	{NamespaceAnnotationInvalid, "An annotation of a namespace cannot be understood and counts as absent: what it was to limit or to guarantee has no limit and no guarantee.",
 		"Correct the annotation of the namespace; the sentence names it and says what is wrong with it."},
 	{SchedulingGated, "The pod has scheduling gates that another controller or a user has to remove.",
-		"Look at spec.schedulingGates of the pod and find the controller or user that set them."},
+		"Look at spec.schedulingGates of the pod and find the controller or user that set them. Where the sentence names a plugin, that plugin says what the pod lacks, such as a resource claim."},
 	{RequestTooLarge, "The pod requests so much of a resource that no cluster could hold it.",
 		"Correct the request; a unit such as Ei in place of Mi is the usual cause."},
 	{TooManyResourceTypes, "The pod requests more types of resources than a pod may, which is 64.",

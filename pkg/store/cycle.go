@@ -189,7 +189,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 }
 
 // Defer says that another plugin refused to try the pod now. The store does not know
-// which event that plugin waits for, so the pod backs off and comes back by itself.
+// which event that plugin waits for, so the pod backs off and comes back by itself. With
+// SchedulingGated the scheduler's queue knows the event, and calls Gate then.
 func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -205,7 +206,11 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	s.pending.Keys.Remove(uid)
 	s.pending.Classes.Leave(&p.equivalenceClass, p.state)
 	s.toParked(p, why, now)
-	s.cool(p, p.notUntil)
+	if why.Code == reasons.SchedulingGated {
+		p.notUntil = now
+	} else {
+		s.cool(p, p.notUntil)
+	}
 	s.keepAsking(p)
 }
 

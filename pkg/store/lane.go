@@ -1,17 +1,12 @@
 package store
 
-import (
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
-// The lane is the order of backing-off pods. They found no node a moment ago,
-// and the scheduler saw an event since that may help them. While other pods can be
-// admitted, back-off keeps these pods from being tried at every such event. When no
-// other pod can be admitted, back-off protects nothing: freed room would stay unused
-// until a back-off ends, or go to the pod with the earliest end of its back-off and not
-// to the next of the order. So the first pod of the lane is admitted then, and the next
-// one once the outcome of that cycle is known. The scheduler's own queue pops backing-off
-// pods in the same situation.
+// The lane is the order of backing-off pods that found no node and may be helped by an
+// event since. While other pods can be admitted, back-off keeps these pods from being
+// tried at every such event. When no other pod can be, it would leave freed room unused,
+// or give it to the pod whose back-off ends first. So the first pod of the lane is admitted
+// then, and the next one after that cycle. The scheduler's queue does the same.
 
 // enterLane puts a backing-off pod into the lane, or an unschedulable one into the order of
 // its own; see ahead.go.

@@ -501,6 +501,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.NodeRefuses(p.UID, "n1", "1 node(s) had untolerated taint", s.now)
 	case "put-off":
 		st.Defer(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
+	case "held-back":
+		st.Defer(p.UID, reasons.New(reasons.SchedulingGated, "another plugin holds it back"), s.now)
 	case "failed-plan":
 		return s.plan(p)
 	case "failed-there":

@@ -1,0 +1,58 @@
+package framework_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestPodsThatOtherPluginsHoldBackTakeNoSlots: pods name claims of devices that do not
+// exist, so plugin DynamicResources does not let them into the scheduling queue. There are
+// more of them than slots, and a pod of another queue is placed all the same. So is the
+// first of them when its claim is there.
+func TestPodsThatOtherPluginsHoldBackTakeNoSlots(t *testing.T) {
+	c := start(t, options{queues: twoQueues, window: 4})
+	c.addNodes(1, 10)
+	var held []*corev1.Pod
+	for i := range 12 {
+		p := inQueue(pod(managed, fmt.Sprintf("held-%02d", i), i), "large", fmt.Sprint("app-", i))
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: &p.Name}}
+		held = append(held, p)
+	}
+	c.api.create(t, held...)
+	c.eventually("the pods are known", func() bool { return c.pending() == len(held) })
+	c.eventually("no pod has a slot", func() bool { return c.slots(held[0]) == 0 })
+	other := inQueue(pod(managed, "other", 20), "small", "app")
+	c.api.create(t, other)
+	c.eventually("the other pod has a node", func() bool { return c.bound(other) })
+
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: held[0].Namespace, Name: held[0].Name, UID: "claim"}}
+	if _, err := c.client.ResourceV1().ResourceClaims(claim.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the pod whose claim exists has a node", func() bool { return c.bound(held[0]) })
+	if why := c.why(held[1]); why.Code != reasons.SchedulingGated {
+		t.Errorf("a pod without its claim waits for %v", why)
+	}
+}
+
+// slots counts the slots of the window that are taken.
+func (c *cluster) slots(of *corev1.Pod) int {
+	c.t.Helper()
+	x, known := c.store.Explanation(of.UID, time.Now())
+	if !known {
+		c.t.Fatalf("pod %s is not known", of.Name)
+	}
+	return x.Taken
+}
+
+func (c *cluster) why(p *corev1.Pod) reasons.Reason {
+	x, _ := c.store.Explanation(p.UID, time.Now())
+	return x.Why
+}
