@@ -10,8 +10,8 @@ const (
 	defaultManagedProfile = "yunikorn"
 	defaultRESTAddress    = "127.0.0.1:9080"
 
-	defaultWindow    int32 = 64
-	defaultMaxWindow int32 = 1024
+	defaultWindow    int32 = 4
+	defaultMaxWindow int32 = 64
 
 	defaultMetricsQueues int32 = 1000
 

@@ -100,13 +100,13 @@ type QueueSortArgs struct {
 	// Window is the number of managed pods let into the scheduling queue at
 	// once, in pods. A small window follows changes of usage closely, a large
 	// one hides the latency of letting the next pod in. There is at least one
-	// place per leaf queue with work whatever the value. Default: 64. Bounds: 1
+	// place per leaf queue with work whatever the value. Default: 4. Bounds: 1
 	// to maxWindow.
 	// +optional
 	Window *int32 `json:"window,omitempty"`
 
 	// MaxWindow is what the window doubles up to while pods keep being placed,
-	// in pods. Default: 1024, or window if that is larger. Bounds: window to
+	// in pods. Default: 64, or window if that is larger. Bounds: window to
 	// 65536.
 	// +optional
 	MaxWindow *int32 `json:"maxWindow,omitempty"`
