@@ -56,6 +56,9 @@ type Excess struct {
 type Rejection struct {
 	Rule Rule
 	Pods int
+	// Named are the pods with their nodes and grace periods; for RuleLingering in a
+	// refusal only.
+	Named []string
 }
 
 // Decision is the outcome of a plan, with the numbers by which it was judged.

@@ -44,7 +44,7 @@ func (d Decision) Sentence() string {
 		}
 		return s
 	}
-	s := d.refusal()
+	s := d.refusal() + d.lingering()
 	if !d.Exhaustive && !d.More {
 		s += "; not every choice was weighed, so there may be one"
 	}
@@ -98,6 +98,8 @@ func (d Decision) refusal() string {
 		return "all pods that may go are not enough for " + d.contested() + " on any node"
 	case RuleFilters:
 		return "the filters refuse the nodes that preemption could make room on, whichever pods go" + d.unfit()
+	case RuleLingering:
+		return "the pods that could make room are being deleted already"
 	case RuleExtender:
 		return d.Objections
 	case RuleNoQueue:
@@ -110,6 +112,18 @@ func (d Decision) refusal() string {
 		return "no node has pods that could make room"
 	}
 	return "no pod that could make room may go: " + string(d.Stopped)
+}
+
+// lingering names pods that are being deleted and count for no plan, because they may take
+// too long to stop.
+func (d Decision) lingering() string {
+	for _, r := range d.Rejected {
+		if len(r.Named) > 0 {
+			return "; pods that may take longer than reservationTimeout to stop do not count as leaving: " + list(r.Named) +
+				"; wait until they are gone, or delete them again with a shorter grace period"
+		}
+	}
+	return ""
 }
 
 // unfit names the nodes that the filters reject.

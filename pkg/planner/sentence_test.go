@@ -97,6 +97,11 @@ func TestSentences(t *testing.T) {
 			"no pod that could make room may go: static pod",
 			"",
 		},
+		{"lingering", func(m *model) { m.pods[0].protection, m.pods[1].protection = planner.Lingering, planner.Lingering },
+			"the pods that could make room are being deleted already; pods that may take longer than reservationTimeout to stop do not count as leaving: " +
+				"default/v0 on node n (up to 0s), default/v1 on node n (up to 0s); wait until they are gone, or delete them again with a shorter grace period",
+			"",
+		},
 		{"nobody", func(m *model) { m.pods = nil; m.nodes[0].allocatable[0] = 1 },
 			"no node has pods that could make room",
 			"",

@@ -83,6 +83,8 @@ type Pod struct {
 	// Slow pods have a grace period longer than a hold lasts.
 	Slow       bool
 	Protection Protection
+	// Grace is how long a lingering pod may take to stop.
+	Grace time.Duration
 	// Budgets are the indexes of the PodDisruptionBudgets that cover the pod.
 	Budgets []int
 }

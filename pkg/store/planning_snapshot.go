@@ -42,7 +42,7 @@ func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
-		OptedOut: s.cache.Protection.OptedOut(p.Pod, s.preemption.IgnorePodOptOut), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.cache.Protection.Budgets(p.guarded()),
+		OptedOut: s.cache.Protection.OptedOut(p.Pod, s.preemption.IgnorePodOptOut), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Grace: p.DeletionGrace, Budgets: s.cache.Protection.Budgets(p.guarded()),
 	}
 	if p.app != nil {
 		v.Leaf, v.App = p.app.Leaf, p.app.Name.String()

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -16,10 +17,28 @@ func (pl *planning) decision(o planner.Outcome) planner.Decision {
 	for why, pods := range pl.rejected {
 		if pods > 0 {
 			d.Rejected = append(d.Rejected, planner.Rejection{Rule: ruleOf[why], Pods: pods})
+			if verdict(why) == byLingering && o == planner.Refuse {
+				d.Rejected[len(d.Rejected)-1].Named = pl.lingering()
+			}
 		}
 	}
 	slices.SortFunc(d.Rejected, func(a, b planner.Rejection) int { return cmp.Compare(a.Rule, b.Rule) })
 	return d
+}
+
+// lingering names the pods that no plan counts as leaving, because they may stay for
+// longer than a hold lasts.
+func (pl *planning) lingering() []string {
+	var out []string
+	for _, n := range pl.world.Nodes {
+		for _, p := range n.Pods {
+			if p.Protection == planner.Lingering {
+				out = append(out, fmt.Sprintf("%s/%s on node %s (up to %v)", p.Namespace, p.Name, n.Name, p.Grace))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // refuse is the decision that no plan was found. If no rule stopped the asker itself, it
