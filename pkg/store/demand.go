@@ -133,7 +133,7 @@ func (s *Store) reckonDemand(now time.Time) {
 
 // trial is the order of some pods while they get nodes one after another.
 type trial struct {
-	s     *Store
+	tree  *queues.Draft
 	index *order.Index
 	pods  map[*order.Ask]*pod
 	apps  map[*app]*order.App
@@ -142,7 +142,7 @@ type trial struct {
 }
 
 func (s *Store) newTrial() *trial {
-	x := &trial{s: s, index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
+	x := &trial{tree: s.cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
 		used: map[*app]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
 	x.index.SetCapacity(s.cache.Capacity.Told())
 	x.index.SetStrict(s.preemption.StrictGuarantee)
@@ -153,7 +153,7 @@ func (x *trial) push(p *pod) {
 	a := p.app
 	if x.apps[a] == nil {
 		x.addPath(a.Leaf)
-		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, a.class(x.s.cache.Tree())), a.Committed()
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, a.class(x.tree)), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	x.pods[x.index.Push(x.apps[a], p.askKey(), p.Request)] = p
@@ -161,7 +161,7 @@ func (x *trial) push(p *pod) {
 
 // addPath adds the queues on a leaf's path, root first.
 func (x *trial) addPath(id queues.ID) {
-	q := x.s.cache.Tree().Queue(id)
+	q := x.tree.Queue(id)
 	if _, known := x.below[id]; known || q == nil {
 		return
 	}
@@ -179,10 +179,10 @@ func (x *trial) place(ask *order.Ask) {
 	a := p.app
 	x.used[a] = x.used[a].Add(p.Request)
 	x.index.SetAppUsed(x.apps[a], x.used[a])
-	c := a.class(x.s.cache.Tree())
+	c := a.class(x.tree)
 	c.Counted = true
 	x.index.SetClass(x.apps[a], c)
-	for q := range x.s.cache.Tree().Ancestors(a.Leaf) {
+	for q := range x.tree.Ancestors(a.Leaf) {
 		more := x.below[q.ID].Add(p.Request)
 		x.below[q.ID] = more
 		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
