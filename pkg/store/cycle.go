@@ -26,24 +26,33 @@ import (
 // only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
+	why, changed := s.pass(uid, now)
+	if !changed {
+		s.mu.Unlock()
+		return why
+	}
+	s.unlock(now)
+	return why
+}
+
+// pass is Gate under the lock. changed is false if at most the state of the pod changed,
+// from Admitted to Scheduling, which no other pod and no reader depends on.
+func (s *Store) pass(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
 	p, known := s.pods[uid]
-	if known && p.Foreign && p.state == state.Unschedulable && s.bindingHold(p) && !p.asks.Activated {
-		s.mu.Unlock()
-		return reasons.Brief(reasons.MakingRoom)
+	switch {
+	case !known:
+		return reasons.Brief(reasons.Starting), false
+	case p.Foreign && p.state == state.Unschedulable && s.bindingHold(p) && !p.asks.Activated:
+		return reasons.Brief(reasons.MakingRoom), false
+	case p.Foreign:
+		return reasons.Reason{}, false
+	case p.state == state.Admitted:
+		s.setState(p, state.Scheduling)
+		p.sees = s.cache.Nodes.Generation()
+		return reasons.Reason{}, false
+	case !s.started:
+		return reasons.Brief(reasons.Starting), false
 	}
-	if known && (p.Foreign || p.state == state.Admitted) {
-		if !p.Foreign {
-			s.setState(p, state.Scheduling)
-			p.sees = s.cache.Nodes.Generation()
-		}
-		s.mu.Unlock()
-		return reasons.Reason{}
-	}
-	if !known || !s.started {
-		s.mu.Unlock()
-		return reasons.Brief(reasons.Starting)
-	}
-	defer s.unlock(now)
 	if p.state == state.Scheduling && p.asks.Holds() {
 		s.failedHolder(p, now)
 	}
@@ -58,9 +67,9 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.requeue(p, now)
 	}
 	if p.state.HasNode() {
-		return reasons.Reason{} // it has passed every gate
+		return reasons.Reason{}, true // it has passed every gate
 	}
-	return reasons.Brief(s.code(p))
+	return reasons.Brief(s.code(p)), true
 }
 
 // requeue: Unschedulable to Queued, or to BackingOff while its back-off lasts. No pod is admitted

@@ -103,7 +103,7 @@ func (s *Store) reckonDemand(now time.Time) {
 	if len(waiting) == 0 {
 		return
 	}
-	x := s.newTrial()
+	trial := s.newTrial()
 	for _, uid := range waiting {
 		switch p := s.pods[uid]; {
 		case p.asks.Holds(): // it is charged as arriving
@@ -114,19 +114,19 @@ func (s *Store) reckonDemand(now time.Time) {
 		case !queues.HasQuota(s.cache.Tree(), p.app.Leaf):
 			s.setDemand(p, queues.Granted, now)
 		default:
-			x.push(p)
+			trial.push(p)
 		}
 	}
-	for ask, ok := x.index.Next(); ok; ask, ok = x.index.Next() {
-		p := x.pods[ask]
+	for ask, ok := trial.index.Next(); ok; ask, ok = trial.index.Next() {
+		p := trial.pods[ask]
 		if v := s.countDemand(p); !v.OK() {
-			x.index.Block(ask.Group(), v)
+			trial.index.Block(ask.Group(), v)
 			continue
 		}
 		s.setDemand(p, queues.Granted, now)
-		x.place(ask)
+		trial.place(ask)
 	}
-	for ask, p := range x.pods {
+	for ask, p := range trial.pods {
 		s.setDemand(p, ask.Group().Verdict(), now)
 	}
 }
@@ -142,11 +142,11 @@ type trial struct {
 }
 
 func (s *Store) newTrial() *trial {
-	x := &trial{tree: s.cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
+	t := &trial{tree: s.cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
 		used: map[*app]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
-	x.index.SetCapacity(s.cache.Capacity.Told())
-	x.index.SetStrict(s.preemption.StrictGuarantee)
-	return x
+	t.index.SetCapacity(s.cache.Capacity.Told())
+	t.index.SetStrict(s.preemption.StrictGuarantee)
+	return t
 }
 
 func (x *trial) push(p *pod) {

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
@@ -163,7 +164,7 @@ func (s *Store) finishHold(p *pod, e preemption.Ending, now time.Time) {
 	s.wakeHolders(h.Node, p.UID, now)
 	s.out.vacated = append(s.out.vacated, h.Node)
 	if e.Node != h.Node {
-		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
+		s.lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
 	s.retryWithoutHold(p, &h, e.Why, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})

@@ -23,16 +23,16 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.preemption.Holds.Claimed(&objects.Pod{UID: uid})
 	p, known := s.pods[uid]
 	if !known {
-		s.lose(LostPod{UID: uid, When: now})
+		s.lose(pending.LostPod{UID: uid, When: now})
 		return
 	}
 	on, uses, foreign := p.On(), p.had(), p.Foreign
 	s.drop(p, now)
 	switch {
 	case on != nil:
-		s.lose(LostPod{UID: uid, Node: on.Name(), Request: uses.Add(p.Uncounted), When: now})
+		s.lose(pending.LostPod{UID: uid, Node: on.Name(), Request: uses.Add(p.Uncounted), When: now})
 	case foreign:
-		s.lose(LostPod{UID: uid, When: now})
+		s.lose(pending.LostPod{UID: uid, When: now})
 	}
 }
 
@@ -49,12 +49,12 @@ func (s *Store) confirmed(p *pod, event *objects.Pod, now time.Time) {
 	had := p.had()
 	p.assumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
-		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
+		s.lose(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}
 }
 
 // lose notes that a pod no longer uses a node as before.
-func (s *Store) lose(l LostPod) {
+func (s *Store) lose(l pending.LostPod) {
 	if s.started {
 		s.pending.Lost.Add(l)
 	}

@@ -42,7 +42,7 @@ func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 	g := &planner.Group{Name: p.mates.Name().String()}
 	for _, m := range rest {
 		g.Members = append(g.Members, string(m.UID))
-		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.Leaf })
+		i := slices.IndexFunc(g.Shares, func(share planner.Share) bool { return share.Leaf == m.app.Leaf })
 		if i < 0 {
 			i = len(g.Shares)
 			g.Shares = append(g.Shares, planner.Share{Leaf: m.app.Leaf})
@@ -52,18 +52,18 @@ func (s *Store) groupFor(p *pod, earlier *planner.Decision) *planner.Group {
 	return g
 }
 
-// withRequest adds the request of one more pod.
-func (s *Store) withRequest(x planner.Share, request resources.Vector) planner.Share {
+// withRequest returns a sum with the request of one more pod.
+func (s *Store) withRequest(sum planner.Share, request resources.Vector) planner.Share {
 	for t, amount := range s.preemption.Snapshot.Amounts(request) {
-		for len(x.Request) <= t {
-			x.Request, x.Least = append(x.Request, 0), append(x.Least, 0)
+		for len(sum.Request) <= t {
+			sum.Request, sum.Least = append(sum.Request, 0), append(sum.Least, 0)
 		}
-		x.Request[t] = int64(resources.Amount(x.Request[t]).Add(resources.Amount(amount)))
-		if amount > 0 && (x.Least[t] == 0 || amount < x.Least[t]) {
-			x.Least[t] = amount
+		sum.Request[t] = int64(resources.Amount(sum.Request[t]).Add(resources.Amount(amount)))
+		if amount > 0 && (sum.Least[t] == 0 || amount < sum.Least[t]) {
+			sum.Least[t] = amount
 		}
 	}
-	return x
+	return sum
 }
 
 // setFree sets what is free for a group on all nodes that take new pods. The snapshot of

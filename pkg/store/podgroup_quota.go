@@ -38,18 +38,18 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 		g.Data.shares = sharesOf(g.Next())
 	}
 	v, lent := queues.Granted, 0
-	for i, x := range g.Data.shares {
-		if v = s.cache.Books.CheckQuota(&x.app.cacheApp, x.request, queues.OnCommitted); !v.OK() {
+	for i, part := range g.Data.shares {
+		if v = s.cache.Books.CheckQuota(&part.app.cacheApp, part.request, queues.OnCommitted); !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
 			break
 		}
 		if i+1 < len(g.Data.shares) {
-			s.cache.Books.Tentatively(&x.app.cacheApp, x.request, 1)
+			s.cache.Books.Tentatively(&part.app.cacheApp, part.request, 1)
 			lent++
 		}
 	}
-	for _, x := range g.Data.shares[:lent] {
-		s.cache.Books.Tentatively(&x.app.cacheApp, x.request, -1)
+	for _, part := range g.Data.shares[:lent] {
+		s.cache.Books.Tentatively(&part.app.cacheApp, part.request, -1)
 	}
 	return v
 }
