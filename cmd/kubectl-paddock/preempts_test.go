@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -52,7 +53,7 @@ func preempts(t *testing.T, stage string) http.Handler {
 	}
 	p := &preempting{store.New(spec, store.Options{}), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	p.Start(p.now)
-	decided := record.New(p.Follow(store.Decisions), record.Options{})
+	decided := record.New(p.Follow(output.Decisions), record.Options{})
 	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
 	p.pod(objects.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")

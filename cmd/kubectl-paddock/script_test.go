@@ -21,6 +21,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // The files in testdata are sessions in an empty directory without a kubeconfig:
@@ -130,8 +131,8 @@ func (d drafted) Spec() *config.Spec { return d.spec }
 
 func (d drafted) Whys([]types.UID) []reasons.Reason { return nil }
 
-func (d drafted) TakeChanges(int) store.Changes {
-	return store.Changes{Rest: &store.Rest{Started: true, Queues: d.Snapshot(), Holds: &reservations.View{}, Spec: d.spec}}
+func (d drafted) TakeChanges(int) output.Changes {
+	return output.Changes{Rest: &output.Rest{Started: true, Queues: d.Snapshot(), Holds: &reservations.View{}, Spec: d.spec}}
 }
 
 // run returns what a command line prints and its exit code.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // hangs is a store that does not answer the executor.
@@ -16,7 +17,7 @@ type hangs struct {
 	answer <-chan struct{}
 }
 
-func (h hangs) TakeWork() []store.Work {
+func (h hangs) TakeWork() []output.Work {
 	h.called <- struct{}{}
 	<-h.answer
 	return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // gangPlugin is the plugin that starts PodGroups, see package podgroups.
@@ -47,7 +47,7 @@ func (f *PostFilters) End(state fwk.CycleState, pod *corev1.Pod, status *fwk.Sta
 	for _, name := range f.behind {
 		switch {
 		case name == names.DynamicResources && !mayDeallocate(state, pod):
-		case name == gangPlugin && pod.Labels[store.PodGroupLabel] == "":
+		case name == gangPlugin && pod.Labels[objects.PodGroupLabel] == "":
 		default:
 			return status
 		}

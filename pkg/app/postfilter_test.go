@@ -12,8 +12,8 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // listing is a handle that lists its profile's plugins at PostFilter.
@@ -39,7 +39,7 @@ func (p prefiltered) Clone() fwk.StateData { return p }
 func TestLastPluginEndsPostFilter(t *testing.T) {
 	claims, member, plain := plugintest.Pod("claims", 1), plugintest.Pod("member", 1), plugintest.Pod("plain", 1)
 	claims.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
-	member.Labels[store.PodGroupLabel] = "g"
+	member.Labels[objects.PodGroupLabel] = "g"
 	shipped := []string{"Ours", "DynamicResources"}
 	gangs := []string{"Ours", "Coscheduling", "DynamicResources"}
 	for _, c := range []struct {

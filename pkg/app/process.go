@@ -34,6 +34,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // configFileInterval is how often a configuration file is read.
@@ -151,7 +152,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err != nil {
 		return err
 	}
-	decided := record.New(s.Follow(store.Decisions), record.Options{})
+	decided := record.New(s.Follow(output.Decisions), record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{

@@ -19,6 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // serveREST starts the REST interface, and what only it needs; nothing if it has no
@@ -50,7 +51,7 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 	if err != nil {
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", args.RESTAddress, err)
 	}
-	options.Events = eventlog.New(s.Follow(store.Facts), eventlog.Size)
+	options.Events = eventlog.New(s.Follow(output.Facts), eventlog.Size)
 	go rest.NewServer(options).Serve(ctx, listener, logger)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,10 +60,10 @@ func TestBooksThatAreRight(t *testing.T) {
 // bent is a store that says something else than what it has.
 type bent struct {
 	*store.Store
-	bend func(*store.Changes)
+	bend func(*output.Changes)
 }
 
-func (b bent) TakeChanges(limit int) store.Changes {
+func (b bent) TakeChanges(limit int) output.Changes {
 	c := b.Store.TakeChanges(limit)
 	b.bend(&c)
 	return c
@@ -70,8 +71,8 @@ func (b bent) TakeChanges(limit int) store.Changes {
 
 // TestBooksThatAreWrong: the planted bugs, of each thing that is added up.
 func TestBooksThatAreWrong(t *testing.T) {
-	usage := func(change func(*queues.Usage)) func(c *store.Changes) {
-		return func(c *store.Changes) {
+	usage := func(change func(*queues.Usage)) func(c *output.Changes) {
+		return func(c *output.Changes) {
 			draft := queues.NewDraftFrom(c.Rest.Spec)
 			for q := range c.Rest.Queues.All() {
 				mine, _ := draft.Find(q.Path)
@@ -92,8 +93,8 @@ func TestBooksThatAreWrong(t *testing.T) {
 		}
 	}
 	one := queuestest.Vector("vcore=1")
-	application := func(change func(*store.AppRecord)) func(c *store.Changes) {
-		return func(c *store.Changes) {
+	application := func(change func(*output.AppRecord)) func(c *output.Changes) {
+		return func(c *output.Changes) {
 			for i, a := range c.Apps {
 				if a.ID == "app0" {
 					other := *a
@@ -105,7 +106,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		bend func(*store.Changes)
+		bend func(*output.Changes)
 		says string
 	}{
 		{"nothing", usage(func(*queues.Usage) {}), ""},
@@ -117,9 +118,9 @@ func TestBooksThatAreWrong(t *testing.T) {
 		{"arriving", usage(func(u *queues.Usage) { u.Arriving = u.Arriving.Add(one) }), "as arriving"},
 		{"applications", usage(func(u *queues.Usage) { u.Applications++ }), "queue root.a: it is charged 3 applications, 2 of them running, and has 2 and 2"},
 		{"running", usage(func(u *queues.Usage) { u.Running-- }), "1 of them running, and has 2 and 2"},
-		{"an application", application(func(a *store.AppRecord) { a.Usage.Allocated = a.Usage.Allocated.Add(one) }), "application app0 of queue root.a: it is charged"},
-		{"an application that waits", application(func(a *store.AppRecord) { a.Usage.Pending = a.Usage.Pending.Add(one) }), "as pending"},
-		{"a pod that is not shown", func(c *store.Changes) { c.Pods = c.Pods[1:] }, "application app"},
+		{"an application", application(func(a *output.AppRecord) { a.Usage.Allocated = a.Usage.Allocated.Add(one) }), "application app0 of queue root.a: it is charged"},
+		{"an application that waits", application(func(a *output.AppRecord) { a.Usage.Pending = a.Usage.Pending.Add(one) }), "as pending"},
+		{"a pod that is not shown", func(c *output.Changes) { c.Pods = c.Pods[1:] }, "application app"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := office(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -261,7 +262,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 // miscounting is a store with a queue that has lost its books.
 type miscounting struct{ *store.Store }
 
-func (m miscounting) TakeChanges(limit int) store.Changes {
+func (m miscounting) TakeChanges(limit int) output.Changes {
 	c := m.Store.TakeChanges(limit)
 	if c.Rest == nil {
 		return c

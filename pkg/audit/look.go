@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // look compares, everything or only what is named, and returns what differs.
@@ -106,12 +106,12 @@ func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*cor
 
 // sameAs tells whether the store has a pod, nil for none, as it is listed, and notes what
 // differs.
-func (l *look) sameAs(record *store.PodRecord, listed *corev1.Pod) bool {
+func (l *look) sameAs(record *output.PodRecord, listed *corev1.Pod) bool {
 	var said *objects.Pod
 	if pod, told := l.drift.Truth.Read(listed); told {
 		said = &pod
 	}
-	text := store.Differs(record, said)
+	text := output.Differs(record, said)
 	l.differs(Pod, string(listed.UID), listed.Namespace+"/"+listed.Name, listed.ResourceVersion, text)
 	return text == ""
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const (
@@ -23,15 +23,15 @@ const (
 
 // Source is a reader of facts of a store. The log is its only consumer.
 type Source interface {
-	Take(into []store.Event) (events []store.Event, lost int)
+	Take(into []output.Event) (events []output.Event, lost int)
 }
 
 // Log is the last records. Make one with New.
 type Log struct {
 	source Source
 
-	taking sync.Mutex    // guards what is used to make records; taken before mu
-	events []store.Event // a buffer
+	taking sync.Mutex     // guards what is used to make records; taken before mu
+	events []output.Event // a buffer
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
 	lost   int64            // see Lost

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -50,7 +51,7 @@ type logged struct {
 
 func newLogged(t testing.TB, queues string, size int) *logged {
 	s := store.New(spec(t, queues), store.Options{QueueGrace: time.Second})
-	l := &logged{Store: s, log: New(s.Follow(store.Facts), size), now: epoch}
+	l := &logged{Store: s, log: New(s.Follow(output.Facts), size), now: epoch}
 	s.UpsertNode("old", cores(8000), epoch)
 	s.Start(epoch)
 	return l
@@ -215,7 +216,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
-	l := New(store.New(config.Default(), store.Options{}).Follow(store.Facts), 4)
+	l := New(store.New(config.Default(), store.Options{}).Follow(output.Facts), 4)
 	numbers := func(first uint64, limit int) (out []int64, lowest, next uint64) {
 		records, lowest, next := l.Range(first, limit)
 		for _, r := range records {
@@ -281,12 +282,12 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 // flood is a source that lost something.
 type flood struct{ taken bool }
 
-func (f *flood) Take(into []store.Event) ([]store.Event, int) {
+func (f *flood) Take(into []output.Event) ([]output.Event, int) {
 	if f.taken {
 		return into, 0
 	}
 	f.taken = true
-	return append(into, store.Event{Kind: store.NodeOpened, Node: "n", At: epoch}), 7
+	return append(into, output.Event{Kind: output.NodeOpened, Node: "n", At: epoch}), 7
 }
 
 func TestLongMessagesAreCut(t *testing.T) {

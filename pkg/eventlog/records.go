@@ -1,28 +1,28 @@
 package eventlog
 
 import (
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // record makes the records of one event. Records of queues come before those of what
 // happens in them, and go after these.
-func (l *Log) record(e *store.Event) {
+func (l *Log) record(e *output.Event) {
 	first := len(l.made)
 	switch e.Kind {
-	case store.QueuesCame:
+	case output.QueuesCame:
 		l.grow(l.queues, e.Queues)
-	case store.QueuesWent:
+	case output.QueuesWent:
 		l.shrink(l.queues, e.Queues)
 		l.queues = e.Queues
-	case store.AppAdded, store.AppRemoved, store.AppRuns, store.AppCompleted, store.AppRefused:
+	case output.AppAdded, output.AppRemoved, output.AppRuns, output.AppCompleted, output.AppRefused:
 		l.app(e)
-	case store.Asked, store.AskGone, store.Allocated, store.Released, store.Resized, store.Told, store.Chosen:
+	case output.Asked, output.AskGone, output.Allocated, output.Released, output.Resized, output.Told, output.Chosen:
 		l.pod(e)
-	case store.ForeignCame, store.ForeignWent, store.HoldBegan, store.HoldEnded:
+	case output.ForeignCame, output.ForeignWent, output.HoldBegan, output.HoldEnded:
 		l.onNode(e)
-	case store.NodeCame, store.NodeChanged, store.NodeWent, store.NodeOpened, store.NodeClosed, store.CapacityChanged:
+	case output.NodeCame, output.NodeChanged, output.NodeWent, output.NodeOpened, output.NodeClosed, output.CapacityChanged:
 		l.node(e)
-	case store.Decided: // a decision is no fact
+	case output.Decided: // a decision is no fact
 	}
 	nanos := e.At.UnixNano()
 	for i := range l.made[first:] {
@@ -32,51 +32,51 @@ func (l *Log) record(e *store.Event) {
 
 func (l *Log) put(r Record) { l.made = append(l.made, r) }
 
-func (l *Log) app(e *store.Event) {
+func (l *Log) app(e *output.Event) {
 	a := e.App
 	switch e.Kind {
-	case store.AppAdded:
+	case output.AppAdded:
 		l.put(Record{Type: App, Change: Add, Detail: AppNew, Object: a.ID})
 		l.put(Record{Type: Queue, Change: Add, Detail: QueueApp, Object: a.Queue, Reference: a.ID})
 		if a.Group != "" {
 			l.put(Record{Type: UserGroup, Change: Set, Detail: AppLink, Object: a.Group, Reference: a.ID})
 		}
 		l.put(Record{Type: App, Change: Set, Detail: AppAccepted, Object: a.ID})
-	case store.AppRuns:
+	case output.AppRuns:
 		l.put(Record{Type: App, Change: Set, Detail: AppRunning, Object: a.ID})
-	case store.AppCompleted:
+	case output.AppCompleted:
 		l.put(Record{Type: App, Change: Set, Detail: AppCompleted, Object: a.ID})
-	case store.AppRemoved:
+	case output.AppRemoved:
 		if a.Group != "" {
 			l.put(Record{Type: UserGroup, Change: Remove, Detail: AppLink, Object: a.Group, Reference: a.ID})
 		}
 		l.put(Record{Type: Queue, Change: Remove, Detail: QueueApp, Object: a.Queue, Reference: a.ID})
 		l.put(Record{Type: App, Change: Remove, Object: a.ID})
-	case store.AppRefused:
+	case output.AppRefused:
 		l.put(Record{Type: App, Change: Set, Detail: AppReject, Object: a.ID, Reference: string(e.Pod), Message: short(e.Text), Amount: e.Amount})
 	default:
 	}
 }
 
-func (l *Log) pod(e *store.Event) {
+func (l *Log) pod(e *output.Event) {
 	uid := string(e.Pod)
 	ask := Record{Type: App, Detail: AppRequest, Reference: uid, Amount: e.Amount}
 	if e.App != nil {
 		ask.Object = e.App.ID
 	}
 	switch e.Kind {
-	case store.Asked:
+	case output.Asked:
 		ask.Change = Add
 		l.put(ask)
-	case store.AskGone:
+	case output.AskGone:
 		ask.Change, ask.Detail = Remove, RequestCancel
 		l.put(ask)
-	case store.Allocated:
+	case output.Allocated:
 		l.put(Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: e.Node, Reference: uid, Amount: e.Amount})
 		l.owners(e, Add)
 		ask.Change, ask.Detail = Add, AppAlloc
 		l.put(ask)
-	case store.Released:
+	case output.Released:
 		l.owners(e, Remove)
 		ask.Change, ask.Detail = Remove, AllocCancel
 		if e.Preempted {
@@ -84,7 +84,7 @@ func (l *Log) pod(e *store.Event) {
 		}
 		l.put(ask)
 		l.put(Record{Type: Node, Change: Remove, Detail: NodeAlloc, Object: e.Node, Reference: uid, Amount: e.Amount})
-	case store.Resized:
+	case output.Resized:
 		more := *e
 		if more.Amount = e.Amount.Floor0(); !more.Amount.IsZero() {
 			l.owners(&more, Add)
@@ -98,7 +98,7 @@ func (l *Log) pod(e *store.Event) {
 }
 
 // owners are the records of the user and group that are charged.
-func (l *Log) owners(e *store.Event, c Change) {
+func (l *Log) owners(e *output.Event, c Change) {
 	if e.App.User != "" {
 		l.put(Record{Type: UserGroup, Change: c, Detail: UserResource, Object: e.App.User, Reference: e.App.Queue, Amount: e.Amount})
 	}
@@ -108,12 +108,12 @@ func (l *Log) owners(e *store.Event, c Change) {
 }
 
 // onNode makes the records of foreign pods and of holds.
-func (l *Log) onNode(e *store.Event) {
+func (l *Log) onNode(e *output.Event) {
 	r := Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: e.Node, Reference: string(e.Pod), Amount: e.Amount}
-	if e.Kind == store.ForeignWent || e.Kind == store.HoldEnded {
+	if e.Kind == output.ForeignWent || e.Kind == output.HoldEnded {
 		r.Change = Remove
 	}
-	if e.Kind == store.HoldBegan || e.Kind == store.HoldEnded {
+	if e.Kind == output.HoldBegan || e.Kind == output.HoldEnded {
 		r.Detail = NodeHold
 	} else {
 		r.Message = "foreign allocation: " + e.Text
@@ -121,18 +121,18 @@ func (l *Log) onNode(e *store.Event) {
 	l.put(r)
 }
 
-func (l *Log) node(e *store.Event) {
+func (l *Log) node(e *output.Event) {
 	r := Record{Type: Node, Object: e.Node, Change: Set}
 	switch e.Kind {
-	case store.NodeCame:
+	case output.NodeCame:
 		r.Change, r.Message, r.Amount = Add, "the node is known to the scheduler now", e.Amount
-	case store.NodeChanged:
+	case output.NodeChanged:
 		r.Detail, r.Amount = NodeCapacity, e.Amount
-	case store.NodeWent:
+	case output.NodeWent:
 		r.Change, r.Detail, r.Message = Remove, NodeGone, "the node is gone"
-	case store.NodeOpened:
+	case output.NodeOpened:
 		r.Detail, r.Message = NodeOpen, "schedulable: true"
-	case store.NodeClosed:
+	case output.NodeClosed:
 		r.Detail, r.Message = NodeOpen, "schedulable: false"
 	default: // CapacityChanged
 		r = Record{Type: Queue, Change: Set, Detail: QueueMax, Object: "root", Amount: e.Amount}

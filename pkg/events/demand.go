@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // DemandReason is the reason of condition PodScheduled of a pod that found no node.
@@ -26,7 +26,7 @@ func DemandReason(beyond reasons.Reason) (reason, message string) {
 // tellDemand writes the reason of condition PodScheduled. The write names the version of
 // the pod that was looked at: one that was bound meanwhile has another one, and keeps what
 // the binding wrote. The store has such a pod told again, if there is still something to tell.
-func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report store.Report) error {
+func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report output.Report) error {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,10 +16,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-func demandOf(name string, said objects.DemandSaid, why reasons.Reason) store.Report {
+func demandOf(name string, said objects.DemandSaid, why reasons.Reason) output.Report {
 	r := reportOf(name, why)
 	r.Demand = said
 	return r

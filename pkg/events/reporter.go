@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Admitted is the pod condition that says whether the pod was let through to
@@ -32,7 +32,7 @@ const admittedReason = "Admitted"
 
 // Reports is where the reporter gets what there is to tell.
 type Reports interface {
-	NextReports(now time.Time, limit int) []store.Report
+	NextReports(now time.Time, limit int) []output.Report
 }
 
 // Reporter writes conditions and events on waiting pods. Fill the fields, then
@@ -50,7 +50,7 @@ type Reporter struct {
 	Limiter flowcontrol.RateLimiter
 	Logger  klog.Logger
 
-	left []store.Report // taken and not told yet
+	left []output.Report // taken and not told yet
 }
 
 // batch is how many pods are told about between two looks at the context.
@@ -107,7 +107,7 @@ func final(err error) bool {
 
 // Tell writes one report: the condition first, then the event. A warning is an
 // event only. A pod that is gone, or another one of the same name, is left alone.
-func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
+func (r *Reporter) Tell(ctx context.Context, report output.Report) error {
 	pod, err := r.Pods.Pods(report.Namespace).Get(report.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -168,7 +168,7 @@ func (r *Reporter) since(pod *corev1.Pod, status corev1.ConditionStatus) metav1.
 	return metav1.NewTime(r.Clock.Now())
 }
 
-func conditionOf(report store.Report) corev1.PodCondition {
+func conditionOf(report output.Report) corev1.PodCondition {
 	if report.Reason.None() {
 		return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionTrue, Reason: admittedReason,
 			Message: "the pod was let through to be scheduled"}

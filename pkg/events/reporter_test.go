@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -35,11 +36,11 @@ import (
 
 // queue is a source of reports that gives each away once, as the store does.
 type queue struct {
-	waiting []store.Report
+	waiting []output.Report
 	limits  []int
 }
 
-func (q *queue) NextReports(_ time.Time, limit int) []store.Report {
+func (q *queue) NextReports(_ time.Time, limit int) []output.Report {
 	q.limits = append(q.limits, limit)
 	n := min(limit, len(q.waiting))
 	next := q.waiting[:n]
@@ -138,8 +139,8 @@ func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
 	}
 }
 
-func reportOf(name string, why reasons.Reason) store.Report {
-	return store.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
+func reportOf(name string, why reasons.Reason) output.Report {
+	return output.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
 }
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
@@ -292,7 +293,7 @@ func TestTellWhenThePatchFails(t *testing.T) {
 func TestRunTellsOnlyWhileLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("p"), newPod("q"), newPod("r"))
-		d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full")), reportOf("r", overMax("full"))}
+		d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full")), reportOf("r", overMax("full"))}
 		d.leading.Store(false)
 		defer d.run(t)()
 		pass(10 * time.Second)
@@ -353,7 +354,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 func TestRunTriesAgainWhatMaySucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("p"), newPod("q"))
-		d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
+		d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
 		calls := 0
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			calls++
@@ -380,7 +381,7 @@ func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, newPod("p"), newPod("q"))
-			d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
+			d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
 			calls := 0
 			d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				calls++

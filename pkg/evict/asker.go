@@ -10,7 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const (
@@ -24,10 +24,10 @@ const (
 // wants is what the store wants for an asker and is not done yet; nil for nothing. Later
 // work replaces earlier.
 type wants struct {
-	hold    *store.Work // the claim of this hold on the asker
-	disrupt *store.Work // the victims of its plan deleted
-	ended   *store.Work // the claim of this hold withdrawn; nil once a later hold begins
-	inquire *store.Work // how the asker ended
+	hold    *output.Work // the claim of this hold on the asker
+	disrupt *output.Work // the victims of its plan deleted
+	ended   *output.Work // the claim of this hold withdrawn; nil once a later hold begins
+	inquire *output.Work // how the asker ended
 }
 
 // asker is the desired state of an asker, and the progress towards it. It exists until
@@ -38,13 +38,13 @@ type asker struct {
 	written reservations.Claim // the last claim that was written
 	plan    *plan              // the plan being carried out; nil before Commit
 	// failing is the work whose tries fail since failedAt.
-	failing  *store.Work
+	failing  *output.Work
 	failedAt time.Time
 }
 
 // add merges work into the desired state of its asker.
-func (e *Executor) add(w *store.Work) {
-	if w.Kind == store.WorkTell {
+func (e *Executor) add(w *output.Work) {
+	if w.Kind == output.WorkTell {
 		e.tellAsker(w, nil)
 		return
 	}
@@ -59,7 +59,7 @@ func (e *Executor) add(w *store.Work) {
 	if replaced != nil {
 		e.tellAsker(replaced, nil)
 	}
-	if w.Kind == store.WorkRelease {
+	if w.Kind == output.WorkRelease {
 		e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
 		after := time.Duration(0)
 		if w.Ended == reservations.Bound {
@@ -73,11 +73,11 @@ func (e *Executor) add(w *store.Work) {
 
 // merge changes what is wanted. It returns the end of an earlier hold that is no longer
 // written, because a later state of the same condition is; nil for none.
-func (a *asker) merge(w *store.Work) (replaced *store.Work) {
+func (a *asker) merge(w *output.Work) (replaced *output.Work) {
 	switch w.Kind {
-	case store.WorkInquire:
+	case output.WorkInquire:
 		a.inquire = w
-	case store.WorkRelease:
+	case output.WorkRelease:
 		if a.hold != nil && a.hold.Hold.Since.After(w.Hold.Since) {
 			return w
 		}
@@ -86,7 +86,7 @@ func (a *asker) merge(w *store.Work) (replaced *store.Work) {
 	default:
 		replaced, a.ended = a.ended, nil
 		a.hold = w
-		if w.Kind == store.WorkDisrupt {
+		if w.Kind == output.WorkDisrupt {
 			a.disrupt = w
 		}
 	}
@@ -107,11 +107,11 @@ func (e *Executor) next(uid types.UID) (*asker, wants) {
 
 // done removes work from what is wanted. It returns false if the work was not wanted any
 // more, because later work has replaced it.
-func (e *Executor) done(a *asker, w *store.Work) bool {
+func (e *Executor) done(a *asker, w *output.Work) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := false
-	for _, wanted := range []**store.Work{&a.hold, &a.disrupt, &a.ended, &a.inquire} {
+	for _, wanted := range []**output.Work{&a.hold, &a.disrupt, &a.ended, &a.inquire} {
 		if *wanted == w && w != nil {
 			*wanted, found = nil, true
 		}
@@ -120,14 +120,14 @@ func (e *Executor) done(a *asker, w *store.Work) bool {
 }
 
 // wanted reports whether a plan is still wanted.
-func (e *Executor) wanted(a *asker, w *store.Work) bool {
+func (e *Executor) wanted(a *asker, w *output.Work) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return a.disrupt == w
 }
 
 // again records that a try of some work failed. It reports whether it is tried again.
-func (e *Executor) again(ctx context.Context, a *asker, w *store.Work, err error) bool {
+func (e *Executor) again(ctx context.Context, a *asker, w *output.Work, err error) bool {
 	if a.failing != w {
 		a.failing, a.failedAt = w, e.Clock.Now()
 	}
@@ -148,7 +148,7 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 			err = e.step(ctx, a, want)
 		}
 		if e.stopped(ctx, err) {
-			for _, w := range []*store.Work{want.hold, want.disrupt, want.inquire} {
+			for _, w := range []*output.Work{want.hold, want.disrupt, want.inquire} {
 				e.done(a, w)
 			}
 			a.plan = nil
@@ -231,8 +231,8 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 
 // claims reports whether the claim that a piece of work wrote contains all pods to be
 // deleted.
-func claims(w *store.Work, going []store.Victim) bool {
-	return !slices.ContainsFunc(going, func(v store.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
+func claims(w *output.Work, going []output.Victim) bool {
+	return !slices.ContainsFunc(going, func(v output.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
 }
 
 // made reports to the store and in an event that all victims of a plan were deleted. If a
@@ -252,7 +252,7 @@ func (e *Executor) made(a *asker, p *plan) {
 
 // giveUp reports to the store that the plan cannot be completed, unless its hold is
 // already over: the asker may have another hold by now.
-func (e *Executor) giveUp(a *asker, w *store.Work, why reasons.Reason) {
+func (e *Executor) giveUp(a *asker, w *output.Work, why reasons.Reason) {
 	if e.done(a, w) {
 		e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
 		e.Store.GiveUp(w.UID, why, e.Clock.Now())

@@ -11,14 +11,14 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // boundReason is the reason of the condition of an asker that was bound.
 const boundReason = "Bound"
 
 // record writes the claim of a hold on its asker, unless the claim is already there.
-func (e *Executor) record(ctx context.Context, a *asker, w *store.Work) error {
+func (e *Executor) record(ctx context.Context, a *asker, w *output.Work) error {
 	pod, err := e.asker(w.Ref)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func covers(written, claim reservations.Claim) bool {
 // release withdraws the claim of a hold that has ended, and reports the reason. A
 // transient failure is tried again without an end: after the next restart, a claim that
 // remains would become a hold again.
-func (e *Executor) release(ctx context.Context, a *asker, w *store.Work) error {
+func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error {
 	pod, err := e.find(w.Ref)
 	if err == nil && (pod.DeletionTimestamp != nil || w.Ended == reservations.Deleted) && !nominatedByHold(pod, w) {
 		err = errGone
@@ -105,12 +105,12 @@ func (e *Executor) release(ctx context.Context, a *asker, w *store.Work) error {
 // nominatedByHold reports whether a hold that has ended left its asker nominated to the
 // node. The scheduler's filters reserve capacity for nominated pods. An asker without a
 // scheduling cycle, for instance one of a full queue, would keep that capacity forever.
-func nominatedByHold(asker *corev1.Pod, w *store.Work) bool {
+func nominatedByHold(asker *corev1.Pod, w *output.Work) bool {
 	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
 }
 
 // endedCondition returns the condition of an asker after the end of its hold.
-func (e *Executor) endedCondition(w *store.Work) corev1.PodCondition {
+func (e *Executor) endedCondition(w *output.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
 		Reason: string(w.Reason.Code), Message: e.Advice(w.Reason),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,12 +17,11 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // clear returns the work for a hold that became clear now.
-func clear(w store.Work) store.Work {
-	w.Kind, w.Hold.Victims, w.Hold.ClearSince = store.WorkRecord, nil, time.Now()
+func clear(w output.Work) output.Work {
+	w.Kind, w.Hold.Victims, w.Hold.ClearSince = output.WorkRecord, nil, time.Now()
 	return w
 }
 
@@ -155,7 +155,7 @@ func TestLostRoomIsTold(t *testing.T) {
 		before := o.cluster.condition("a", reservations.HeldCondition)
 		o.cluster.forget()
 		why := reasons.New(reasons.HoldSuperseded, "others took the room on node n1: ns/f of default-scheduler; this is loss 2 in a row, so no plan is made for the pod for 30s")
-		o.books.queue(store.Work{Ref: w.Ref, Kind: store.WorkTell, Hold: w.Hold, Reason: why})
+		o.books.queue(output.Work{Ref: w.Ref, Kind: output.WorkTell, Hold: w.Hold, Reason: why})
 		pass(time.Second)
 		entry, _ := reasons.Explain(why.Code)
 		want := "yunikorn: a Warning HoldSuperseded Preempting: " + why.Text + ". " + entry.Remedy
@@ -189,7 +189,7 @@ func TestInquire(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, []string{"a"}, func(t *testing.T, o *office) {
 				w := disruptFor("a")
-				w.Kind = store.WorkInquire
+				w.Kind = output.WorkInquire
 				switch {
 				case c.other:
 					w.UID = "b"

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Store is the source of the work, and receives the results.
@@ -24,11 +24,11 @@ type Store interface {
 	// Work is signalled when there may be work to take.
 	Work() <-chan struct{}
 	// TakeWork returns the pending writes, each once, in order.
-	TakeWork() []store.Work
+	TakeWork() []output.Work
 	// Commit returns the victims still to be deleted for the asker, all of which are in
 	// its claim. If the plan is not lawful any more, it ends the hold and returns the
 	// reason. InPermit are the pods that wait for a Permit plugin.
-	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason)
+	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
 	// Disrupted reports that all victims are deleted or terminating.
 	Disrupted(asker types.UID, now time.Time)
 	// GiveUp reports that not all victims can be deleted.

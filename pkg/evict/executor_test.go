@@ -19,7 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func TestRoomIsMade(t *testing.T) {
@@ -368,13 +368,13 @@ func TestTheEndWaits(t *testing.T) {
 }
 
 func TestAskerNote(t *testing.T) {
-	w := &store.Work{Hold: reservations.Hold{Node: "n1"}}
-	going := []store.Victim{
+	w := &output.Work{Hold: reservations.Hold{Node: "n1"}}
+	going := []output.Victim{
 		{Ref: refOf("x"), Queue: "root.b"}, {Ref: refOf("z"), Queue: "root.a"}, {Ref: refOf("y"), Queue: "root.b"},
 	}
 	for _, c := range []struct {
 		decision *planner.Decision
-		going    []store.Victim
+		going    []output.Victim
 		want     string
 	}{
 		{nil, nil, "The pod holds node n1 and starts there once pods that are leaving are gone."},

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // refusedForRoom is the prefix of the status reasons that a kubelet gives to pods that it
@@ -18,7 +18,7 @@ const refusedForRoom = "OutOf"
 // inquire reads how an asker ended, because the informer has no failed pods. An asker
 // that no longer exists, or about which the API server gives no answer, counts as not
 // refused.
-func (e *Executor) inquire(ctx context.Context, a *asker, w *store.Work) error {
+func (e *Executor) inquire(ctx context.Context, a *asker, w *output.Work) error {
 	var pod *corev1.Pod
 	err := e.call(ctx, func(ctx context.Context) (err error) {
 		pod, err = e.Client.CoreV1().Pods(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})

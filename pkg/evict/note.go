@@ -13,12 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // tellAsker writes an event on the asker that names its victims, or says why there are
 // none, or why its hold has ended. It writes none if the asker was bound.
-func (e *Executor) tellAsker(w *store.Work, going []store.Victim) {
+func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 	reason := reasons.MakingRoom
 	switch d := w.Required; {
 	case w.Ended == reservations.Bound:
@@ -36,7 +36,7 @@ func (e *Executor) tellAsker(w *store.Work, going []store.Victim) {
 }
 
 // tell writes an event on an asker, unless it is gone.
-func (e *Executor) tell(w *store.Work, kind string, reason reasons.Code, text string) {
+func (e *Executor) tell(w *output.Work, kind string, reason reasons.Code, text string) {
 	if pod, err := e.asker(w.Ref); err == nil {
 		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, kind, string(reason), "Preempting", "%s", text)
 	}
@@ -44,7 +44,7 @@ func (e *Executor) tell(w *store.Work, kind string, reason reasons.Code, text st
 
 // askerNote describes the victims of an asker: their number, remarks about the choice,
 // then their names by queue, so that truncation loses names only.
-func askerNote(w *store.Work, going []store.Victim) string {
+func askerNote(w *output.Work, going []output.Victim) string {
 	var b strings.Builder
 	if d := w.Required; d != nil && len(going) == 0 && d.Stopped != "" {
 		return fmt.Sprintf("The pod can run on this node only: %s.", d.Sentence())
@@ -73,10 +73,10 @@ func askerNote(w *store.Work, going []store.Victim) string {
 }
 
 // byQueue lists pods by their queues.
-func byQueue(going []store.Victim) string {
+func byQueue(going []output.Victim) string {
 	var b strings.Builder
 	sorted := slices.Clone(going)
-	slices.SortFunc(sorted, func(a, b store.Victim) int {
+	slices.SortFunc(sorted, func(a, b output.Victim) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	for i, v := range sorted {
@@ -100,7 +100,7 @@ func byQueue(going []store.Victim) string {
 
 // harm counts the victims that opted out of preemption, and the disruptions beyond what
 // budgets allow.
-func harm(w *store.Work) (optedOut, violations int) {
+func harm(w *output.Work) (optedOut, violations int) {
 	switch {
 	case w.Decision != nil:
 		return w.Decision.OptedOut, int(w.Decision.Violations)
@@ -111,7 +111,7 @@ func harm(w *store.Work) (optedOut, violations int) {
 }
 
 // ofQueue names the queue of a victim, if it has one.
-func ofQueue(v store.Victim) string {
+func ofQueue(v output.Victim) string {
 	if v.Queue == "" {
 		return ""
 	}

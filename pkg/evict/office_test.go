@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
@@ -30,30 +31,30 @@ type books struct {
 	committing func() // called while Commit runs; nil for none
 
 	mu        sync.Mutex // guards the rest
-	queued    []store.Work
-	going     map[types.UID][]store.Victim
+	queued    []output.Work
+	going     map[types.UID][]output.Victim
 	off       reasons.Reason // what Commit answers; none: the victims
 	committed []types.UID
 	inPermit  []types.UID // of the last Commit
 	disrupted []types.UID
 	givenUp   []string
-	calledOff []string                 // of node-bound pods
-	works     map[types.UID]store.Work // the last disruption of an asker
-	keepsOff  map[string][]types.UID   // askers for which a node should be tainted
-	refused   []string                 // what was found out about pods that are gone
-	learning  bool                     // it does not know the holds yet
+	calledOff []string                  // of node-bound pods
+	works     map[types.UID]output.Work // the last disruption of an asker
+	keepsOff  map[string][]types.UID    // askers for which a node should be tainted
+	refused   []string                  // what was found out about pods that are gone
+	learning  bool                      // it does not know the holds yet
 }
 
 // store.Store implements the executor's Store.
 var _ Store = (*store.Store)(nil)
 
 func newBooks() *books {
-	return &books{work: make(chan struct{}, 1), going: map[types.UID][]store.Victim{}, works: map[types.UID]store.Work{}, keepsOff: map[string][]types.UID{}}
+	return &books{work: make(chan struct{}, 1), going: map[types.UID][]output.Victim{}, works: map[types.UID]output.Work{}, keepsOff: map[string][]types.UID{}}
 }
 
 func (b *books) Work() <-chan struct{} { return b.work }
 
-func (b *books) TakeWork() []store.Work {
+func (b *books) TakeWork() []output.Work {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.queued
@@ -61,12 +62,12 @@ func (b *books) TakeWork() []store.Work {
 	return taken
 }
 
-func (b *books) queue(work ...store.Work) {
+func (b *books) queue(work ...output.Work) {
 	b.mu.Lock()
 	b.queued = append(b.queued, work...)
 	for _, w := range work {
 		askers := slices.DeleteFunc(b.keepsOff[w.Hold.Node], func(a types.UID) bool { return a == w.UID })
-		if w.Kind != store.WorkRelease && len(w.Hold.Chosen) > 0 {
+		if w.Kind != output.WorkRelease && len(w.Hold.Chosen) > 0 {
 			askers = append(askers, w.UID)
 		}
 		b.keepsOff[w.Hold.Node] = askers
@@ -79,14 +80,14 @@ func (b *books) queue(work ...store.Work) {
 }
 
 // plan queues a disruption.
-func (b *books) plan(w store.Work, going ...store.Victim) {
+func (b *books) plan(w output.Work, going ...output.Victim) {
 	b.mu.Lock()
 	b.going[w.UID], b.works[w.UID] = going, w
 	b.mu.Unlock()
 	b.queue(w)
 }
 
-func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]store.Victim, reasons.Reason) {
+func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]output.Victim, reasons.Reason) {
 	if b.committing != nil {
 		b.committing()
 	}
@@ -181,8 +182,8 @@ func (b *books) left() int {
 	return len(b.queued)
 }
 
-func release(w store.Work, ended reservations.End, why reasons.Reason) store.Work {
-	w.Kind, w.Ended, w.Reason = store.WorkRelease, ended, why
+func release(w output.Work, ended reservations.End, why reasons.Reason) output.Work {
+	w.Kind, w.Ended, w.Reason = output.WorkRelease, ended, why
 	return w
 }
 
@@ -191,19 +192,19 @@ func refOf(name string) objects.Ref {
 }
 
 // disruptFor returns the work for a hold of node n1 with chosen victims.
-func disruptFor(asker string, chosen ...string) store.Work {
+func disruptFor(asker string, chosen ...string) output.Work {
 	h := reservations.Hold{Asker: types.UID("uid-" + asker), Namespace: "ns", Name: asker, Node: "n1", Since: time.Now()}
 	for _, c := range chosen {
 		h.Chosen = append(h.Chosen, types.UID("uid-"+c))
 	}
 	h.Victims = slices.Clone(h.Chosen)
-	return store.Work{Ref: refOf(asker), Kind: store.WorkDisrupt, Hold: h}
+	return output.Work{Ref: refOf(asker), Kind: output.WorkDisrupt, Hold: h}
 }
 
-func victimsOf(asker string, names ...string) []store.Victim {
-	var out []store.Victim
+func victimsOf(asker string, names ...string) []output.Victim {
+	var out []output.Victim
 	for _, n := range names {
-		out = append(out, store.Victim{Ref: refOf(n), Node: "n1", Queue: "root.b", Note: "goes for ns/" + asker})
+		out = append(out, output.Victim{Ref: refOf(n), Node: "n1", Queue: "root.b", Note: "goes for ns/" + asker})
 	}
 	return out
 }

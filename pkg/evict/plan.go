@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // lastPatience is how long failures are tolerated once a victim has been deleted for the
@@ -23,16 +23,16 @@ var errHalted = errors.New("no other pod is deleted for now")
 
 // plan is the progress of a plan that was committed.
 type plan struct {
-	work   *store.Work
-	going  []store.Victim // all that were to be deleted at the commit
-	chosen int            // victims of the claim, gone or not
+	work   *output.Work
+	going  []output.Victim // all that were to be deleted at the commit
+	chosen int             // victims of the claim, gone or not
 	left   []*victim
 	began  time.Time
 	told   bool  // an event was written: a victim was refused after others were deleted
 	failed error // why the plan is given up; nil while it goes on
 }
 
-func newPlan(w *store.Work, going []store.Victim, now time.Time) *plan {
+func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	p := &plan{work: w, going: going, chosen: max(len(w.Hold.Claim().Victims), len(going)), began: now}
 	for _, v := range going {
 		p.left = append(p.left, &victim{Victim: v})

@@ -20,7 +20,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // TaintPolicy defines whether held nodes are tainted.
@@ -85,7 +85,7 @@ type seenTaint struct{ value, version string }
 // taintAnswer is the result of the last reconcile of a node for the plan that waits for
 // its taint; plan is nil if none waits.
 type taintAnswer struct {
-	plan *store.Work
+	plan *output.Work
 	err  error
 }
 
@@ -216,7 +216,7 @@ func (t *Taints) is(node string, tainted bool) bool {
 // keepOthersOff reports whether the victims of a plan may be deleted, because the node of
 // its hold is tainted. Until then it returns an error. The reconcile of the node has the
 // asker reconciled again.
-func (e *Executor) keepOthersOff(a *asker, w *store.Work) error {
+func (e *Executor) keepOthersOff(a *asker, w *output.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 {
 		return nil
 	}
@@ -418,7 +418,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 }
 
 // cannotTaint returns why a plan is given up if its node cannot be tainted.
-func cannotTaint(w *store.Work, err error) reasons.Reason {
+func cannotTaint(w *output.Work, err error) reasons.Reason {
 	if errors.Is(err, errGone) {
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const heldForA = reservations.HeldTaint + "=yunikorn.uid-a:NoSchedule"
@@ -380,7 +380,7 @@ func TestACallOffTakesTheTaintBack(t *testing.T) {
 		w := disruptFor("a", "v1")
 		w.Hold.Required = true
 		o.books.committing = func() {
-			o.books.queue(store.Work{Ref: refOf("a"), Kind: store.WorkTell, Hold: disruptFor("a").Hold})
+			o.books.queue(output.Work{Ref: refOf("a"), Kind: output.WorkTell, Hold: disruptFor("a").Hold})
 		}
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Minute)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // sparedReason is the reason of the DisruptionTarget of a victim that stays.
@@ -17,7 +17,7 @@ const sparedReason = "PreemptionCalledOff"
 
 // victim is a pod to be deleted.
 type victim struct {
-	store.Victim
+	output.Victim
 	pod *corev1.Pod // as it was last seen; nil before
 	// marked is true if its DisruptionTarget may be True.
 	marked bool
@@ -111,7 +111,7 @@ func isMarked(v *victim) bool {
 // spare clears the marks of the victims of a plan that are left and not chosen for the
 // asker any more. It gives up after some time of transient failures: the cluster's
 // disruption controller clears a mark that stays on a running pod after two minutes.
-func (e *Executor) spare(ctx context.Context, a *asker, hold *store.Work) (failed error) {
+func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (failed error) {
 	p := a.plan
 	for _, v := range p.left {
 		chosen := hold != nil && hold != p.work && slices.Contains(hold.Hold.Chosen, v.UID)

@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // bite is how many changes are taken at a time: what a scheduling cycle may have
@@ -21,7 +21,7 @@ const bite = 256
 
 // Source is where changes come from; a store. The inventory is its only consumer.
 type Source interface {
-	TakeChanges(limit int) store.Changes
+	TakeChanges(limit int) output.Changes
 	Whys(uids []types.UID) []reasons.Reason
 	Snapshot() *queues.Snapshot
 	Spec() *config.Spec
@@ -43,7 +43,7 @@ type Inventory struct {
 
 // application is an application that is put together anew when it is stale.
 type application struct {
-	record *store.AppRecord // nil before it was told
+	record *output.AppRecord // nil before it was told
 	pods   members
 	made   *Application // as it was last; nil for never
 	stale  bool
@@ -51,7 +51,7 @@ type application struct {
 
 // node is the same for a node.
 type node struct {
-	record *store.NodeRecord // nil for a node that is not known
+	record *output.NodeRecord // nil for a node that is not known
 	pods   members
 	made   *Node
 	stale  bool
@@ -130,7 +130,7 @@ func (i *Inventory) Whys(pods []*Pod) []reasons.Reason {
 	return i.source.Whys(uids)
 }
 
-func (i *Inventory) apply(c *store.Changes) {
+func (i *Inventory) apply(c *output.Changes) {
 	for _, uid := range c.GonePods {
 		i.takeOut(i.pods[uid])
 	}
@@ -253,7 +253,7 @@ func (i *Inventory) touchNode(n *node) {
 }
 
 // same tells whether nothing happened since the view before.
-func (i *Inventory) same(rest *store.Rest) bool {
+func (i *Inventory) same(rest *output.Rest) bool {
 	s, was := &i.stale, &i.view.Rest
 	return len(s.apps)+len(s.nodes) == 0 && !s.appList && !s.nodeList && !s.unplaced && !s.preempted &&
 		i.view.Generation > 0 && rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
@@ -261,7 +261,7 @@ func (i *Inventory) same(rest *store.Rest) bool {
 }
 
 // renew makes the view of now: what is old anew, the rest as it was.
-func (i *Inventory) renew(rest *store.Rest) {
+func (i *Inventory) renew(rest *output.Rest) {
 	if i.same(rest) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -157,9 +158,9 @@ func (w *truth) found(inv *Inventory) error {
 // sameView leaves out what depends on the way there.
 var sameView = cmp.Options{
 	cmpopts.EquateEmpty(),
-	cmpopts.IgnoreFields(store.AppRecord{}, "Serial", "Submitted", "Accepted", "Running", "MostUsed", "Usage"),
-	cmpopts.IgnoreFields(store.PodRecord{}, "App"),
-	cmpopts.IgnoreUnexported(store.PodRecord{}),
+	cmpopts.IgnoreFields(output.AppRecord{}, "Serial", "Submitted", "Accepted", "Running", "MostUsed", "Usage"),
+	cmpopts.IgnoreFields(output.PodRecord{}, "App"),
+	cmpopts.IgnoreUnexported(output.PodRecord{}),
 	cmpopts.IgnoreUnexported(Pod{}),
 	cmpopts.IgnoreFields(View{}, "Rest", "Generation"),
 	cmpopts.SortSlices(func(a, b *Application) bool { return a.ID < b.ID }),
@@ -233,7 +234,7 @@ type faulty struct {
 	bug string
 }
 
-func (f faulty) TakeChanges(limit int) store.Changes {
+func (f faulty) TakeChanges(limit int) output.Changes {
 	c := f.Store.TakeChanges(limit)
 	switch f.bug {
 	case "pods stay":

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Pod is a pod at the moment of a view.
 type Pod struct {
-	*store.PodRecord
+	*output.PodRecord
 	text   atomic.Pointer[text]
 	agreed atomic.Pointer[corev1.Pod]
 
@@ -54,7 +54,7 @@ func (p *Pod) Agrees(listed *corev1.Pod) bool { return p.agreed.Load() == listed
 
 // Application is an application with its pods. Immutable.
 type Application struct {
-	*store.AppRecord
+	*output.AppRecord
 	// Allocations have a node, Requests have none; the oldest first, then by UID.
 	Allocations, Requests []*Pod
 }
@@ -71,7 +71,7 @@ func (a *Application) Highest() int64 {
 
 // Node is a node with the pods on it. Immutable.
 type Node struct {
-	store.NodeRecord
+	output.NodeRecord
 	// Allocated is used by pods of queues, Occupied by foreign ones.
 	Allocated, Occupied resources.Vector
 	// Allocations are the pods of queues, Foreign the others; the oldest first, then by UID.
@@ -85,7 +85,7 @@ func (n *Node) Available() resources.Vector {
 
 // View is everything at one moment. Immutable.
 type View struct {
-	store.Rest
+	output.Rest
 	// Generation grows with everything that changes in views of one inventory: two
 	// with the same say the same.
 	Generation uint64

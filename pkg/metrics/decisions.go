@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 var (
@@ -72,7 +72,7 @@ const (
 )
 
 // Count counts a step. What another process decides is not counted here.
-func (c *Decisions) Count(s *store.Step) {
+func (c *Decisions) Count(s *output.Step) {
 	if s.Standby {
 		return
 	}
@@ -80,22 +80,22 @@ func (c *Decisions) Count(s *store.Step) {
 		lostHolds.WithLabelValues(kindOf(s), string(s.Reason.Code)).Inc()
 	}
 	switch s.Kind {
-	case store.StepRefused, store.StepHeld:
+	case output.StepRefused, output.StepHeld:
 		c.decision(s)
-	case store.StepCommitted:
+	case output.StepCommitted:
 		c.victims(s)
-	case store.StepCalledOff:
+	case output.StepCalledOff:
 		decided.WithLabelValues(kindOf(s), outcomeCalledOff, string(s.Reason.Code)).Inc()
-	case store.StepEnded:
+	case output.StepEnded:
 		delete(c.open, s.UID)
 		if s.At.After(s.Hold.Since) {
 			held.WithLabelValues(kindOf(s), string(s.Ended)).Observe(s.At.Sub(s.Hold.Since).Seconds())
 		}
-	case store.StepTakenUp, store.StepDisrupted, store.StepLost: // others say what becomes of it
+	case output.StepTakenUp, output.StepDisrupted, output.StepLost: // others say what becomes of it
 	}
 }
 
-func kindOf(s *store.Step) string {
+func kindOf(s *output.Step) string {
 	if s.Required != nil || s.Hold.Required {
 		return KindRequired
 	}
@@ -103,7 +103,7 @@ func kindOf(s *store.Step) string {
 }
 
 // decision counts a decision by its outcome, and the rule that stopped it.
-func (c *Decisions) decision(s *store.Step) {
+func (c *Decisions) decision(s *output.Step) {
 	var stopped planner.Rule
 	var list []planner.Rejection
 	o := &open{class: map[types.UID]string{}}
@@ -123,7 +123,7 @@ func (c *Decisions) decision(s *store.Step) {
 	}
 	outcome := outcomeHold
 	switch {
-	case s.Kind == store.StepRefused:
+	case s.Kind == output.StepRefused:
 		outcome = outcomeRefused
 	case len(o.class) > 0:
 		outcome = outcomePreempt
@@ -149,7 +149,7 @@ func classOf(p *planner.Pod) string {
 
 // victims counts the pods that are let go, each once for a hold. Of a decision by
 // an earlier process their classes are not known.
-func (c *Decisions) victims(s *store.Step) {
+func (c *Decisions) victims(s *output.Step) {
 	o := c.open[s.UID]
 	if o == nil {
 		o = &open{class: map[types.UID]string{}}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/component-base/metrics/testutil"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 func victim(uid string, optedOut, originator bool) planner.Victim {
@@ -21,32 +21,32 @@ func victim(uid string, optedOut, originator bool) planner.Victim {
 
 // steps is a history: a refusal, a preemption of three pods and an unknown one, committed
 // twice; a hold for a DaemonSet pod that was called off; and what another process does.
-func steps() []store.Step {
+func steps() []output.Step {
 	p, d := objects.Ref{UID: "p", Name: "p"}, objects.Ref{UID: "d", Name: "d"}
 	hold := reservations.Hold{Asker: "p", Since: now}
 	forDaemon := reservations.Hold{Asker: "d", Since: now, Required: true}
-	going := []store.Victim{
+	going := []output.Victim{
 		{Ref: objects.Ref{UID: "1"}, Queue: "root.a"}, {Ref: objects.Ref{UID: "2"}, Queue: "root.a"},
 		{Ref: objects.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: objects.Ref{UID: "4"}},
 	}
-	return []store.Step{
-		{Ref: p, Kind: store.StepRefused, Decision: &planner.Decision{Outcome: planner.Refuse, Stopped: planner.Law4, Rejected: []planner.Rejection{{Rule: planner.Law5, Pods: 3}}}},
-		{Ref: p, Kind: store.StepHeld, Hold: hold, Decision: &planner.Decision{
+	return []output.Step{
+		{Ref: p, Kind: output.StepRefused, Decision: &planner.Decision{Outcome: planner.Refuse, Stopped: planner.Law4, Rejected: []planner.Rejection{{Rule: planner.Law5, Pods: 3}}}},
+		{Ref: p, Kind: output.StepHeld, Hold: hold, Decision: &planner.Decision{
 			Outcome: planner.Preempt, Victims: []planner.Victim{victim("1", false, false), victim("2", true, true), victim("3", false, true)},
 		}},
-		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going[:3]},
-		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going},
-		{Ref: p, Kind: store.StepDisrupted, Hold: hold},
-		{Ref: p, Kind: store.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
-		{Ref: d, Kind: store.StepHeld, Hold: forDaemon, Required: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
-		{Ref: d, Kind: store.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
-		{Ref: d, Kind: store.StepTakenUp, Hold: forDaemon},
-		{Ref: d, Kind: store.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: p, Kind: store.StepEnded, Hold: hold, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: p, Kind: store.StepEnded, Hold: hold, Losses: 2, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: p, Kind: store.StepEnded, Hold: hold, Ended: reservations.GivenUp, Reason: reasons.Brief(reasons.HoldGivenUp)},
-		{Ref: p, Kind: store.StepEnded, Hold: hold, Standby: true, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: d, Kind: store.StepRefused, Standby: true, Required: &daemonset.Decision{Outcome: planner.Refuse}},
+		{Ref: p, Kind: output.StepCommitted, Hold: hold, Going: going[:3]},
+		{Ref: p, Kind: output.StepCommitted, Hold: hold, Going: going},
+		{Ref: p, Kind: output.StepDisrupted, Hold: hold},
+		{Ref: p, Kind: output.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
+		{Ref: d, Kind: output.StepHeld, Hold: forDaemon, Required: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
+		{Ref: d, Kind: output.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
+		{Ref: d, Kind: output.StepTakenUp, Hold: forDaemon},
+		{Ref: d, Kind: output.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: output.StepEnded, Hold: hold, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: output.StepEnded, Hold: hold, Losses: 2, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: output.StepEnded, Hold: hold, Ended: reservations.GivenUp, Reason: reasons.Brief(reasons.HoldGivenUp)},
+		{Ref: p, Kind: output.StepEnded, Hold: hold, Standby: true, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: d, Kind: output.StepRefused, Standby: true, Required: &daemonset.Decision{Outcome: planner.Refuse}},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Kind says by which rules was decided.
@@ -172,7 +172,7 @@ type Stage struct {
 }
 
 // decisionOf is the decision that a step carries, without stages.
-func decisionOf(s *store.Step) *Decision {
+func decisionOf(s *output.Step) *Decision {
 	d := &Decision{
 		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: podOf(s.Ref), Queue: s.Queue, Kind: Queue,
 		Outcome: planner.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
@@ -186,9 +186,9 @@ func decisionOf(s *store.Step) *Decision {
 		d.Kind = Required
 	}
 	switch {
-	case s.Kind == store.StepRefused:
+	case s.Kind == output.StepRefused:
 		d.Outcome, d.Victims, d.OptedOut, d.Violations, d.Message = planner.Refuse, nil, 0, 0, s.Reason.Text
-	case len(d.Victims) > 0, s.Kind == store.StepTakenUp && len(s.Hold.Chosen) > 0:
+	case len(d.Victims) > 0, s.Kind == output.StepTakenUp && len(s.Hold.Chosen) > 0:
 		d.Outcome = planner.Preempt
 	default:
 		d.Outcome = planner.Hold

@@ -11,7 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Options bound what is remembered; 0 means the default.
@@ -26,13 +26,13 @@ const defaultKept = 1000
 // Source is a reader of the decisions of a store.
 type Source interface {
 	Ready() <-chan struct{}
-	Take(into []store.Event) (events []store.Event, lost int)
+	Take(into []output.Event) (events []output.Event, lost int)
 }
 
 // Record is what was decided. Make one with New.
 type Record struct {
 	source    Source
-	followers []func(*store.Step)
+	followers []func(*output.Step)
 	missed    func(steps int)
 
 	mu        sync.Mutex // guards the rest
@@ -74,7 +74,7 @@ func New(source Source, o Options) *Record {
 
 // Follow has a function told of every step, in order, by one goroutine, after the
 // record knows it. The step is not to be changed. Call it before Run.
-func (r *Record) Follow(f func(*store.Step)) { r.followers = append(r.followers, f) }
+func (r *Record) Follow(f func(*output.Step)) { r.followers = append(r.followers, f) }
 
 // Missing has a function told how many steps were lost, whenever some were, by the
 // goroutine that records. Call it before Run.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,21 +18,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // journal is a source that is told its steps.
 type journal struct {
 	ready chan struct{}
-	steps []store.Step
+	steps []output.Step
 	lost  int
 }
 
 func (j *journal) Ready() <-chan struct{} { return j.ready }
 
-func (j *journal) Take(into []store.Event) ([]store.Event, int) {
+func (j *journal) Take(into []output.Event) ([]output.Event, int) {
 	for i := range j.steps {
-		into = append(into, store.Event{Kind: store.Decided, Step: &j.steps[i]})
+		into = append(into, output.Event{Kind: output.Decided, Step: &j.steps[i]})
 	}
 	lost := j.lost
 	j.steps, j.lost = nil, 0
@@ -57,9 +57,9 @@ func refOf(name string) objects.Ref {
 }
 
 // step has something happen a second later.
-func (s *story) step(kind store.StepKind, asker string, change func(*store.Step)) {
+func (s *story) step(kind output.StepKind, asker string, change func(*output.Step)) {
 	s.now = s.now.Add(time.Second)
-	step := store.Step{Kind: kind, Ref: refOf(asker), At: s.now, Queue: "root.a"}
+	step := output.Step{Kind: kind, Ref: refOf(asker), At: s.now, Queue: "root.a"}
 	if change != nil {
 		change(&step)
 	}
@@ -68,7 +68,7 @@ func (s *story) step(kind store.StepKind, asker string, change func(*store.Step)
 }
 
 func (s *story) refuse(asker, node string, code reasons.Code) {
-	s.step(store.StepRefused, asker, func(step *store.Step) {
+	s.step(output.StepRefused, asker, func(step *output.Step) {
 		step.Reason = reasons.New(code, "no %d", s.now.Second())
 		step.Decision = &planner.Decision{Outcome: planner.Refuse, Node: node, Exhaustive: true, Rejected: []planner.Rejection{{Rule: planner.Law5, Pods: s.now.Second()}}}
 	})
@@ -84,7 +84,7 @@ func pod(name string, requests ...int64) *planner.Pod {
 
 // hold has a node held by a decision by which some go.
 func (s *story) hold(asker, id string, going ...string) {
-	s.step(store.StepHeld, asker, func(step *store.Step) {
+	s.step(output.StepHeld, asker, func(step *output.Step) {
 		d := &planner.Decision{Ask: ask(asker), Queue: "root.a.b", Outcome: planner.Hold, Node: "n1", Exhaustive: true}
 		for _, name := range going {
 			d.Outcome = planner.Preempt
@@ -99,7 +99,7 @@ func (s *story) hold(asker, id string, going ...string) {
 }
 
 func (s *story) end(asker string, end reservations.End, why reasons.Reason) {
-	s.step(store.StepEnded, asker, func(step *store.Step) {
+	s.step(output.StepEnded, asker, func(step *output.Step) {
 		step.Ended, step.Reason = end, why
 		step.Hold = reservations.Hold{Asker: step.UID, Namespace: "ns", Name: asker, Node: "n1"}
 	})
@@ -126,8 +126,8 @@ func TestTheWayOfADecision(t *testing.T) {
 	s := newStory(Options{})
 	s.hold("a", "d1", "v")
 	first := s.Last("uid-a")
-	s.step(store.StepCommitted, "a", nil)
-	s.step(store.StepDisrupted, "a", nil)
+	s.step(output.StepCommitted, "a", nil)
+	s.step(output.StepDisrupted, "a", nil)
 	s.end("a", reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late"))
 	d := s.Last("uid-a")
 	if diff := cmp.Diff([]string{"held", "committed", "disrupted", "timed out"}, stages(d)); diff != "" {
@@ -154,7 +154,7 @@ func TestTheWayOfADecision(t *testing.T) {
 	if !ok || e.End != reservations.TimedOut || e.Reason.Text != "late" {
 		t.Errorf("ended %+v, %t", e, ok)
 	}
-	s.step(store.StepDisrupted, "a", nil) // late: it belongs to no hold
+	s.step(output.StepDisrupted, "a", nil) // late: it belongs to no hold
 	if got := len(s.Last("uid-a").Stages); got != 4 {
 		t.Errorf("%d stages after the end", got)
 	}
@@ -164,14 +164,14 @@ func TestTheWayOfADecision(t *testing.T) {
 // was bound.
 func TestLostRoom(t *testing.T) {
 	s := newStory(Options{})
-	lost := func(step *store.Step) {
+	lost := func(step *output.Step) {
 		step.Losses, step.Reason = 1, reasons.New(reasons.HoldSuperseded, "others: ns/f")
 	}
-	s.step(store.StepLost, "a", lost) // of a decision that is not known
+	s.step(output.StepLost, "a", lost) // of a decision that is not known
 	s.hold("a", "d1", "v")
-	s.step(store.StepLost, "a", lost)
+	s.step(output.StepLost, "a", lost)
 	s.end("a", reservations.Bound, reasons.Reason{})
-	s.step(store.StepLost, "a", lost)
+	s.step(output.StepLost, "a", lost)
 	d := s.Last("uid-a")
 	if diff := cmp.Diff([]string{"held", "lost", "bound", "lost"}, stages(d)); diff != "" {
 		t.Error(diff)
@@ -207,7 +207,7 @@ func TestARefusalRepeated(t *testing.T) {
 // TestARefusalOfAPlan: what may not be done now has no victims.
 func TestARefusalOfAPlan(t *testing.T) {
 	s := newStory(Options{})
-	s.step(store.StepRefused, "a", func(step *store.Step) {
+	s.step(output.StepRefused, "a", func(step *output.Step) {
 		step.Decision = &planner.Decision{Ask: ask("a"), Outcome: planner.Preempt, Node: "n1", OptedOut: 1, Victims: []planner.Victim{{Pod: pod("v")}}}
 		step.Reason = reasons.New(reasons.PreemptionPaced, "later")
 	})
@@ -220,7 +220,7 @@ func TestARefusalOfAPlan(t *testing.T) {
 func TestAHoldThatGoesOn(t *testing.T) {
 	s := newStory(Options{})
 	requires := func(id string, stopped planner.Rule, going ...string) {
-		s.step(store.StepHeld, "a", func(step *store.Step) {
+		s.step(output.StepHeld, "a", func(step *output.Step) {
 			d := &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask("a")}, Node: "n1", Outcome: planner.Hold, Stopped: stopped, Need: []daemonset.Need{
 				{Type: "vcore", Request: 5, Free: -1, Short: 6}, {Type: "pods", Request: 1, Free: 3},
 			}}
@@ -242,11 +242,11 @@ func TestAHoldThatGoesOn(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	requires("d2", "", "v")
-	s.step(store.StepCommitted, "a", func(step *store.Step) {
-		step.Going = []store.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
+	s.step(output.StepCommitted, "a", func(step *output.Step) {
+		step.Going = []output.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
 	})
 	requires("d2", "") // the chosen victim is on its way
-	s.step(store.StepCalledOff, "a", func(step *store.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
+	s.step(output.StepCalledOff, "a", func(step *output.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
 	d = s.Last("uid-a")
 	if diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d)); diff != "" || d.ID != "d2" || len(d.Victims) != 1 {
 		t.Errorf("%+v\n%s", d, diff)
@@ -267,13 +267,13 @@ func TestAHoldThatGoesOn(t *testing.T) {
 func TestAHoldTakenUp(t *testing.T) {
 	s := newStory(Options{})
 	takeUp := func() {
-		s.step(store.StepTakenUp, "a", func(step *store.Step) {
+		s.step(output.StepTakenUp, "a", func(step *output.Step) {
 			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d0", Chosen: []types.UID{"uid-v", "uid-w"}, Required: true}
 			step.Reason = reasons.New(reasons.MakingRoom, "room")
 		})
 	}
 	takeUp()
-	s.step(store.StepCommitted, "a", func(step *store.Step) { step.Going = []store.Victim{{Ref: refOf("w"), Node: "n1"}} })
+	s.step(output.StepCommitted, "a", func(step *output.Step) { step.Going = []output.Victim{{Ref: refOf("w"), Node: "n1"}} })
 	d := s.Last("uid-a")
 	if !d.TakenUp || d.Outcome != planner.Preempt || d.Kind != Required || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
 		t.Errorf("%+v", d)
@@ -284,7 +284,7 @@ func TestAHoldTakenUp(t *testing.T) {
 	}
 	s.end("a", reservations.Bound, reasons.Reason{})
 	s.hold("a", "d1", "v")
-	s.step(store.StepTakenUp, "a", func(step *store.Step) {
+	s.step(output.StepTakenUp, "a", func(step *output.Step) {
 		step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d1"}
 	})
 	if d := s.Last("uid-a"); d.TakenUp || len(d.Victims) != 1 || !slices.Equal(stages(d), []string{"held", "taken up"}) {
@@ -318,7 +318,7 @@ func TestRingsForget(t *testing.T) {
 	if _, ok := s.EndedOf("uid-1"); ok {
 		t.Error("a forgotten end is found")
 	}
-	s.step(store.StepCommitted, "0", nil) // of a decision that is forgotten
+	s.step(output.StepCommitted, "0", nil) // of a decision that is forgotten
 }
 
 func TestQueries(t *testing.T) {
@@ -360,8 +360,8 @@ func TestRunTellsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{ready: make(chan struct{}, 1), lost: 3}
 		r := New(j, Options{})
-		var told []store.StepKind
-		r.Follow(func(s *store.Step) {
+		var told []output.StepKind
+		r.Follow(func(s *output.Step) {
 			if r.Last(s.UID) == nil {
 				t.Error("a follower hears of it before the record")
 			}
@@ -371,11 +371,11 @@ func TestRunTellsFollowers(t *testing.T) {
 		r.Missing(func(steps int) { missed += steps })
 		s := &story{Record: New(&journal{}, Options{}), journal: j, now: began}
 		s.hold("a", "d1") // into the journal, for another record takes nothing from it
-		s.step(store.StepCommitted, "a", nil)
+		s.step(output.StepCommitted, "a", nil)
 		go r.Run(t.Context())
 		j.ready <- struct{}{}
 		synctest.Wait()
-		if !slices.Equal(told, []store.StepKind{store.StepHeld, store.StepCommitted}) || r.Lost() != 3 || missed != 3 {
+		if !slices.Equal(told, []output.StepKind{output.StepHeld, output.StepCommitted}) || r.Lost() != 3 || missed != 3 {
 			t.Errorf("told %v, lost %d, of which %d were told", told, r.Lost(), missed)
 		}
 	})

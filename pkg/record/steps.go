@@ -8,35 +8,35 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // add records a step.
-func (r *Record) add(s *store.Step) {
+func (r *Record) add(s *output.Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch s.Kind {
-	case store.StepRefused:
+	case output.StepRefused:
 		r.refuse(s)
-	case store.StepHeld:
+	case output.StepHeld:
 		r.hold(s)
-	case store.StepTakenUp:
+	case output.StepTakenUp:
 		r.takeUp(s)
-	case store.StepCommitted:
+	case output.StepCommitted:
 		r.stage(s, StageCommitted)
-	case store.StepDisrupted:
+	case output.StepDisrupted:
 		r.stage(s, StageDisrupted)
-	case store.StepCalledOff:
+	case output.StepCalledOff:
 		r.stage(s, StageCalledOff)
-	case store.StepLost:
+	case output.StepLost:
 		r.lose(s)
-	case store.StepEnded:
+	case output.StepEnded:
 		r.end(s)
 	}
 }
 
 // refuse records a refusal, in the place of the same one before it.
-func (r *Record) refuse(s *store.Step) {
+func (r *Record) refuse(s *output.Step) {
 	d := decisionOf(s)
 	d.Stages = []Stage{}
 	if last := r.decision(r.latest[s.UID]); last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
@@ -51,7 +51,7 @@ func (r *Record) refuse(s *store.Step) {
 
 // hold records a decision by which a node is held. One that adds no victim is the same
 // decision, made again.
-func (r *Record) hold(s *store.Step) {
+func (r *Record) hold(s *output.Step) {
 	d := decisionOf(s)
 	old := r.decision(d.ID)
 	switch {
@@ -68,7 +68,7 @@ func (r *Record) hold(s *store.Step) {
 }
 
 // takeUp records the hold of an earlier process.
-func (r *Record) takeUp(s *store.Step) {
+func (r *Record) takeUp(s *output.Step) {
 	d := r.decision(s.Hold.Decision)
 	if d == nil {
 		d = decisionOf(s)
@@ -84,7 +84,7 @@ func (r *Record) takeUp(s *store.Step) {
 
 // lose records that room was lost: of the hold that goes on, or, where it is over, of the
 // latest decision.
-func (r *Record) lose(s *store.Step) {
+func (r *Record) lose(s *output.Step) {
 	old := r.decision(r.current[s.UID])
 	if old == nil {
 		old = r.decision(r.latest[s.UID])
@@ -93,29 +93,31 @@ func (r *Record) lose(s *store.Step) {
 }
 
 // stage adds a stage to the decision that a hold is from.
-func (r *Record) stage(s *store.Step, name string) { r.addStage(r.decision(r.current[s.UID]), s, name) }
+func (r *Record) stage(s *output.Step, name string) {
+	r.addStage(r.decision(r.current[s.UID]), s, name)
+}
 
-func (r *Record) addStage(old *Decision, s *store.Step, name string) {
+func (r *Record) addStage(old *Decision, s *output.Step, name string) {
 	if old == nil {
 		return
 	}
 	d := *old
 	d.Stages = append(slices.Clone(old.Stages), Stage{Stage: name, Time: s.At, Reason: code(s, name), Message: message(s, name)})
-	if s.Kind == store.StepCommitted {
+	if s.Kind == output.StepCommitted {
 		d.name(s.Going)
 	}
 	r.put(&d)
 }
 
 // code and message say why, where it is not as decided.
-func code(s *store.Step, stage string) reasons.Code {
+func code(s *output.Step, stage string) reasons.Code {
 	if stage == StageTakenUp {
 		return ""
 	}
 	return s.Reason.Code
 }
 
-func message(s *store.Step, stage string) string {
+func message(s *output.Step, stage string) string {
 	if stage == StageTakenUp {
 		return ""
 	}
@@ -124,7 +126,7 @@ func message(s *store.Step, stage string) string {
 
 // name completes what is known of victims: of those of an earlier process nothing
 // was but their UID.
-func (d *Decision) name(going []store.Victim) {
+func (d *Decision) name(going []output.Victim) {
 	d.Victims = slices.Clone(d.Victims)
 	for _, g := range going {
 		for i := range d.Victims {
@@ -136,7 +138,7 @@ func (d *Decision) name(going []store.Victim) {
 }
 
 // end records that a hold is over.
-func (r *Record) end(s *store.Step) {
+func (r *Record) end(s *output.Step) {
 	r.stage(s, string(s.Ended))
 	r.ended.add(EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
 	delete(r.current, s.UID)

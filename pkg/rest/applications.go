@@ -7,7 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // applicationList answers with some of the applications that have pods.
@@ -91,7 +91,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		queue = q.Path
 	}
 	id, namespace := r.PathValue("application"), r.URL.Query().Get("namespace")
-	wanted := func(a *store.AppRecord) bool {
+	wanted := func(a *output.AppRecord) bool {
 		return a.ID == id && (namespace == "" || a.Namespace == namespace) && (queue == "" || a.Queue == queue)
 	}
 	for _, a := range v.Applications {

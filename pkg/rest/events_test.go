@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -100,7 +100,7 @@ func TestEventBatch(t *testing.T) {
 
 func TestEventBatchIsBounded(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.events = eventlog.New(c.store.Follow(store.Facts), batchSize+5)
+	c.server.events = eventlog.New(c.store.Follow(output.Facts), batchSize+5)
 	c.foreign(t, batchSize+10)
 	all := c.batch(t, "?count=1000000")
 	if len(all.EventRecords) != batchSize || all.LowestID != 5 || all.HighestID != batchSize+9 || all.EventRecords[0].Reference != "f6" {

@@ -25,6 +25,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // cluster is a store and a server that shows it.
@@ -42,11 +43,11 @@ func newCluster(t testing.TB, document string) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.store = store.New(config.Default(), store.Options{})
-	log := eventlog.New(c.store.Follow(store.Facts), eventlog.Size)
+	log := eventlog.New(c.store.Follow(output.Facts), eventlog.Size)
 	c.configure(t, document)
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
-	c.record = record.New(c.store.Follow(store.Decisions), record.Options{})
+	c.record = record.New(c.store.Follow(output.Decisions), record.Options{})
 	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
 		Taint: func(node string) string { return "held=of-" + node }})
 	c.server.CheckHealth()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // streaming is a stream with a reader.
@@ -257,7 +257,7 @@ func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 // TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
 func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.events = eventlog.New(c.store.Follow(store.Facts), 1000)
+	c.server.events = eventlog.New(c.store.Follow(output.Facts), 1000)
 	s := serveCluster(t, c, quietly)
 	stream := s.stream(t, "")
 	stream.line(t)

@@ -4,16 +4,17 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // judged returns a store with a queue of one core, and an admitted pod that has passed
 // Judge.
-func judged(t *testing.T) (*Store, *pod) {
+func judged(t *testing.T) (*Store, *model.Pod) {
 	t.Helper()
-	s := New(queuestest.MustTree(t, "root\n  a max.vcore=1"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a max.vcore=1"), model.Options{})
 	s.Start(epoch)
 	s.Upsert(askingPod("p"), epoch)
-	p := s.pods["p"]
+	p := s.model.Pods["p"]
 	if _, v, ok := s.Judge(p.UID); !ok || !v.OK() {
 		t.Fatalf("judged: %v", v)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -22,7 +23,7 @@ import (
 func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	b.Helper()
 	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
-		Options{Window: 1024, MaxWindow: 1024})
+		model.Options{Window: 1024, MaxWindow: 1024})
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string, age int) {
 		s.Upsert(objects.Pod{
@@ -58,7 +59,7 @@ func BenchmarkAttempt(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				for k := range changed {
-					p := s.pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
+					p := s.model.Pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
 					s.Delete(p.UID, now)
 					s.Upsert(*p, now)
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,7 +55,7 @@ func daemonPod(name string, node int) objects.Pod {
 }
 
 // makeRoomFor makes a pod hold its node and its victims leave.
-func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []Victim {
+func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.Victim {
 	b.Helper()
 	s.Upsert(p, now)
 	s.TakeActivations()
@@ -76,7 +77,7 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []Victim 
 // serve does all steps for a pod, and restores its node.
 func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
 	b.Helper()
-	victim := *s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
+	victim := *s.model.Pods[makeRoomFor(b, s, p, now)[0].UID].Pod
 	s.Disrupted(p.UID, now)
 	s.Delete(victim.UID, now)
 	s.TakeActivations()
@@ -128,7 +129,7 @@ func TestADaemonSetPodCostsTheSame(t *testing.T) {
 	if by := grows(func(*Store) {}); by > most {
 		t.Errorf("a pod costs %.2f times as much with 1000 nodes as with 50", by)
 	}
-	if by := grows(func(s *Store) { s.preemption.Holds.Nodes() }); by <= most {
+	if by := grows(func(s *Store) { s.model.Preemption.Holds.Nodes() }); by <= most {
 		t.Errorf("it is not noticed that all held nodes are looked at: %.2f", by)
 	}
 }

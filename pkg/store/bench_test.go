@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +60,7 @@ func benchPod(i int, leaf string) objects.Pod {
 func benchStore(b *testing.B, window, pods int, node string) (*Store, []objects.Pod) {
 	b.Helper()
 	spec, leaves := wide(b)
-	s := New(spec, Options{Window: window, MaxWindow: window})
+	s := New(spec, model.Options{Window: window, MaxWindow: window})
 	s.UpsertNode("n1", queuestest.Vector("vcore=100000 memory=400000Gi pods=200000"), epoch)
 	all := make([]objects.Pod, pods)
 	for i := range all {
@@ -145,10 +146,10 @@ func BenchmarkLife(b *testing.B) {
 
 func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
-	first := s.pending.Timers.Pods()[0]
-	var waits *pod
+	first := s.model.Pending.Timers.Pods()[0]
+	var waits *model.Pod
 	for i := range pods {
-		if p := s.pods[pods[i].UID]; p.state == state.Queued {
+		if p := s.model.Pods[pods[i].UID]; p.State == state.Queued {
 			waits = p
 			break
 		}
@@ -156,7 +157,7 @@ func BenchmarkGate(b *testing.B) {
 	b.Run("admitted", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			first.state = state.Admitted
+			first.State = state.Admitted
 			s.Gate(first.UID, epoch)
 		}
 	})
@@ -195,7 +196,7 @@ func BenchmarkNextOfOrder(b *testing.B) {
 			for done := 0; done < b.N; {
 				s, _ := benchStore(b, 64, 100_000, "")
 				for taken := 0; taken < 50_000 && done < b.N; taken, done = taken+1, done+1 {
-					p := s.pending.Timers.Pods()[0]
+					p := s.model.Pending.Timers.Pods()[0]
 					timed("assume", func() { s.Assume(p.UID, "n1", epoch) })
 					timed("next", func() { s.TakeActivations() })
 				}
@@ -219,7 +220,7 @@ func BenchmarkUnblock(b *testing.B) {
 			if c.name == "max of parent" {
 				leaf = "root.p.a"
 			}
-			s := New(spec, Options{Window: 64})
+			s := New(spec, model.Options{Window: 64})
 			s.Start(epoch)
 			add := func(i int) {
 				p := benchPod(i, leaf)
@@ -247,8 +248,8 @@ func refsOrRunning(s *Store, refs []objects.Ref) string {
 	if len(refs) > 0 {
 		return string(refs[0].UID)
 	}
-	for uid, p := range s.pods {
-		if p.state.HasNode() {
+	for uid, p := range s.model.Pods {
+		if p.State.HasNode() {
 			return string(uid)
 		}
 	}

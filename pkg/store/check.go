@@ -7,114 +7,100 @@ import (
 	"reflect"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // Check verifies the store against itself: the usage of every queue, user and group
 // against the sum over the pods, the window, the order, and that every pod has what its
 // state requires. It visits everything under the lock, so it is for tests. Package audit
 // has the checks for a running scheduler.
-func (s *Store) Check() error {
+func (s *Readers) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	if !reflect.DeepEqual(s.noTurn, newTurn(nil)) {
+	if !reflect.DeepEqual(s.model.NoTurn, model.NewTurn(nil)) {
 		errs = append(errs, errors.New("pods that run share a turn that is not empty"))
 	}
-	for _, p := range s.sortedPods() {
+	for _, p := range s.model.SortedPods() {
 		if err := s.checkPod(p); err != nil {
-			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.state, err))
+			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.State, err))
 		}
 	}
 	errs = append(errs, s.checkBooks()...)
-	errs = append(errs, s.pending.Keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
-	errs = append(errs, s.pending.Classes.Check(func(yield func(*pending.Class, state.State) bool) {
-		for _, p := range s.pods {
-			if !yield(p.equivalenceClass, p.state) {
+	errs = append(errs, s.model.Pending.Keys.Check(func(uid types.UID) bool { return s.model.Pods[uid] != nil })...)
+	errs = append(errs, s.model.Pending.Classes.Check(func(yield func(*pending.Class, state.State) bool) {
+		for _, p := range s.model.Pods {
+			if !yield(p.EquivalenceClass, p.State) {
 				return
 			}
 		}
 	}))
 	errs = append(errs, s.checkDemand())
-	errs = append(errs, s.cache.Nodes.Check(s.cached()))
+	errs = append(errs, s.model.Cache.Nodes.Check(s.cached()))
 	errs = append(errs, s.checkGroups()...)
-	errs = append(errs, s.preemption.Check())
+	errs = append(errs, s.model.Preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
-	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.cache.Capacity.Check(s.cache.Nodes.Capacity()), s.cache.Types.Check(s.objects()))
-	errs = append(errs, s.pending.Check(), s.cache.CheckSnapshot())
+	errs = append(errs, s.model.Cache.Protection.Check(s.model.GuardedPods()), s.model.Cache.Capacity.Check(s.model.Cache.Nodes.Capacity()), s.model.Cache.Types.Check(s.objects()))
+	errs = append(errs, s.model.Pending.Check(), s.model.Cache.CheckSnapshot())
 	return errors.Join(errs...)
 }
 
-func (s *Store) checkPod(p *pod) error {
+func (s *core) checkPod(p *model.Pod) error {
 	if p.Foreign {
 		return s.checkForeign(p)
 	}
-	_, listed := s.unplaced[p.UID]
-	_, keyed := s.Key(p.UID)
+	_, listed := s.model.Unplaced[p.UID]
+	_, keyed := s.model.Pending.Keys.Get(p.UID)
 	switch {
-	case (p.state == state.NoQueue) != listed:
+	case (p.State == state.NoQueue) != listed:
 		return fmt.Errorf("listed as unplaced: %v", listed)
-	case (p.state == state.NoQueue) != (p.app == nil):
-		return fmt.Errorf("has an application: %v", p.app != nil)
-	case p.In() != p.columns():
-		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.columns())
-	case p.gang != nil && (p.state != state.NoQueue || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
-		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
-	case p.state == state.GroupBlocked && (p.mates == nil || p.equivalenceClass != nil):
+	case (p.State == state.NoQueue) != (p.App == nil):
+		return fmt.Errorf("has an application: %v", p.App != nil)
+	case p.In() != p.Columns():
+		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns())
+	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Says) == 0):
+		return fmt.Errorf("is kept back for the Hard gang of %v", p.Gang.Name)
+	case p.State == state.GroupBlocked && (p.Mates == nil || p.EquivalenceClass != nil):
 		return errors.New("waits for its PodGroup, and has none or an equivalence class")
-	case (p.state == state.Queued) != (p.ask != nil):
-		return fmt.Errorf("is in the order: %v", p.ask != nil)
-	case (p.state.HasSlot() || p.state == state.BackingOff) != (p.timer.IsSet()):
-		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
-	case p.state.HasSlot() && !keyed:
+	case (p.State == state.Queued) != (p.Ask != nil):
+		return fmt.Errorf("is in the order: %v", p.Ask != nil)
+	case (p.State.HasSlot() || p.State == state.BackingOff) != (p.Timer.IsSet()):
+		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
+	case p.State.HasSlot() && !keyed:
 		return errors.New("has no sort key")
-	case p.state.HasNode() && keyed:
+	case p.State.HasNode() && keyed:
 		return errors.New("still has a sort key")
-	case p.state.HasNode() && p.Node == "":
+	case p.State.HasNode() && p.Node == "":
 		return errors.New("has no node")
-	case p.state != state.NoQueue && !p.state.HasNode() && !p.Amount().Equal(p.Request):
+	case p.State != state.NoQueue && !p.State.HasNode() && !p.Amount().Equal(p.Request):
 		return fmt.Errorf("is charged %v and requests %v", p.Amount(), p.Request)
-	case p.state.HasNode() != (p.On() != nil):
+	case p.State.HasNode() != (p.On() != nil):
 		return fmt.Errorf("is on a node: %v", p.On() != nil)
 	}
 	return errors.Join(s.checkShares(p), s.checkAsks(p))
 }
 
-func (s *Store) checkBooks() []error {
-	slots := map[*pod]struct{}{}
-	for _, p := range s.pods {
-		if p.state.HasSlot() {
+func (s *core) checkBooks() []error {
+	slots := map[*model.Pod]struct{}{}
+	for _, p := range s.model.Pods {
+		if p.State.HasSlot() {
 			slots[p] = struct{}{}
 		}
 	}
-	return []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.apps.Check(s.cached()), s.pending.Window.Check(slots)}
-}
-
-// columns are the columns that a pod in its state is charged in.
-func (p *pod) columns() cache.Columns {
-	switch {
-	case p.app == nil:
-		return 0
-	case p.state.HasNode():
-		return cache.Allocated | p.moves()
-	case p.state.HasSlot() && !p.asks.Holds():
-		return cache.Pending | cache.Admitted
-	}
-	return cache.Pending | p.moves()
+	return []error{s.model.Cache.Books.Check(s.cached()), s.model.Cache.Originators.Check(s.cached()), s.model.Apps.Check(s.cached()), s.model.Pending.Window.Check(slots)}
 }
 
 // cached yields the cache's records of all pods.
-func (s *Store) cached() iter.Seq[*cache.Pod] {
+func (s *core) cached() iter.Seq[*cache.Pod] {
 	return func(yield func(*cache.Pod) bool) {
-		for _, p := range s.pods {
-			if !yield(&p.cachePod) {
+		for _, p := range s.model.Pods {
+			if !yield(&p.CachePod) {
 				return
 			}
 		}
@@ -123,16 +109,16 @@ func (s *Store) cached() iter.Seq[*cache.Pod] {
 
 // OwnersUse returns the usage of users and groups, and the number of all users and groups
 // with usage. It holds the lock during the lookups, so pass at most a few hundred.
-func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
+func (s *Readers) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cache.Books.OwnersUse(of)
+	return s.model.Cache.Books.OwnersUse(of)
 }
 
 // Recount compares the store with a complete listing of the managed pods, as the API
 // server has them at a quiet moment. Every listed pod that uses resources must be known
 // with that request and node, and no other pod may be.
-func (s *Store) Recount(listed []objects.Pod) error {
+func (s *Readers) Recount(listed []objects.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -140,7 +126,7 @@ func (s *Store) Recount(listed []objects.Pod) error {
 	for i := range listed {
 		l := listed[i]
 		l.Normalize()
-		s.cache.Types.Split(&l)
+		s.model.Cache.Types.Split(&l)
 		if !l.Terminal && (!l.Deleting || l.Node != "") {
 			seen[l.UID] = true
 			if err := s.compare(&l); err != nil {
@@ -148,27 +134,70 @@ func (s *Store) Recount(listed []objects.Pod) error {
 			}
 		}
 	}
-	for _, p := range s.sortedPods() {
+	for _, p := range s.model.SortedPods() {
 		if !seen[p.UID] && !p.Foreign {
-			errs = append(errs, fmt.Errorf("pod %s/%s: in the store (%s) and not in the listing", p.Namespace, p.Name, p.state))
+			errs = append(errs, fmt.Errorf("pod %s/%s: in the store (%s) and not in the listing", p.Namespace, p.Name, p.State))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Store) compare(l *objects.Pod) error {
-	p, known := s.pods[l.UID]
+func (s *core) compare(l *objects.Pod) error {
+	p, known := s.model.Pods[l.UID]
 	switch {
 	case !known:
 		return errors.New("in the listing and not in the store")
-	case l.Node != "" && p.state != state.Bound:
-		return fmt.Errorf("runs on %s, the store has it as %s", l.Node, p.state)
-	case l.Node == "" && p.state == state.Bound:
+	case l.Node != "" && p.State != state.Bound:
+		return fmt.Errorf("runs on %s, the store has it as %s", l.Node, p.State)
+	case l.Node == "" && p.State == state.Bound:
 		return fmt.Errorf("has no node, the store has it bound to %s", p.Node)
 	case l.Node != "" && p.Node != l.Node:
 		return fmt.Errorf("runs on %s, the store says %s", l.Node, p.Node)
-	case p.state == state.Bound && !p.Amount().Equal(l.Request):
+	case p.State == state.Bound && !p.Amount().Equal(l.Request):
 		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.Amount())
 	}
 	return nil
+}
+
+// objects yields the latest event of each pod.
+func (s *core) objects() iter.Seq[*objects.Pod] {
+	return func(yield func(*objects.Pod) bool) {
+		for _, p := range s.model.Pods {
+			if !yield(p.Pod) {
+				return
+			}
+		}
+	}
+}
+
+// checkShares verifies that a pod has its own values where it needs them.
+func (s *core) checkShares(p *model.Pod) error {
+	switch runs := p.State == state.Bound; {
+	case p.Asks == nil && p.Node == "":
+		return errors.New("waits, and has no record of a preemptor")
+	case p.Turn == s.model.NoTurn && !runs:
+		return errors.New("does not run, and shares its turn with pods that do")
+	case runs && p.Turn != s.model.NoTurn && p.Turn.Over():
+		return errors.New("runs, and keeps a turn of its own for nothing")
+	case p.Tallied != model.TallyOf(p):
+		return fmt.Errorf("is counted as %+v, and is %+v", p.Tallied, model.TallyOf(p))
+	}
+	return nil
+}
+
+// checkDemand verifies that pods within or beyond wait in queues.
+func (s *core) checkDemand() error {
+	errs := []error{s.model.Pending.Demand.Check(func(uid types.UID) bool {
+		p := s.model.Pods[uid]
+		return p != nil && p.App != nil && !p.State.HasNode() && p.State != state.NoQueue
+	})}
+	for uid, p := range s.model.Pods {
+		switch {
+		case p.Within && !p.Beyond.None():
+			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
+		case !s.model.Pending.Demand.Has(uid) && (p.Within || !p.Beyond.None()):
+			errs = append(errs, fmt.Errorf("demand: pod %s is within or beyond and not known", uid))
+		}
+	}
+	return errors.Join(errs...)
 }

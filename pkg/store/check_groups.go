@@ -1,34 +1,38 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+)
 
 // checkGroups verifies that groups know the states of their members, and that members of
 // a group that has not started are in no equivalence class.
-func (s *Store) checkGroups() []error {
+func (s *core) checkGroups() []error {
 	var errs []error
-	members := map[*podGroup]int{}
-	touched := map[*podGroup]bool{}
-	for _, g := range s.pending.Groups.Touched() {
+	members := map[*model.PodGroup]int{}
+	touched := map[*model.PodGroup]bool{}
+	for _, g := range s.model.Pending.Groups.Touched() {
 		touched[g] = true
 	}
-	settled := s.started && !s.pending.Returning()
-	for _, p := range s.pods {
-		g := p.mates
+	settled := s.model.Started && !s.model.Pending.Returning()
+	for _, p := range s.model.Pods {
+		g := p.Mates
 		if g == nil {
 			continue
 		}
 		members[g]++
 		switch {
-		case !g.Knows(p.UID, p, p.state, p.asks.Holds()):
+		case !g.Knows(p.UID, p, p.State, p.Asks.Holds()):
 			errs = append(errs, fmt.Errorf("PodGroup %s does not know its member %s", g.Name(), p.Name))
-		case settled && !touched[g] && !g.Complete() && p.equivalenceClass != nil:
+		case settled && !touched[g] && !g.Complete() && p.EquivalenceClass != nil:
 			errs = append(errs, fmt.Errorf("PodGroup %s: it is not complete, and pod %s is in an equivalence class", g.Name(), p.Name))
 		}
 	}
-	for g := range s.pending.Groups.All() {
+	for g := range s.model.Pending.Groups.All() {
 		if g.Len() != members[g] {
 			errs = append(errs, fmt.Errorf("PodGroup %s has %d members, there are %d", g.Name(), g.Len(), members[g]))
 		}
 	}
-	return append(errs, s.pending.Groups.Check(settled))
+	return append(errs, s.model.Pending.Groups.Check(settled))
 }

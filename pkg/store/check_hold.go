@@ -5,46 +5,47 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-func (s *Store) checkForeign(p *pod) error {
-	if _, held := s.preemption.Holds.Of(p.UID); held != p.asks.Holds() {
-		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.asks.Holds(), held)
+func (s *core) checkForeign(p *model.Pod) error {
+	if _, held := s.model.Preemption.Holds.Of(p.UID); held != p.Asks.Holds() {
+		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asks.Holds(), held)
 	}
 	switch {
-	case p.app != nil:
+	case p.App != nil:
 		return errors.New("is foreign and belongs to a queue")
-	case p.state != state.Bound && p.state != state.Unschedulable && p.state != state.BackingOff:
+	case p.State != state.Bound && p.State != state.Unschedulable && p.State != state.BackingOff:
 		return errors.New("is foreign and on the way of pods of queues")
-	case (p.state == state.Bound) != (p.On() != nil):
+	case (p.State == state.Bound) != (p.On() != nil):
 		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
-	case p.state != state.Bound && !mayAskForeign(p.Pod):
+	case p.State != state.Bound && !model.MayAskForeign(p.Pod):
 		return errors.New("is foreign, has no node, and may not ask")
-	case (p.state == state.BackingOff) != (p.timer.IsSet()):
-		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
+	case (p.State == state.BackingOff) != (p.Timer.IsSet()):
+		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}
 	return s.checkHolder(p)
 }
 
 // checkHolder verifies the hold state of a pod that requires a node.
-func (s *Store) checkHolder(p *pod) error {
-	if s.preemption.NodeWaits.Of(p.UID) != "" && p.state.HasNode() {
+func (s *core) checkHolder(p *model.Pod) error {
+	if s.model.Preemption.NodeWaits.Of(p.UID) != "" && p.State.HasNode() {
 		return errors.New("awaits a change of its node and has a node")
 	}
 	return nil
 }
 
 // checkPreemptors verifies that the preemptors which watch or await something exist.
-func (s *Store) checkPreemptors() []error {
+func (s *core) checkPreemptors() []error {
 	var errs []error
-	for uid, node := range s.preemption.NodeWaits.All() {
-		if s.pods[uid] == nil {
+	for uid, node := range s.model.Preemption.NodeWaits.All() {
+		if s.model.Pods[uid] == nil {
 			errs = append(errs, fmt.Errorf("node %s: preemptor %s does not wait for it", node, uid))
 		}
 	}
-	for uid := range s.preemption.Watches.All() {
-		if s.pods[uid] == nil {
+	for uid := range s.model.Preemption.Watches.All() {
+		if s.model.Pods[uid] == nil {
 			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
 		}
 	}
@@ -52,49 +53,49 @@ func (s *Store) checkPreemptors() []error {
 }
 
 // checkAsks verifies the preemptor state of a pod.
-func (s *Store) checkAsks(p *pod) error {
-	h, held := s.preemption.Holds.Of(p.UID)
-	inQueue := s.asking.Waits(p.asks)
+func (s *core) checkAsks(p *model.Pod) error {
+	h, held := s.model.Preemption.Holds.Of(p.UID)
+	inQueue := s.model.Asking.Waits(p.Asks)
 	switch {
-	case p.asks.Holds() && !held:
+	case p.Asks.Holds() && !held:
 		return errors.New("holds a node that the ledger does not know of")
-	case held && !p.asks.Holds():
+	case held && !p.Asks.Holds():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
-	case inQueue && (p.state.HasNode() || p.asks.Holds() || p.app == nil):
+	case inQueue && (p.State.HasNode() || p.Asks.Holds() || p.App == nil):
 		return errors.New("is due for a plan and needs none")
-	case !s.willAsk(p) && s.needsToAsk(p):
+	case !s.states.WillAsk(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
-	case s.asking.Current() == p.UID && !p.state.HasSlot():
+	case s.model.Asking.Current() == p.UID && !p.State.HasSlot():
 		return errors.New("has a plan under way and was not let through")
 	}
 	return s.checkHolder(p)
 }
 
 // needsToAsk tells whether a pod must be due for a plan or watch queues.
-func (s *Store) needsToAsk(p *pod) bool {
-	switch p.state {
+func (s *core) needsToAsk(p *model.Pod) bool {
+	switch p.State {
 	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
-		return s.cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.Holds() && p.RequiredNode == ""
+		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asks.Holds() && p.RequiredNode == ""
 	}
 	return false
 }
 
 // checkHolds verifies the ledger, and that every chosen victim has a preemptor.
-func (s *Store) checkHolds() []error {
+func (s *core) checkHolds() []error {
 	var errs []error
-	if err := s.preemption.Holds.Check(); err != nil {
+	if err := s.model.Preemption.Holds.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("holds: %w", err))
 	}
-	for _, p := range s.sortedPods() {
-		if p.chosenBy == "" {
+	for _, p := range s.model.SortedPods() {
+		if p.ChosenBy == "" {
 			continue
 		}
-		if h, ok := s.preemption.Holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
-			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.chosenBy))
+		if h, ok := s.model.Preemption.Holds.Of(p.ChosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
+			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.ChosenBy))
 		}
 		if p.On() == nil {
-			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.chosenBy))
+			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.ChosenBy))
 		}
 	}
-	return append(append(errs, s.checkPreemptors()...), s.asking.Check())
+	return append(append(errs, s.checkPreemptors()...), s.model.Asking.Check())
 }

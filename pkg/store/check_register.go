@@ -6,16 +6,17 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // checkRegister verifies that readers have seen the current state of everything or have
 // it marked as changed.
-func (s *Store) checkRegister() []error {
-	nodes := func(yield func(string, *seenNode) bool) {
-		for n := range s.cache.Nodes.All() {
-			seen := s.history.seen[n.Name()]
+func (s *core) checkRegister() []error {
+	nodes := func(yield func(string, *model.SeenNode) bool) {
+		for n := range s.model.Cache.Nodes.All() {
+			seen := s.model.History.Seen[n.Name()]
 			if seen == nil || seen.Node != n {
-				seen = &seenNode{Node: n}
+				seen = &model.SeenNode{Node: n}
 			}
 			if n.Known() && !yield(n.Name(), seen) {
 				return
@@ -28,16 +29,16 @@ func (s *Store) checkRegister() []error {
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	add("pods", s.history.pods.Check(maps.All(s.pods), s.recordOf))
-	add("applications", s.history.apps.Check(s.apps.All(), s.recordOfApp))
-	add("nodes", s.history.nodes.Check(nodes, recordOfNode))
-	add("finished applications", s.history.finished.Check())
-	tallies := make([]history.Tally, 0, len(s.pods))
-	for _, p := range s.pods {
-		tallies = append(tallies, tallyOf(p))
+	add("pods", s.model.History.Pods.Check(maps.All(s.model.Pods), s.model.RecordOf))
+	add("applications", s.model.History.Apps.Check(s.model.Apps.All(), s.model.RecordOfApp))
+	add("nodes", s.model.History.Nodes.Check(nodes, model.RecordOfNode))
+	add("finished applications", s.model.History.Finished.Check())
+	tallies := make([]history.Tally, 0, len(s.model.Pods))
+	for _, p := range s.model.Pods {
+		tallies = append(tallies, model.TallyOf(p))
 	}
-	add("waiting pods", s.history.waits.Check(slices.Values(tallies), s.apps.Leaves()))
-	add("events", s.history.events.Check())
-	add("reports", s.history.reports.Check())
+	add("waiting pods", s.model.History.Waits.Check(slices.Values(tallies), s.model.Apps.Leaves()))
+	add("events", s.model.History.Events.Check())
+	add("reports", s.model.History.Reports.Check())
 	return errs
 }

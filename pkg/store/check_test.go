@@ -6,6 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +19,7 @@ import (
 // busy is a store with a pod in every state.
 func busy(t *testing.T) *Store {
 	t.Helper()
-	s := New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), Options{Window: 1, MaxWindow: 1})
+	s := New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), model.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
 	for _, p := range []struct{ name, queue string }{
 		{"bound", "root.b"}, {"assumed", "root.b"}, {"parked", "root.b"}, {"cooling", "root.b"},
@@ -33,10 +34,10 @@ func busy(t *testing.T) *Store {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", epoch)
 		case "parked", "cooling":
-			s.Failed(uid, "", s.notStarted(), epoch)
+			s.Failed(uid, "", s.model.NotStarted(), epoch)
 		}
 	}
-	bound := *s.pods["bound"].Pod
+	bound := *s.model.Pods["bound"].Pod
 	bound.Node = "n1"
 	s.Upsert(bound, epoch)
 	s.Gate("cooling", epoch)
@@ -54,28 +55,28 @@ func TestCheckFindsDisorder(t *testing.T) {
 		want    string
 	}{
 		{"usage too high", func(s *Store) {
-			s.cache.Tree().Update(s.pods["bound"].app.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
+			s.model.Cache.Tree().Update(s.model.Pods["bound"].App.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
-		{"a pod charged elsewhere", func(s *Store) { p := s.pods["assumed"]; s.charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
-		{"an ask charged too little", func(s *Store) { s.charge(s.pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
-		{"an owner not charged", func(s *Store) { s.cache.Books = cache.NewBooks(s.cache.Tree()) }, "the usage of users and groups"},
-		{"a slot too many", func(s *Store) { s.pending.Window.Enter(s.pods["bound"]) }, "slots taken"},
-		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
-		{"a transition that is not in the table", func(s *Store) { s.setState(s.pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
-		{"a slot without a lease", func(s *Store) { s.pending.Timers.Clear(&s.pods["admitted"].timer) }, "has a deadline: false"},
-		{"a slot without a key", func(s *Store) { s.pending.Keys.Remove("admitted") }, "has no sort key"},
-		{"a key of nobody", func(s *Store) { s.pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
-		{"a key of a running pod", func(s *Store) { s.pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
-		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
-		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
-		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
-		{"a pod that waits is no preemptor", func(s *Store) { s.pods["parked"].asks = nil }, "has no record of a preemptor"},
-		{"a pod that waits shares its turn", func(s *Store) { s.pods["unplaced"].turn = s.noTurn }, "shares its turn with pods that do"},
-		{"what many share is written", func(s *Store) { s.noTurn.treeGen = 7 }, "share a turn that is not empty"},
-		{"a pod that is known as another one", func(s *Store) { p := *s.pods["bound"]; s.pods["bound"] = &p }, "is not there"},
+		{"a pod charged elsewhere", func(s *Store) { p := s.model.Pods["assumed"]; s.model.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
+		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
+		{"an owner not charged", func(s *Store) { s.model.Cache.Books = cache.NewBooks(s.model.Cache.Tree()) }, "the usage of users and groups"},
+		{"a slot too many", func(s *Store) { s.model.Pending.Window.Enter(s.model.Pods["bound"]) }, "slots taken"},
+		{"a pod not in the order", func(s *Store) { s.states.LeaveOrder(s.model.Pods["waiting"]) }, "is in the order: false"},
+		{"a transition that is not in the table", func(s *Store) { s.states.SetState(s.model.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
+		{"a slot without a lease", func(s *Store) { s.model.Pending.Timers.Clear(&s.model.Pods["admitted"].Timer) }, "has a deadline: false"},
+		{"a slot without a key", func(s *Store) { s.model.Pending.Keys.Remove("admitted") }, "has no sort key"},
+		{"a key of nobody", func(s *Store) { s.model.Pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
+		{"a key of a running pod", func(s *Store) { s.model.Pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
+		{"a running pod without a node", func(s *Store) { s.model.Pods["bound"].Node = "" }, "has no node"},
+		{"an unplaced pod not listed", func(s *Store) { delete(s.model.Unplaced, "unplaced") }, "listed as unplaced: false"},
+		{"a pod without an application", func(s *Store) { s.model.Pods["parked"].App = nil }, "has an application: false"},
+		{"a pod that waits is no preemptor", func(s *Store) { s.model.Pods["parked"].Asks = nil }, "has no record of a preemptor"},
+		{"a pod that waits shares its turn", func(s *Store) { s.model.Pods["unplaced"].Turn = s.model.NoTurn }, "shares its turn with pods that do"},
+		{"what many share is written", func(s *Store) { s.model.NoTurn.TreeGen = 7 }, "share a turn that is not empty"},
+		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
-			s.charge(s.pods["parked"], queuestest.Vector("pods=9"), cache.Pending)
+			s.model.Charge(s.model.Pods["parked"], queuestest.Vector("pods=9"), cache.Pending)
 		}, "snapshot: root has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,9 +93,9 @@ func TestCheckFindsDisorder(t *testing.T) {
 func TestRecountFindsDifferences(t *testing.T) {
 	listing := func(s *Store) []objects.Pod {
 		var listed []objects.Pod
-		for _, p := range s.sortedPods() {
+		for _, p := range s.model.SortedPods() {
 			pod := *p.Pod
-			if p.state != state.Bound {
+			if p.State != state.Bound {
 				pod.Node = ""
 			}
 			listed = append(listed, pod)

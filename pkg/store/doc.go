@@ -45,8 +45,8 @@
 //   - Scheduling: the pod passed the gate and has its slot until its cycle ends.
 //   - Unschedulable: the pod failed in a cycle, or a node is held for it. The scheduler's
 //     queueing hints bring it back.
-//   - BackingOff: the pod returns to the order when its back-off ends, or earlier by the lane
-//     (lane.go).
+//   - BackingOff: the pod returns to the order when its back-off ends, or earlier by the lane,
+//     the order of such pods.
 //   - Assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
 //   - Bound: the pod runs on a node.
 //
@@ -66,8 +66,9 @@
 //   - Equivalence classes: when one pod finds no node, equal pods that found none before
 //     leave the order until an event may help one of them (pending.Class).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
-//     (gang.go).
-//   - PodGroups: the members are admitted together, and GroupBlocked until then (podgroup.go).
+//     (internal/lifecycle/gang.go).
+//   - PodGroups: the members are admitted together, and GroupBlocked until then
+//     (internal/admission/groups.go).
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only
@@ -76,8 +77,8 @@
 // effect if the bind fails.
 //
 // Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
-// required.go draws the states of pods that can run on one node only; hold.go draws those
-// of other preemptors.
+// Package internal/plans draws the states of pods that can run on one node only, package
+// internal/holds those of other preemptors.
 //
 // # Accounting
 //
@@ -91,10 +92,10 @@
 //
 // There are two outputs (package internal/history):
 //
-//   - the dirty set: what changed, fetched in small portions (register.go, package
+//   - the dirty set: what changed, fetched in small portions ([Readers.TakeChanges], package
 //     inventory);
-//   - the events: decisions about preemptors (step.go, package record) and facts
-//     (history.go, package eventlog).
+//   - the events: decisions about preemptors (output.Step, package record) and
+//     facts (output.Event, package eventlog).
 //
 // # Locks
 //

@@ -5,12 +5,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -18,6 +12,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Rehearsal is a dry run: what would happen to a pod if it existed. The pod is never
@@ -55,7 +56,7 @@ type Rehearsal struct {
 	Delay time.Duration
 	// Required is the input of a decision if the pod can run on one node only and that
 	// node exists; nil otherwise. Its Params do not have the filters.
-	Required *RequiredAttempt
+	Required *output.RequiredAttempt
 	// Assumed has the nodes of pods that are being bound.
 	Assumed map[types.UID]string
 
@@ -72,7 +73,7 @@ const atATime = 8
 const patientRehearsals = 5
 
 // Rehearse returns what would happen to a pod. It changes nothing.
-func (s *Store) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
+func (s *Readers) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
 	for range patientRehearsals {
 		if r := s.dryRun(event, now); r != nil {
 			return r
@@ -82,17 +83,17 @@ func (s *Store) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
 }
 
 // dryRun makes one try; nil if the queue tree changed during it.
-func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
+func (s *core) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.Normalize()
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}}
-	p := newPod(&event, nil)
+	p := model.NewPod(&event, nil)
 	s.mu.Lock()
 	s.rehearsePlace(r, p)
 	path, made := r.Placement.Path, r.Placement.Create
-	spec := s.cache.Spec
-	r.tree = s.cache.Tree().TreeGeneration()
+	spec := s.model.Cache.Spec
+	r.tree = s.model.Cache.Tree().TreeGeneration()
 	s.mu.Unlock()
 	if !r.Unplaced.None() {
 		return r
@@ -102,11 +103,11 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 		scratch = queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	}
 	s.mu.Lock()
-	same := r.tree == s.cache.Tree().TreeGeneration()
+	same := r.tree == s.model.Cache.Tree().TreeGeneration()
 	if same {
 		s.rehearseQuota(r, p, path, scratch)
 	}
-	names := s.cache.Nodes.Names()
+	names := s.model.Cache.Nodes.Names()
 	s.mu.Unlock()
 	if !r.Unplaced.None() {
 		return r
@@ -117,39 +118,39 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	return r
 }
 
-func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
-	if !s.started {
-		r.Unplaced = s.notStarted()
+func (s *core) rehearsePlace(r *Rehearsal, p *model.Pod) {
+	if !s.model.Started {
+		r.Unplaced = s.model.NotStarted()
 		return
 	}
-	s.cache.Types.Split(p.Pod)
+	s.model.Cache.Types.Split(p.Pod)
 	r.Request = p.Request
 	if r.Unplaced = cache.Chargeable(p.Pod); !r.Unplaced.None() {
 		return
 	}
-	if r.Identity, r.Unplaced = placement.Identify(placementOf(p.Pod), s.options.Placement); !r.Unplaced.None() {
+	if r.Identity, r.Unplaced = placement.Identify(model.PlacementOf(p.Pod), s.model.Options.Placement); !r.Unplaced.None() {
 		return
 	}
-	r.Placement, r.Unplaced = placement.Place(s.cache.Spec.Rules, placement.Request{
+	r.Placement, r.Unplaced = placement.Place(s.model.Cache.Spec.Rules, placement.Request{
 		Identity:  r.Identity,
-		Namespace: s.cache.Namespaces.Of(p.Namespace),
-	}, tree{s.cache.Tree()})
+		Namespace: s.model.Cache.Namespaces.Of(p.Namespace),
+	}, model.Tree{Draft: s.model.Cache.Tree()})
 	name := cache.AppName{Namespace: p.Namespace, ID: r.Identity.Application}
 	if r.Identity.Shared {
 		name.Queue = r.Identity.Queue
 	}
-	a := s.apps.Joinable(s.cache.Tree(), name, false)
-	if leaf, ok := s.cache.Tree().Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
-		a = s.apps.In(leaf.ID, name)
+	a := s.model.Apps.Joinable(s.model.Cache.Tree(), name, false)
+	if leaf, ok := s.model.Cache.Tree().Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
+		a = s.model.Apps.In(leaf.ID, name)
 	}
 	if a != nil {
 		r.Joins, r.Unplaced = true, reasons.Reason{}
-		r.Placement.Path, r.Placement.Create = s.cache.Path(a.Leaf), false
+		r.Placement.Path, r.Placement.Create = s.model.Cache.Path(a.Leaf), false
 		joined := *a
-		p.app = &joined
+		p.App = &joined
 		return
 	}
-	p.app = &app{cacheApp: cacheApp{Name: name}}
+	p.App = &model.App{CacheApp: model.CacheApp{Name: name}}
 }
 
 // with is a queue tree with additional queues that do not exist.
@@ -168,47 +169,47 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 
 // rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
 // created in scratch.
-func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
-	r.Snapshot, r.Holds, r.Waiting = s.cache.Snapshot(), s.preemption.Holds.View(), s.pending.Order.Eligible()
+func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, path string, scratch *queues.Draft) {
+	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View(), s.model.Pending.Order.Eligible()
 	made := map[queues.ID]*queues.Queue{}
-	if q, exists := s.cache.Tree().Find(path); exists {
+	if q, exists := s.model.Cache.Tree().Find(path); exists {
 		r.Leaf = q.ID
-	} else if r.Unplaced = s.options.DynamicQueues.Admit(s.cache.Tree(), path, p.Namespace); !r.Unplaced.None() {
+	} else if r.Unplaced = s.model.Options.DynamicQueues.Admit(s.model.Cache.Tree(), path, p.Namespace); !r.Unplaced.None() {
 		return
 	} else if r.Leaf = s.imagine(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
 		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
 		return
 	}
 	r.Queues = with{r.Snapshot, made}
-	live := with{s.cache.Tree(), made}
+	live := with{s.model.Cache.Tree(), made}
 	if !r.Joins {
-		p.app.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
+		p.App.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
 	}
-	p.app.Leaf = r.Leaf
+	p.App.Leaf = r.Leaf
 	r.OverMax = queues.Admit(live, r.Leaf, p.Request, queues.OnAllocated).Reason
-	r.Limited = s.cache.Books.CheckLimits(live, &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
-	r.Never, r.Delay = s.never(p), live.Queue(r.Leaf).Policies.PreemptionDelay
-	r.Params.StrictGuarantee = s.preemption.StrictGuarantee
+	r.Limited = s.model.Cache.Books.CheckLimits(live, &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
+	r.Never, r.Delay = s.plans.Never(p), live.Queue(r.Leaf).Policies.PreemptionDelay
+	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
 }
 
 // imagine creates the missing queues of a path in scratch, as the configuration defines
 // them, with IDs that no queue has.
-func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
+func (s *core) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
 	leaf, err := scratch.AddDynamic(path, namespace)
 	if err != nil {
 		return queues.NoQueue
 	}
-	if quota := s.cache.Namespaces[namespace].Quota; quota != nil {
+	if quota := s.model.Cache.Namespaces[namespace].Quota; quota != nil {
 		scratch.SetNamespaceQuota(leaf, namespace, quota)
 	}
 	next := queues.ID(0)
-	for q := range s.cache.Tree().All() {
+	for q := range s.model.Cache.Tree().All() {
 		next = max(next, q.ID+1)
 	}
 	id := queues.NoQueue
 	var missing []*queues.Queue
 	for q := range scratch.Ancestors(leaf) {
-		if there, exists := s.cache.Tree().Find(q.Path); exists {
+		if there, exists := s.model.Cache.Tree().Find(q.Path); exists {
 			id = there.ID
 			break
 		}
@@ -226,15 +227,15 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 
 // rehearseWorld takes the snapshot of the nodes, some at a time; false if the queue tree
 // changed.
-func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
+func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod, names []string) bool {
 	var own preemption.Types // not those of real plans
 	var nodes []*planner.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
 		s.mu.Lock()
 		for _, name := range names[:n] {
-			if node := s.cache.Nodes.Get(name); node != nil && node.Known() {
-				nodes = append(nodes, s.viewOf(&own, node, rehearsed))
+			if node := s.model.Cache.Nodes.Get(name); node != nil && node.Known() {
+				nodes = append(nodes, s.model.ViewOf(&own, node, rehearsed))
 				s.noteAssumed(r, node)
 			}
 		}
@@ -243,26 +244,26 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.tree != s.cache.Tree().TreeGeneration() {
+	if r.tree != s.model.Cache.Tree().TreeGeneration() {
 		return false
 	}
 	made := r.Queues.(with).made
-	r.Snapshot, r.Holds = s.cache.Snapshot(), s.preemption.Holds.View()
+	r.Snapshot, r.Holds = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View()
 	r.Queues = with{r.Snapshot, made}
-	r.Ask = askOf(&own, p)
-	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
-		node, before := s.requiredView(&own, n, p)
+	r.Ask = model.AskOf(&own, p)
+	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
+		node, before := s.nodeBound.RequiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMax(with{s.cache.Tree(), made}, p)}
-		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(with{s.model.Cache.Tree(), made}, p)}
+		r.Required = &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
 	}
-	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
+	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.model.DisruptionsLeft(true)}
 	return true
 }
 
-func (s *Store) noteAssumed(r *Rehearsal, n *cache.Node) {
+func (s *core) noteAssumed(r *Rehearsal, n *cache.Node) {
 	for p := range n.Pods() {
-		if s.pods[p.UID].state == state.Assumed {
+		if s.model.Pods[p.UID].State == state.Assumed {
 			r.Assumed[p.UID] = n.Name()
 		}
 	}

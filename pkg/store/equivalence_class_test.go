@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
@@ -29,7 +30,7 @@ type classStore struct {
 func newClassStore(t *testing.T, pods ...string) *classStore {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
-	s := &classStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s := &classStore{New(spec, model.Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
 	s.Start(s.now)
 	for i, name := range pods {
 		s.add(name, i)
@@ -59,7 +60,7 @@ func (s *classStore) fail(names ...string) {
 // event makes the scheduler bring back those of the pods that it has.
 func (s *classStore) event(names ...string) {
 	for _, name := range names {
-		if s.pods[types.UID(name)].state == state.Unschedulable {
+		if s.model.Pods[types.UID(name)].State == state.Unschedulable {
 			s.Gate(types.UID(name), s.now)
 		}
 	}
@@ -81,8 +82,8 @@ func (s *classStore) is(want state.State, names ...string) {
 		s.t.Fatal(err)
 	}
 	var got []string
-	for _, p := range s.sortedPods() {
-		if p.state == want {
+	for _, p := range s.model.SortedPods() {
+		if p.State == want {
 			got = append(got, p.Name)
 		}
 	}
@@ -143,12 +144,12 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 	for name, end := range map[string]func(s *classStore){
 		"deleted": func(s *classStore) { s.Delete("a1", s.now) },
 		"bound by somebody": func(s *classStore) {
-			p := *s.pods["a1"].Pod
+			p := *s.model.Pods["a1"].Pod
 			p.Node = "n1"
 			s.Upsert(p, s.now)
 		},
 		"another pod now": func(s *classStore) {
-			p := *s.pods["a1"].Pod
+			p := *s.model.Pods["a1"].Pod
 			p.Request = queuestest.Vector("vcore=2 pods=1")
 			s.Upsert(p, s.now)
 			s.Failed("a1", "kind a", reasons.Brief(reasons.NoNodeFits), s.now)
@@ -204,7 +205,7 @@ func TestPodIsNotOvertakenTwice(t *testing.T) {
 // A pod that failed before and makes no progress holds up others only for a short time.
 func TestLeaseOfPodThatFailedBefore(t *testing.T) {
 	s := newClassStore(t, "a1", "b1")
-	s.options.MaxBackoff = 10 * time.Second
+	s.model.Options.MaxBackoff = 10 * time.Second
 	s.event("a1", "b1")
 	s.is(state.Admitted, "a1")
 	s.now = s.now.Add(3 * time.Second) // a tenth of the lease
@@ -231,9 +232,9 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 }
 
 // front is the pod that the scheduler takes next; nil if there is none.
-func (s *classStore) front() *pod {
-	var first *pod
-	for _, p := range s.pending.Timers.Pods() {
+func (s *classStore) front() *model.Pod {
+	var first *model.Pod
+	for _, p := range s.model.Pending.Timers.Pods() {
 		x, _ := s.Key(p.UID)
 		if first != nil {
 			if y, _ := s.Key(first.UID); y.Seq < x.Seq {
@@ -253,7 +254,7 @@ func TestCyclesOnFullCluster(t *testing.T) {
 		pods = append(pods, fmt.Sprintf("%c%03d", "ab"[i%2], i))
 	}
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
-	s := &classStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s := &classStore{New(spec, model.Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
 	s.Start(s.now)
 	for i, name := range pods {
 		s.add(name, i)
@@ -285,8 +286,8 @@ func TestCyclesOnFullCluster(t *testing.T) {
 		t.Errorf("%d cycles when %d pods end", cycles, ends)
 	}
 	ran := map[string]int{}
-	for _, p := range s.sortedPods() {
-		if p.state == state.Assumed {
+	for _, p := range s.model.SortedPods() {
+		if p.State == state.Assumed {
 			ran[p.Name[:1]]++
 			if strings.Count(strings.Join(pods[:2*ends], " "), p.Name) != 1 {
 				t.Errorf("%s got a node out of turn", p.Name)
@@ -305,14 +306,14 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 		want    string
 	}{
 		{"a member too many", func(s *classStore) {
-			p, c := s.pods["a1"], (*pending.Class)(nil)
-			s.pending.Classes.Join(&c, p.app.ordered, p.Request, p.equivalenceClass.Kind(), state.Unschedulable)
+			p, c := s.model.Pods["a1"], (*pending.Class)(nil)
+			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Kind(), state.Unschedulable)
 		}, "3 counted"},
 		{"a failed class that no event can bring back", func(s *classStore) {
 			s.event("a1", "a2")
-			s.pending.Classes.Fail(s.pods["a1"].equivalenceClass, 0)
+			s.model.Pending.Classes.Fail(s.model.Pods["a1"].EquivalenceClass, 0)
 		}, "the scheduler has none of it"},
-		{"an admitted member too many", func(s *classStore) { s.pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
+		{"an admitted member too many", func(s *classStore) { s.model.Pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newClassStore(t, "a1", "a2")
@@ -328,7 +329,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 // failed. Then the report is taken back, because the scheduler itself reports such pods.
 func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
 	s := newClassStore(t, "a1", "a2")
-	event := *s.pods["a2"].Pod
+	event := *s.model.Pods["a2"].Pod
 	event.UID, event.Name, event.Told = "a3", "a3", reasons.InOrder
 	s.Upsert(event, s.now)
 	s.TakeActivations()

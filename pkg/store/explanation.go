@@ -4,21 +4,22 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Explanation is all that the store knows about a pod at one moment. It answers users'
 // questions why a pod does not run, or where it is. Immutable.
 type Explanation struct {
-	Pod *PodRecord
+	Pod *output.PodRecord
 	// State is one of the states in doc.go; GroupBlocked for a pod that waits only because
 	// its PodGroup is incomplete.
 	State string
@@ -28,7 +29,7 @@ type Explanation struct {
 	Peer bool
 
 	// App is the application; nil for a pod without a queue.
-	App *AppRecord
+	App *output.AppRecord
 	// Placement is the result of the current rules for the pod, Unplaced why they refuse
 	// it. Nil for a foreign pod. The pod's queue may differ, because an application keeps
 	// the queue of its first pod.
@@ -86,30 +87,30 @@ type Room struct {
 
 // Explanation returns what is known about a pod, and whether it is known. The work is
 // bounded: it holds the lock for some tens of microseconds.
-func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
+func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, known := s.pods[uid]
+	p, known := s.model.Pods[uid]
 	if !known {
 		return nil, false
 	}
 	x := &Explanation{
-		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.cache.Snapshot(),
-		Window: s.pending.Window.Slots(s.pending.Order.LeavesWithWork()), Taken: s.pending.Window.Taken(),
+		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Peer: p.Peer, Queues: s.model.Cache.Snapshot(),
+		Window: s.model.Pending.Window.Slots(s.model.Pending.Order.LeavesWithWork()), Taken: s.model.Pending.Window.Taken(),
 	}
-	if p.asks.Holds() {
-		h, _ := s.preemption.Holds.Of(p.UID)
+	if p.Asks.Holds() {
+		h, _ := s.model.Preemption.Holds.Of(p.UID)
 		x.Hold = &h
 		x.Awaited = s.refs(h.Victims)
 	}
-	if asker := s.pods[p.chosenBy]; asker != nil {
+	if asker := s.model.Pods[p.ChosenBy]; asker != nil {
 		ref := asker.Ref()
 		x.ChosenBy = &ref
 	}
 	if !p.Foreign {
 		s.explainPlace(x, p)
 	}
-	if p.app != nil {
+	if p.App != nil {
 		s.explainQueue(x, p, now)
 	}
 	return x, true
@@ -117,71 +118,71 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 
 // explainPlace evaluates the current rules for a pod, without creating queues or
 // applications.
-func (s *Store) explainPlace(x *Explanation, p *pod) {
+func (s *core) explainPlace(x *Explanation, p *model.Pod) {
 	var why reasons.Reason
-	x.Identity, why = placement.Identify(placementOf(p.Pod), s.options.Placement)
+	x.Identity, why = placement.Identify(model.PlacementOf(p.Pod), s.model.Options.Placement)
 	if !why.None() && p.Node == "" {
 		x.Unplaced = why
 		return
 	}
-	result, why := placement.Place(s.cache.Spec.Rules, placement.Request{
+	result, why := placement.Place(s.model.Cache.Spec.Rules, placement.Request{
 		Identity:  x.Identity,
-		Namespace: s.cache.Namespaces.Of(p.Namespace),
+		Namespace: s.model.Cache.Namespaces.Of(p.Namespace),
 		Running:   p.Node != "",
-	}, tree{s.cache.Tree()})
+	}, model.Tree{Draft: s.model.Cache.Tree()})
 	x.Placement, x.Unplaced = &result, why
 }
 
-func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
-	x.App = s.recordOfApp(p.app)
-	if p.state.HasNode() {
+func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
+	x.App = s.model.RecordOfApp(p.App)
+	if p.State.HasNode() {
 		return
 	}
-	x.Limited = s.cache.Books.CheckLimits(s.cache.Tree(), &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
-	if p.state == state.Queued && p.ask != nil {
+	x.Limited = s.model.Cache.Books.CheckLimits(s.model.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
+	if p.State == state.Queued && p.Ask != nil {
 		x.Standing = s.standing(p)
 	}
-	if p.state == state.BackingOff {
-		x.Erred = p.erred
-		if !p.asks.Holds() { // a pod with a hold has a reason about its node
-			x.Retry = p.timer.When()
+	if p.State == state.BackingOff {
+		x.Erred = p.Erred
+		if !p.Asks.Holds() { // a pod with a hold has a reason about its node
+			x.Retry = p.Timer.When()
 		}
 	}
-	r := &Room{DelayEnds: p.delayEnd(s.cache.Tree())}
-	if p.asks.Holds() {
+	r := &Room{DelayEnds: p.DelayEnd(s.model.Cache.Tree())}
+	if p.Asks.Holds() {
 		x.Room = r
 		return
 	}
-	if r.Why = s.never(p); r.Why.None() {
-		r.Why, _ = s.gate(p, now)
+	if r.Why = s.plans.Never(p); r.Why.None() {
+		r.Why, _ = s.plans.Gate(p, now)
 	}
-	if r.Why.None() && !s.mayAsk(p) {
-		r.Why = notOwed(s.cache.Tree().Queue(p.app.Leaf))
+	if r.Why.None() && !s.model.MayAsk(p) {
+		r.Why = plans.NotOwed(s.model.Cache.Tree().Queue(p.App.Leaf))
 	}
-	r.Tried, r.Refused = p.lastRefused()
-	r.Next, _ = s.asking.When(p.asks)
+	r.Tried, r.Refused = p.LastRefused()
+	r.Next, _ = s.model.Asking.When(p.Asks)
 	if p.RequiredNode != "" { // decisions for it have no delay
-		*r = Room{Refused: p.asks.Refused, Tried: p.asks.TriedAt}
+		*r = Room{Refused: p.Asks.Refused, Tried: p.Asks.TriedAt}
 	}
 	x.Room = r
 }
 
-func (s *Store) standing(p *pod) *Standing {
-	out := &Standing{Standing: s.pending.Order.Standing(p.ask)}
+func (s *core) standing(p *model.Pod) *Standing {
+	out := &Standing{Standing: s.model.Pending.Order.Standing(p.Ask)}
 	for _, uid := range out.Standing.First {
 		out.First = append(out.First, s.refs([]types.UID{types.UID(uid)})...)
 	}
-	if next, ok := s.pending.Order.Next(); ok {
-		out.Next = s.pods[types.UID(next.UID())].Ref()
+	if next, ok := s.model.Pending.Order.Next(); ok {
+		out.Next = s.model.Pods[types.UID(next.UID())].Ref()
 	}
 	return out
 }
 
 // refs returns the references of the pods that are known.
-func (s *Store) refs(uids []types.UID) []objects.Ref {
+func (s *core) refs(uids []types.UID) []objects.Ref {
 	var out []objects.Ref
 	for _, uid := range uids {
-		if p := s.pods[uid]; p != nil {
+		if p := s.model.Pods[uid]; p != nil {
 			out = append(out, p.Ref())
 		}
 	}

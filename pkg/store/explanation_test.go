@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -26,12 +28,12 @@ func (s *script) explainAll(w io.Writer) {
 			fmt.Fprintf(w, "!! %s: no rehearsal in queue %s\n", name, r.Placement.Path)
 		}
 		x, known := s.store.Explanation(uid, s.now)
-		if known != (s.store.pods[uid] != nil) {
+		if known != (s.store.model.Pods[uid] != nil) {
 			fmt.Fprintf(w, "!! %s is known: %t\n", name, known)
 			continue
 		}
 		if known {
-			for _, problem := range contradictions(s.store.pods[uid], x) {
+			for _, problem := range contradictions(s.store.model.Pods[uid], x) {
 				fmt.Fprintf(w, "!! %s: %s\n", name, problem)
 			}
 		}
@@ -39,24 +41,24 @@ func (s *script) explainAll(w io.Writer) {
 }
 
 // contradictions lists what an explanation gets wrong about a pod.
-func contradictions(p *pod, x *Explanation) []string {
+func contradictions(p *model.Pod, x *Explanation) []string {
 	var out []string
 	wrong := func(is bool, format string, args ...any) {
 		if is {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	pending := p.app != nil && !p.state.HasNode()
-	wrong(x.State != p.state.String(), "state %s, not %s", x.State, p.state)
+	pending := p.App != nil && !p.State.HasNode()
+	wrong(x.State != p.State.String(), "state %s, not %s", x.State, p.State)
 	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
-	wrong((x.Hold != nil) != p.asks.Holds(), "a hold is explained: %t", x.Hold != nil)
-	wrong((x.App != nil) != (p.app != nil), "an application is explained: %t", x.App != nil)
-	wrong((x.Standing != nil) != (p.state == state.Queued), "a place in the order is explained: %t", x.Standing != nil)
+	wrong((x.Hold != nil) != p.Asks.Holds(), "a hold is explained: %t", x.Hold != nil)
+	wrong((x.App != nil) != (p.App != nil), "an application is explained: %t", x.App != nil)
+	wrong((x.Standing != nil) != (p.State == state.Queued), "a place in the order is explained: %t", x.Standing != nil)
 	wrong(x.Standing != nil && x.Standing.In && x.Why.Code != reasons.InOrder, "it is in the order, and waits for %s", x.Why)
-	wrong(p.state == state.Queued && x.Why.None(), "it waits and nothing says why")
+	wrong(p.State == state.Queued && x.Why.None(), "it waits and nothing says why")
 	wrong(p.Foreign && x.Placement != nil, "a foreign pod was placed")
-	wrong((x.ChosenBy != nil) != (p.chosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
-	if x.Room != nil && !p.asks.Holds() && p.RequiredNode == "" {
+	wrong((x.ChosenBy != nil) != (p.ChosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
+	if x.Room != nil && !p.Asks.Holds() && p.RequiredNode == "" {
 		early := p.Created.Add(time.Second).After(x.Room.DelayEnds)
 		wrong(early && x.Room.Why.Code == reasons.PreemptionDelayed, "delayed, and the delay is over at %v", x.Room.DelayEnds)
 	}
@@ -64,10 +66,10 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), state: state.Queued, app: &app{}, asks: &preemption.Asker{}}
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{UID: "p"}}, Turn: model.NewTurn(nil), State: state.Queued, App: &model.App{}, Asks: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
-			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},
+			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &output.AppRecord{}, Room: &Room{},
 			Standing: &Standing{Standing: order.Standing{In: true}},
 		}
 	}
@@ -89,7 +91,7 @@ func TestContradictionsAreFound(t *testing.T) {
 // TestNobodyIsOwedRoom: the explanation says that law 4 stops a pod from preempting, both
 // before and after its queue's delay.
 func TestNobodyIsOwedRoom(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,33 +31,33 @@ type story struct {
 	used map[string]resources.Vector
 }
 
-func nameInHistory(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
+func nameInHistory(a *output.AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
 
 // storyOf is the actual state.
 func storyOf(s *Store) story {
 	out := story{
 		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
-		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.cache.Capacity.Sum().String(), Queues: map[string]bool{},
+		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.model.Cache.Capacity.Sum().String(), Queues: map[string]bool{},
 		used: map[string]resources.Vector{},
 	}
-	for uid, p := range s.pods {
+	for uid, p := range s.model.Pods {
 		if p.On() != nil {
 			out.Placed[uid] = p.On().Name()
 		}
-		if p.asked {
+		if p.Asked {
 			out.Asked[uid] = true
 		}
 	}
-	for _, a := range s.apps.All() {
-		name := nameInHistory(a.told)
+	for _, a := range s.model.Apps.All() {
+		name := nameInHistory(a.Told)
 		out.used[name] = out.used[name].Add(a.Used().Allocated)
 		out.Apps[name] = out.used[name].String()
 	}
-	for _, h := range s.preemption.Holds.Ledger.View().All() {
+	for _, h := range s.model.Preemption.Holds.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node
 	}
-	for _, name := range s.cache.Nodes.Names() {
-		n := s.cache.Nodes.Get(name)
+	for _, name := range s.model.Cache.Nodes.Names() {
+		n := s.model.Cache.Nodes.Get(name)
 		if n.Known() {
 			out.Nodes[name] = n.Allocatable().String()
 		}
@@ -70,70 +72,70 @@ func storyOf(s *Store) story {
 }
 
 // tell applies one event. It returns an error if the event cannot have happened.
-func (y *story) tell(e *Event) error {
+func (y *story) tell(e *output.Event) error {
 	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *e, e.App) }
 	switch e.Kind {
-	case AppAdded:
+	case output.AppAdded:
 		y.Apps[nameInHistory(e.App)] = y.used[nameInHistory(e.App)].String()
-	case AppRemoved:
+	case output.AppRemoved:
 		name := nameInHistory(e.App)
 		if _, there := y.Apps[name]; !there || !y.used[name].IsZero() {
 			return wrong("an application goes that was not there, or uses something")
 		}
 		delete(y.Apps, name)
-	case Asked, AskGone:
-		if y.Asked[e.Pod] != (e.Kind == AskGone) {
+	case output.Asked, output.AskGone:
+		if y.Asked[e.Pod] != (e.Kind == output.AskGone) {
 			return wrong("an ask comes twice, or goes and was not there")
 		}
-		if y.Asked[e.Pod] = true; e.Kind == AskGone {
+		if y.Asked[e.Pod] = true; e.Kind == output.AskGone {
 			delete(y.Asked, e.Pod)
 		}
-	case Allocated, ForeignCame:
+	case output.Allocated, output.ForeignCame:
 		if y.Placed[e.Pod] != "" || e.Node == "" {
 			return wrong("a pod is placed twice, or nowhere")
 		}
 		y.Placed[e.Pod] = e.Node
 		y.use(e, e.Amount)
-	case Released, ForeignWent:
+	case output.Released, output.ForeignWent:
 		if y.Placed[e.Pod] != e.Node || e.Node == "" {
 			return wrong("a pod goes from where it was not")
 		}
 		delete(y.Placed, e.Pod)
 		y.use(e, resources.Vector{}.Sub(e.Amount))
-	case Resized:
+	case output.Resized:
 		y.use(e, e.Amount)
-	case HoldBegan:
+	case output.HoldBegan:
 		y.Held[e.Pod] = e.Node
-	case HoldEnded:
+	case output.HoldEnded:
 		if y.Held[e.Pod] != e.Node {
 			return wrong("a hold ends that was not there")
 		}
 		delete(y.Held, e.Pod)
-	case NodeCame, NodeChanged:
-		if _, there := y.Nodes[e.Node]; there != (e.Kind == NodeChanged) {
+	case output.NodeCame, output.NodeChanged:
+		if _, there := y.Nodes[e.Node]; there != (e.Kind == output.NodeChanged) {
 			return wrong("a node comes twice, or changes and was not there")
 		}
 		y.Nodes[e.Node] = e.Amount.String()
-	case NodeWent:
+	case output.NodeWent:
 		delete(y.Nodes, e.Node)
 		delete(y.Closed, e.Node)
-	case NodeClosed:
+	case output.NodeClosed:
 		y.Closed[e.Node] = true
-	case NodeOpened:
+	case output.NodeOpened:
 		delete(y.Closed, e.Node)
-	case CapacityChanged:
+	case output.CapacityChanged:
 		y.Capacity = e.Amount.String()
-	case QueuesWent:
+	case output.QueuesWent:
 		clear(y.Queues)
 		for q := range e.Queues.All() {
 			y.Queues[q.Path] = true
 		}
-	case AppRuns, AppCompleted, AppRefused, Chosen, Told, QueuesCame, Decided:
+	case output.AppRuns, output.AppCompleted, output.AppRefused, output.Chosen, output.Told, output.QueuesCame, output.Decided:
 	}
 	return nil
 }
 
-func (y *story) use(e *Event, more resources.Vector) {
+func (y *story) use(e *output.Event, more resources.Vector) {
 	if e.App != nil {
 		name := nameInHistory(e.App)
 		y.used[name] = y.used[name].Add(more)
@@ -175,12 +177,12 @@ func (r *reader) read(s *Store) error {
 	return nil
 }
 
-var planted = map[string]EventKind{
-	"applications are not announced": AppAdded, "ends of applications are kept back": AppRemoved, "asks are lost": Asked,
-	"placements are lost": Allocated, "ends of pods are lost": Released, "sizes are lost": Resized,
-	"foreign pods are not seen": ForeignCame, "ends of foreign pods are lost": ForeignWent, "holds are lost": HoldBegan,
-	"ends of holds are lost": HoldEnded, "nodes are not announced": NodeCame, "closed nodes look open": NodeClosed,
-	"capacity is lost": CapacityChanged, "queues are lost": QueuesWent,
+var planted = map[string]output.EventKind{
+	"applications are not announced": output.AppAdded, "ends of applications are kept back": output.AppRemoved, "asks are lost": output.Asked,
+	"placements are lost": output.Allocated, "ends of pods are lost": output.Released, "sizes are lost": output.Resized,
+	"foreign pods are not seen": output.ForeignCame, "ends of foreign pods are lost": output.ForeignWent, "holds are lost": output.HoldBegan,
+	"ends of holds are lost": output.HoldEnded, "nodes are not announced": output.NodeCame, "closed nodes look open": output.NodeClosed,
+	"capacity is lost": output.CapacityChanged, "queues are lost": output.QueuesWent,
 }
 
 func TestHistoryWithPlantedBugs(t *testing.T) {
@@ -200,24 +202,24 @@ func oneByOne(s *Store, n int) {
 
 // Without a reader the store keeps no events, and with one those from Start on.
 func TestHistoryIsKeptForReadersFromStart(t *testing.T) {
-	s := New(config.Default(), Options{})
+	s := New(config.Default(), model.Options{})
 	s.Start(epoch)
 	oneByOne(s, 10)
-	late := s.Follow(Facts)
+	late := s.Follow(output.Facts)
 	if events, lost := late.Take(nil); len(events)+lost > 0 {
 		t.Errorf("kept although there was no reader: %+v", events)
 	}
-	s = New(config.Default(), Options{})
-	facts, decisions := s.Follow(Facts), s.Follow(Decisions)
+	s = New(config.Default(), model.Options{})
+	facts, decisions := s.Follow(output.Facts), s.Follow(output.Decisions)
 	oneByOne(s, 10)
 	s.Start(epoch)
 	oneByOne(s, 2)
-	var kinds []EventKind
+	var kinds []output.EventKind
 	events, lost := facts.Take(nil)
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}
-	if want := []EventKind{QueuesCame, QueuesWent, ForeignCame, ForeignWent, ForeignCame, ForeignWent}; !slices.Equal(kinds, want) || lost > 0 {
+	if want := []output.EventKind{output.QueuesCame, output.QueuesWent, output.ForeignCame, output.ForeignWent, output.ForeignCame, output.ForeignWent}; !slices.Equal(kinds, want) || lost > 0 {
 		t.Errorf("%v, %d lost, want %v", kinds, lost, want)
 	}
 	if events, _ := decisions.Take(nil); len(events) > 0 {

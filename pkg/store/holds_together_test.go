@@ -18,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // askStage is a store whose nodes are full of pods of root.lent, which may all be
@@ -61,7 +62,7 @@ func newAskStage(t *testing.T, r *rapid.T) *askStage {
 		tree.WriteByte('\n')
 	}
 	tree.WriteString("  lent")
-	s.store = New(specification(t, tree.String()), Options{InitialBackoff: -1, MaxBackoff: -1})
+	s.store = New(specification(t, tree.String()), model.Options{InitialBackoff: -1, MaxBackoff: -1})
 	s.store.SetPreemption(PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: 24 * time.Hour})
 	for n := range askNodes {
 		node, free := fmt.Sprint("n", n), askCores
@@ -198,7 +199,7 @@ func (s *askStage) mayHold(p *stagePod, has map[string]int) error {
 func (s *askStage) goes(p *stagePod) {
 	going, _ := s.store.Commit(p.UID, nil, s.now)
 	for _, v := range going {
-		if victim, ok := s.store.pods[v.UID]; ok {
+		if victim, ok := s.store.model.Pods[v.UID]; ok {
 			next := *victim.Pod
 			next.Deleting, next.Preempted, next.DeletionGrace = true, true, time.Hour
 			s.store.Upsert(next, s.now)

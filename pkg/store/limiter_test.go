@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
@@ -29,7 +30,7 @@ func impossibleStore(t *testing.T, askers int) *Store {
   b guaranteed.vcore=100 props=preemption.delay:1s
   c guaranteed.vcore=1 props=preemption.delay:1s
   kept guaranteed.vcore=10
-  lent`), Options{Window: 8, MaxWindow: 8})
+  lent`), model.Options{Window: 8, MaxWindow: 8})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node, vcore string, created time.Time) {
 		s.Upsert(objects.Pod{
@@ -125,14 +126,14 @@ func TestPlansInVainAreBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := impossibleStore(t, askers)
-			s.preemption.Limiter = c.limiter
+			s.model.Preemption.Limiter = c.limiter
 			got := playImpossible(t, s, lasts)
 			least, all := math.MaxInt, 0
 			for _, n := range got.plans {
 				all += n
 			}
-			for _, p := range s.sortedPods() {
-				if p.state != state.Bound {
+			for _, p := range s.model.SortedPods() {
+				if p.State != state.Bound {
 					least = min(least, got.plans[p.UID])
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -30,7 +31,7 @@ type contest struct {
 
 func newContest(t *testing.T, pods int) *contest {
 	t.Helper()
-	c := &contest{T: t, store: New(specification(t, "root\n  owed guaranteed.vcore=1 props=preemption.delay:1s\n  b"), Options{}), now: epoch}
+	c := &contest{T: t, store: New(specification(t, "root\n  owed guaranteed.vcore=1 props=preemption.delay:1s\n  b"), model.Options{}), now: epoch}
 	c.store.Start(c.now)
 	c.store.UpsertNode("n1", queuestest.Vector(fmt.Sprintf("vcore=%d pods=1000", pods)), c.now)
 	for i := range pods {
@@ -120,14 +121,14 @@ func TestLostRoomCostsTheLoser(t *testing.T) {
 // same node if the pod can run on one node only), ends with its pause, and the number of
 // refusals is bounded.
 func TestRefusalsAreBounded(t *testing.T) {
-	s := New(specification(t, "root\n  a"), Options{})
+	s := New(specification(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	number := 0
 	refuse := func(controller, node string, now time.Time) {
 		number++
-		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.noTurn)
-		p.asks.Losses.PlacedAt = now
-		s.suspectRefusal(p, now)
+		p := model.NewPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.model.NoTurn)
+		p.Asks.Losses.PlacedAt = now
+		s.holds.SuspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)
 	}
 	inherits := func(controller, node string, now time.Time) bool {
@@ -138,7 +139,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
-		return s.pods[uid].asks.Losses.Count > 0
+		return s.model.Pods[uid].Asks.Losses.Count > 0
 	}
 	refuse("rs", "", epoch)
 	refuse("rs", "", epoch)
@@ -159,14 +160,14 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for i := range preemption.MostRefusals + 5 {
 		refuse(fmt.Sprintf("c%04d", i), "", epoch.Add(time.Duration(i)*time.Millisecond))
 	}
-	if s.preemption.Refusals.Len() != preemption.MostRefusals || inherits("c0004", "", epoch.Add(2*time.Second)) || !inherits("c0005", "", epoch.Add(2*time.Second)) {
-		t.Errorf("%d are remembered, or not the last ones", s.preemption.Refusals.Len())
+	if s.model.Preemption.Refusals.Len() != preemption.MostRefusals || inherits("c0004", "", epoch.Add(2*time.Second)) || !inherits("c0005", "", epoch.Add(2*time.Second)) {
+		t.Errorf("%d are remembered, or not the last ones", s.model.Preemption.Refusals.Len())
 	}
 	refuse("late", "", epoch.Add(time.Hour))
-	if s.preemption.Refusals.Len() != 1 {
-		t.Errorf("%d are remembered after their pauses", s.preemption.Refusals.Len())
+	if s.model.Preemption.Refusals.Len() != 1 {
+		t.Errorf("%d are remembered after their pauses", s.model.Preemption.Refusals.Len())
 	}
-	s.preemption.Refusals.Suspect(preemption.Refusal{}, epoch.Add(time.Hour))
+	s.model.Preemption.Refusals.Suspect(preemption.Refusal{}, epoch.Add(time.Hour))
 	if s.Check() == nil {
 		t.Error("a refusal of no pod is not found")
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -29,7 +30,7 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := epoch
-			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=3 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1, MaxBackoff: -1})
+			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=3 props=preemption.delay:1s\n  b"), model.Options{InitialBackoff: -1, MaxBackoff: -1})
 			s.Start(now)
 			s.UpsertNode("n1", queuestest.Vector("vcore=7 pods=10"), now)
 			pod := func(name, queue, node, request string) {

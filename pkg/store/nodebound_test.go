@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -14,7 +15,7 @@ import (
 // and again when the node changes. Each time this ends, pods that were refused may try
 // again.
 func TestNodeBoundPodsGoFirst(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	s.UpsertNode("n1", queuestest.Vector("vcore=4 pods=10"), epoch)
 	daemon := objects.Pod{UID: "d", Namespace: "ns", Name: "d", Created: epoch, Foreign: true, Peer: true, RequiredNode: "n1", Request: queuestest.Vector("vcore=1 pods=1")}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,14 +22,14 @@ import (
 // does not keep its group from starting.
 func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	now := epoch
-	s := New(queuestest.MustTree(t, "root\n  a max.vcore=8"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a max.vcore=8"), model.Options{})
 	s.FollowPodGroups()
 	s.Start(now)
 	s.UpsertPodGroup("ns", "x", 2, now)
 	add := func(name, group string, cores int) types.UID {
 		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
-			Labels: map[string]string{placement.KeyApplicationID: "app" + group, placement.KeyQueue: "root.a", PodGroupLabel: group},
+			Labels: map[string]string{placement.KeyApplicationID: "app" + group, placement.KeyQueue: "root.a", objects.PodGroupLabel: group},
 		}, now)
 		return types.UID(name)
 	}
@@ -52,8 +53,8 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	}
 	fail(x3, x4)
 	back(time.Minute, x3, x4) // one of them is admitted, for both
-	if s.pods[x3].state != state.Admitted || s.pods[x4].state != state.Queued {
-		t.Fatalf("x3 %v, x4 %v", s.pods[x3].state, s.pods[x4].state)
+	if s.model.Pods[x3].State != state.Admitted || s.model.Pods[x4].State != state.Queued {
+		t.Fatalf("x3 %v, x4 %v", s.model.Pods[x3].State, s.model.Pods[x4].State)
 	}
 	fail(x3)
 	plain := add("plain", "", 5)
@@ -61,8 +62,8 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	s.Delete(x2, now)
 	add("large", "", 2)
 	x5 := add("x5", "x", 1) // the queue has room for one
-	if s.pods[x5].state != state.GroupBlocked {
-		t.Fatalf("x5 %v: %v", s.pods[x5].state, s.Explain(x5))
+	if s.model.Pods[x5].State != state.GroupBlocked {
+		t.Fatalf("x5 %v: %v", s.model.Pods[x5].State, s.Explain(x5))
 	}
 	s.TakeActivations()
 	s.Delete(plain, now)

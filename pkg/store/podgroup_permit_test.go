@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,7 +29,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 		{"it could have, and the scheduler has not noticed", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  owed guaranteed.vcore=4 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1})
+			s := New(queuestest.MustTree(t, "root\n  owed guaranteed.vcore=4 props=preemption.delay:1s\n  b"), model.Options{InitialBackoff: -1})
 			s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 			s.FollowPodGroups()
 			s.UpsertNode("n1", queuestest.Vector("vcore=2 pods=10"), epoch)
@@ -37,7 +38,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			add := func(name, queue, group string) types.UID {
 				labels := map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name}
 				if group != "" {
-					labels[PodGroupLabel] = group
+					labels[objects.PodGroupLabel] = group
 				}
 				s.Upsert(objects.Pod{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 				return types.UID(name)

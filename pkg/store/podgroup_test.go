@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ type actor struct {
 
 func newGangStage(t *testing.T, follows bool) *gangStage {
 	s := &gangStage{
-		store: New(queuestest.MustTree(t, "root\n  a max.vcore=8\n  b"), Options{}), now: epoch,
+		store: New(queuestest.MustTree(t, "root\n  a max.vcore=8\n  b"), model.Options{}), now: epoch,
 		pods: map[types.UID]*actor{}, min: map[string]int{}, free: []int{4, 3},
 	}
 	if follows {
@@ -58,7 +59,7 @@ func (s *gangStage) add(group, queue string, cores int) {
 	name := fmt.Sprintf("%s-%02d", group, s.made)
 	labels := map[string]string{placement.KeyApplicationID: fmt.Sprint("app", group, s.made%2), placement.KeyQueue: "root." + queue}
 	if group != "" {
-		labels[PodGroupLabel] = group
+		labels[objects.PodGroupLabel] = group
 	}
 	a := &actor{group: group, cores: cores, at: -1, Pod: objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: s.now, Labels: labels,
@@ -231,7 +232,7 @@ func (s *gangStage) checkStarted() error {
 		for _, free := range s.free {
 			fit += free / cores
 		}
-		q, _ := s.store.cache.Tree().Find(ready[0].Labels[placement.KeyQueue])
+		q, _ := s.store.model.Cache.Tree().Find(ready[0].Labels[placement.KeyQueue])
 		request := queuestest.Vector(fmt.Sprintf("vcore=%d pods=%d", missing*cores, missing))
 		if fit >= missing && q.Max.Allows(q.Allocated, request) {
 			return fmt.Errorf("group %s waits, and there is room for %d pods of %d cores in %s and on nodes with %v: %v",
@@ -311,8 +312,8 @@ func TestPodGroupHistoriesFail(t *testing.T) {
 			}
 		}, "and there is room for"},
 		{"nobody looks again at groups that a queue refused", true, func(s *gangStage) {
-			for g := range s.store.pending.Groups.All() {
-				s.store.pending.Groups.Reopen(g)
+			for g := range s.store.model.Pending.Groups.All() {
+				s.store.model.Pending.Groups.Reopen(g)
 			}
 		}, "nothing brings its pods back"},
 	} {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -76,11 +78,11 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 	for _, w := range a.TakeWork() {
 		a.mu.Lock()
 		claim := w.Hold.Claim()
-		if a.claims[w.UID] = &claim; w.Kind == WorkRelease {
+		if a.claims[w.UID] = &claim; w.Kind == output.WorkRelease {
 			delete(a.claims, w.UID)
 		}
 		a.mu.Unlock()
-		if w.Kind != WorkDisrupt {
+		if w.Kind != output.WorkDisrupt {
 			continue
 		}
 		going, why := a.Commit(w.UID, nil, now)
@@ -104,7 +106,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 // Goroutines preempt as in the process: events, cycles, the executor, a clock and readers
 // without a lock. Run it with -race.
 func TestConcurrentHolds(t *testing.T) {
-	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1, MaxBackoff: -1})
+	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), model.Options{InitialBackoff: -1, MaxBackoff: -1})
 	a := &arena{Store: s, t: t, claims: map[types.UID]*reservations.Claim{}}
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: time.Second})
 	for n := range 4 {

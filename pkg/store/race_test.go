@@ -9,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,7 +26,7 @@ func TestConcurrentUse(t *testing.T) {
 		specification(t, "rule: provided create\nroot\n  a max.vcore=5\n  b maxapps=2\n  c parent template.max.vcore=2"),
 		specification(t, "rule: provided create\nroot limit=*;max.vcore=4\n  a max.vcore=3\n    x\n  c parent"),
 	}
-	s := New(specs[0], Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
+	s := New(specs[0], model.Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
 	s.Start(epoch)
 	const pods, rounds = 30, 400
 	var wg sync.WaitGroup

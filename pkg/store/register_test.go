@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,15 +18,15 @@ import (
 
 // copyOf is a reader's copy of a store.
 type copyOf struct {
-	pods  map[types.UID]*PodRecord
-	apps  map[uint64]*AppRecord
-	nodes map[string]*NodeRecord
-	rest  *Rest
+	pods  map[types.UID]*output.PodRecord
+	apps  map[uint64]*output.AppRecord
+	nodes map[string]*output.NodeRecord
+	rest  *output.Rest
 	calls int
 }
 
 func newCopy() *copyOf {
-	return &copyOf{pods: map[types.UID]*PodRecord{}, apps: map[uint64]*AppRecord{}, nodes: map[string]*NodeRecord{}}
+	return &copyOf{pods: map[types.UID]*output.PodRecord{}, apps: map[uint64]*output.AppRecord{}, nodes: map[string]*output.NodeRecord{}}
 }
 
 // bite takes one portion of changes and tells whether there are more.
@@ -55,15 +57,15 @@ func (c *copyOf) bite(s *Store, limit int) bool {
 // compare returns how a complete copy differs from the store.
 func (c *copyOf) compare(s *Store) error {
 	fresh := newCopy()
-	for uid, p := range s.pods {
-		fresh.pods[uid] = s.recordOf(p)
+	for uid, p := range s.model.Pods {
+		fresh.pods[uid] = s.model.RecordOf(p)
 	}
-	for _, a := range s.apps.All() {
-		fresh.apps[a.Serial] = s.recordOfApp(a)
+	for _, a := range s.model.Apps.All() {
+		fresh.apps[a.Serial] = s.model.RecordOfApp(a)
 	}
-	for n := range s.cache.Nodes.All() {
+	for n := range s.model.Cache.Nodes.All() {
 		if n.Known() {
-			fresh.nodes[n.Name()] = recordOfNode(&seenNode{Node: n})
+			fresh.nodes[n.Name()] = model.RecordOfNode(&model.SeenNode{Node: n})
 		}
 	}
 	switch {
@@ -73,7 +75,7 @@ func (c *copyOf) compare(s *Store) error {
 		return fmt.Errorf("applications: the copy has %v, the store %v", c.apps, fresh.apps)
 	case !reflect.DeepEqual(c.nodes, fresh.nodes):
 		return fmt.Errorf("nodes: the copy has %v, the store %v", c.nodes, fresh.nodes)
-	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.cache.Spec || c.rest.Started != s.started:
+	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.model.Cache.Spec || c.rest.Started != s.model.Started:
 		return fmt.Errorf("the rest is not that of this moment: %+v", c.rest)
 	}
 	return nil
@@ -93,9 +95,9 @@ func (c *copyOf) read(s *Store) error {
 func TestReadersNoticePlantedBugs(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
 		"a mark is lost": func(s *Store) {
-			s.history.pods.Take(1, s.recordOf)
+			s.model.History.Pods.Take(1, s.model.RecordOf)
 		},
-		"a pod that is gone stays": func(s *Store) { s.history.pods.TakeGone(100) },
+		"a pod that is gone stays": func(s *Store) { s.model.History.Pods.TakeGone(100) },
 	} {
 		t.Run(name, func(t *testing.T) { expectNotice(t, func(r *readers) { r.before = plant }) })
 	}
@@ -103,9 +105,9 @@ func TestReadersNoticePlantedBugs(t *testing.T) {
 
 // TestNobodyReads: a store without a reader keeps nothing of objects that are gone.
 func TestNobodyReads(t *testing.T) {
-	s := New(config.Default(), Options{})
+	s := New(config.Default(), model.Options{})
 	s.Start(epoch)
-	for i := range 3 * finishedKept {
+	for i := range 3 * model.FinishedKept {
 		uid := types.UID(fmt.Sprint("u", i))
 		s.UpsertNode(string(uid), resources.Vector{}, epoch)
 		s.Upsert(objects.Pod{UID: uid, Namespace: "ns", Name: "p", Node: string(uid), Labels: map[string]string{"applicationId": string(uid)},
@@ -113,17 +115,17 @@ func TestNobodyReads(t *testing.T) {
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
 	}
-	if r := &s.history; !r.empty() || len(r.unsaid) > 0 {
-		t.Errorf("remembers %d pods, %d applications, %d nodes", r.pods.Len(), r.apps.Len(), r.nodes.Len())
+	if r := &s.model.History; !r.Empty() || len(r.Unsaid) > 0 {
+		t.Errorf("remembers %d pods, %d applications, %d nodes", r.Pods.Len(), r.Apps.Len(), r.Nodes.Len())
 	}
 	last := s.TakeChanges(1).Rest.Finished
-	if len(last) != finishedKept || last[0].ID != fmt.Sprint("u", 2*finishedKept) || last[finishedKept-1].ID != fmt.Sprint("u", 3*finishedKept-1) {
+	if len(last) != model.FinishedKept || last[0].ID != fmt.Sprint("u", 2*model.FinishedKept) || last[model.FinishedKept-1].ID != fmt.Sprint("u", 3*model.FinishedKept-1) {
 		t.Errorf("%d finished applications, from %s to %s", len(last), last[0].ID, last[len(last)-1].ID)
 	}
 }
 
 func TestTimesOfAnApplication(t *testing.T) {
-	s := New(config.Default(), Options{})
+	s := New(config.Default(), model.Options{})
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	s.Start(at(0))
 	p := objects.Pod{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,7 +36,7 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
 	spec.PreemptionEnabled = true
-	s = New(spec, Options{})
+	s = New(spec, model.Options{})
 	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
 	s.Start(epoch)
 	pod := func(name, queue string, request resources.Vector) objects.Pod {
@@ -96,10 +97,10 @@ func TestInventedTypes(t *testing.T) {
 			if others.allocations > 2*ordinary.allocations || others.bytes > 2*ordinary.bytes {
 				t.Errorf("pods with %d invented types each cost others %+v, ordinary ones %+v", n, others, ordinary)
 			}
-			if got := len(s.preemption.Snapshot.Names()); got > 4 {
+			if got := len(s.model.Preemption.Snapshot.Names()); got > 4 {
 				t.Errorf("plans have %d types", got)
 			}
-			for q := range s.cache.Tree().All() {
+			for q := range s.model.Cache.Tree().All() {
 				if got := q.Pending.Len(); got > 3 {
 					t.Errorf("queue %s: %d types are pending", q.Path, got)
 				}

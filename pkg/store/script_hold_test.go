@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -67,8 +68,8 @@ func (s *script) nodeFor(p *objects.Pod) string {
 	if p.RequiredNode != "" {
 		return p.RequiredNode
 	}
-	for _, name := range s.store.cache.Nodes.Names() {
-		if s.store.cache.Nodes.Get(name).Room().Covers(p.Request) {
+	for _, name := range s.store.model.Cache.Nodes.Names() {
+		if s.store.model.Cache.Nodes.Get(name).Room().Covers(p.Request) {
 			return name
 		}
 	}
@@ -116,7 +117,7 @@ func (s *script) may(node string, names []string) string {
 	for _, name := range names {
 		p := s.pods[name]
 		answer := "yes"
-		if pass := s.store.Holds().MayUseInGroup(node, p.UID, GroupOf(p.Namespace, p.Labels), p.RequiredNode == node); !pass.OK {
+		if pass := s.store.Holds().MayUseInGroup(node, p.UID, objects.GroupOf(p.Namespace, p.Labels), p.RequiredNode == node); !pass.OK {
 			answer = "no, for " + pass.Holder.Name
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, answer)
@@ -146,10 +147,10 @@ func (s *script) work() string {
 	var b strings.Builder
 	for _, w := range s.store.TakeWork() {
 		fmt.Fprintf(&b, "%s %s: node %s, chosen %v, waits for %v", workNames[w.Kind], w.Name, w.Hold.Node, w.Hold.Chosen, w.Hold.Victims)
-		if w.Kind == WorkRelease {
+		if w.Kind == output.WorkRelease {
 			fmt.Fprintf(&b, ": %s: %s", w.Ended, w.Reason)
 		}
-		if w.Kind == WorkTell && !w.Reason.None() {
+		if w.Kind == output.WorkTell && !w.Reason.None() {
 			fmt.Fprintf(&b, ": %s", w.Reason)
 		}
 		fmt.Fprintln(&b)
@@ -199,12 +200,12 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 // holds lists the holds, and which pods leave for which preemptor.
 func (s *script) holds() string {
 	var lines []string
-	for _, p := range s.store.sortedPods() {
-		if h, ok := s.store.preemption.Holds.Ledger.Of(p.UID); ok {
+	for _, p := range s.store.model.SortedPods() {
+		if h, ok := s.store.model.Preemption.Holds.Ledger.Of(p.UID); ok {
 			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Victims))
 		}
-		if p.chosenBy != "" {
-			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", p.Name, p.chosenBy))
+		if p.ChosenBy != "" {
+			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", p.Name, p.ChosenBy))
 		}
 	}
 	slices.Sort(lines)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // readers follow the store of a script by its history, register and journal. After each
@@ -23,12 +24,12 @@ type readers struct {
 
 	// Planted bugs.
 	before func(*Store)
-	forge  func([]Step) []Step
+	forge  func([]output.Step) []output.Step
 }
 
 func newReaders(s *Store) *readers {
 	return &readers{
-		history: reader{facts: s.Follow(Facts)}, decisions: s.Follow(Decisions),
+		history: reader{facts: s.Follow(output.Facts)}, decisions: s.Follow(output.Decisions),
 		copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}},
 	}
 }
@@ -41,7 +42,7 @@ func (r *readers) read(s *Store) error {
 		return fmt.Errorf("register: %w", err)
 	}
 	events, _ := r.decisions.Take(nil)
-	var steps []Step
+	var steps []output.Step
 	for _, e := range events {
 		steps = append(steps, *e.Step)
 	}

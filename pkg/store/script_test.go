@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/cockroachdb/datadriven"
@@ -74,7 +75,7 @@ import (
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node.
 //
-// Preemption, see [hold.go]:
+// Preemption, see package holds:
 //
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
 //	                            claims or declines, and prints the result
@@ -134,7 +135,7 @@ type script struct {
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newScript(t *testing.T, d *datadriven.TestData) *script {
-	var o Options
+	var o model.Options
 	started, follows := false, false
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
@@ -372,7 +373,7 @@ func setPod(p *objects.Pod, word string) bool {
 	case "app":
 		p.Labels[placement.KeyApplicationID] = value
 	case "group":
-		p.Labels[PodGroupLabel] = value
+		p.Labels[objects.PodGroupLabel] = value
 	case "user":
 		p.Labels[placement.KeyUsername] = value
 	case "groups":
@@ -573,10 +574,10 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 	switch what {
 	case "pods":
 		var b strings.Builder
-		for _, p := range st.sortedPods() {
-			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.state])
-			if p.app != nil {
-				fmt.Fprintf(&b, " %s", st.cache.Tree().Queue(p.app.Leaf).Path)
+		for _, p := range st.model.SortedPods() {
+			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.State])
+			if p.App != nil {
+				fmt.Fprintf(&b, " %s", st.model.Cache.Tree().Queue(p.App.Leaf).Path)
 			}
 			fmt.Fprintln(&b)
 		}
@@ -590,7 +591,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		if at, ok := st.NextDeadline(); ok {
 			next = at.Sub(s.now).String()
 		}
-		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.pending.Window.Taken(), st.pending.Window.Slots(0), next)
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.model.Pending.Window.Taken(), st.model.Pending.Window.Slots(0), next)
 	case "limits":
 		return s.limits()
 	case "holds":
@@ -610,17 +611,17 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 
 // tries prints the pods that were let through, in the order of their sort keys.
 func (s *script) tries() string {
-	pods := s.store.sortedPods()
-	key := func(p *pod) Key {
+	pods := s.store.model.SortedPods()
+	key := func(p *model.Pod) Key {
 		k, _ := s.store.Key(p.UID)
 		return k
 	}
-	slices.SortFunc(pods, func(a, b *pod) int {
+	slices.SortFunc(pods, func(a, b *model.Pod) int {
 		return cmp.Or(cmp.Compare(key(b).Rank, key(a).Rank), cmp.Compare(key(a).Time, key(b).Time), cmp.Compare(key(a).Seq, key(b).Seq))
 	})
 	var b strings.Builder
 	for _, p := range pods {
-		if p.state.HasSlot() {
+		if p.State.HasSlot() {
 			fmt.Fprintf(&b, "%s rank %d\n", p.Name, key(p).Rank)
 		}
 	}
@@ -630,12 +631,12 @@ func (s *script) tries() string {
 // demand prints the pods within the demand and those beyond it.
 func (s *script) demand() string {
 	var b strings.Builder
-	for _, p := range s.store.sortedPods() {
+	for _, p := range s.store.model.SortedPods() {
 		switch {
-		case p.within:
+		case p.Within:
 			fmt.Fprintf(&b, "%s wanted\n", p.Name)
-		case !p.beyond.None():
-			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.beyond)
+		case !p.Beyond.None():
+			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.Beyond)
 		}
 	}
 	return b.String()
@@ -644,7 +645,7 @@ func (s *script) demand() string {
 func (s *script) limits() string {
 	var lines []string
 	owners := map[queues.Owner]bool{}
-	for _, a := range s.store.apps.All() {
+	for _, a := range s.store.model.Apps.All() {
 		owners[queues.Owner{User: a.Owner.User}], owners[queues.Owner{Group: a.Owner.Group}] = true, true
 	}
 	for q := range s.store.Snapshot().All() {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,14 +18,14 @@ import (
 )
 
 func TestDecisionsReachTheirReader(t *testing.T) {
-	s := New(specification(t, "root\n  a"), Options{})
+	s := New(specification(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
 	refuse := func() {
 		s.Decline("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
 	}
 	refuse() // without a reader it is not kept
-	r := s.Follow(Decisions)
+	r := s.Follow(output.Decisions)
 	refuse()
 	select {
 	case <-r.Ready():
@@ -47,19 +49,19 @@ func TestDecisionsReachTheirReader(t *testing.T) {
 func TestWhatTheJournalLacks(t *testing.T) {
 	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold"} {
 		t.Run(bug, func(t *testing.T) {
-			expectNotice(t, func(r *readers) { r.forge = func(steps []Step) []Step { return forge(steps, bug) } })
+			expectNotice(t, func(r *readers) { r.forge = func(steps []output.Step) []output.Step { return forge(steps, bug) } })
 		})
 	}
 }
 
-func forge(steps []Step, bug string) (out []Step) {
+func forge(steps []output.Step, bug string) (out []output.Step) {
 	for _, s := range steps {
 		switch {
-		case s.Kind == StepEnded && bug == "an end is lost", s.Kind == StepHeld && bug == "a beginning is lost":
+		case s.Kind == output.StepEnded && bug == "an end is lost", s.Kind == output.StepHeld && bug == "a beginning is lost":
 			continue
-		case s.Kind == StepHeld && s.Required == nil && bug == "a beginning is told twice":
+		case s.Kind == output.StepHeld && s.Required == nil && bug == "a beginning is told twice":
 			out = append(out, s)
-		case s.Kind == StepEnded && bug == "an end is of another hold":
+		case s.Kind == output.StepEnded && bug == "an end is of another hold":
 			s.Hold.Since = s.Hold.Since.Add(1)
 		}
 		out = append(out, s)
@@ -73,17 +75,17 @@ type chapter struct {
 }
 
 // follow applies steps, and compares the result with the store.
-func (ch *chapter) follow(s *Store, steps []Step) error {
+func (ch *chapter) follow(s *Store, steps []output.Step) error {
 	for i := range steps {
 		if err := ch.read(&steps[i]); err != nil {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
 	}
-	if len(ch.holds) != len(s.preemption.Holds.Ledger.View().All()) {
-		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.preemption.Holds.Ledger.View().All()))
+	if len(ch.holds) != len(s.model.Preemption.Holds.Ledger.View().All()) {
+		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.model.Preemption.Holds.Ledger.View().All()))
 	}
 	for asker, h := range ch.holds {
-		now, ok := s.preemption.Holds.Of(asker)
+		now, ok := s.model.Preemption.Holds.Of(asker)
 		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
 			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
 		}
@@ -92,36 +94,36 @@ func (ch *chapter) follow(s *Store, steps []Step) error {
 }
 
 // read applies a step.
-func (ch *chapter) read(s *Step) error {
+func (ch *chapter) read(s *output.Step) error {
 	h, held := ch.holds[s.UID]
-	if s.Kind != StepRefused && s.Kind != StepHeld && s.Kind != StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
+	if s.Kind != output.StepRefused && s.Kind != output.StepHeld && s.Kind != output.StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
 		return fmt.Errorf("it is about another hold: %+v, not %+v", s.Hold, h)
 	}
 	switch s.Kind {
-	case StepRefused:
+	case output.StepRefused:
 		if s.Reason.None() || s.Decision == nil && s.Required == nil {
 			return fmt.Errorf("nobody knows why: %+v", s)
 		}
-	case StepHeld:
+	case output.StepHeld:
 		return ch.begin(s, held)
-	case StepTakenUp:
+	case output.StepTakenUp:
 		if held {
 			return fmt.Errorf("it has a hold: %+v", h)
 		}
 		ch.holds[s.UID] = s.Hold
-	case StepCommitted:
-		if !held || slices.ContainsFunc(s.Going, func(v Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
+	case output.StepCommitted:
+		if !held || slices.ContainsFunc(s.Going, func(v output.Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
 			return fmt.Errorf("held %t: %v go, %v were chosen", held, s.Going, s.Hold.Chosen)
 		}
-	case StepCalledOff, StepDisrupted:
+	case output.StepCalledOff, output.StepDisrupted:
 		if !held {
 			return errors.New("it has no hold")
 		}
-	case StepLost:
+	case output.StepLost:
 		if s.Reason.None() || s.Losses == 0 {
 			return fmt.Errorf("lost for no reason, or not counted: %+v", s)
 		}
-	case StepEnded:
+	case output.StepEnded:
 		// A claim that was not adopted has no earlier step.
 		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {
 			return fmt.Errorf("ended %q: %s", s.Ended, s.Reason)
@@ -132,7 +134,7 @@ func (ch *chapter) read(s *Step) error {
 }
 
 // begin applies a decision by which a node is held.
-func (ch *chapter) begin(s *Step, held bool) error {
+func (ch *chapter) begin(s *output.Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
 		return fmt.Errorf("there is no hold, or it is nobody's: %+v", s.Hold)
@@ -147,9 +149,9 @@ func (ch *chapter) begin(s *Step, held bool) error {
 
 // BenchmarkStep: the journal adds little to the cost of a decision.
 func BenchmarkStep(b *testing.B) {
-	s := New(specification(b, "root\n  a"), Options{})
-	r := s.Follow(Decisions)
-	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}}
+	s := New(specification(b, "root\n  a"), model.Options{})
+	r := s.Follow(output.Decisions)
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{UID: "p"}}}
 	d := &planner.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -157,8 +159,8 @@ func BenchmarkStep(b *testing.B) {
 			r.Take(nil)
 		}
 		s.mu.Lock()
-		s.enterStep(p, Step{Kind: StepRefused, Decision: d}, epoch)
-		s.history.events.EndChange(epoch)
+		s.model.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d}, epoch)
+		s.model.History.Events.EndChange(epoch)
 		s.mu.Unlock()
 	}
 }

@@ -6,131 +6,71 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cycle"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/lifecycle"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Options are the settings of a store, given once to New. A zero field means its default.
-type Options struct {
-	// Window and MaxWindow are the smallest and the largest number of pods let through
-	// the gate at a time (defaults 64 and 1,024).
-	Window, MaxWindow int
-	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
-	SlotLease time.Duration
-	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
-	// failed (1s and 10s); negative means none.
-	InitialBackoff, MaxBackoff time.Duration
-	// Placement has the options of placement.
-	Placement placement.Options
-	// DynamicQueues bound the queues that rules make (no bound).
-	DynamicQueues queues.DynamicLimits
-	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
-	QueueGrace time.Duration
-}
+// Options are the settings of a store.
+type Options = model.Options
 
-func (o *Options) setDefaults() {
-	setDefault(&o.Window, 64)
-	setDefault(&o.MaxWindow, 1024)
-	setDefault(&o.SlotLease, 30*time.Second)
-	setDefault(&o.InitialBackoff, time.Second)
-	setDefault(&o.MaxBackoff, 10*time.Second)
-	setDefault(&o.QueueGrace, 10*time.Second)
-	o.MaxWindow = max(o.MaxWindow, o.Window)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// Store is the live state of all queues. Make one with New.
+// Store is the live state of all queues: what informers and scheduling cycles tell goes
+// in here, and [Readers] tells what is. Make one with New.
 type Store struct {
-	options Options
-	ready   atomic.Bool // Start was called
+	*core
+	Readers
+}
 
-	// mu guards all fields below and everything reachable from them, except for the sort
-	// keys and what is published.
-	mu      sync.Mutex
-	started bool
-	standby bool
-	hold    reasons.Reason // why it cannot start yet, if something is missing
+// core is the model under its lock, and all that works on it, lowest first: each part
+// calls only those before it.
+type core struct {
+	ready atomic.Bool // Start was called
 
-	cache    *cache.Cache
-	pods     map[types.UID]*pod
-	noTurn   *turn // of all pods that run and need none; it stays empty
-	unplaced map[types.UID]*pod
-	apps     cache.Apps[*app]
-	gangs    map[cache.AppName]*hardGang
-
-	pending    *pending.Pending[*pod, *app, groupData]
-	preemption *preemption.Preemption
-	asking     preemption.Queue[*app]
-	history    storeHistory
-	out        outbox
+	// mu guards the model and everything reachable from it, except for the sort keys and
+	// what is published.
+	mu        sync.Mutex
+	model     *model.Model
+	states    *admission.States
+	groups    *admission.Groups
+	slots     *admission.Slots
+	demand    *admission.Demand
+	holds     *holds.Holds
+	nodeBound *plans.NodeBound
+	plans     *plans.Plans
+	adoption  *plans.Adoption
+	life      *lifecycle.Lifecycle
+	cycle     *cycle.Cycle
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
 // Start.
 func New(spec *config.Spec, options Options) *Store {
-	options.setDefaults()
-	s := &Store{
-		options:    options,
-		pods:       map[types.UID]*pod{},
-		noTurn:     newTurn(nil),
-		unplaced:   map[types.UID]*pod{},
-		apps:       cache.NewApps[*app](),
-		gangs:      map[cache.AppName]*hardGang{},
-		pending:    pending.New[*pod, *app, groupData](options.Window, options.MaxWindow, firstMember),
-		preemption: preemption.New(),
-		asking:     preemption.NewQueue[*app](),
-		history:    newHistory(),
-		out:        newOutbox(),
-	}
-	s.cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
-		if p := s.pods[uid]; p != nil {
-			return &p.cachePod
-		}
-		return nil
+	m := model.New(spec, options)
+	s := &core{model: m}
+	s.states = admission.NewStates(m)
+	s.groups = admission.NewGroups(m, s.states)
+	s.slots = admission.NewSlots(m, s.states, s.groups)
+	s.demand = admission.NewDemand(m)
+	s.holds = holds.New(m, s.states)
+	s.nodeBound = plans.NewNodeBound(m, s.states, s.holds)
+	s.plans = plans.New(m, s.states, s.groups, s.holds, s.nodeBound)
+	s.adoption = plans.NewAdoption(m, s.states, s.slots, s.holds)
+	s.life = lifecycle.New(m, s.states, s.slots, s.holds, s.adoption)
+	s.cycle = cycle.New(m, cycle.Parts{
+		States: s.states, Groups: s.groups, Slots: s.slots, Demand: s.demand, Holds: s.holds, NodeBound: s.nodeBound, Life: s.life,
 	})
-	s.indexQueues()
-	s.cache.Snapshot()
-	return s
-}
-
-// Snapshot returns the state after the last completed event. It takes the lock only if
-// the queues changed since the last call.
-func (s *Store) Snapshot() *queues.Snapshot {
-	if snapshot, current := s.cache.Shown(); current {
-		return snapshot
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cache.Snapshot()
+	return &Store{core: s, Readers: Readers{s}}
 }
 
 // Wake delivers a value when pods wait in TakeActivations or the next deadline moved.
 // Several such changes may be one value.
-func (s *Store) Wake() <-chan struct{} { return s.out.wake }
-
-// Returning tells whether pods came back by [Store.Gate] since the last TakeActivations.
-// More may follow: one event, such as the end of a pod, makes the scheduler's queue move
-// many pods, in no particular order.
-func (s *Store) Returning() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pending.Returning()
-}
+func (s *Store) Wake() <-chan struct{} { return s.model.Out.Wake }
 
 // TakeActivations returns the pods that were admitted since the last call. The caller
 // activates them in the scheduler's queue. It also admits pods that came back, and fills
@@ -139,11 +79,11 @@ func (s *Store) Returning() bool {
 func (s *Store) TakeActivations() []objects.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now, due := s.pending.TakeFill(); due {
+	if now, due := s.model.Pending.TakeFill(); due {
 		s.fill(now)
-		s.show()
+		s.model.Show()
 	}
-	return take(&s.out.activate)
+	return model.Take(&s.model.Out.Activate)
 }
 
 // Start says that all events of existing objects have been delivered. It places the pods
@@ -151,15 +91,15 @@ func (s *Store) TakeActivations() []objects.Ref {
 func (s *Store) Start(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.started {
+	if s.model.Started {
 		return
 	}
-	s.started = true
-	s.placeAll(now)
-	s.adoptAll(now)
-	s.recallAll(now)
-	s.out.vacated = append(s.out.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
-	s.history.events.Resume(Facts)
+	s.model.Started = true
+	s.life.PlaceAll(now)
+	s.adoption.AdoptAll(now)
+	s.slots.RecallAll(now)
+	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
+	s.model.History.Events.Resume(output.Facts)
 	s.ready.Store(true)
 }
 
@@ -168,62 +108,49 @@ func (s *Store) Start(now time.Time) {
 func (s *Store) Hold(why reasons.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hold = why
-}
-
-// notStarted is the reason that a pod waits before Start.
-func (s *Store) notStarted() reasons.Reason {
-	if !s.hold.None() {
-		return s.hold
-	}
-	return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
-}
-
-// Ready tells whether Start was called. It takes no lock.
-func (s *Store) Ready() bool { return s.ready.Load() }
-
-// Started tells whether Start was called.
-func (s *Store) Started() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.started
+	s.model.NotReady = why
 }
 
 // unlock ends a change. It admits pods as far as there is room, publishes the new state,
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.
-func (s *Store) unlock(now time.Time) {
-	s.recheckLater(now)
+func (s *core) unlock(now time.Time) {
+	s.nodeBound.RecheckLater(now)
 	s.fill(now)
 	s.unlockUnfilled(now)
 }
 
 // unlockUnfilled is unlock without admitting pods: for changes that leave this to
 // [Store.TakeActivations] or have done it.
-func (s *Store) unlockUnfilled(now time.Time) {
-	s.endChange(now)
-	wake := s.pending.IsFillDue() || len(s.out.activate) > 0 || len(s.out.vacated) > 0 || s.out.moved(s.next())
-	toWrite := len(s.out.work) > 0
+func (s *core) unlockUnfilled(now time.Time) {
+	s.model.EndChange(now)
+	wake := s.model.Pending.IsFillDue() || len(s.model.Out.Activate) > 0 || len(s.model.Out.Vacated) > 0 || s.model.Out.Moved(s.next())
+	toWrite := len(s.model.Out.Work) > 0
 	s.mu.Unlock()
 	if toWrite {
-		signal(s.out.toWrite)
+		model.Signal(s.model.Out.ToWrite)
 	}
 	if wake {
-		signal(s.out.wake)
+		model.Signal(s.model.Out.Wake)
 	}
 }
 
-// endChange publishes a change and stamps it with its time.
-func (s *Store) endChange(now time.Time) {
-	s.show()
-	s.history.end(s.cache.Tree().TreeGeneration(), s.cache.Snapshot, now)
+// fill admits the next pods of the order while the window has room, and the first pod of
+// the lane when the order has none.
+func (s *core) fill(now time.Time) {
+	if s.model.Pending.Returning() {
+		return // the order is about to change
+	}
+	s.model.Pending.Fills()
+	s.groups.CallBackAll()
+	s.slots.Unblock()
+	if !s.model.Started {
+		return
+	}
+	s.plans.FillAsking(now)
+	s.groups.WakeTogether(now)
+	s.slots.FillInOrder(now)
+	for s.states.FirstOfLane() {
+		s.slots.FillInOrder(now)
+	}
 }
-
-// show marks what was published as out of date, or publishes it.
-func (s *Store) show() {
-	s.cache.Show()
-	s.preemption.Holds.Publish()
-}
-
-// Holds returns the holds by node. It takes no lock.
-func (s *Store) Holds() *reservations.View { return s.preemption.Holds.View() }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -19,7 +20,7 @@ import (
 // class.
 func sweepingStore(t *testing.T, nodes int) *Store {
 	t.Helper()
-	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), model.Options{})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string) {
 		s.Upsert(objects.Pod{
@@ -51,9 +52,9 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		{"the last node", func(*Store) {}, 399, 15 * time.Second},
 		{"nobody", func(*Store) {}, -1, 0},
 		{"a store that forgets", func(s *Store) {
-			for _, p := range s.sortedPods() {
-				if p.asks != nil {
-					p.sweeping().Restart()
+			for _, p := range s.model.SortedPods() {
+				if p.Asks != nil {
+					p.Sweeping().Restart()
 				}
 			}
 		}, 399, 0},

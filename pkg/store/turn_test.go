@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -49,23 +50,23 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 			s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=9"), epoch)
 			c.live(s, objects.Pod{
 				UID: "p", Namespace: "ns", Name: "p", Created: epoch.Add(-time.Hour), Request: queuestest.Vector("vcore=1 pods=1"),
 				Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
 			})
-			p := s.pods["p"]
-			if p.state != state.Bound {
-				t.Fatal("the pod does not run:", p.state)
+			p := s.model.Pods["p"]
+			if p.State != state.Bound {
+				t.Fatal("the pod does not run:", p.State)
 			}
-			if p.turn != s.noTurn {
-				t.Errorf("it keeps a turn: %+v", *p.turn)
+			if p.Turn != s.model.NoTurn {
+				t.Errorf("it keeps a turn: %+v", *p.Turn)
 			}
-			if p.asks != nil {
-				t.Errorf("it keeps what it knows of making room: %+v", *p.asks)
+			if p.Asks != nil {
+				t.Errorf("it keeps what it knows of making room: %+v", *p.Asks)
 			}
-			if got := s.recordOf(p).Attempts(); got != c.attempts {
+			if got := s.model.RecordOf(p).Attempts(); got != c.attempts {
 				t.Errorf("readers see %d attempts, want %d", got, c.attempts)
 			}
 			if err := s.Check(); err != nil {
@@ -78,7 +79,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 // TestLateEventBeforeTheStart: a pod has its own preemptor state once it waits, although
 // its first event showed it running.
 func TestLateEventBeforeTheStart(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	p := objects.Pod{
 		UID: "p", Namespace: "ns", Name: "p", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 		Labels: map[string]string{"applicationId": "x", "queue": "root.a"}, Node: "n1",

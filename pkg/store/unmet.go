@@ -8,20 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// saidGrace is how long the result of a plan stays valid after the next plan is due.
-const saidGrace = 2 * time.Second
-
-// say notes the result of a plan for a pod, or why none was made, and when the next plan
-// is due. Only reasons that concern all pods of a queue count.
-func (h *storeHistory) say(p *pod, code reasons.Code, next time.Time) {
-	switch code {
-	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
-		if p.app != nil && p.RequiredNode == "" {
-			h.waits.Refuse(p.app.Leaf, code, next.Add(saidGrace))
-		}
-	}
-}
-
 // waitsAtOnce is the number of queues visited in one hold of the lock.
 const waitsAtOnce = 64
 
@@ -38,7 +24,7 @@ const waitsAtOnce = 64
 //	PreemptionDelayed    no pod has waited long enough
 //
 // The lock is held for waitsAtOnce queues at a time.
-func (s *Store) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
+func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	out := make([]reasons.Code, 0, len(leaves))
 	for len(leaves) > 0 {
 		n := min(waitsAtOnce, len(leaves))
@@ -48,11 +34,11 @@ func (s *Store) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	return out
 }
 
-func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Time) []reasons.Code {
+func (s *core) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Time) []reasons.Code {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, leaf := range leaves {
-		q, there := s.cache.Tree().Find(leaf.Path) // its ID may belong to another queue by now
+		q, there := s.model.Cache.Tree().Find(leaf.Path) // its ID may belong to another queue by now
 		if !there {
 			out = append(out, "")
 			continue
@@ -62,17 +48,17 @@ func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Tim
 	return out
 }
 
-func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
-	st := s.history.waits.Of(q.ID)
+func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
+	st := s.model.History.Waits.Of(q.ID)
 	if st == nil {
 		return ""
 	}
-	eligible := s.pending.Order.EligibleAt(q.ID)
+	eligible := s.model.Pending.Order.EligibleAt(q.ID)
 	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
-	byClass := max(0, st.In[state.Queued]-eligible-s.pending.Order.RefusedOf(q.ID))
-	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.pending.Order.OverMaxAbove(q.ID), st.In[state.Queued])
-	current := s.pods[s.asking.Current()]
-	asked := current != nil && current.app != nil && current.app.Leaf == q.ID
+	byClass := max(0, st.In[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))
+	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.model.Pending.Order.OverMaxAbove(q.ID), st.In[state.Queued])
+	current := s.model.Pods[s.model.Asking.Current()]
+	asked := current != nil && current.App != nil && current.App.Leaf == q.ID
 	recent := !now.After(st.Until)
 	switch {
 	case !q.Arriving.IsZero():
@@ -81,11 +67,11 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return "" // they are over a quota that only their own pods use
 	case stuck == 0, asked:
 		return reasons.InOrder
-	case !s.cache.Spec.PreemptionEnabled:
+	case !s.model.Cache.Spec.PreemptionEnabled:
 		return reasons.PreemptionDisabled
 	case recent:
 		return st.Refused
-	case s.asking.Order.EligibleAt(q.ID) > 0:
+	case s.model.Asking.Order.EligibleAt(q.ID) > 0:
 		return reasons.PreemptionPaced
 	}
 	return reasons.PreemptionDelayed

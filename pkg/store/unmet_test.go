@@ -6,6 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -21,7 +22,7 @@ func stuckPod(t *testing.T) *Store {
 	if spec.Rules, err = queuestest.Rules("provided"); err != nil {
 		t.Fatal(err)
 	}
-	s := New(spec, Options{InitialBackoff: -1})
+	s := New(spec, model.Options{InitialBackoff: -1})
 	s.Start(epoch)
 	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Created: epoch, Labels: map[string]string{"queue": "root.a"}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 	s.Failed("p", "", reasons.Brief(reasons.NoNodeFits), epoch)
@@ -75,10 +76,10 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 // TestCensusIsChecked plants errors in the counts.
 func TestCensusIsChecked(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
-		"a pod counted twice":  func(s *Store) { s.history.waits.Update(&history.Tally{}, s.pods["p"].tallied) },
-		"a pod not counted":    func(s *Store) { s.history.waits.Update(&s.pods["p"].tallied, history.Tally{}) },
-		"another state":        func(s *Store) { s.pods["p"].tallied.State = state.BackingOff },
-		"a queue without pods": func(s *Store) { s.history.waits.Open(77) },
+		"a pod counted twice":  func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["p"].Tallied) },
+		"a pod not counted":    func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["p"].Tallied, history.Tally{}) },
+		"another state":        func(s *Store) { s.model.Pods["p"].Tallied.State = state.BackingOff },
+		"a queue without pods": func(s *Store) { s.model.History.Waits.Open(77) },
 	} {
 		s := stuckPod(t)
 		if err := s.Check(); err != nil {

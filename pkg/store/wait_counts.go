@@ -1,31 +1,14 @@
 package store
 
 import (
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
-
-// tallyOf returns what a pod adds to the counts of waiting pods.
-func tallyOf(p *pod) history.Tally {
-	if p.Foreign || p.state.HasNode() {
-		return history.Tally{}
-	}
-	t := history.Tally{In: true, State: p.state, Leaf: queues.NoQueue}
-	switch {
-	case p.state == state.NoQueue:
-		t.Code = p.reason.Code
-	case p.app != nil && !p.NeverPreempts && p.RequiredNode == "":
-		t.Leaf = p.app.Leaf
-	}
-	return t
-}
 
 // Gated counts the pods of queues that are kept out of the scheduler's queue, by reason.
 // Pods that back off are one number, whether they hold a node or not. The cost does not
 // grow with the cluster.
-func (s *Store) Gated() map[reasons.Code]int {
+func (s *Readers) Gated() map[reasons.Code]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[reasons.Code]int{}
@@ -34,22 +17,22 @@ func (s *Store) Gated() map[reasons.Code]int {
 			out[code] += n
 		}
 	}
-	for code, n := range s.history.waits.Unplaced() {
+	for code, n := range s.model.History.Waits.Unplaced() {
 		if code == "" { // before Start
-			code = s.notStarted().Code
+			code = s.model.NotStarted().Code
 		}
 		add(code, n)
 	}
-	byClass := s.history.waits.Total(state.Queued) - s.pending.Order.Eligible()
-	for code, n := range s.pending.Order.Refused() {
+	byClass := s.model.History.Waits.Total(state.Queued) - s.model.Pending.Order.Eligible()
+	for code, n := range s.model.Pending.Order.Refused() {
 		add(code, n)
 		byClass -= n
 	}
-	for g := range s.pending.Groups.All() {
+	for g := range s.model.Pending.Groups.All() {
 		add(g.Code(), g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
-	add(reasons.InOrder, s.pending.Order.Eligible())
-	add(reasons.BackingOff, s.history.waits.Total(state.BackingOff))
+	add(reasons.InOrder, s.model.Pending.Order.Eligible())
+	add(reasons.BackingOff, s.model.History.Waits.Total(state.BackingOff))
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +23,7 @@ func askingPod(name string) objects.Pod {
 
 // A reader of Wake learns of all work, however often it reads and whatever it missed.
 func TestWake(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	woken := func() bool {
 		select {
 		case <-s.Wake():
@@ -73,7 +74,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 		"by a further Assume": func(s *Store) { s.Assume("no such pod", "n1", epoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  a"), Options{Window: 1, MaxWindow: 1})
+			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
 			s.Start(epoch)
 			first, second := askingPod("p1"), askingPod("p2")
 			s.Upsert(first, epoch)
@@ -104,7 +105,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 
 // A standby keeps its slots, because it does not schedule the admitted pods.
 func TestStandbyKeepsSlots(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.SetStandby(true, epoch)
 	s.Start(epoch)
 	p := askingPod("p")
@@ -127,7 +128,7 @@ func TestStandbyKeepsSlots(t *testing.T) {
 
 // The reason why a store does not start is given to the pods that wait for it.
 func TestHold(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	p := askingPod("p")
 	s.Upsert(p, epoch)
 	if s.Started() || s.Explain(p.UID).Code != reasons.Starting {
@@ -148,7 +149,7 @@ func TestHold(t *testing.T) {
 
 // The state at the beginning of the cycle counts.
 func TestJudgeAfterAReload(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), model.Options{})
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
@@ -167,7 +168,7 @@ func TestJudgeAfterAReload(t *testing.T) {
 
 // A snapshot has the state after the last event and does not change.
 func TestSnapshotIsOfTheLastEvent(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	before := s.Snapshot()
 	p := askingPod("p")

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -18,9 +19,9 @@ import (
 // or too few changes.
 func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 	forget := func(s *Store, about func(preemption.Watched) bool) {
-		for _, p := range s.sortedPods() {
-			what := slices.Clone(s.preemption.Watches.Of(p.UID))
-			s.preemption.Watches.Set(p.UID, slices.DeleteFunc(what, about))
+		for _, p := range s.model.SortedPods() {
+			what := slices.Clone(s.model.Preemption.Watches.Of(p.UID))
+			s.model.Preemption.Watches.Set(p.UID, slices.DeleteFunc(what, about))
 		}
 	}
 	bugs := map[string]func(*Store){
@@ -29,9 +30,9 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 		"deaf to queues":         func(s *Store) { forget(s, func(x preemption.Watched) bool { return !x.IsNode() }) },
 		"everything is a change": func(s *Store) { s.changeAll() },
 		"no second between plans": func(s *Store) {
-			for _, p := range s.sortedPods() {
-				if p.asks != nil {
-					p.asks.TriedAt = time.Time{}
+			for _, p := range s.model.SortedPods() {
+				if p.Asks != nil {
+					p.Asks.TriedAt = time.Time{}
 				}
 			}
 		},
@@ -60,9 +61,9 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 
 // changeAll plants a bug: everything that is watched counts as changed.
 func (s *Store) changeAll() {
-	for _, p := range s.sortedPods() {
-		for _, x := range s.preemption.Watches.Of(p.UID) {
-			s.preemption.Watches.Change(x)
+	for _, p := range s.model.SortedPods() {
+		for _, x := range s.model.Preemption.Watches.Of(p.UID) {
+			s.model.Preemption.Watches.Change(x)
 		}
 	}
 }
@@ -86,7 +87,7 @@ func TestChangesDuringAPlanAreHeard(t *testing.T) {
 		{"nothing", func(*Store, time.Time) {}, false},
 	} {
 		t.Run(change.name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=9 props=preemption.delay:1s\n  b"), Options{Window: 1})
+			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=9 props=preemption.delay:1s\n  b"), model.Options{Window: 1})
 			now := epoch
 			s.Start(now)
 			for _, node := range []string{"n1", "n2"} {

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // whysAtOnce is the number of pods visited in one hold of the lock.
@@ -15,7 +12,7 @@ const whysAtOnce = 64
 
 // Whys returns why each pod does not run; none if there is no such pending pod. The lock
 // is held for a few pods at a time, so the answers may be of different moments.
-func (s *Store) Whys(uids []types.UID) []reasons.Reason {
+func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	out := make([]reasons.Reason, 0, len(uids))
 	for len(uids) > 0 {
 		n := min(whysAtOnce, len(uids))
@@ -25,32 +22,26 @@ func (s *Store) Whys(uids []types.UID) []reasons.Reason {
 	return out
 }
 
-func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
+func (s *core) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	told := map[*order.Group]reasons.Reason{} // a quota verdict is the same for a whole group
 	for _, uid := range uids {
-		p, known := s.pods[uid]
+		p, known := s.model.Pods[uid]
 		if !known || p.Foreign {
 			out = append(out, reasons.Reason{})
 			continue
 		}
-		if p.state != state.Queued || p.heldByClass() {
-			out = append(out, s.explain(p))
+		if p.State != state.Queued || p.HeldByClass() {
+			out = append(out, s.states.Explain(p))
 			continue
 		}
-		why, asked := told[p.ask.Group()]
+		why, asked := told[p.Ask.Group()]
 		if !asked {
-			why = s.explain(p)
-			told[p.ask.Group()] = why
+			why = s.states.Explain(p)
+			told[p.Ask.Group()] = why
 		}
 		out = append(out, why)
 	}
 	return out
-}
-
-// failedAt notes a failed cycle of a pod.
-func (h *storeHistory) failedAt(p *pod, now time.Time) {
-	p.failed = &failures{count: p.failed.attempts() + 1, last: now}
-	h.changed(p)
 }

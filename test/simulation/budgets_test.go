@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // guard is the cluster's disruption controller: it writes into the status of each
@@ -179,7 +179,7 @@ func (s share) beyond() int {
 // the process knew when the cycle of the asker began, if the budget still has that
 // status; a pod counts if that status counts it as healthy. A disruption of an earlier
 // plan counts if the plan is in force or has deleted the pod.
-func (w *witness) judgeBudgets(item *store.Work) {
+func (w *witness) judgeBudgets(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt || len(d.Victims) == 0 {
 		return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The bugs that can be planted.
@@ -187,7 +187,7 @@ func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 		}
 	case bugGroupAlone:
 		p.Labels = maps.Clone(p.Labels)
-		delete(p.Labels, store.PodGroupLabel)
+		delete(p.Labels, objects.PodGroupLabel)
 	case bugMeek:
 		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode == ""
 	case bugMeekThere:
@@ -247,12 +247,12 @@ func (w *witness) deleteWrongly(last objects.Pod, now time.Time) bool {
 }
 
 // commitWrongly adds a pod to the victims of a hold.
-func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) []store.Victim {
+func (w *witness) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
 	if len(going) == 0 {
 		return going
 	}
 	for _, m := range w.mirror() {
-		also := append(slices.Clone(going), store.Victim{Ref: objects.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
+		also := append(slices.Clone(going), output.Victim{Ref: objects.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
 		if !m.Deleting && m.UID != going[0].UID && w.temptedBy(&m, asker, also, hold, inPermit) {
 			return also
 		}
@@ -261,7 +261,7 @@ func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *res
 }
 
 // temptedBy tells whether a pod is the one that a planted bug adds to the victims.
-func (w *witness) temptedBy(m *mirrored, asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
+func (w *witness) temptedBy(m *mirrored, asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
 	there := m.Node == hold.Node
 	switch bug := w.in.sim.bug; bug {
 	case bugLawBroken:
@@ -408,9 +408,9 @@ func (s *simulation) configureWrongly(d document) string {
 }
 
 // workWrongly deletes the victims of a plan at once, or leaves their deletions out.
-func (w *witness) workWrongly(work []store.Work) {
+func (w *witness) workWrongly(work []output.Work) {
 	for i := range work {
-		if w.in.sim.bug == bugIdle && work[i].Kind == store.WorkDisrupt && !work[i].Hold.Required {
+		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDisrupt && !work[i].Hold.Required {
 			work[i].Hold.Chosen = nil
 		}
 	}
@@ -418,7 +418,7 @@ func (w *witness) workWrongly(work []store.Work) {
 		return
 	}
 	for _, item := range work {
-		if item.Kind != store.WorkDisrupt || item.Decision == nil {
+		if item.Kind != output.WorkDisrupt || item.Decision == nil {
 			continue
 		}
 		for _, v := range item.Decision.Victims {

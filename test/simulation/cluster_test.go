@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The cluster around the schedulers: objects, their creation, and kubelets.
@@ -159,7 +159,7 @@ func requestOf(m move) corev1.ResourceList {
 // daemonize makes a pod one of a DaemonSet for a random node.
 func daemonize(pod *corev1.Pod, node string, m move) {
 	yes, priority := true, int32(m.n%3)
-	delete(pod.Labels, store.PodGroupLabel)
+	delete(pod.Labels, objects.PodGroupLabel)
 	pod.Spec.Priority = &priority
 	pod.Spec.SchedulingGates = nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "daemonset", Controller: &yes}}
@@ -178,7 +178,7 @@ func (s *simulation) create(pod *corev1.Pod) {
 	if pod.Spec.NodeName != "" {
 		s.api.touch(nil, usedBy(pod)...)
 	}
-	s.logf("there is pod %s %s %s%s %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName), pod.Labels[store.PodGroupLabel])
+	s.logf("there is pod %s %s %s%s %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName), pod.Labels[objects.PodGroupLabel])
 }
 
 func on(node string) string {

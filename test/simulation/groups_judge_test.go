@@ -11,7 +11,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The laws are judged for all missing pods of a PodGroup where these pods are known from
@@ -54,14 +53,14 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 // group returns the pods that have to start together with an asker; nil if they are not
 // known. The world already has its nodes.
 func (p *portrait) group(ask *objects.Pod, minMember int, w *planner.World) *planner.Group {
-	name := ask.Labels[store.PodGroupLabel]
+	name := ask.Labels[objects.PodGroupLabel]
 	if name == "" || minMember == 0 {
 		return nil
 	}
 	g := &planner.Group{Name: ask.Namespace + "/" + name}
 	lack := minMember - 1
 	for uid, m := range p.pods {
-		if uid == ask.UID || m.Foreign || m.Namespace != ask.Namespace || m.Labels[store.PodGroupLabel] != name {
+		if uid == ask.UID || m.Foreign || m.Namespace != ask.Namespace || m.Labels[objects.PodGroupLabel] != name {
 			continue
 		}
 		_, waits := p.pendingPod(uid)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // types of resources, in the order of all amounts
@@ -37,7 +37,7 @@ var errSkipped = errors.New("not judged")
 
 // judge checks the victims of an asker against the laws, only by the calls to the store.
 // The caller holds mu.
-func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) error {
+func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) error {
 	ask, known := w.pods[asker]
 	if !known || ask.Node != "" || ask.Deleting {
 		return errors.New("the asker needs no room")
@@ -66,13 +66,13 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 // which is an asker.
 func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 	pod, waits := w.placed[uid]
-	name := asker.Labels[store.PodGroupLabel]
-	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[store.PodGroupLabel] == name
+	name := asker.Labels[objects.PodGroupLabel]
+	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[objects.PodGroupLabel] == name
 }
 
 // world makes the world that a plan for an asker is judged on. In this world no pod
 // arrives or leaves for the asker itself.
-func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*planner.World, planner.Decision, error) {
+func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.World, planner.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := planner.Decision{Outcome: planner.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
@@ -94,7 +94,7 @@ func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []store
 	d.Ask.Group = p.group(ask, w.minMember, world)
 	for _, n := range world.Nodes {
 		for _, v := range n.Pods {
-			if slices.ContainsFunc(going, func(g store.Victim) bool { return string(g.UID) == v.UID }) {
+			if slices.ContainsFunc(going, func(g output.Victim) bool { return string(g.UID) == v.UID }) {
 				d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
 			}
 		}
@@ -238,7 +238,7 @@ func (p *portrait) protection(m *mirrored) planner.Protection {
 // judgeRequired judges the rules for pods that require a node as far as possible without
 // knowing how the victims were chosen: the pod holds its node (D1), it may preempt (D2),
 // the delay has passed (D3), and each victim may be preempted (D4).
-func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
+func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
 	w.in.sim.count(decided)
 	if hold.Node != ask.RequiredNode {
 		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)

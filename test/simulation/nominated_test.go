@@ -10,7 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // A pod that upstream's preemption has nominated to a node has precedence there over pods
@@ -34,7 +34,7 @@ func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev
 // judgeNominated finds a plan that makes too little room for the asker beside the pods
 // that were nominated to the node when the cycle of the asker began, and still are. Only
 // pods count that the process knew then.
-func (w *witness) judgeNominated(item *store.Work) {
+func (w *witness) judgeNominated(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt {
 		return

@@ -21,7 +21,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // PodGroups: a quarter of the histories have some, and members of them.
@@ -49,7 +48,7 @@ func (s *simulation) moveGroup(m move) bool {
 	for i := range 2 + m.n%2 {
 		if len(s.api.pods.objects) < mostPods {
 			pod := s.newPod(managed, move{kind: "create", a: m.a, b: m.b, n: m.n + i})
-			pod.Labels[store.PodGroupLabel] = name.Name
+			pod.Labels[objects.PodGroupLabel] = name.Name
 			s.create(pod)
 		}
 	}
@@ -73,7 +72,7 @@ func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
 // enlist makes a pod a member of a PodGroup, or leaves it out.
 func (s *simulation) enlist(pod *corev1.Pod, m move) {
 	if s.settings.groups && pod.Spec.SchedulerName == managed && pod.Namespace != evil && (m.a/8+m.b/8)%4 == 0 {
-		pod.Labels[store.PodGroupLabel] = groupName(m)
+		pod.Labels[objects.PodGroupLabel] = groupName(m)
 	}
 }
 
@@ -85,7 +84,7 @@ func (s *simulation) group(name types.NamespacedName) *v1alpha1.PodGroup {
 
 // groupOf returns the PodGroup that a pod names; without a name if it names none.
 func groupOf(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[store.PodGroupLabel]}
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[objects.PodGroupLabel]}
 }
 
 // inGroup tells whether a pod is a member of a PodGroup that uses or could use a node.
@@ -112,13 +111,13 @@ func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least
 // countTogether notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
 func (w *witness) countTogether(p *objects.Pod) {
-	name := p.Labels[store.PodGroupLabel]
+	name := p.Labels[objects.PodGroupLabel]
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
 		return
 	}
 	var mates []mirrored
 	for _, m := range w.mirror() {
-		if !m.Foreign && m.Namespace == p.Namespace && m.Labels[store.PodGroupLabel] == name {
+		if !m.Foreign && m.Namespace == p.Namespace && m.Labels[objects.PodGroupLabel] == name {
 			mates = append(mates, m)
 		}
 	}
@@ -163,7 +162,7 @@ func (s *simulation) placedTogether(in *instance, uid types.UID, name types.Name
 		}
 	}
 	for _, m := range w.mirror() {
-		if m.binding && m.Namespace == name.Namespace && m.Labels[store.PodGroupLabel] == name.Name {
+		if m.binding && m.Namespace == name.Namespace && m.Labels[objects.PodGroupLabel] == name.Name {
 			placed[m.UID] = true
 		}
 	}
@@ -218,7 +217,7 @@ func (s *simulation) atPermit() bool {
 	return slices.ContainsFunc(s.instances, func(in *instance) bool {
 		in.witness.mu.Lock()
 		defer in.witness.mu.Unlock()
-		return slices.ContainsFunc(in.witness.mirror(), func(m mirrored) bool { return m.binding && m.Labels[store.PodGroupLabel] != "" })
+		return slices.ContainsFunc(in.witness.mirror(), func(m mirrored) bool { return m.binding && m.Labels[objects.PodGroupLabel] != "" })
 	})
 }
 
@@ -323,7 +322,7 @@ func (in *instance) newPodGroups(ctx context.Context, args runtime.Object, h fwk
 	p := made.(*podgroups.Plugin)
 	go func() {
 		defer close(in.reads)
-		p.PreFilter(ctx, nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Labels: map[string]string{store.PodGroupLabel: "none"}}}, nil)
+		p.PreFilter(ctx, nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Labels: map[string]string{objects.PodGroupLabel: "none"}}}, nil)
 	}()
 	return &watchedPodGroups{p, in}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited
@@ -45,7 +45,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 			continue
 		}
 		hold := reservations.Hold{Node: node}
-		world, d, err := w.world(&ask, &hold, []store.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
+		world, d, err := w.world(&ask, &hold, []output.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
 		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
 			continue
 		}
@@ -73,7 +73,7 @@ func (w *witness) waitForRoom(tried types.UID) map[types.UID]bool {
 }
 
 func (w *witness) apart(p *objects.Pod) bool {
-	return w.in.sim.settings.groups && p.Labels[store.PodGroupLabel] != ""
+	return w.in.sim.settings.groups && p.Labels[objects.PodGroupLabel] != ""
 }
 
 // waitsForRoom tells whether the turn of a pod can come without a further event.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Room that was made by deleting pods: how it is kept from the neighbour, and what
@@ -145,7 +145,7 @@ func (s *simulation) taints(in *instance) []complaint {
 
 // noteLoss notes that a hold for which pods were deleted has ended while its asker still
 // waits. If the process was without the lease meanwhile, the time is not known.
-func (w *witness) noteLoss(item *store.Work) {
+func (w *witness) noteLoss(item *output.Work) {
 	s := w.in.sim
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The hostile tenant: in a quarter of the histories a user may do everything in one
@@ -446,7 +446,7 @@ func (s *simulation) judgeGrace(in *instance, pod *corev1.Pod, grace int64) {
 
 // judgeLeave finds a DaemonSet pod of a namespace without leave that takes guaranteed
 // room of other queues (D2). The caller holds mu.
-func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
+func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
 	if !w.in.sim.settings.leave || ask.Namespace != evil || ask.Foreign {
 		return nil
 	}

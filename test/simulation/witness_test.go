@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -183,26 +184,26 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 }
 
 // TakeWork hands out the writes that are due.
-func (w *witness) TakeWork() []store.Work {
+func (w *witness) TakeWork() []output.Work {
 	work := w.Store.TakeWork()
 	for i := range work {
 		switch work[i].Kind {
-		case store.WorkRelease:
+		case output.WorkRelease:
 			w.noteLoss(&work[i])
-		case store.WorkDisrupt:
+		case output.WorkDisrupt:
 			w.judgeNominated(&work[i])
 			w.judgeBudgets(&work[i])
 		}
 	}
 	if w.in.sim.bug == bugHoldLeaks {
-		work = slices.DeleteFunc(work, func(w store.Work) bool { return w.Kind == store.WorkRelease })
+		work = slices.DeleteFunc(work, func(w output.Work) bool { return w.Kind == output.WorkRelease })
 	}
 	w.workWrongly(work)
 	return work
 }
 
 // Commit judges the plan that the store commits.
-func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason) {
+func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
 	minMember := w.in.sim.minMember(asker)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -285,7 +286,7 @@ func (w *witness) mirror() []mirrored {
 
 // checkReserve finds a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
-	if pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node); !pass.OK {
+	if pass := holds.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }

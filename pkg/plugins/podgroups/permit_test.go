@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // miscounting is upstream's plugin, which does not count pods that other processes bound.
@@ -65,7 +65,7 @@ func (w *atWait) Allow(plugin string)  { w.let = append(w.let, plugin) }
 func member(name, group string) *corev1.Pod {
 	pod := plugintest.Pod(name, 100)
 	if group != "" {
-		pod.Labels[store.PodGroupLabel] = group
+		pod.Labels[objects.PodGroupLabel] = group
 	}
 	return pod
 }

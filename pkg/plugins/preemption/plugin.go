@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,7 +119,7 @@ func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
 		}
 		return
 	}
-	for _, h := range append(holds.Beside(pod.UID), holds.OfGroup(store.GroupOf(pod.Namespace, pod.Labels))...) {
+	for _, h := range append(holds.Beside(pod.UID), holds.OfGroup(objects.GroupOf(pod.Namespace, pod.Labels))...) {
 		if h.Asker == pod.UID {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func node(name string, milliCPU int64) *corev1.Node {
@@ -48,7 +48,7 @@ func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
 func (c *cluster) chosen() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind == store.WorkDisrupt && w.Decision != nil && !c.told[w.Hold.Decision] {
+		if w.Kind == output.WorkDisrupt && w.Decision != nil && !c.told[w.Hold.Decision] {
 			c.told[w.Hold.Decision] = true
 			for _, v := range w.Decision.Victims {
 				out = append(out, v.Name)

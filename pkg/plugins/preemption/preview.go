@@ -24,6 +24,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Previewer computes what would happen to a pod that does not exist. It calls the store,
@@ -299,7 +300,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 	switch d.Outcome {
 	case planner.Refuse:
 		x.out.Node = ""
-		x.waits(x.obstacle(), store.Refusal(&d))
+		x.waits(x.obstacle(), output.Refusal(&d))
 		return
 	case planner.Wait:
 		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))

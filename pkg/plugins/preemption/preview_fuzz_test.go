@@ -10,6 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)
@@ -64,7 +65,7 @@ func FuzzPreview(f *testing.F) {
 
 // changed returns what the store has, and how many pods, applications and nodes have
 // changed in it since the last call.
-func changed(s *store.Store) (now *store.Rest, things int) {
+func changed(s *store.Store) (now *output.Rest, things int) {
 	for now == nil {
 		c := s.TakeChanges(1000)
 		things += len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +20,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // makeRoomThere plans for a DaemonSet pod on the one node that it can run on, and puts
@@ -61,7 +61,7 @@ type requiredTrial struct {
 
 // newRequiredTrial prepares the node, and adds to the store's data of it what only the
 // scheduler knows: pods assumed there.
-func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *store.RequiredAttempt) *requiredTrial {
+func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.RequiredAttempt) *requiredTrial {
 	t := &requiredTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
 	}
@@ -91,7 +91,7 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 // complete adds to the attempt the pods that the scheduler has on the node and the store
 // does not: they were assumed there and are not bound yet. It returns the pods that the
 // scheduler still has and that are gone.
-func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[types.UID]bool {
+func (pl *Plugin) complete(a *output.RequiredAttempt, info fwk.NodeInfo) map[types.UID]bool {
 	known := make(map[types.UID]bool, len(a.Node.Pods))
 	for i := range a.Node.Pods {
 		known[types.UID(a.Node.Pods[i].UID)] = true
@@ -134,7 +134,7 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 }
 
 // addBefore places the holders that are served before the pod.
-func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *store.RequiredAttempt) bool {
+func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *output.RequiredAttempt) bool {
 	for _, ref := range a.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
 		if err != nil || pod.UID != ref.UID {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // daemon is a DaemonSet pod for a node, of queue b.
@@ -53,7 +53,7 @@ func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
 func (c *cluster) wentFor() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind == store.WorkDisrupt && w.Required != nil && !c.told[w.Hold.Decision] {
+		if w.Kind == output.WorkDisrupt && w.Required != nil && !c.told[w.Hold.Decision] {
 			c.told[w.Hold.Decision] = true
 			for _, v := range w.Required.Victims {
 				out = append(out, v.Name)

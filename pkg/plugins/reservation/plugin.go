@@ -12,6 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -100,7 +101,7 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 
 func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	requires := pl.process.RequiredNode(pod) == node
-	pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), requires)
+	pass := holds.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
 			if requires {
@@ -118,7 +119,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), requires).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), requires).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,

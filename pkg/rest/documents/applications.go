@@ -8,7 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // The states of applications, as far as there are such here: an application is
@@ -28,7 +28,7 @@ var activeStates = map[string]bool{
 }
 
 // StateOf returns the state of an application by YuniKorn's names.
-func StateOf(a *store.AppRecord) string {
+func StateOf(a *output.AppRecord) string {
 	switch {
 	case !a.Finished.IsZero():
 		return stateCompleted
@@ -48,7 +48,7 @@ func (p *Page) Application(inv *inventory.Inventory, v *inventory.View, a *inven
 }
 
 // Record writes what is known of an application without its pods.
-func (p *Page) Record(a *store.AppRecord) {
+func (p *Page) Record(a *output.AppRecord) {
 	p.TextField("applicationID", a.ID)
 	p.TextField("namespace", a.Namespace)
 	if a.Finished.IsZero() {

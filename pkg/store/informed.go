@@ -1,0 +1,147 @@
+package store
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Configure replaces the queue configuration. Running pods are not touched; pods without
+// a queue are placed again.
+func (s *Store) Configure(spec *config.Spec, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Configure(spec, now)
+}
+
+// UpsertNamespace sets the annotations of a namespace. It returns an error for each
+// annotation that is invalid and counts as absent.
+func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.life.UpsertNamespace(name, annotations, now)
+}
+
+// DeleteNamespace handles the deletion of a namespace.
+func (s *Store) DeleteNamespace(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.DeleteNamespace(name, now)
+}
+
+// Upsert handles an event of a managed pod, or of a foreign pod that has a node. It may
+// be called late, again with the same content, and without an earlier call for the pod.
+func (s *Store) Upsert(event objects.Pod, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Upsert(event, now)
+}
+
+// Delete handles the deletion of a pod.
+func (s *Store) Delete(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Delete(uid, now)
+}
+
+// UpsertNode sets the allocatable of a node.
+func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.UpsertNode(name, allocatable, now)
+}
+
+// NodeChanged handles a change of a node that matters to the filters, such as its taints.
+func (s *Store) NodeChanged(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.NodeChanged(name, now)
+}
+
+// DeleteNode handles the deletion of a node. All its holds end.
+func (s *Store) DeleteNode(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.DeleteNode(name, now)
+}
+
+// SetNodeSchedulable sets whether new pods may go to a node. All holds of a cordoned node
+// end.
+func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.SetNodeSchedulable(name, schedulable, now)
+}
+
+// UpsertPodGroup sets how many pods of a PodGroup start together.
+func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.groups.UpsertPodGroup(namespace, name, minMember, now)
+}
+
+// UpsertBudget sets a PodDisruptionBudget.
+func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.UpsertBudget(b, now)
+}
+
+// DeleteBudget handles the deletion of a PodDisruptionBudget.
+func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.DeleteBudget(namespace, name, now)
+}
+
+// Lost handles the deletion of a pod that the informer had last seen without a node. It
+// may be of no queue. Pods that wait for room on a node are brought back.
+func (s *Store) Lost(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Lost(uid, now)
+}
+
+// ComeBack brings back a pod that found no node while a pod that is gone was still
+// counted. It does nothing to a pod in another state than Unschedulable.
+func (s *Store) ComeBack(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.cycle.ComeBack(uid, now)
+}
+
+// DeletePodGroup handles the deletion of a PodGroup. Its waiting members keep waiting.
+func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.groups.DeletePodGroup(namespace, name, now)
+}
+
+// Facts about pods that plans need in addition to queues, budgets and originators: which
+// pods are opted out (law 1), and which are never victims.
+
+// UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
+func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.UpsertPriorityClass(name, optOut, now)
+}
+
+// DeletePriorityClass handles the deletion of a PriorityClass.
+func (s *Store) DeletePriorityClass(name string, now time.Time) {
+	s.UpsertPriorityClass(name, false, now)
+}
+
+// FollowPodGroups turns PodGroups on; otherwise their label has no effect. Call it before
+// Start.
+func (s *Store) FollowPodGroups() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Pending.Groups.Followed = true
+	for _, p := range s.model.Pods {
+		s.states.JoinMates(p)
+	}
+}

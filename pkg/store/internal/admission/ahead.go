@@ -1,0 +1,146 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Room goes to the pod that could preempt for it. The order ensures that when a pod is
+// admitted (order.CompareQueues, criterion 2). It is checked again when a pod has found a
+// node, because others that go before it may have come since, and pods that found no node
+// are not in the order. If such pods fit the node, and not all of them beside the pod that
+// found it, that pod goes back to the order and they go first.
+//
+//	admitted, found a node ──── none is ahead ────► assumed
+//	   │
+//	   └── ahead fit the node ─► waiting; those that found no node before go to waiting, too
+//
+// Amounts decide here. If the filters refuse a pod that is ahead, it is tried only once: it
+// found no node then, and the node has got no more room since. Pods that hold a node, pods
+// that can run on one node only, and members of PodGroups do not wait here.
+//
+// The scheduler gets events by listeners of its own. So a pod may find room that is not free
+// yet by the events that the store has seen. Then the store does not know either which
+// queues are below their guarantees, and the pod goes back to the order until it does, for
+// a few times at most.
+
+// mostBehind is how often a pod goes back because the store has not seen an event yet.
+const mostBehind = 5
+
+// Ahead returns the pods that go before an admitted pod that is about to run on a node.
+func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
+	room := n.Room().Max(p.Request) // the filters found that it fits
+	rest := room.Sub(p.Request)
+	own := p.Outside()
+	sides := x.Pending.Order.Sides(&own)
+	var out []*model.Pod
+	add := func(w *model.Pod) {
+		if w != p && !w.Asks.Holds() && w.RequiredNode == "" && !w.Apart() && cache.Fits(w.Pod, room) {
+			out, rest = append(out, w), rest.Sub(w.Request)
+		}
+	}
+	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
+		w := x.Pods[types.UID(ask.UID())]
+		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.Sees)) {
+			add(w)
+		}
+		return !rest.HasNegative()
+	})
+	for w := range x.Pending.Window.Pods() {
+		if other := w.Outside(); room.Covers(w.Request) && x.Pending.Order.IsAhead(&other, &own, sides) {
+			add(w)
+		}
+	}
+	if !rest.HasNegative() {
+		return nil // all have room
+	}
+	slices.SortFunc(out, func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return out
+}
+
+// LetAhead puts a pod that found a node back into the order if others go before it, or may
+// by events that are not seen yet, and tells whether it did. A pod that an event took out of
+// its slot during its cycle has no right to the room either.
+//
+// A pod with a slot that the scheduler's queue would try before p is not waited for. As p
+// is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
+// earlier cycle ended with an error. Otherwise p would be tried again and again until the
+// slot of the other pod ends.
+func (x *Slots) LetAhead(p *model.Pod, node string, now time.Time) bool {
+	n := x.Cache.Nodes.Get(node)
+	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.Apart() {
+		return false
+	}
+	if p.GaveWay < mostBehind && n.Known() && !n.Room().Covers(p.Request) && x.Pending.Demand.Any() {
+		p.GaveWay++
+		return x.putBack(p)
+	}
+	ahead := x.Ahead(p, n)
+	if len(ahead) == 0 {
+		return false
+	}
+	rank, inFlight := queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority), false
+	for _, w := range ahead {
+		switch {
+		case w.State == state.BackingOff, w.State == state.Unschedulable:
+			x.putBack(w)
+		case w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID):
+			key, _ := x.Pending.Keys.Get(w.UID)
+			rank, inFlight = min(rank, key.Rank), true
+		}
+	}
+	if !p.State.HasSlot() {
+		return x.putBack(p)
+	}
+	if !x.backInOrder(p, now) && !(inFlight && x.putBack(p)) {
+		return false
+	}
+	if inFlight { // the scheduler's queue is to try them before p
+		x.Pending.Keys.Add(p.UID, rank, now.UnixNano())
+	}
+	return true
+}
+
+// putBack puts a pod without a node back into the order.
+func (x *Slots) putBack(p *model.Pod) bool {
+	x.states.Withdraw(p)
+	x.Pending.Keys.Remove(p.UID)
+	x.states.ToWaiting(p)
+	return true
+}
+
+// backInOrder puts an admitted pod back into the order if another pod that may run is
+// then first. Otherwise the pod stays admitted.
+func (x *Slots) backInOrder(p *model.Pod, now time.Time) bool {
+	x.putBack(p)
+	x.Unblock()
+	for ask, ok := x.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.Pending.Order.Next() {
+		first := x.Pods[types.UID(ask.UID())]
+		v := x.Cache.Books.CheckQuota(&first.App.CacheApp, first.Request, queues.OnCommitted)
+		if v.OK() {
+			return true
+		}
+		x.Pending.Order.Block(ask.Group(), v)
+	}
+	x.states.toAdmitted(p, now)
+	return false
+}
+
+// PassedOver tells whether an admitted pod that found a node must leave it to others. That
+// is so if room is scarce for its application, and pods that found no node returned to
+// the order after this pod was admitted and are before it. The room is most likely what
+// brought them back. The pod then waits in the order.
+func (x *Slots) PassedOver(p *model.Pod, now time.Time) bool {
+	if !p.State.HasSlot() || p.Asks.Holds() || p.Hopes == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
+		return false
+	}
+	return x.backInOrder(p, now)
+}

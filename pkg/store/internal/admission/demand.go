@@ -1,0 +1,200 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// The demand are pods that found no node and would run if nodes were added. In the order,
+// one after another, such pods count against every quota. A pod is within the demand while
+// all quotas allow it in addition to allocated pods and the pods before it, and beyond
+// otherwise. Nothing is charged: a pod beyond is still tried, and runs where it fits.
+//
+//	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
+//	once a second, after a change: the sum is computed over all of them, in the order
+
+// FoundNoNode adds a pod that found no node to the demand, if every quota allows it.
+func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
+	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
+		return // no autoscaler adds the node of a DaemonSet pod
+	}
+	x.Pending.Demand.Add(p.UID)
+	switch {
+	case !p.Within:
+		x.setDemand(p, x.countDemand(p), now)
+	case !p.App.Counted(): // it was, while the pod was tried, and the sum may be of that time
+		x.startDemand(p.App, resources.Vector{})
+	}
+}
+
+// startDemand adds a request to the sum and, with the first one, its application.
+func (x *Demand) startDemand(a *model.App, request resources.Vector) {
+	x.Pending.Demand.Count(x.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
+}
+
+// HeardDemand takes over what PodScheduled of a pending pod says. This process or an
+// earlier one may have written it.
+func (x *States) HeardDemand(p *model.Pod) {
+	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.State.HasNode() {
+		return
+	}
+	if p.App != nil {
+		x.Pending.Demand.Add(p.UID)
+	}
+	x.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused
+}
+
+// LeaveDemand takes out a pod that has got a node or lost its queue.
+func (x *States) LeaveDemand(p *model.Pod) {
+	if x.Pending.Demand.Remove(p.UID) {
+		p.Within, p.Beyond = false, reasons.Reason{}
+	}
+}
+
+// countDemand adds a pod to the sum, or returns the quota that refuses it.
+func (x *Demand) countDemand(p *model.Pod) queues.Verdict {
+	if !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) {
+		return queues.Granted
+	}
+	starts := !p.App.Counted() && !x.Pending.Demand.Starts(p.App)
+	if v := x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, queues.OnDemand(x.Pending.Demand.Sum())); !v.OK() {
+		return v
+	}
+	x.startDemand(p.App, p.Request)
+	return queues.Granted
+}
+
+// setDemand sets a pod's verdict. If it changed, users are told.
+func (x *Demand) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
+	if p.Within != v.OK() || p.Beyond.Code != v.Reason.Code {
+		x.History.Changed(p)
+		x.History.Reports.LookNow(p.Report, now) // the reason that it waits changed, too
+	}
+	p.Within, p.Beyond = v.OK(), v.Reason
+}
+
+// reckonDemand recomputes the sum after a change, at most once a second: in the order of
+// the waiting pods, as if each pod within had a node.
+func (x *Demand) reckonDemand(now time.Time) {
+	if !x.Pending.Demand.Restart(now) {
+		return
+	}
+	waiting := x.Pending.Demand.Pods()
+	if len(waiting) == 0 {
+		return
+	}
+	trial := x.newTrial()
+	for _, uid := range waiting {
+		switch p := x.Pods[uid]; {
+		case p.Asks.Holds(): // it is charged as arriving
+		case p.State.HasSlot(): // it is about to be tried, before all others
+			if p.Within {
+				x.setDemand(p, x.countDemand(p), now)
+			}
+		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf):
+			x.setDemand(p, queues.Granted, now)
+		default:
+			trial.push(p)
+		}
+	}
+	for ask, ok := trial.index.Next(); ok; ask, ok = trial.index.Next() {
+		p := trial.pods[ask]
+		if v := x.countDemand(p); !v.OK() {
+			trial.index.Block(ask.Group(), v)
+			continue
+		}
+		x.setDemand(p, queues.Granted, now)
+		trial.place(ask)
+	}
+	for ask, p := range trial.pods {
+		x.setDemand(p, ask.Group().Verdict(), now)
+	}
+}
+
+// trial is the order of some pods while they get nodes one after another.
+type trial struct {
+	tree  *queues.Draft
+	index *order.Index
+	pods  map[*order.Ask]*model.Pod
+	apps  map[*model.App]*order.App
+	used  map[*model.App]resources.Vector // committed plus placed
+	below map[queues.ID]resources.Vector  // placed below a queue
+}
+
+func (x *Demand) newTrial() *trial {
+	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, apps: map[*model.App]*order.App{},
+		used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
+	t.index.SetCapacity(x.Cache.Capacity.Told())
+	t.index.SetStrict(x.Preemption.StrictGuarantee)
+	return t
+}
+
+func (x *trial) push(p *model.Pod) {
+	a := p.App
+	if x.apps[a] == nil {
+		x.addPath(a.Leaf)
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, a.Class(x.tree)), a.Committed()
+		x.index.SetAppUsed(x.apps[a], x.used[a])
+	}
+	x.pods[x.index.Push(x.apps[a], p.AskKey(), p.Request)] = p
+}
+
+// addPath adds the queues on a leaf's path, root first.
+func (x *trial) addPath(id queues.ID) {
+	q := x.tree.Queue(id)
+	if _, known := x.below[id]; known || q == nil {
+		return
+	}
+	x.addPath(q.Parent)
+	x.below[id] = resources.Vector{}
+	x.index.SetQueue(id, q.Settings)
+	x.index.SetUsed(id, q.Committed(), q.CommittedKept())
+}
+
+// place takes an ask out of the trial, as if its pod ran.
+func (x *trial) place(ask *order.Ask) {
+	p := x.pods[ask]
+	delete(x.pods, ask)
+	x.index.Remove(ask)
+	a := p.App
+	x.used[a] = x.used[a].Add(p.Request)
+	x.index.SetAppUsed(x.apps[a], x.used[a])
+	c := a.Class(x.tree)
+	c.Counted = true
+	x.index.SetClass(x.apps[a], c)
+	for q := range x.tree.Ancestors(a.Leaf) {
+		more := x.below[q.ID].Add(p.Request)
+		x.below[q.ID] = more
+		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
+	}
+}
+
+// TakeDemand returns at most limit pods for which PodScheduled needs an update.
+func (x *Demand) TakeDemand(limit int, now time.Time) []output.Report {
+	x.reckonDemand(now)
+	if !x.Started {
+		return nil
+	}
+	var out []output.Report
+	for _, uid := range x.Pending.Demand.ToCheck() {
+		if len(out) == limit {
+			break
+		}
+		x.Pending.Demand.Checked(uid)
+		p := x.Pods[uid]
+		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asks.Holds() {
+			continue
+		}
+		if want, why := p.DemandOf(); want != objects.DemandUnsaid && want != p.Demand {
+			out = append(out, output.Report{Ref: p.Ref(), Demand: want, Reason: why})
+		}
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
+// that: each member waits, with its node and its quota, until minMember of them have a
+// place; if one finds none, or after a time-out, all places are taken back. During that
+// time other pods cannot use the places, so the store lets a group try only when it can
+// succeed:
+//
+//	             too few of them can go on, the quota has no room for
+//	             the rest of them, or another group is being placed
+//	  Queued ────────────────────────────────────────────────────────► GroupBlocked
+//	     │   ▲                                                               │
+//	     │   └───────────────────────────────────────────────────────────────┘
+//	     │                    none of these reasons is left
+//	     └──► Admitted, together with all missing members
+//
+// A member that found no node is Unschedulable like any pod and does not count as able to
+// go on.
+// When the scheduler's hints bring it back, its group can go on, too. A member that holds
+// a node counts as placed, so the plan for the next member is made at once, while the
+// victims of the first one are still leaving. One group is placed at a time: two groups
+// that each take half of the nodes would block each other for ever. Other groups wait for
+// it as long as for a pod without a result of its cycle (the slot lease). How long it
+// keeps its places without progress is set by its own PodGroup.
+//
+// Once minMember members have a place, further members are ordinary pods.
+
+// UpsertPodGroup is Store.UpsertPodGroup, under the lock.
+func (x *Groups) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+	x.states.setPodGroup(pending.GroupName{Namespace: namespace, Name: name}, max(minMember, 1))
+}
+
+// keep takes a waiting pod out of the order until its group can start.
+func (x *Groups) keep(p *model.Pod) {
+	x.states.LeaveOrder(p)
+	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	p.Reason = reasons.Reason{}
+	x.states.Enter(p, state.GroupBlocked)
+}
+
+// startTogether is for a pod that is first in the order while its group lacks members.
+// Either all missing members are admitted together with it, or it is kept.
+func (x *Groups) startTogether(p *model.Pod, now time.Time) {
+	g := p.Mates
+	x.Pending.Groups.Reopen(g)
+	if !g.Able() {
+		x.keep(p)
+		return
+	}
+	if x.Pending.Groups.OthersPlaced(g, now) {
+		x.Pending.Groups.Wait(g)
+		x.keep(p)
+		return
+	}
+	if v := x.judgeTogether(g); !v.OK() {
+		x.Pending.Groups.Refuse(g, v)
+		x.keep(p)
+		return
+	}
+	x.Pending.Groups.Place(g, now.Add(x.Options.SlotLease))
+	for _, m := range g.Next() {
+		if m.State == state.GroupBlocked {
+			x.states.ToWaiting(m)
+		}
+		x.states.toAdmitted(m, now)
+		x.Out.Activate = append(x.Out.Activate, m.Ref())
+	}
+	x.letMatesGo(g)
+}
+
+// CallBackAll calls callBack for groups that cannot start any more.
+func (x *Groups) CallBackAll() {
+	for _, g := range x.Pending.Groups.Touched() {
+		if !g.Able() && g.Admitted() > 0 {
+			x.callBack(g)
+		}
+	}
+}
+
+// callBack takes back the admission of members, because a cycle of a member failed or a
+// member is gone, so the places of the others would be useless. The scheduler may still
+// try them; it then gets the reason not to.
+func (x *Groups) callBack(g *model.PodGroup) {
+	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asks.Holds() }) {
+		x.states.Vacate(m)
+		x.states.ToWaiting(m)
+		x.Pending.Keys.Remove(m.UID)
+	}
+}
+
+// Alone is the verdict on a pod that the scheduler tries although it was not admitted
+// together with its group.
+func (x *States) Alone(p *model.Pod) queues.Verdict {
+	if !p.Apart() || p.State.HasSlot() || p.Asks.Holds() {
+		return queues.Granted
+	}
+	return queues.Verdict{At: queues.NoQueue, Reason: p.Mates.Why(objects.PodGroupLabel)}
+}
+
+// WakeTogether puts one member of each marked group into the order; the others follow if
+// the group starts.
+func (x *Groups) WakeTogether(now time.Time) {
+	for _, g := range x.Pending.Groups.TakeTouched(x.Options.SlotLease, now) {
+		x.wakeGroup(g)
+	}
+}
+
+func (x *Groups) wakeGroup(g *model.PodGroup) {
+	x.partClasses(g)
+	if refused := !g.Refusal().OK(); refused && g.Able() && x.stillRefused(g) {
+		return
+	}
+	x.Pending.Groups.Reopen(g)
+	switch {
+	case g.Blocked() == 0:
+	case g.Missing() <= 0:
+		x.letMatesGo(g)
+	case g.Able() && g.In(state.Queued) == 0:
+		x.states.ToWaiting(g.InState(state.GroupBlocked)[0])
+	}
+}
+
+// partClasses takes the members of an incomplete group out of their equivalence classes,
+// because such members are tried with their group and not with a class.
+func (x *Groups) partClasses(g *model.PodGroup) {
+	if g.Complete() {
+		return
+	}
+	for _, m := range g.Select(func(p *model.Pod) bool { return p.EquivalenceClass != nil }) {
+		inOrder := m.State == state.Queued
+		if inOrder {
+			x.states.LeaveOrder(m)
+		}
+		x.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
+		if inOrder {
+			x.states.ToWaiting(m)
+		}
+	}
+}
+
+// letMatesGo puts the kept members into the order, because no member is missing any more.
+func (x *Groups) letMatesGo(g *model.PodGroup) {
+	for _, m := range g.InState(state.GroupBlocked) {
+		x.states.ToWaiting(m)
+	}
+}
+
+// RetryTogether is called when a pod is due for a plan. It is not admitted alone; but if
+// it had found no node, its group tries again.
+func (x *Groups) RetryTogether(p *model.Pod, now time.Time) {
+	if p.State == state.Unschedulable {
+		x.states.ToWaiting(p)
+	}
+	x.states.Arm(p, x.Preemption.Later(now))
+}
+
+// DeletePodGroup is Store.DeletePodGroup, under the lock.
+func (x *Groups) DeletePodGroup(namespace, name string, now time.Time) {
+	x.states.setPodGroup(pending.GroupName{Namespace: namespace, Name: name}, 0)
+}
+
+// judgeTogether checks the quotas for the missing members: for each application as if the
+// members of the applications before it were admitted.
+func (x *Groups) judgeTogether(g *model.PodGroup) queues.Verdict {
+	if g.Data.Shares == nil {
+		g.Data.Shares = model.SharesOf(g.Next())
+	}
+	v, lent := queues.Granted, 0
+	for i, part := range g.Data.Shares {
+		if v = x.Cache.Books.CheckQuota(&part.App.CacheApp, part.Request, queues.OnCommitted); !v.OK() {
+			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
+			break
+		}
+		if i+1 < len(g.Data.Shares) {
+			x.Cache.Books.Tentatively(&part.App.CacheApp, part.Request, 1)
+			lent++
+		}
+	}
+	for _, part := range g.Data.Shares[:lent] {
+		x.Cache.Books.Tentatively(&part.App.CacheApp, part.Request, -1)
+	}
+	return v
+}
+
+// stillRefused checks again whether a queue has room for a group.
+func (x *Groups) stillRefused(g *model.PodGroup) bool {
+	at := g.Refusal().At
+	if x.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
+		return false
+	}
+	v := x.judgeTogether(g)
+	if v.OK() {
+		return false
+	}
+	x.Pending.Groups.Refuse(g, v)
+	return true
+}

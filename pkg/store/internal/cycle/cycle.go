@@ -1,0 +1,258 @@
+package cycle
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Pass is Gate under the lock. changed is false if at most the state of the pod changed,
+// from Admitted to Scheduling, which no other pod and no reader depends on.
+func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
+	p, known := x.Pods[uid]
+	switch {
+	case !known:
+		return reasons.Brief(reasons.Starting), false
+	case p.Foreign && p.State == state.Unschedulable && x.holds.BindingHold(p) && !p.Asks.Activated:
+		return reasons.Brief(reasons.MakingRoom), false
+	case p.Foreign:
+		return reasons.Reason{}, false
+	case p.State == state.Admitted:
+		x.states.SetState(p, state.Scheduling)
+		p.Sees = x.Cache.Nodes.Generation()
+		return reasons.Reason{}, false
+	case !x.Started:
+		return reasons.Brief(reasons.Starting), false
+	}
+	if p.State == state.Scheduling && p.Asks.Holds() {
+		x.holds.FailedHolder(p, now)
+	}
+	if p.State == state.Scheduling {
+		// It entered before, so its cycle has ended without a call that reports the
+		// result.
+		x.states.Vacate(p)
+		x.states.ToParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
+		x.Pending.Keys.Remove(uid)
+	}
+	if p.State == state.Unschedulable && !x.holds.BindingHold(p) {
+		x.states.Requeue(p, now)
+	}
+	if p.State.HasNode() {
+		return reasons.Reason{}, true // it has passed every gate
+	}
+	return reasons.Brief(x.states.Code(p)), true
+}
+
+// Judge is Store.Judge, under the lock.
+func (x *Cycle) Judge(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
+	p, known := x.Pods[uid]
+	switch {
+	case !known:
+		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}, false
+	case p.App == nil:
+		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: x.states.Explain(p)}, false
+	}
+	ask = output.Ask{
+		Ref: p.Ref(), Leaf: p.App.Leaf, Queue: x.Cache.Tree().Queue(p.App.Leaf).Path,
+		App: p.App.Name.ID, Request: p.Request,
+	}
+	if v = x.states.Alone(p); !v.OK() {
+		return ask, v, true
+	}
+	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
+}
+
+// Refused is Store.Refused, under the lock.
+func (x *Cycle) Refused(uid types.UID, now time.Time) {
+	p, known := x.Pods[uid]
+	switch {
+	case !known || p.Foreign:
+	case x.Asking.Current() == uid && !p.Asks.OverQuota:
+		p.Asks.OverQuota = true // the cycle may still make a plan for it
+	case p.Asks.Holds():
+		x.holds.FailedHolder(p, now)
+	default:
+		x.states.Refused(p)
+		p.Within = false
+		x.demand.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
+	}
+}
+
+// Failed is Store.Failed, under the lock.
+func (x *Cycle) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
+	p, known := x.Pods[uid]
+	if !known || p.App == nil || p.State.HasNode() {
+		return
+	}
+	if p.RequiredNode != "" || p.Apart() {
+		kind = "" // no class: the pod has its own node, or is tried as a member of its group
+	}
+	if p.Asks.Holds() {
+		x.holds.FailedHolder(p, now)
+		return
+	}
+	x.states.Withdraw(p)
+	x.Pending.Keys.Remove(uid)
+	x.Pending.Window.Failed()
+	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
+	x.states.ToParked(p, why, now)
+	x.demand.FoundNoNode(p, now)
+	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
+	x.states.EnterLane(p)
+	if _, due := x.Asking.When(p.Asks); !due {
+		x.states.Arm(p, p.Asks.RetryAt)
+	}
+	if p.RequiredNode != "" {
+		from, _ := p.PlanFrom()
+		if p.Asks.Refused.Code == reasons.PreemptionRefused { // an extender did not answer
+			from = model.Latest(from, p.Asks.RetryAt)
+		}
+		if from.After(now) {
+			x.states.Cool(p, from)
+		}
+		x.nodeBound.RecheckNode(p)
+		x.slots.Recall(p, now)
+	}
+}
+
+// Defer is Store.Defer, under the lock.
+func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
+	p, known := x.Pods[uid]
+	if !known || p.App == nil || p.State.HasNode() {
+		return
+	}
+	if p.Asks.Holds() {
+		x.holds.FailedHolder(p, now)
+		return
+	}
+	x.states.Withdraw(p)
+	x.Pending.Keys.Remove(uid)
+	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.states.ToParked(p, why, now)
+	if why.Code == reasons.SchedulingGated {
+		p.NotUntil = now
+	} else {
+		x.states.Cool(p, p.NotUntil)
+	}
+	x.states.KeepAsking(p)
+}
+
+// Assume is Store.Assume, under the lock.
+func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
+	p, known := x.Pods[uid]
+	switch {
+	case !known:
+		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is gone")}
+	case p.App == nil:
+		return queues.Verdict{At: queues.NoQueue, Reason: x.states.Explain(p)}
+	case p.State.HasNode():
+		return queues.Granted // it was bound during its cycle; the result of the bind decides
+	}
+	v := x.states.Alone(p)
+	if v.OK() {
+		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
+	}
+	if !v.OK() {
+		if p.Asks.Holds() {
+			x.holds.FailedHolder(p, now)
+		} else {
+			x.states.Refused(p)
+		}
+		return v
+	}
+	if h, ok := x.Preemption.Holds.Of(uid); ok && h.Node != node {
+		// It fits elsewhere, and no victim was deleted for it yet.
+		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
+		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
+	}
+	if x.slots.PassedOver(p, now) || x.slots.LetAhead(p, node, now) {
+		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
+	}
+	x.assume(p, node, now)
+	return queues.Granted
+}
+
+// assume charges a pod as allocated on a node after all checks.
+func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
+	if !p.State.HasSlot() {
+		x.states.Withdraw(p)
+	}
+	x.Pending.Classes.Placed(p.EquivalenceClass)
+	x.states.ToAllocated(p, state.Assumed, node)
+	if p.RequiredNode != "" {
+		x.holds.Supersede(p.On(), now)
+	}
+	p.TreeGen = x.Cache.Tree().TreeGeneration()
+	x.Pending.Window.Placed()
+}
+
+// Recheck is Store.Recheck, under the lock.
+func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
+	p, known := x.Pods[uid]
+	if !known || p.State != state.Assumed || p.TreeGen == x.Cache.Tree().TreeGeneration() {
+		return queues.Granted
+	}
+	if v := x.Cache.Books.Recheck(&p.CachePod); !v.OK() {
+		return v
+	}
+	p.TreeGen = x.Cache.Tree().TreeGeneration()
+	return queues.Granted
+}
+
+// Forget is Store.Forget, under the lock.
+func (x *Cycle) Forget(uid types.UID, now time.Time) {
+	p, known := x.Pods[uid]
+	if !known || p.State != state.Assumed {
+		return
+	}
+	node := p.Node
+	x.states.LeaveAllocated(p)
+	p.Node = ""
+	x.Charge(p, p.Request, cache.Pending)
+	x.states.Enter(p, state.Unschedulable)
+	x.Weigh(p)
+	x.Pending.Window.Failed()
+	x.states.ToParked(p, holds.WhyForgotten(x.Preemption.Holds, p, node), now)
+	p.Erred, p.Asks.RetryAt = true, model.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
+	x.states.Cool(p, p.NotUntil)                                             // it comes back by itself, without an event
+	x.states.HeardDemand(p)                                                  // PodScheduled is from before the pod had a node
+	x.states.KeepAsking(p)
+	if p.Asks.Holds() {
+		x.Preemption.Holds.TimesChange()
+	}
+	x.holds.Gone(uid, now)
+	x.holds.WakeHolders(node, uid, now)
+	x.History.Reports.LookSoon(p.Report, now)
+	if late := p.Late; late != nil {
+		p.Late = nil
+		x.life.Apply(late, now)
+	}
+	if x.Pods[uid] == p && p.State == state.BackingOff && !x.Cache.Tree().Queue(p.App.Leaf).Leaf {
+		x.life.Unplace(p, now)
+		x.life.Place(p, now)
+	}
+}
+
+// NodeRefuses is Store.NodeRefuses, under the lock.
+func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
+	p := x.Pods[uid]
+	if h, ok := x.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
+		x.holds.EndHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
+	}
+}
+
+// ComeBack is Store.ComeBack, under the lock.
+func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
+	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
+		x.states.Cool(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not through the lane, because no event happened
+	}
+}

@@ -1,0 +1,93 @@
+package holds
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// HoldsDue is when the first hold times out; zero for never. On a standby no hold times
+// out: that is left to the leader.
+func (x *Holds) HoldsDue() time.Time {
+	if x.Standby {
+		return time.Time{}
+	}
+	return x.Preemption.Holds.Due(x.Preemption.HoldTimeout, x.dueFrom())
+}
+
+// dueFrom returns the start of each hold's time-out. The holds of a PodGroup that has not
+// started share one time-out, which counts from the latest of them. With separate ones,
+// the first member would lose its node while room is made for the last one. Also, while
+// one member holds a node, another member that lost its hold would get that node again,
+// because it fits beside it, and the group could keep the node from all others without a
+// start. For the same reason a loss counts for the whole group.
+//
+// A pod in Permit keeps its hold as long as it is there. It does not extend the holds of
+// the other members: members that come to Permit in turns would keep a node for ever.
+func (x *Holds) dueFrom() reservations.From {
+	known := map[*model.PodGroup]time.Time{} // zero: no time-out
+	return func(asker types.UID, own time.Time) (time.Time, bool) {
+		p := x.Pods[asker]
+		switch {
+		case p == nil:
+			return own, true
+		case p.State.HasNode():
+			return time.Time{}, false
+		case p.RequiredNode != "":
+			if h, _ := x.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
+				own = model.Latest(own, h.Since.Add(x.Preemption.Required.StartDelay)) // before that, no victim may be chosen
+			}
+			return own, true
+		case !p.Apart():
+			return own, true
+		}
+		from, ok := known[p.Mates]
+		if !ok {
+			from = lastFrom(x.Preemption.Holds, p.Mates)
+			known[p.Mates] = from
+		}
+		return from, !from.IsZero()
+	}
+}
+
+// lastFrom is the latest time from which the time-out of a hold of the group counts.
+func lastFrom(holds *preemption.Holds, g *model.PodGroup) time.Time {
+	var last time.Time
+	for _, m := range g.Members() {
+		if from, holds := holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
+			last = model.Latest(last, from)
+		}
+	}
+	return last
+}
+
+// TimeOutHolds ends the holds that were not used in time.
+func (x *Holds) TimeOutHolds(now time.Time) {
+	if due := x.HoldsDue(); due.IsZero() || due.After(now) {
+		return
+	}
+	for _, h := range x.Preemption.Holds.Overdue(now, x.Preemption.HoldTimeout, x.dueFrom()) {
+		if p := x.Pods[h.Asker]; p != nil {
+			x.EndHold(p, reservations.TimedOut, timedOut(p, x.Preemption.HoldTimeout, &h), now)
+		}
+	}
+	x.Preemption.Holds.TimesChange()
+}
+
+// timedOut is the reason of a hold that its pod did not use in time.
+func timedOut(p *model.Pod, timeout time.Duration, h *reservations.Hold) reasons.Reason {
+	if p.Apart() && h.Clear() {
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.Mates.Name(), timeout)
+	}
+	switch {
+	case !h.Clear() && len(h.Chosen) > 0:
+		return reasons.New(reasons.HoldTimedOut, "pods that were to leave node %s are there %v after they were told: %d", h.Node, timeout, len(h.Victims))
+	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):
+		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
+	}
+	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, timeout)
+}

@@ -1,0 +1,177 @@
+package holds
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// The states of a preemptor with a hold:
+//
+//	          Claim           Commit             the last victim is gone,
+//	stuck ───────────► held ───────────► held ─────────────────────► let through
+//	  ▲                 │   the executor   │    or the node has room     │
+//	  │                 │   checks again   │                             │ Assume, bind
+//	  │   EndHold       ▼                  ▼                             ▼
+//	  └──────────── the plan failed, or the room was taken,            bound: the
+//	                or the node is gone, or a time-out                 hold ends
+//
+// A preemptor with a hold is Unschedulable. Once pods were disrupted for it, the scheduler's
+// queueing hints do not move it. The store lets it through when there is room, and
+// retries a few times, because the scheduler's cache may learn later than the store that
+// the last victim is gone.
+
+// PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
+func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
+	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
+	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
+	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
+	if err := x.Preemption.Holds.Place(h); err != nil {
+		return err
+	}
+	x.History.NoteHold(output.HoldBegan, &h)
+	for _, uid := range h.Chosen {
+		x.choose(x.Pods[uid], p)
+	}
+	x.states.Disarm(p)
+	p.Asks.Missed, p.Asks.Began = 0, x.Cache.Nodes.Arrivals()
+	x.states.SetHolds(p, true)
+	x.states.Park(p)
+	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.Weigh(p)
+	x.TouchName(h.Node)
+	p.Reason = preemption.MakingRoom(&h)
+	return nil
+}
+
+// choose marks a pod on a node as a victim of a preemptor.
+func (x *Holds) choose(v, asker *model.Pod) {
+	if v == nil || v.On() == nil {
+		return // it is gone already
+	}
+	x.Chosen(v, asker.UID)
+	x.Weigh(v)
+	x.TouchPod(v)
+}
+
+// EndHold ends the hold of a pod, if it has one. Victims that were not deleted stay.
+func (x *Holds) EndHold(p *model.Pod, end reservations.End, why reasons.Reason, now time.Time) {
+	x.FinishHold(p, preemption.Ending{End: end, Node: p.Node, Why: why}, now)
+}
+
+func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
+	h, ok := x.Preemption.Holds.End(p.UID)
+	if !ok {
+		return
+	}
+	losses := 0
+	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
+		e.Why, losses = x.countLoss(p, e.Why, now)
+	}
+	if e.Node == h.Node && h.Binding() {
+		p.Asks.Losses.PlacedAt = now
+	}
+	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
+	x.History.NoteHold(output.HoldEnded, &h)
+	p.Asks.Decision, p.Asks.Required, p.Asks.Ended = nil, nil, h.Since
+	x.states.SetHolds(p, false)
+	x.Preemption.NodeWaits.Remove(p.UID)
+	for _, uid := range h.Chosen {
+		if v := x.Pods[uid]; v != nil && v.ChosenBy == p.UID {
+			x.spare(v, now)
+		}
+	}
+	x.Weigh(p)
+	x.TouchName(h.Node)
+	x.goOnWithoutHold(p)
+	x.WakeHolders(h.Node, p.UID, now)
+	x.Out.Vacated = append(x.Out.Vacated, h.Node)
+	if e.Node != h.Node {
+		x.states.Lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
+	}
+	x.retryWithoutHold(p, &h, e.Why, now)
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
+}
+
+// retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
+// again, and when the next plan for it may be made.
+func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
+	if p.App == nil && !p.Foreign || p.State.HasNode() {
+		return
+	}
+	if p.State == state.Unschedulable || p.State == state.BackingOff && h.Required {
+		p.Reason = why
+		x.states.Rest(p, now.Add(x.Options.Backoff(1)))
+	}
+	from, _ := p.PlanFrom()
+	p.Asks.RetryAt = model.Latest(from, now.Add(model.AtMostEvery))
+	x.states.Arm(p, p.Asks.RetryAt)
+}
+
+// goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
+// hold.
+func (x *Holds) goOnWithoutHold(p *model.Pod) {
+	if !p.State.HasSlot() || !p.Charged(cache.Admitted).IsZero() {
+		return
+	}
+	x.Charge(p, p.Amount(), p.In()|cache.Admitted)
+	if p.Mates != nil {
+		x.Pending.Groups.Touch(p.Mates) // from now on it starts only with its group
+	}
+}
+
+// spare: a chosen pod that was not deleted stays, and no preemptor waits for it.
+func (x *Holds) spare(v *model.Pod, now time.Time) {
+	x.Chosen(v, "")
+	x.Weigh(v)
+	x.TouchPod(v)
+	if !v.Leaves() {
+		x.Gone(v.UID, now)
+	}
+}
+
+// EndNode ends all holds of a node.
+func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
+	for _, h := range x.Preemption.Holds.Holders(node) {
+		code := reasons.HoldNodeGone
+		if end == reservations.NodeUnschedulable {
+			code = reasons.HoldNodeUnschedulable
+		}
+		if p := x.Pods[h.Asker]; p != nil {
+			x.EndHold(p, end, reasons.New(code, "node %s is held for the pod no more", node), now)
+		}
+	}
+}
+
+// MayNotHold tells whether a pod must not begin to hold a node because the store does not
+// know that this process leads. The scheduler may take a pod before the store learns that
+// it leads, or after it learns that it does not. A hold made then would not be written,
+// and would end without a message as soon as the store reads what is written.
+func (x *Holds) MayNotHold(p *model.Pod) bool { return x.Standby && !p.Asks.Holds() }
+
+// WhyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
+// gives its place back when another member finds none. No pod is bound on a node that is
+// held for another pod by that time.
+func WhyForgotten(holds *preemption.Holds, p *model.Pod, node string) reasons.Reason {
+	if p.Apart() {
+		if m := model.WithoutPlace(p.Mates, p); m != nil {
+			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
+				p.Mates.Name(), node, m.Name, m.Reason.Text)
+		}
+	}
+	if pass := holds.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
+	}
+	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
+}
+
+func NotLeading() reasons.Reason {
+	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
+}

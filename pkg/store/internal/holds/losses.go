@@ -1,0 +1,82 @@
+package holds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// countLoss counts a loss of a pod, and returns the reason, which includes the pause. For
+// pods of one PodGroup a loss during a pause belongs to an earlier plan and is not
+// counted again.
+func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
+	l, waits := &p.Asks.Losses, "the pod"
+	if p.Apart() {
+		l, waits = &p.Mates.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.Mates.Name())
+	}
+	l.Lose(why, waits, &x.Preemption.Options, now)
+	p.Asks.Refused, p.Asks.TriedAt = l.Why, now
+	x.History.Say(p, reasons.HoldGivenUp, l.Until)
+	return l.Why, l.Count
+}
+
+// FurtherFrom returns when further victims may be chosen for a preemptor that can run on
+// one node only, and the reason given to users until then. It is a loss if victims were
+// deleted for it and more are needed.
+func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
+	h, held := x.Preemption.Holds.Of(p.UID)
+	if held && h.Binding() && h.Decision != p.Asks.Losses.Room {
+		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), now)
+		p.Asks.Losses.Room, p.Asks.Began = h.Decision, x.Cache.Nodes.Arrivals()
+		x.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
+		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
+	}
+	return p.PlanFrom()
+}
+
+// tookNode returns which pods took the room on a node that was made for a pod.
+func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
+	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
+	return preemption.RoomLost("on node "+n.Name(), model.Newcomers(others, p.Asks.Began))
+}
+
+// tookQueue returns which pods took the room in a queue that was made for a pod.
+func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
+	var others []*model.Pod
+	for a := range x.Apps.Records() {
+		if !queues.IsBelow(x.Cache.Tree(), a.Leaf, id) {
+			continue
+		}
+		for o := range a.Living() {
+			if o != &p.CachePod && o.On() != nil {
+				others = append(others, x.Pods[o.UID])
+			}
+		}
+	}
+	return preemption.RoomLost("in queue "+x.Cache.Path(id), model.Newcomers(others, p.Asks.Began))
+}
+
+// Taken returns which pods took the room that was made for a preemptor: pods on its node,
+// or in a queue at its max. It is none if the room is there, or if an awaited pod is not
+// gone yet.
+func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
+	n := x.Cache.Nodes.Get(h.Node)
+	if n == nil || !h.Clear() {
+		return reasons.Reason{}
+	}
+	if !x.Free(n, p.UID).Covers(p.Request) {
+		return x.tookNode(p, n)
+	}
+	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
+		return x.tookQueue(p, v.At)
+	}
+	return reasons.Reason{}
+}

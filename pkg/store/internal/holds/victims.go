@@ -1,0 +1,122 @@
+package holds
+
+import (
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Awaited returns the pods that a preemptor waits for: its victims, and the pods that
+// leave its node anyway.
+func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
+	var out []types.UID
+	if n := x.Cache.Nodes.Get(h.Node); n != nil {
+		for _, p := range x.PodsOn(n) {
+			if p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout) {
+				out = append(out, p.UID)
+			}
+		}
+	}
+	for _, uid := range h.Chosen {
+		if v := x.Pods[uid]; v != nil && v.On() != nil {
+			out = append(out, uid)
+		}
+	}
+	return out
+}
+
+// AwaitedOfQueues is [cache.Books.Awaited] for a preemptor; none for a pod without a queue.
+func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
+	if p.App == nil {
+		return nil
+	}
+	return x.Cache.Books.Awaited(p.App.Leaf, p.Request)
+}
+
+// OnlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
+// waits only for pods of its own (OfItsOwn).
+func (x *Holds) OnlyItsOwn(asker *model.Pod, n *cache.Node) bool {
+	own := false
+	for _, p := range x.PodsOn(n) {
+		switch {
+		case !p.Leaves() || p.Lingers(x.Preemption.HoldTimeout):
+		case p.ChosenBy == "" && p.OfItsOwn(asker):
+			own = true
+		default:
+			return false
+		}
+	}
+	return own && len(x.HoldersBefore(asker)) == 0
+}
+
+// StillThere returns the victims of a plan if none of them is gone or leaving.
+func (x *Holds) StillThere(chosen []*planner.Pod) ([]types.UID, reasons.Reason) {
+	out := make([]types.UID, 0, len(chosen))
+	for _, v := range chosen {
+		p := x.Pods[types.UID(v.UID)]
+		if p == nil || p.On() == nil || p.Leaves() {
+			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
+		}
+		out = append(out, p.UID)
+	}
+	return out, reasons.Reason{}
+}
+
+// Left returns the chosen pods that have not been deleted, by UID.
+func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
+	var out []*model.Pod
+	for _, uid := range h.Chosen {
+		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && v.On() != nil && !v.Deleting {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// SetInPermit notes which pods wait in a Permit plugin and may be victims of a preemptor.
+// Pods of its own PodGroup may not: the preemptor would get room, but its group would
+// lack a member.
+func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
+	waits := make(map[types.UID]bool, len(uids))
+	for _, uid := range uids {
+		if p := x.Pods[uid]; p != nil && !p.MateOf(asker) {
+			if waits[uid] = true; !x.Preemption.InPermit[uid] {
+				x.TouchPod(p)
+			}
+		}
+	}
+	for uid := range x.Preemption.InPermit {
+		if p := x.Pods[uid]; p != nil && !waits[uid] {
+			x.TouchPod(p)
+		}
+	}
+	x.Preemption.InPermit = waits
+}
+
+// WhoLeaves lists leaving pods, with their nodes if not the given one, and the time when
+// the last of them is gone.
+func (x *Holds) WhoLeaves(uids []types.UID, node string) string {
+	slices.Sort(uids)
+	var names []string
+	var last time.Time
+	for _, uid := range slices.Compact(uids) {
+		v := x.Pods[uid]
+		name := v.Namespace + "/" + v.Name
+		if v.On().Name() != node {
+			name += " of node " + v.On().Name()
+		}
+		names, last = append(names, name), model.Latest(last, v.GoneBy)
+	}
+	slices.Sort(names)
+	if last.IsZero() {
+		return preemption.Listed(names)
+	}
+	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
+}

@@ -1,0 +1,117 @@
+package holds
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Gone tells the ledger that a pod is no longer waited for, and lets the preemptors
+// through that waited for it and have room now.
+func (x *Holds) Gone(uid types.UID, now time.Time) {
+	for _, asker := range x.Preemption.Holds.VictimGone(uid, now) {
+		if p := x.Pods[asker]; p != nil {
+			x.WakeHolder(p, now)
+		}
+	}
+}
+
+// WakeHolders calls WakeHolder for the holders of a node except one.
+func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
+	for _, h := range x.Preemption.Holds.Holders(node) {
+		if p := x.Pods[h.Asker]; p != nil && h.Asker != except {
+			x.WakeHolder(p, now)
+		}
+	}
+}
+
+// WakeHolder lets a preemptor with a hold through if all awaited pods are gone, or if it
+// has room already and no other member of its PodGroup may need that room.
+func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
+	h, ok := x.Preemption.Holds.Of(p.UID)
+	matesFirst := p.Apart() && p.Mates.Placed()+1 < p.Mates.Min()
+	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (matesFirst || !x.hasRoom(p, &h)) {
+		return
+	}
+	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {
+		return // it had room: a step after the choice of the node failed
+	}
+	x.states.LetThrough(p, now)
+}
+
+// Behind tells whether a pod that can run only on this node is before a preemptor that
+// holds the node. The preemptor then waits for it, regardless of free room.
+func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
+	for _, before := range x.Preemption.Holds.Holders(h.Node) {
+		if before.Asker == p.UID {
+			return false
+		}
+		if before.Required && !x.IsPlaced(before.Asker) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRoom tells whether a preemptor fits its node by amounts, beside the holders before
+// it, and within every max, while leaving pods still count.
+func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
+	n := x.Cache.Nodes.Get(h.Node)
+	if n == nil {
+		return false
+	}
+	room := n.Room()
+	for _, before := range x.Preemption.Holds.Holders(h.Node) {
+		if before.Asker == p.UID {
+			break
+		}
+		if !x.IsPlaced(before.Asker) {
+			room = room.Sub(before.Request)
+		}
+	}
+	return room.Covers(p.Request) && (p.App == nil || x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK())
+}
+
+// FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
+// if all awaited pods are gone.
+func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
+	if !p.State.HasSlot() {
+		return // already handled
+	}
+	x.states.Withdraw(p)
+	x.Pending.Keys.Remove(p.UID)
+	x.states.Enter(p, state.Unschedulable)
+	p.Erred, p.NotUntil = false, now.Add(x.Options.Backoff(1))
+	h, _ := x.Preemption.Holds.Of(p.UID)
+	p.Reason = preemption.MakingRoom(&h)
+	if !h.Clear() {
+		return
+	}
+	x.states.Cool(p, x.NextTry(p, &h, now))
+}
+
+// NextTry counts a failed cycle of a preemptor whose hold is clear: the scheduler may not
+// know yet that all victims are gone. It returns when the preemptor is tried again.
+func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
+	wait, last := p.Asks.Miss(x.Preemption.RetryInterval)
+	if last {
+		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
+	}
+	return now.Add(wait)
+}
+
+// BindingHold tells whether a pod is bound to its held node, so that events on other
+// nodes do not help it.
+func (x *Holds) BindingHold(p *model.Pod) bool {
+	if !p.Asks.Holds() {
+		return false
+	}
+	h, _ := x.Preemption.Holds.Of(p.UID)
+	return len(h.Chosen) > 0 && (!h.Clear() || p.Asks.IsTried())
+}

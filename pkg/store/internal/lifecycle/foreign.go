@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// upsertForeign handles an event of a foreign pod.
+func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Time) {
+	asks := model.MayAskForeign(event)
+	switch {
+	case event.Terminal || event.Node == "" && !asks:
+		if p != nil {
+			x.drop(p, now)
+		}
+		return
+	case p == nil:
+		p = model.NewPod(event, x.NoTurn)
+		p.State = state.Unschedulable
+		x.Pods[p.UID] = p
+		x.Cache.Types.Note(p.Pod)
+		x.CountForeign(p, 1)
+		x.holds.Inherit(p, now)
+		x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+	case !p.Foreign:
+		return // a pod does not change its scheduler
+	}
+	if asks {
+		x.changeForeign(p, event, now)
+		return
+	}
+	touched := !p.Leaves() && event.Deleting || model.LooksDifferent(p.Pod, event)
+	if p.State != state.Bound {
+		x.states.Park(p)
+		x.states.Disarm(p)
+		x.states.Enter(p, state.Bound)
+	}
+	x.states.RenewForeign(p, event)
+	x.MoveForeign(p, event.Node)
+	if touched {
+		x.TouchPod(p)
+	}
+	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
+	x.follow(p, now)
+	if p.RequiredNode != "" {
+		x.holds.Supersede(p.On(), now)
+	}
+	x.AtWork(p, now)
+}
+
+// changeForeign handles an event of a foreign pod that may be a preemptor.
+func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Time) {
+	if p.State == state.Bound {
+		return // an old event
+	}
+	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
+		x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
+		p.Asks.Impossible = false
+		x.states.Rest(p, now)
+	}
+	x.states.RenewForeign(p, event)
+	x.follow(p, now)
+	x.slots.Recall(p, now)
+}
+
+// dropForeign removes a foreign pod.
+func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
+	x.holds.SuspectRefusal(p, now)
+	node := p.On()
+	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
+	if p.State == state.BackingOff {
+		x.states.LeaveCooling(p)
+	}
+	x.states.Disarm(p)
+	x.CountForeign(p, -1)
+	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
+	delete(x.Pods, p.UID)
+	x.Cache.Types.Forget(p.UID)
+	if node != nil {
+		x.History.NoteForeign(output.ForeignWent, p)
+	}
+	x.SettleOn(p, "", resources.Vector{})
+	x.History.Pods.Remove(p, p.UID)
+	x.holds.Gone(p.UID, now)
+	if node != nil {
+		x.holds.WakeHolders(node.Name(), "", now)
+	}
+}

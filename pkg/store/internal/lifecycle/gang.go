@@ -1,0 +1,81 @@
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// enlist updates the gang of a pod. It is called before the pod is placed, for every
+// event that may change what the pod asks for.
+func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
+	name, hard := x.Options.AsksForHard(p)
+	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.Says[p.UID] != nil) {
+		x.leaveGang(p, now)
+	}
+	if !hard {
+		return
+	}
+	g := x.Gangs[name]
+	if g == nil {
+		g = &model.HardGang{Name: name, Says: map[types.UID]*model.Pod{}, Kept: map[types.UID]*model.Pod{}}
+		x.Gangs[name] = g
+	}
+	g.Says[p.UID], p.Gang = p, g
+	if len(g.Says) == 1 {
+		x.takeBack(name, now)
+	}
+}
+
+// takeBack keeps back the pending members that arrived before the first pod that asks for
+// Hard.
+func (x *Lifecycle) takeBack(name cache.AppName, now time.Time) {
+	var members []*model.Pod
+	for _, a := range x.Apps.Named(name) {
+		for living := range a.Living() {
+			if m := x.Pods[living.UID]; !m.State.HasNode() {
+				if id, _ := placement.Identify(model.PlacementOf(m.Pod), x.Options.Placement); id.Gang == placement.GangSoft {
+					members = append(members, m)
+				}
+			}
+		}
+	}
+	slices.SortFunc(members, model.Elder)
+	for _, m := range members {
+		x.holds.EndHold(m, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "a pod of its application asks for a Hard gang"), now)
+		x.Unplace(m, now)
+		x.Place(m, now)
+	}
+}
+
+// leaveGang takes a pod out of its Hard gang. When the last pod that asked for Hard
+// leaves, the gang ends and its members become ordinary pods.
+func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
+	g := p.Gang
+	if g == nil {
+		return
+	}
+	p.Gang = nil
+	delete(g.Says, p.UID)
+	delete(g.Kept, p.UID)
+	if len(g.Says) > 0 {
+		return
+	}
+	delete(x.Gangs, g.Name)
+	members := slices.SortedFunc(maps.Values(g.Kept), model.Elder)
+	for _, m := range members {
+		m.Gang = nil
+	}
+	for _, m := range members {
+		if x.Started {
+			x.Place(m, now)
+		}
+	}
+}

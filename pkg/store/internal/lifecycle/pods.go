@@ -1,0 +1,280 @@
+package lifecycle
+
+import (
+	"maps"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Upsert is Store.Upsert, under the lock.
+func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
+	event.Normalize()
+	x.Cache.Types.Split(&event)
+	x.Preemption.Holds.Claimed(&event)
+	x.Out.Freed(x.Preemption.NodeBound.Update(&event, now))
+	x.Apply(&event, now)
+}
+
+func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
+	p, known := x.Pods[event.UID]
+	if event.Foreign {
+		x.upsertForeign(p, event, now)
+		return
+	}
+	switch {
+	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.State == state.Assumed):
+		// It uses nothing and will use nothing.
+		if known {
+			x.drop(p, now)
+		}
+	case !known:
+		x.add(event, now)
+	case event.Node != "":
+		x.confirm(p, event, now)
+	case p.State.HasNode():
+		// The bind is not seen yet. This event takes effect if the bind fails.
+		x.Recounted(p, func() { p.Deleting = event.Deleting })
+		if p.State == state.Assumed {
+			p.Late = event
+		}
+		x.History.Changed(p)
+		x.Live(p, !p.Deleting)
+		x.Weigh(p)
+	default:
+		x.change(p, event, now)
+	}
+}
+
+// Delete is Store.Delete, under the lock.
+func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
+	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
+	x.Out.Freed(x.Preemption.NodeBound.Remove(uid))
+	if p, known := x.Pods[uid]; known {
+		x.drop(p, now)
+	}
+}
+
+// add adds an unknown pod.
+func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
+	p := model.NewPod(event, x.NoTurn)
+	x.Pods[p.UID] = p
+	x.Cache.Types.Note(p.Pod)
+	x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+	x.Unplaced[p.UID] = p
+	x.History.Tally(p)
+	x.History.Changed(p)
+	x.holds.Inherit(p, now)
+	p.Report = x.History.Reports.Expect(p.UID, p.Told, now)
+	x.states.JoinMates(p)
+	x.enlist(p, now)
+	if x.Started {
+		x.Place(p, now)
+		x.adoption.Adopt(p, now)
+	}
+}
+
+// drop removes a pod in any state.
+func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
+	if p.Foreign {
+		x.dropForeign(p, now)
+		return
+	}
+	x.holds.SuspectRefusal(p, now)
+	node := p.On()
+	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
+	switch p.State {
+	case state.Queued:
+		x.states.LeaveOrder(p)
+	case state.Admitted, state.Scheduling:
+		x.states.Vacate(p)
+	case state.BackingOff, state.Unschedulable:
+		x.states.LeaveCooling(p)
+	case state.Assumed, state.Bound:
+		x.states.LeaveAllocated(p)
+	}
+	x.states.Disarm(p)
+	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.states.LeaveDemand(p)
+	if p.State != state.NoQueue {
+		if !p.State.HasNode() {
+			x.Charge(p, p.Amount(), 0)
+		}
+		x.LeaveForGood(p, now)
+	}
+	x.Pending.Keys.Remove(p.UID)
+	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
+	delete(x.Pods, p.UID)
+	x.Cache.Types.Forget(p.UID)
+	delete(x.Unplaced, p.UID)
+	x.History.Waits.Update(&p.Tallied, history.Tally{})
+	x.History.Reports.Forget(p.Report)
+	x.SettleOn(p, "", resources.Vector{})
+	x.History.Pods.Remove(p, p.UID)
+	x.states.LeaveMates(p)
+	x.leaveGang(p, now)
+	x.holds.Gone(p.UID, now)
+	if node != nil {
+		x.holds.WakeHolders(node.Name(), "", now)
+	}
+}
+
+// confirm handles an event with the pod on a node.
+func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
+	if p.State.HasNode() {
+		if p.State == state.Assumed {
+			x.states.Confirmed(p, event, now)
+		}
+		if p.State == state.Assumed || model.LooksDifferent(p.Pod, event) {
+			x.TouchPod(p)
+		}
+		x.states.Enter(p, state.Bound)
+		p.Late = nil
+		x.History.Begin(p.App)
+		x.resize(p, event, now)
+		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
+		x.follow(p, now)
+		x.AtWork(p, now)
+		return
+	}
+	// Another scheduler bound it, or the store has just started: quotas do not apply.
+	if p.State == state.NoQueue {
+		x.TakeOver(p, event)
+		x.History.Changed(p)
+		x.states.JoinMates(p)
+		x.enlist(p, now)
+		if x.Started {
+			x.Place(p, now)
+		}
+		return
+	}
+	if !p.State.HasSlot() {
+		x.states.Withdraw(p)
+	}
+	x.states.RenewPod(p, event)
+	x.states.ToAllocated(p, state.Bound, event.Node)
+	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
+	x.follow(p, now)
+	x.Pending.Release(x.Cache.Tree(), p.App.Leaf) // it may use less than it requested
+	x.AtWork(p, now)
+}
+
+// resize applies any change of what an allocated pod uses.
+func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
+	elsewhere := p.On() == nil || p.On().Name() != event.Node
+	if elsewhere {
+		x.History.NotePod(output.Released, p)
+	}
+	x.states.RenewPod(p, event)
+	more := event.Request.Sub(p.Amount())
+	if !more.IsZero() {
+		x.Charge(p, event.Request, p.In())
+		x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
+	}
+	switch {
+	case elsewhere:
+		x.History.NotePod(output.Allocated, p)
+	case !more.IsZero():
+		x.History.AddFact(output.Event{Kind: output.Resized, App: p.App.Told, Amount: more})
+	}
+	moved := elsewhere || !more.IsZero()
+	if moved {
+		x.SettleOn(p, event.Node, p.Amount())
+		x.holds.WakeHolders(event.Node, "", now)
+	}
+	x.Weigh(p)
+}
+
+// change handles an event of a pending pod.
+func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
+	p.OwnAsks() // before Start a late event may take the node from a pod
+	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asks.Holds() && x.Options.StaysPut(p, event))
+	if same {
+		x.states.RenewPod(p, event)
+		x.follow(p, now)
+		x.states.HeardDemand(p)
+		return
+	}
+	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
+	if p.State.HasSlot() && p.AssumedRequest == nil && !event.Request.Covers(p.Request) {
+		before := p.Request
+		p.AssumedRequest = &before
+	}
+	if p.State != state.NoQueue {
+		x.Unplace(p, now)
+	}
+	x.TakeOver(p, event)
+	x.History.Changed(p)
+	p.Reason = reasons.Reason{}
+	if p.Asks != nil {
+		p.Asks.Impossible = false
+	}
+	x.History.Tally(p)
+	x.states.JoinMates(p)
+	x.enlist(p, now)
+	if x.Started {
+		x.Place(p, now)
+	}
+}
+
+// Unplace takes a pending pod out of its application.
+func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
+	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
+	x.states.Withdraw(p)
+	x.states.Disarm(p)
+	x.WeighAs(p, 0)
+	x.Charge(p, p.Amount(), 0)
+	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.states.LeaveDemand(p)
+	x.Leave(p, now)
+	x.states.Enter(p, state.NoQueue)
+	x.Unplaced[p.UID] = p
+}
+
+// Lost is Store.Lost, under the lock.
+func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
+	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
+	p, known := x.Pods[uid]
+	if !known {
+		x.states.Lose(pending.LostPod{UID: uid, When: now})
+		return
+	}
+	on, uses, foreign := p.On(), p.Had(), p.Foreign
+	x.drop(p, now)
+	switch {
+	case on != nil:
+		x.states.Lose(pending.LostPod{UID: uid, Node: on.Name(), Request: uses.Add(p.Uncounted), When: now})
+	case foreign:
+		x.states.Lose(pending.LostPod{UID: uid, When: now})
+	}
+}
+
+// follow handles changes of what is written on a pod. A standby follows the leader's
+// holds. The leader gets its own claims back as events and adopts only those it does not
+// know, which are from an earlier process.
+func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
+	switch {
+	case !x.Started:
+		return
+	case !x.Standby:
+		if p.Claim != nil && !p.Asks.IsEcho(p.Claim.Since) {
+			x.adoption.Adopt(p, now)
+		}
+		return
+	}
+	if h, ok := x.Preemption.Holds.Of(p.UID); ok && !x.adoption.IsAsClaimed(p, &h) {
+		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
+	}
+	x.adoption.Adopt(p, now)
+}

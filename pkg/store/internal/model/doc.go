@@ -1,0 +1,21 @@
+// Package model has the records of pods and applications, all state of the store, and the
+// changes that concern only the books: usage of queues, owners and nodes, and what readers
+// are told.
+//
+// A [Pod] is one record of three parts by life: that of package cache, which every pod has;
+// [Turn], which a pod has until it runs; and a preemption.Asker, which a pod has while room
+// may be made for it.
+//
+// The packages above use a Model in one order, and each calls only those before it:
+//
+//	model      records and books
+//	admission  the states of waiting pods, and which pod gets a slot next
+//	holds      nodes that are held for preemptors
+//	plans      when a plan is made, for which pod, and whether it is carried out
+//	lifecycle  pods, nodes, queues and namespaces that come, change and go
+//	cycle      the steps of scheduling cycles
+//
+// None of them has a lock, a clock or state of its own: package store has the lock, the
+// time is an argument, and state is in the components (cache, pending, preemption and
+// history), each with its own Check.
+package model

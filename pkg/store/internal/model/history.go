@@ -1,0 +1,331 @@
+package model
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The history is what happened, in order and with times; the current state (output.Changes)
+// does not have that. A method adds an event in a few fields, without text and without
+// lookups, and the end of the change adds the time. Readers take the events in small
+// portions. Package eventlog turns facts into text; packages record and metrics follow the
+// decisions.
+
+// eventsKept is how many events are kept for readers, which come several times a second.
+const eventsKept = 1 << 16
+
+func newEvents() history.Events[output.Event] {
+	l := history.NewEvents(eventsKept, func(e *output.Event, now time.Time) { e.At = now })
+	l.Pause(output.Facts) // objects that exist before Start cause no events
+	return l
+}
+
+// AddFact adds a fact to the current change.
+func (h *History) AddFact(e output.Event) { h.Events.Add(output.Facts, e) }
+
+// End ends the current change. tree is the generation of the queue tree, and queues
+// returns a snapshot of it.
+func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time) {
+	h.stamp(now)
+	if tree != h.treeNoted && h.Events.Wants(output.Facts) {
+		h.treeNoted = tree
+		h.Events.AddFirst(output.Facts, output.Event{Kind: output.QueuesCame, Queues: queues()})
+		h.AddFact(output.Event{Kind: output.QueuesWent, Queues: queues()})
+	}
+	h.Events.EndChange(now)
+}
+
+// rename updates the name of an application in the history, with the path of its queue.
+func (h *History) rename(a *App, queue string) {
+	n := output.AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: queue, User: a.Owner.User, Group: a.Owner.Group}
+	if a.Told == nil || *a.Told != n {
+		a.Told = &n
+	}
+}
+
+// noteApp records an event of an application.
+func (h *History) noteApp(kind output.EventKind, a *App) {
+	h.AddFact(output.Event{Kind: kind, App: a.Told})
+}
+
+// NotePod records an event of a pod of a queue.
+func (h *History) NotePod(kind output.EventKind, p *Pod) {
+	h.AddFact(output.Event{Kind: kind, Pod: p.UID, App: p.App.Told, Node: p.Node, Amount: p.Amount(), Preempted: p.ChosenBy != ""})
+}
+
+// NoteNode records an event of a node, and the new capacity of the cluster.
+func (h *History) NoteNode(kind output.EventKind, n *cache.Node, capacity resources.Vector) {
+	h.AddFact(output.Event{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
+	h.AddFact(output.Event{Kind: output.CapacityChanged, Amount: capacity})
+}
+
+// NoteForeign records that a foreign pod came to its node or leaves it.
+func (h *History) NoteForeign(kind output.EventKind, p *Pod) {
+	e := output.Event{Kind: kind, Pod: p.UID, Node: p.On().Name(), Amount: p.Uses(), Text: "default"}
+	if p.Static {
+		e.Text = "static"
+	}
+	h.AddFact(e)
+}
+
+// NoteSaid records what users are told of a pod: that it is preempted, or why it waits.
+func (h *History) NoteSaid(kind output.EventKind, p *Pod, text string) {
+	e := output.Event{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
+	if p.App != nil {
+		e.App = p.App.Told
+	}
+	h.AddFact(e)
+}
+
+// NoteHold records that a hold began or ended.
+func (h *History) NoteHold(kind output.EventKind, hold *reservations.Hold) {
+	h.AddFact(output.Event{Kind: kind, Pod: hold.Asker, Node: hold.Node, Amount: hold.Request})
+}
+
+// Refuse sets the reason why a pod has no queue.
+func (x *Model) Refuse(p *Pod, why reasons.Reason) {
+	if x.History.Events.Wants(output.Facts) && why.Code != p.Reason.Code {
+		wanted, _ := placement.Identify(PlacementOf(p.Pod), x.Options.Placement)
+		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
+		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+	}
+	p.Reason = why
+}
+
+// Readers need every pod, but must not delay the scheduling decisions. So the store marks
+// what changed, one reader ([Store.TakeChanges]) fetches it in small portions, and all
+// others read that reader's copy. Without a reader a mark costs one list entry per pod,
+// however often the pod changes, and objects that were never published leave no entry
+// when they go.
+
+// FinishedKept is how many ended applications are remembered.
+const FinishedKept = 1000
+
+// History has what happened and what changed, for readers: the events, the reports to
+// users, the dirty sets and the counts of waiting pods.
+type History struct {
+	Events    history.Events[output.Event]
+	treeNoted uint64 // tree generation of the last event QueuesWent
+	Reports   history.Reports
+	Waits     history.WaitCounts
+
+	Pods  history.Dirty[types.UID, output.PodRecord, *Pod]
+	Apps  history.Dirty[uint64, output.AppRecord, *App]
+	Nodes history.Dirty[string, output.NodeRecord, *SeenNode]
+	Seen  map[string]*SeenNode // the nodes that are known, by name
+
+	Unsaid   []*App // applications to be stamped with times
+	Finished history.Recent[*output.AppRecord]
+	Counts   output.Counts
+}
+
+func newHistory() History {
+	return History{
+		Events: newEvents(), Reports: history.NewReports(), Waits: history.NewWaitCounts(),
+		Seen: map[string]*SeenNode{}, Finished: history.NewRecent[*output.AppRecord](FinishedKept),
+	}
+}
+
+// SeenNode is a known node and what readers know of it.
+type SeenNode struct {
+	*cache.Node
+	history.Mark[output.NodeRecord]
+}
+
+// Changed notes that a pod changed for readers.
+func (h *History) Changed(p *Pod) {
+	h.Pods.Add(p)
+	if p.App != nil {
+		h.Apps.Add(p.App)
+	}
+}
+
+// Tally updates the counts of waiting pods after a change of a pod's state, queue or
+// reason.
+func (h *History) Tally(p *Pod) { h.Waits.Update(&p.Tallied, TallyOf(p)) }
+
+// ChangedNode notes that a node, without its pods, changed for readers.
+func (h *History) ChangedNode(n *cache.Node) {
+	seen := h.Seen[n.Name()]
+	if n.Known() {
+		if seen == nil {
+			seen = &SeenNode{Node: n}
+			h.Seen[n.Name()] = seen
+		}
+		h.Nodes.Add(seen)
+	} else if seen != nil {
+		h.Nodes.Remove(seen, n.Name())
+		delete(h.Seen, n.Name())
+	}
+}
+
+// enroll notes a new application.
+func (h *History) enroll(a *App) {
+	h.Counts.Accepted++
+	h.Apps.Add(a)
+	h.Unsaid = append(h.Unsaid, a)
+}
+
+// Begin notes that an application runs.
+func (h *History) Begin(a *App) {
+	if a.Begin() {
+		h.noteApp(output.AppRuns, a)
+		h.Unsaid = append(h.Unsaid, a)
+	}
+}
+
+// stamp sets the times of applications that changed in this change.
+func (h *History) stamp(now time.Time) {
+	for i, a := range h.Unsaid {
+		if a.accepted.IsZero() {
+			a.accepted = now
+		}
+		if a.Running() && a.began.IsZero() {
+			a.began = now
+		}
+		h.Unsaid[i] = nil
+	}
+	h.Unsaid = h.Unsaid[:0]
+}
+
+// finish remembers an application after its last pod is gone.
+func (h *History) finish(a *output.AppRecord, now time.Time) {
+	a.Finished = now
+	h.Counts.Completed++
+	if a.Accepted.IsZero() {
+		a.Accepted = now // it came and went in the same change
+	}
+	h.Finished.Add(a)
+}
+
+func (h *History) Empty() bool { return h.Pods.Len()+h.Apps.Len()+h.Nodes.Len() == 0 }
+
+// EnterStep adds a step about a preemptor to the history.
+func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
+	if !x.History.Events.Wants(output.Decisions) {
+		return
+	}
+	step.Ref, step.At, step.Standby = p.Ref(), now, x.Standby
+	if p.App != nil {
+		if q := x.Cache.Tree().Queue(p.App.Leaf); q != nil {
+			step.Queue = q.Path
+		}
+	}
+	if step.Decision != nil || step.Required != nil {
+		step.Types = x.Preemption.Snapshot.Names()
+	}
+	if step.Hold.Asker == "" {
+		step.Hold, _ = x.Preemption.Holds.Of(p.UID)
+	}
+	x.History.Events.Add(output.Decisions, output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
+}
+
+// Warn reports, once per application, that the gang or PodGroup of the pod is ignored. A
+// changed pod may create its application again; it is not warned of twice.
+func (h *History) Warn(p *Pod, of reasons.Code, now time.Time) {
+	if !p.App.warned {
+		p.App.warned = true
+		h.Reports.Warn(p.Report, of, now)
+	}
+}
+
+// TakeWarning returns the warning that is due for a pod.
+func (h *History) TakeWarning(p *Pod, now time.Time) (warn bool, out output.Report) {
+	if p.App == nil {
+		return false, output.Report{}
+	}
+	of := h.Reports.TakeWarning(p.Report, p.State == state.Bound, now)
+	var why reasons.Reason
+	switch of {
+	case "":
+		return false, output.Report{}
+	case reasons.PodGroupIgnored:
+		why = reasons.New(of, "application %s: pods with label %s run as ordinary pods, each as soon as it can", p.App.Name.ID, objects.PodGroupLabel)
+	default:
+		why = reasons.New(of, "application %s: its pods run as ordinary pods, each as soon as it can", p.App.Name.ID)
+	}
+	return true, output.Report{Ref: p.Ref(), Warning: true, Reason: why}
+}
+
+// saidGrace is how long the result of a plan stays valid after the next plan is due.
+const saidGrace = 2 * time.Second
+
+// Say notes the result of a plan for a pod, or why none was made, and when the next plan
+// is due. Only reasons that concern all pods of a queue count.
+func (h *History) Say(p *Pod, code reasons.Code, next time.Time) {
+	switch code {
+	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
+		if p.App != nil && p.RequiredNode == "" {
+			h.Waits.Refuse(p.App.Leaf, code, next.Add(saidGrace))
+		}
+	}
+}
+
+// TallyOf returns what a pod adds to the counts of waiting pods.
+func TallyOf(p *Pod) history.Tally {
+	if p.Foreign || p.State.HasNode() {
+		return history.Tally{}
+	}
+	t := history.Tally{In: true, State: p.State, Leaf: queues.NoQueue}
+	switch {
+	case p.State == state.NoQueue:
+		t.Code = p.Reason.Code
+	case p.App != nil && !p.NeverPreempts && p.RequiredNode == "":
+		t.Leaf = p.App.Leaf
+	}
+	return t
+}
+
+// FailedAt notes a failed cycle of a pod.
+func (h *History) FailedAt(p *Pod, now time.Time) {
+	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
+	h.Changed(p)
+}
+
+// ToWrite adds an item, unless this process is a standby.
+func (x *Model) ToWrite(w output.Work) {
+	if !x.Standby {
+		x.Out.Work = append(x.Out.Work, w)
+	}
+}
+
+// RecordOf returns the current record of a pod.
+func (x *Model) RecordOf(p *Pod) *output.PodRecord {
+	r := &output.PodRecord{
+		Pod: p.Pod, Node: p.Node, Request: p.Request,
+		Preempted: p.ChosenBy != "", Deleting: p.Deleting, Failed: p.Failed,
+	}
+	switch {
+	case p.App != nil:
+		r.App, r.AppID, r.Queue = p.App.Serial, p.App.Name.ID, x.Cache.Tree().Queue(p.App.Leaf).Path
+		r.Request, r.Originator = p.Amount(), x.Cache.Originators.Is(&p.CachePod)
+	case !p.Foreign:
+		wanted, _ := placement.Identify(PlacementOf(p.Pod), x.Options.Placement)
+		r.Wanted = &wanted
+	}
+	return r
+}
+
+// RecordOfApp returns the current record of an application.
+func (x *Model) RecordOfApp(a *App) *output.AppRecord {
+	return &output.AppRecord{
+		Serial: a.Serial, Namespace: a.Name.Namespace, ID: a.Name.ID, Leaf: a.Leaf, Queue: x.Cache.Tree().Queue(a.Leaf).Path,
+		User: a.Owner.User, Group: a.Owner.Group, Groups: a.Groups,
+		Submitted: a.Submitted, Accepted: a.accepted, Running: a.began, Usage: a.Used(), Counted: a.Counted(), MostUsed: a.MostUsed(),
+	}
+}
+
+func RecordOfNode(n *SeenNode) *output.NodeRecord {
+	return &output.NodeRecord{Name: n.Name(), Allocatable: n.Allocatable(), Schedulable: !n.Cordoned()}
+}

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// RouteNodes tells watches, the planning snapshot and waiting preemptors which nodes
+// changed for plans.
+func (x *Model) RouteNodes() {
+	for _, name := range x.Cache.Nodes.Take() {
+		x.Preemption.Watches.Change(preemption.WatchedNode(name))
+		x.Preemption.NodeWaits.Change(name)
+		x.Preemption.Snapshot.Change(name)
+	}
+}
+
+// Touch notes that a node changed for plans.
+func (x *Model) Touch(n *cache.Node) {
+	x.Cache.Nodes.Changed(n)
+	x.RouteNodes()
+}
+
+// TouchPod notes that the pod changed for plans and readers.
+func (x *Model) TouchPod(p *Pod) {
+	x.History.Changed(p)
+	x.Touch(p.On())
+}
+
+func (x *Model) TouchAll() {
+	x.Cache.Nodes.AllChanged()
+	x.RouteNodes()
+}
+
+// SettleOn puts a pod with its usage on a node, or takes it off its node if name is
+// empty. It may be called again.
+func (x *Model) SettleOn(p *Pod, name string, uses resources.Vector) {
+	x.History.Changed(p)
+	x.Cache.Nodes.Place(&p.CachePod, name, uses)
+	x.RouteNodes()
+}
+
+// PodsOn returns the pods on a node by UID.
+func (x *Model) PodsOn(n *cache.Node) []*Pod {
+	var out []*Pod
+	for _, p := range n.SortedPods() {
+		out = append(out, x.Pods[p.UID])
+	}
+	return out
+}
+
+// Free is what will be free for a preemptor on a node once leaving pods are gone and the
+// node's holders are placed; if the preemptor is a holder, only the holders before it
+// count.
+func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
+	free := n.Room()
+	for on := range n.Pods() {
+		if p := x.Pods[on.UID]; p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout) {
+			free = free.Add(p.Uses())
+		}
+	}
+	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+		if h.Asker == asker {
+			break
+		}
+		if !x.IsPlaced(h.Asker) {
+			free = free.Sub(h.Request)
+		}
+	}
+	return free
+}
+
+// IsPlaced tells whether a preemptor has a node, even if its bind is not seen yet. Its
+// hold then does not time out.
+func (x *Model) IsPlaced(asker types.UID) bool {
+	p := x.Pods[asker]
+	return p != nil && p.State.HasNode()
+}
+
+// TouchName notes that a node changed for plans.
+func (x *Model) TouchName(node string) {
+	if n := x.Cache.Nodes.Get(node); n != nil {
+		x.Touch(n)
+	}
+}
+
+// MoveForeign puts a foreign pod on its node.
+func (x *Model) MoveForeign(p *Pod, node string) {
+	came := p.On() == nil || p.On().Name() != node
+	if came && p.On() != nil {
+		x.History.NoteForeign(output.ForeignWent, p)
+	}
+	x.SettleOn(p, node, p.Request)
+	if came {
+		x.History.NoteForeign(output.ForeignCame, p)
+	}
+}

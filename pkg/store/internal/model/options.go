@@ -1,0 +1,84 @@
+package model
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+)
+
+// Options are the settings of a store, given once to New. A zero field means its default.
+type Options struct {
+	// Window and MaxWindow are the smallest and the largest number of pods let through
+	// the gate at a time (defaults 64 and 1,024).
+	Window, MaxWindow int
+	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
+	SlotLease time.Duration
+	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
+	// failed (1s and 10s); negative means none.
+	InitialBackoff, MaxBackoff time.Duration
+	// Placement has the options of placement.
+	Placement placement.Options
+	// DynamicQueues bound the queues that rules make (no bound).
+	DynamicQueues queues.DynamicLimits
+	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
+	QueueGrace time.Duration
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Window, 64)
+	setDefault(&o.MaxWindow, 1024)
+	setDefault(&o.SlotLease, 30*time.Second)
+	setDefault(&o.InitialBackoff, time.Second)
+	setDefault(&o.MaxBackoff, 10*time.Second)
+	setDefault(&o.QueueGrace, 10*time.Second)
+	o.MaxWindow = max(o.MaxWindow, o.Window)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Lease is how long an admitted pod keeps its slot without progress. It is shorter for a
+// pod that failed before, because others wait for its result.
+func (o *Options) Lease(p *Pod) time.Duration {
+	if p.EquivalenceClass != nil {
+		return o.SlotLease / 10
+	}
+	return o.SlotLease
+}
+
+// StaysPut tells whether a pod has the same application and queue after a change. The
+// hold of such a pod is kept, because pods were deleted for it.
+func (o *Options) StaysPut(p *Pod, event *objects.Pod) bool {
+	before, _ := placement.Identify(PlacementOf(p.Pod), o.Placement)
+	after, _ := placement.Identify(PlacementOf(event), o.Placement)
+	return reflect.DeepEqual(before, after)
+}
+
+// AsksForHard tells whether a pod keeps back others of its application. A running pod
+// does not: its gang began under another scheduler, and waiting would not complete it.
+func (o *Options) AsksForHard(p *Pod) (cache.AppName, bool) {
+	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
+		return cache.AppName{}, false
+	}
+	id, _ := placement.Identify(PlacementOf(p.Pod), o.Placement)
+	// Pods share such an application by default: no user grouped them.
+	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
+}
+
+// Backoff is how long a pod waits after its n-th failure: the same as in the scheduler's
+// queue.
+func (o *Options) Backoff(n int) time.Duration {
+	d := max(o.InitialBackoff, 0)
+	for i := 1; i < n && d < o.MaxBackoff; i++ {
+		d *= 2
+	}
+	return min(d, max(o.MaxBackoff, 0))
+}

@@ -1,0 +1,216 @@
+package model
+
+import (
+	"maps"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func PlacementOf(p *objects.Pod) placement.Pod {
+	return placement.Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID),
+		Labels: p.Labels, Annotations: p.Annotations,
+	}
+}
+
+// CachePod is embedded under a name of its own, because the Pod of a pod is its event.
+type CachePod = cache.Pod
+
+// Pod is the record of a pod: that of package cache, and what the store has of it beside.
+// Most pods of a cluster run. To save memory, state that only pending pods need is in turn
+// and asks. Pods that need no turn share an empty one.
+type Pod struct {
+	CachePod
+	*Turn
+	State state.State
+	Asked bool // it joined its application without a node
+
+	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
+
+	App   *App              // nil while unplaced
+	Gang  *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
+	Mates *PodGroup         // the PodGroup that it names; nil if none
+	Asks  *preemption.Asker // nil once it runs and nothing of it is needed
+
+	Failed *output.Failures // nil for none
+	Report *history.Report  // nil once it runs and nothing is left to report
+
+	history.Mark[output.PodRecord]
+}
+
+// NewPod returns the record of a pod after its first event.
+func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
+	p := &Pod{CachePod: cache.NewPod(event), Turn: noTurn}
+	if event.Node == "" || !event.Foreign {
+		p.Turn = NewTurn(p) // its own until it runs in a queue
+	}
+	if event.Node == "" {
+		p.Asks = preemption.NewAsker(p.UID)
+	}
+	return p
+}
+
+// Leaves tells whether the pod has a node and is about to leave it: it was deleted or
+// chosen as a victim.
+func (p *Pod) Leaves() bool {
+	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
+}
+
+func (p *Pod) AskKey() order.AskKey {
+	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
+}
+
+// AskKind separates asks with equal requests: by equivalence class (twins), and by
+// whether the pod requests something that does not count.
+func (p *Pod) AskKind() string {
+	if kind := p.EquivalenceClass.Kind(); kind != "" {
+		return kind
+	}
+	return p.ApartKind()
+}
+
+// ApartKind is AskKind for an order without equivalence classes.
+func (p *Pod) ApartKind() string {
+	if !p.Uncounted.IsZero() {
+		return "uncounted"
+	}
+	return ""
+}
+
+// The state transitions. Each takes the pod from the named state and leaves the
+// accounting right. Callers hold the lock.
+
+// HeldByClass tells whether a pod waits because its equivalence class failed.
+func (p *Pod) HeldByClass() bool {
+	return p.State == state.Queued && p.EquivalenceClass.Failed()
+}
+
+// Guarded is the pod as budgets see it.
+func (p *Pod) Guarded() cache.Guarded {
+	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.ChosenBy != ""}
+}
+
+// Turn is the state that a pod needs until it runs. A pod of a queue has its own until
+// then; a foreign pod has its own while it has no node.
+type Turn struct {
+	Ask     *order.Ask // set while Queued
+	LaneAsk *order.Ask // set while the pod is in a lane; it is BackingOff or Unschedulable then
+
+	// assumedRequest is its request when it was let through, if the request became smaller
+	// since: a running cycle may have begun with the larger one. Nil for most.
+	AssumedRequest *resources.Vector
+
+	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
+	Hopes            uint64         // ClassLimit.Reopened when it was admitted
+	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
+	GaveWay          int            // how often it left room to pods whose events are not seen yet
+	Reason           reasons.Reason // why it has no queue, or is unschedulable
+	Within           bool           // it is part of the demand; see demand.go
+	Beyond           reasons.Reason // the quota that keeps it out of the demand
+	Erred            bool           // its cycle ended with an error
+	NotUntil         time.Time      // end of its back-off
+	TreeGen          uint64         // generation of the queue tree it was assumed on
+	Late             *objects.Pod   // the latest event while it is assumed
+	Tallied          history.Tally  // its contribution to the counts
+
+	Timer pending.Timer[*Pod] // the end of its lease or back-off
+}
+
+// NewTurn returns the turn of a pod; the shared one is of nil.
+func NewTurn(p *Pod) *Turn {
+	t := &Turn{}
+	if p == nil {
+		t.Timer = pending.NewTimer(p, "")
+	} else {
+		t.Timer = pending.NewTimer(p, p.UID)
+	}
+	return t
+}
+
+// Over tells whether a running pod no longer needs its own turn.
+func (t *Turn) Over() bool {
+	waits := t.Ask != nil || t.LaneAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
+	return !waits && t.AssumedRequest == nil && t.Late == nil && !t.Tallied.In
+}
+
+// OwnAsks gives a pod its own asks (preemptor state) if it has none.
+func (p *Pod) OwnAsks() {
+	if p.Asks == nil {
+		p.Asks = preemption.NewAsker(p.UID)
+	}
+}
+
+// Had is the request that the scheduler's cache may have for an assumed pod.
+func (p *Pod) Had() resources.Vector {
+	if p.AssumedRequest != nil {
+		return *p.AssumedRequest
+	}
+	return p.Uses()
+}
+
+// Queue is the path of a pod's queue; empty for a pod without one.
+func (p *Pod) Queue(tree *queues.Draft) string {
+	if p.App == nil {
+		return ""
+	}
+	return tree.Queue(p.App.Leaf).Path
+}
+
+// Columns are the columns that a pod in its state is charged in.
+func (p *Pod) Columns() cache.Columns {
+	switch {
+	case p.App == nil:
+		return 0
+	case p.State.HasNode():
+		return cache.Allocated | p.moves()
+	case p.State.HasSlot() && !p.Asks.Holds():
+		return cache.Pending | cache.Admitted
+	}
+	return cache.Pending | p.moves()
+}
+
+// Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
+// result of the cycle.
+func (p *Pod) Stopped() reasons.Reason {
+	if p.Asks.Holds() || p.Beyond.None() {
+		return p.Reason
+	}
+	return p.Beyond
+}
+
+// DemandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
+// own condition is right or none is needed.
+func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
+	switch {
+	case p.State == state.NoQueue && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
+		return objects.DemandBeyond, p.Reason
+	case !p.Beyond.None():
+		return objects.DemandBeyond, p.Beyond
+	case p.Within && p.Demand == objects.DemandBeyond && p.Reason.None():
+		return objects.DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
+	case p.Within && p.Demand == objects.DemandBeyond:
+		return objects.DemandWanted, p.Reason
+	}
+	return objects.DemandUnsaid, reasons.Reason{}
+}
+
+// LooksDifferent tells whether an event changes a running pod for plans. Changes of its
+// usage, and whether it leaves, are handled elsewhere.
+func LooksDifferent(before, after *objects.Pod) bool {
+	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
+		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
+		!maps.Equal(before.Labels, after.Labels)
+}

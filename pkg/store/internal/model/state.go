@@ -1,0 +1,59 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+)
+
+// Model is all state of the store. It has no lock: its caller has one. Make one with New.
+type Model struct {
+	Options  Options
+	Started  bool           // all existing objects are known
+	Standby  bool           // another process leads
+	NotReady reasons.Reason // why the store cannot be started yet, if something is missing
+
+	Cache    *cache.Cache
+	Pods     map[types.UID]*Pod
+	NoTurn   *Turn // of all pods that run and need none; it stays empty
+	Unplaced map[types.UID]*Pod
+	Apps     cache.Apps[*App]
+	Gangs    map[cache.AppName]*HardGang
+
+	Pending    *pending.Pending[*Pod, *App, GroupData]
+	Preemption *preemption.Preemption
+	Asking     preemption.Queue[*App]
+	History    History
+	Out        Outbox
+}
+
+// New returns a model with the queues of spec, without objects.
+func New(spec *config.Spec, options Options) *Model {
+	options.setDefaults()
+	x := &Model{
+		Options:    options,
+		Pods:       map[types.UID]*Pod{},
+		NoTurn:     NewTurn(nil),
+		Unplaced:   map[types.UID]*Pod{},
+		Apps:       cache.NewApps[*App](),
+		Gangs:      map[cache.AppName]*HardGang{},
+		Pending:    pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, firstMember),
+		Preemption: preemption.New(),
+		Asking:     preemption.NewQueue[*App](),
+		History:    newHistory(),
+		Out:        newOutbox(),
+	}
+	x.Cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
+		if p := x.Pods[uid]; p != nil {
+			return &p.CachePod
+		}
+		return nil
+	})
+	x.IndexQueues()
+	x.Cache.Snapshot()
+	return x
+}

@@ -1,0 +1,163 @@
+package plans
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The hold that is written on a preemptor is authoritative for every process that did not
+// make the hold: the next process, and a standby. The process that made the hold uses its
+// own state.
+
+// AdoptAll adopts the holds that an earlier process has written, in the order in which
+// they began. Running pods are placed before.
+func (x *Adoption) AdoptAll(now time.Time) {
+	for _, p := range x.claimants() {
+		x.Adopt(p, now)
+	}
+}
+
+// claimants are the pods with a claim (a hold written in their condition), earliest
+// first.
+func (x *Adoption) claimants() []*model.Pod {
+	var out []*model.Pod
+	for _, p := range x.Pods {
+		if p.Claim != nil {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *model.Pod) int {
+		return cmp.Or(a.Claim.Since.Compare(b.Claim.Since), cmp.Compare(a.UID, b.UID))
+	})
+	return out
+}
+
+// Adopt takes up the hold that is written on a pod, or releases it if it cannot.
+func (x *Adoption) Adopt(p *model.Pod, now time.Time) {
+	if p.Claim == nil || p.Asks.Holds() || p.Foreign && p.RequiredNode == "" {
+		return
+	}
+	h := x.claimed(p)
+	end, why := x.Cache.Nodes.Unusable(h.Node)
+	switch {
+	case p.State.HasNode():
+		end, why = reservations.Bound, reasons.Reason{}
+	case p.App == nil && !p.Foreign:
+		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")
+	case end == "":
+		if err := x.holds.PlaceHold(p, h); err != nil {
+			end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "%v", err)
+		}
+	}
+	if end != "" {
+		p.OwnAsks()
+		p.Asks.Ended = h.Since
+		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
+		x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
+		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: end, Reason: why})
+		return
+	}
+	placed, _ := x.Preemption.Holds.Of(p.UID)
+	p.Asks.DecidedAt = preemption.DecidedAt(placed.Decision)
+	x.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
+	if placed.Required {
+		x.holds.Supersede(x.Cache.Nodes.Get(placed.Node), now)
+		x.states.Rest(p, now) // it determines again which pods it waits for
+		return
+	}
+	x.holds.WakeHolder(p, now)
+}
+
+// claimed returns the hold that is written on a pod. A victim that is also in an earlier
+// claim belongs to that one: the later hold was taken back by a process that stopped
+// before it wrote so.
+func (x *Adoption) claimed(p *model.Pod) reservations.Hold {
+	c := p.Claim
+	h := reservations.Hold{
+		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, Required: p.RequiredNode != "",
+		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
+	}
+	for _, uid := range c.Victims {
+		v := x.Pods[uid]
+		h.Committed = h.Committed || v == nil || v.On() == nil || v.Deleting
+		if v == nil || v.ChosenBy == "" {
+			h.Chosen = append(h.Chosen, uid)
+		}
+	}
+	if h.Committed {
+		h.Disrupted = model.Latest(h.Since, preemption.DecidedAt(h.Decision))
+	}
+	return h
+}
+
+// IsAsClaimed tells whether a hold equals what is written on its preemptor. It no longer
+// does if a victim that belonged to another hold at adoption has become free since.
+func (x *Adoption) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
+	c := p.Claim
+	if c == nil || c.Node != h.Node || !c.Since.Equal(h.Since) || c.Decision != h.Decision {
+		return false
+	}
+	return !slices.ContainsFunc(c.Victims, func(uid types.UID) bool {
+		v := x.Pods[uid]
+		return v != nil && v.On() != nil && v.ChosenBy == ""
+	})
+}
+
+// Lead begins to lead: it adopts what other processes have written, as after a restart. A
+// hold of this process that is not seen on its preemptor is released, and the release is
+// written, because this process may have led before without having seen its own last
+// writes. If another claim is seen there, it replaces the hold.
+func (x *Adoption) Lead(now time.Time) {
+	var unseen []output.Work
+	for _, p := range x.SortedPods() {
+		h, ok := x.Preemption.Holds.Of(p.UID)
+		if !ok || x.IsAsClaimed(p, &h) {
+			continue
+		}
+		why := reasons.New(reasons.HoldSuperseded,
+			"another process of the scheduler may have led meanwhile, and node %s is not seen to be held", h.Node)
+		if p.Claim == nil {
+			unseen = append(unseen, output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: reservations.Superseded, Reason: why})
+		}
+		x.holds.EndHold(p, reservations.Superseded, why, now)
+	}
+	x.Standby = false
+	for _, w := range unseen {
+		x.ToWrite(w)
+	}
+	x.AdoptAll(now)
+	x.slots.RecallAll(now)
+}
+
+// Resume queues the writes of all current holds again, because the earlier writer may
+// have stopped before it was done.
+func (x *Adoption) Resume() {
+	x.Out.Work = slices.DeleteFunc(x.Out.Work, func(w output.Work) bool { return w.Kind != output.WorkRelease })
+	for _, p := range x.SortedPods() {
+		if h, ok := x.Preemption.Holds.Of(p.UID); ok {
+			x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h, Decision: p.Asks.Decision, Required: p.Asks.Required})
+		}
+	}
+}
+
+// AskHolders lets the holders of a changed node through although their victims are still
+// there, because the filters decide whether the node can take them at all; see
+// [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
+func (x *Adoption) AskHolders(n *cache.Node, now time.Time) {
+	x.Preemption.NodeBound.Renew(n.Name(), now)
+	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+		if p := x.Pods[h.Asker]; p != nil {
+			x.states.Rest(p, now)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package plans
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Commit is Store.Commit, under the lock.
+func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
+	p := x.Pods[asker]
+	x.holds.SetInPermit(p, inPermit)
+	h, ok := x.Preemption.Holds.Of(asker)
+	if p == nil || p.App == nil && !p.Foreign || !ok {
+		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
+	}
+	left := x.holds.Left(&h)
+	if p.State.HasNode() && len(left) > 0 && !h.Required {
+		why := reasons.New(reasons.HoldGivenUp, "the pod found room on node %s", p.Node)
+		x.holds.EndHold(p, reservations.GivenUp, why, now)
+		return nil, why
+	}
+	switch err := x.judgeAgain(p, &h, left, now); {
+	case err == nil:
+		return x.going(p, &h, left, now), reasons.Reason{}
+	case h.Required:
+		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, preemption.OneLine(err))
+		x.nodeBound.abortPlan(p, &h, left, why, now)
+		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
+		return nil, why
+	default:
+		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
+		x.holds.EndHold(p, reservations.GivenUp, why, now)
+		return nil, why
+	}
+}
+
+// going commits a plan and returns the victims to delete, by UID.
+func (x *Plans) going(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) []output.Victim {
+	x.Preemption.Holds.Commit(p.UID, now)
+	out := make([]output.Victim, 0, len(left))
+	for _, v := range left {
+		note := x.victimNote(p, v, h)
+		out = append(out, output.Victim{Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.Cache.Tree()), Note: note, Grace: x.Preemption.Grace(v.Pod)})
+		x.History.NoteSaid(output.Chosen, v, note)
+	}
+	x.EnterStep(p, output.Step{Kind: output.StepCommitted, Going: out}, now)
+	return out
+}
+
+// judgeAgain checks the rules for the victims that are left of a plan, on a state in which
+// they stay.
+func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) error {
+	mark := func(asker types.UID) {
+		for _, v := range left {
+			x.Chosen(v, asker)
+			x.Weigh(v)
+		}
+	}
+	switch {
+	case len(left) == 0:
+		return nil
+	case h.Required && p.State.HasNode():
+		return fmt.Errorf("the pod has node %s", p.Node)
+	case h.Required:
+		mark("")
+		defer mark(p.UID)
+		a := x.nodeBound.requirement(p, now)
+		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
+		return daemonset.Judge(a.Node, a.Ask, a.Params, x.nodeBound.remaining(p, a, left))
+	}
+	x.Renew()
+	p.Asks.SetHolds(false)
+	mark("")
+	x.Weigh(p)
+	err := x.lawful(p, h, left)
+	p.Asks.SetHolds(true)
+	mark(p.UID)
+	x.Weigh(p)
+	if err == nil {
+		err = x.withinBudgets(p, left)
+	}
+	return err
+}
+
+// lawful checks the laws for victims of a preemptor, on the current state.
+func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
+	w := &planner.World{Queues: x.Cache.Tree(), Budgets: x.DisruptionsLeft(true)}
+	t := &x.Preemption.Snapshot.Types
+	ask := model.AskOf(t, p)
+	ask.Group = x.groupFor(p, p.Asks.Decision)
+	x.setFree(ask.Group, p, left)
+	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
+	names := []string{h.Node}
+	for _, v := range left {
+		d.Victims = append(d.Victims, planner.Victim{Pod: x.PodView(t, v), Node: v.On().Name()})
+		names = append(names, v.On().Name())
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
+			w.Nodes = append(w.Nodes, x.ViewOf(t, n, p.UID))
+		}
+	}
+	w.Types = t.Names()
+	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.Preemption.StrictGuarantee})
+	if n := x.Cache.Nodes.Get(h.Node); err == nil && n != nil {
+		err = x.holds.Needed(p, n, left)
+	}
+	return err
+}
+
+// withinBudgets returns an error if the victims violate more disruption budgets than the
+// plan had allowed for. Only actual disruptions count here, such as a drain. Other plans
+// in force do not count: they are older, or were made with the victims of this one
+// deducted.
+func (x *Plans) withinBudgets(p *model.Pod, left []*model.Pod) error {
+	d := p.Asks.Decision
+	if d == nil {
+		return nil // after a restart: the plan's violations are not known
+	}
+	going := make([]*planner.Pod, len(left))
+	for i, v := range left {
+		going[i] = x.PodView(&x.Preemption.Snapshot.Types, v)
+	}
+	if n := planner.Violations(going, x.DisruptionsLeft(false)); n > d.Violations {
+		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, d.Violations)
+	}
+	return nil
+}
+
+// victimNote is the message that a victim gets.
+func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
+	note, known := asker.Asks.Note(v.UID)
+	switch {
+	case known:
+		return note
+	case h.Required:
+		return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
+	}
+	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
+		asker.Namespace, asker.Name, x.Cache.Path(asker.App.Leaf), h.Node, x.Cache.Path(v.App.Leaf))
+}

@@ -1,0 +1,110 @@
+package plans
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+)
+
+// What plans need to know about the PodGroup of a preemptor; see admission.Groups.
+
+// groupFor returns the members that must start together with a pod and neither have nor
+// hold a node; nil for none. Of too many, a new plan takes those first that have a slot,
+// and the check of an earlier plan takes those that it was made for: otherwise it could
+// refuse what the plan allowed, again and again. Their free room is set by setFree.
+func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group {
+	if !p.Apart() {
+		return nil
+	}
+	planned := func(m *model.Pod) bool { return m.State.HasSlot() }
+	if earlier != nil && earlier.Ask.Group != nil {
+		planned = func(m *model.Pod) bool { return slices.Contains(earlier.Ask.Group.Members, string(m.UID)) }
+	}
+	lack, first, rest := p.Mates.Min()-1, []*model.Pod{}, []*model.Pod{}
+	for _, m := range p.Mates.Members() {
+		switch {
+		case m.State.HasNode() || m != p && m.Asks.Holds():
+			lack--
+		case m == p || m.App == nil:
+		case planned(m):
+			first = append(first, m)
+		default:
+			rest = append(rest, m)
+		}
+	}
+	rest = append(first, rest...)
+	if rest = rest[:min(len(rest), max(lack, 0))]; len(rest) == 0 {
+		return nil
+	}
+	g := &planner.Group{Name: p.Mates.Name().String()}
+	for _, m := range rest {
+		g.Members = append(g.Members, string(m.UID))
+		i := slices.IndexFunc(g.Shares, func(share planner.Share) bool { return share.Leaf == m.App.Leaf })
+		if i < 0 {
+			i = len(g.Shares)
+			g.Shares = append(g.Shares, planner.Share{Leaf: m.App.Leaf})
+		}
+		g.Shares[i] = x.withRequest(g.Shares[i], m.Request)
+	}
+	return g
+}
+
+// withRequest returns a sum with the request of one more pod.
+func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner.Share {
+	for t, amount := range x.Preemption.Snapshot.Amounts(request) {
+		for len(sum.Request) <= t {
+			sum.Request, sum.Least = append(sum.Request, 0), append(sum.Least, 0)
+		}
+		sum.Request[t] = int64(resources.Amount(sum.Request[t]).Add(resources.Amount(amount)))
+		if amount > 0 && (sum.Least[t] == 0 || amount < sum.Least[t]) {
+			sum.Least[t] = amount
+		}
+	}
+	return sum
+}
+
+// setFree sets what is free for a group on all nodes that take new pods. The snapshot of
+// a node already has that, except for the preemptor's held node and the nodes of its
+// victims; there the victims count as if they stayed. The planning snapshot must be up to
+// date except for those nodes.
+func (x *Plans) setFree(g *planner.Group, p *model.Pod, going []*model.Pod) {
+	if g == nil {
+		return
+	}
+	held, _ := x.Preemption.Holds.Of(p.UID)
+	g.Free = nil
+	for _, v := range x.Preemption.Snapshot.Nodes() {
+		n := x.Cache.Nodes.Get(v.Name)
+		if n == nil || n.Cordoned() {
+			continue
+		}
+		free := v.Free
+		if n.Name() == held.Node || slices.ContainsFunc(going, func(v *model.Pod) bool { return v.On() == n }) {
+			free = x.Preemption.Snapshot.Amounts(x.freeWith(n, p, going))
+		}
+		for t, amount := range free {
+			for len(g.Free) <= t {
+				g.Free = append(g.Free, 0)
+			}
+			g.Free[t] = int64(resources.Amount(g.Free[t]).Add(resources.Amount(max(amount, 0))))
+		}
+	}
+}
+
+// freeWith is what is free on a node for a preemptor (which may hold the node) and its
+// group, if the victims stay.
+func (x *Plans) freeWith(n *cache.Node, p *model.Pod, going []*model.Pod) resources.Vector {
+	free := x.Free(n, "")
+	if h, ok := x.Preemption.Holds.Of(p.UID); ok && h.Node == n.Name() {
+		free = free.Add(h.Request)
+	}
+	for _, v := range going {
+		if v.On() == n && v.Leaves() {
+			free = free.Sub(v.Uses())
+		}
+	}
+	return free
+}

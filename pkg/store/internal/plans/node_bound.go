@@ -1,0 +1,154 @@
+package plans
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AttemptRequired is Store.AttemptRequired, under the lock.
+func (x *NodeBound) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+	p, known := x.Pods[uid]
+	switch {
+	case !known || !x.Started || p.RequiredNode == "":
+		x.Pending.TooEarly.Note(uid, now)
+		return nil, reasons.Brief(reasons.Starting)
+	case !p.Foreign && p.App == nil:
+		return nil, x.states.Explain(p)
+	case p.State.HasNode():
+		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	case x.holds.MayNotHold(p):
+		x.Pending.TooEarly.Note(uid, now)
+		return nil, holds.NotLeading()
+	}
+	x.Out.Freed(x.Preemption.NodeBound.Tried(uid))
+	x.Preemption.NodeWaits.Remove(p.UID)
+	if n := x.Cache.Nodes.Get(p.RequiredNode); n != nil {
+		x.holds.SetInPermit(p, inPermit)
+		p.Asks.Impossible = p.Asks.Impossible && p.Asks.SawNode == n.Generation()
+		p.Asks.SawNode = n.Generation()
+	}
+	if why := x.mayRequire(p, now); !why.None() {
+		return nil, why
+	}
+	p.Asks.TriedAt = now
+	a := x.requirement(p, now)
+	if a.Params.Bound(p.Namespace) {
+		a.Node.Queues = x.Cache.Snapshot()
+	}
+	return a, reasons.Reason{}
+}
+
+// mayRequire runs the checks before a decision.
+func (x *NodeBound) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
+	n := x.Cache.Nodes.Get(p.RequiredNode)
+	if _, why := x.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
+		x.holds.AwaitNode(p, n)
+		return why
+	}
+	if p.App != nil {
+		if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+			x.holds.EndHold(p, reservations.GivenUp, v.Reason, now)
+			return v.Reason
+		}
+	}
+	if from, why := p.PlanFrom(); from.After(now) && !p.Asks.Holds() {
+		x.holds.AwaitNode(p, n)
+		if p.Foreign {
+			x.states.Rest(p, from)
+		}
+		return why
+	}
+	if p.Asks.Impossible {
+		x.holds.AwaitNode(p, n)
+		return p.Asks.Refused
+	}
+	return reasons.Reason{}
+}
+
+// requirement returns the input of a decision for a pod.
+func (x *NodeBound) requirement(p *model.Pod, now time.Time) *output.RequiredAttempt {
+	n := x.Cache.Nodes.Get(p.RequiredNode)
+	t := &x.Preemption.Snapshot.Types
+	node, before := x.RequiredView(t, n, p)
+	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.Cache.Tree(), p)}
+	if h, ok := x.Preemption.Holds.Of(p.UID); ok {
+		ask.Held = max(now.Sub(h.Since), 0)
+	}
+	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
+	node.Types = t.Names() // amounts may have added types
+	return &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: x.Preemption.Required}
+}
+
+// RequiredView returns a node as a decision for a preemptor sees it, and the pods that
+// are before the preemptor.
+func (x *NodeBound) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (*daemonset.Node, []objects.Ref) {
+	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
+	budgets, left := map[int]int{}, x.DisruptionsLeft(true)
+	for _, other := range x.PodsOn(n) {
+		v := x.PodView(t, other)
+		for i, b := range v.Budgets {
+			if _, known := budgets[b]; !known {
+				budgets[b] = len(view.Budgets)
+				view.Budgets = append(view.Budgets, left[b])
+			}
+			v.Budgets[i] = budgets[b]
+		}
+		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
+	}
+	var before []objects.Ref
+	for _, h := range x.holds.HoldersBefore(p) {
+		before = append(before, objects.Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
+		view.Before = append(view.Before, t.Amounts(h.Request))
+	}
+	return view, before
+}
+
+// OverMax is the path of the queue in which a preemptor would exceed the max, with all
+// arriving and without leaving pods; empty for none.
+func OverMax(v queues.View, p *model.Pod) string {
+	if p.App == nil {
+		return ""
+	}
+	itself := func(*queues.Queue) resources.Vector { return p.Charged(cache.Arriving) }
+	if q := queues.OverExpected(v, p.App.Leaf, p.Request, itself); q != nil {
+		return q.Path
+	}
+	return ""
+}
+
+// RecheckLater lets preemptors through when their node changed, at most once a second.
+func (x *NodeBound) RecheckLater(now time.Time) {
+	for _, uid := range x.Preemption.NodeWaits.Take() {
+		p := x.Pods[uid]
+		x.states.Rest(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
+	}
+}
+
+// declinedReason is why a preemptor's only node is not held for it.
+func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
+	switch d.Stopped {
+	case daemonset.RuleMax:
+		if v := queues.Admit(tree, p.App.Leaf, p.Request, queues.OnCommitted); !v.OK() {
+			return v.Reason
+		}
+		return reasons.New(reasons.OverMax, "%s", d.Sentence())
+	case planner.RuleExtender:
+		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	case planner.RuleNeverPreempt:
+		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
+}

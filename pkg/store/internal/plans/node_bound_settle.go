@@ -1,0 +1,212 @@
+package plans
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Settle is Store.Settle, under the lock.
+func (x *NodeBound) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
+	p, known := x.Pods[uid]
+	switch {
+	case !known || !p.Foreign && p.App == nil:
+		return false, reasons.Brief(reasons.Starting)
+	case p.State.HasNode():
+		return true, reasons.New(reasons.InOrder, "the pod has a node")
+	case x.holds.MayNotHold(p):
+		x.Pending.TooEarly.Note(uid, now)
+		return false, holds.NotLeading()
+	}
+	if _, why := x.Cache.Nodes.Unusable(d.Node); !why.None() {
+		x.holds.AwaitNode(p, x.Cache.Nodes.Get(d.Node))
+		return false, why
+	}
+	n := x.Cache.Nodes.Get(d.Node)
+	asDecided := n.Generation() == p.Asks.SawNode
+	switch d.Outcome {
+	case daemonset.NoHold, planner.Refuse:
+		why = x.decline(p, d, now)
+	default:
+		if h, _ := x.Preemption.Holds.Of(uid); d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.OnlyItsOwn(p, n) {
+			why = x.awaitItsOwn(p, n, now)
+			break
+		}
+		held, why = x.holdRequired(p, d, now)
+	}
+	kind := output.StepRefused
+	if held {
+		kind = output.StepHeld
+	}
+	x.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
+	if asDecided { // the only changes since are those of this call
+		p.Asks.SawNode = n.Generation()
+	}
+	if held || p.Foreign {
+		x.RecheckNode(p)
+	}
+	return held, why
+}
+
+// decline: the node is not held, or no longer.
+func (x *NodeBound) decline(p *model.Pod, d *daemonset.Decision, now time.Time) reasons.Reason {
+	n := x.Cache.Nodes.Get(d.Node)
+	why := declinedReason(x.Cache.Tree(), p, d)
+	silent := d.Stopped == planner.RuleExtender // the decision says nothing about the node
+	if !silent {
+		x.holds.EndHold(p, reservations.GivenUp, why, now)
+	}
+	p.Asks.Refused = why
+	x.holds.AwaitNode(p, n)
+	if silent { // no event reports that the extender answers again
+		p.Asks.RetryAt = now.Add(x.Preemption.RetryInterval)
+		if p.Foreign {
+			x.states.Rest(p, p.Asks.RetryAt)
+		}
+	}
+	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
+	return why
+}
+
+// awaitItsOwn refuses to hold a node for a pod that waits only for pods of its own there.
+// Their owner decides how long they stay, and a hold would keep the node from all others
+// for that time.
+func (x *NodeBound) awaitItsOwn(p *model.Pod, n *cache.Node, now time.Time) reasons.Reason {
+	why := reasons.New(reasons.WaitingForRoom,
+		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.Name())
+	x.holds.EndHold(p, reservations.GivenUp, why, now)
+	p.Asks.Refused = why
+	x.holds.AwaitNode(p, n)
+	return why
+}
+
+// holdRequired holds the node for a preemptor, or keeps holding it, and marks the
+// victims.
+func (x *NodeBound) holdRequired(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
+	why, again := preemption.HeldReason(d), time.Time{}
+	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.decide(p, now)}
+	if h.Patient {
+		h.Note = d.Waiting()
+	}
+	var chosen []types.UID
+	if d.Outcome == planner.Preempt {
+		var gone reasons.Reason
+		chosen, gone = x.holds.StillThere(d.Chosen())
+		at := x.Preemption.VictimsFrom(len(chosen), now)
+		from, lost := x.holds.FurtherFrom(p, now)
+		switch {
+		case !gone.None():
+			chosen, h.Patient, again = nil, true, now.Add(preemption.FirstTry)
+			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s, so it is planned anew", d.Node, gone.Text)
+		case from.After(now):
+			chosen, h.Patient, again = nil, true, from
+			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, lost.Text)
+		case at.After(now):
+			chosen, h.Patient, again = nil, true, at
+			why = reasons.New(reasons.PreemptionPaced, "node %s is held for the pod; at most %d pods may be preempted within %v; more go in the next round",
+				d.Node, x.Preemption.MaxVictims, x.Preemption.Round)
+		default:
+			x.Preemption.VictimsChosen(len(chosen), now)
+		}
+	}
+	if d.Stopped == daemonset.RuleDelay {
+		again = now.Add(d.Wait)
+	}
+	if h.Patient && h.Note == "" {
+		h.Note = "room is made for it there as soon as may be"
+	}
+	if err := x.claimRequired(p, d, chosen, h, now); err != nil {
+		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
+	}
+	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+		why = preemption.MakingRoom(&h) // earlier victims are still leaving
+	}
+	p.Reason, p.Asks.Activated = why, false
+	x.wait(p, d, again, now)
+	return true, why
+}
+
+// decide returns a new ID for a decision.
+func (x *NodeBound) decide(p *model.Pod, now time.Time) string {
+	p.Asks.DecidedAt = model.Latest(now, p.Asks.DecidedAt.Add(1))
+	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
+}
+
+// claimRequired begins the hold of a preemptor, or adds victims to it.
+func (x *NodeBound) claimRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
+	old, held := x.Preemption.Holds.Of(p.UID)
+	switch {
+	case !held:
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, model.Latest(now, p.Asks.Ended.Add(1)), true, chosen
+		if err := x.holds.PlaceHold(p, h); err != nil {
+			return err
+		}
+		x.holds.Supersede(x.Cache.Nodes.Get(d.Node), now)
+	case len(chosen) > 0:
+		for _, uid := range old.Chosen {
+			if v := x.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
+				chosen = append(chosen, uid) // it leaves or is gone, for this hold
+			}
+		}
+		h.Chosen, h.Committed = chosen, old.Committed
+		x.states.Park(p)
+		x.holds.Rechoose(p, h, now)
+	default:
+		x.states.Park(p)
+		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
+		if h.Patient != old.Patient || h.Note != old.Note || !holds.SameUIDs(h.Victims, old.Victims) {
+			x.Preemption.Holds.Choose(p.UID, h, now)
+		}
+		x.repeat(p, d, now)
+		return nil
+	}
+	p.Asks.Required, p.Asks.Missed = d, 0
+	x.tell(p, output.WorkDisrupt, d, now)
+	return nil
+}
+
+// tell queues a write of the current hold of a preemptor.
+func (x *NodeBound) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
+	h, _ := x.Preemption.Holds.Of(p.UID)
+	p.Asks.ToldAt = now
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
+}
+
+// repeat reports again that no victim can be chosen, at most once per retry interval
+// (D8).
+func (x *NodeBound) repeat(p *model.Pod, d *daemonset.Decision, now time.Time) {
+	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asks.ToldAt.Add(x.Preemption.RetryInterval)) {
+		x.tell(p, output.WorkTell, d, now)
+	}
+}
+
+// wait sets when a preemptor that holds its node comes back, if anything but an event of
+// its victims decides that.
+func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
+	h, _ := x.Preemption.Holds.Of(p.UID)
+	switch {
+	case !again.IsZero():
+		x.states.Rest(p, again)
+	case d.Stopped == daemonset.RuleNoVictims:
+		x.holds.AwaitNode(p, x.Cache.Nodes.Get(h.Node))
+	case h.Clear() && !x.holds.Behind(p, &h): // the scheduler does not know yet that all are gone
+		x.states.Rest(p, x.holds.NextTry(p, &h, now))
+	}
+}
+
+// RecheckNode lets a preemptor through soon if its awaited node changed since its
+// decision began.
+func (x *NodeBound) RecheckNode(p *model.Pod) {
+	if n := x.Cache.Nodes.Get(x.Preemption.NodeWaits.Of(p.UID)); n != nil && n.Generation() != p.Asks.SawNode {
+		x.states.Rest(p, p.Asks.TriedAt.Add(model.AtMostEvery))
+	}
+}

@@ -1,0 +1,101 @@
+package plans
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+)
+
+// TickAsking puts due pods into the order. If the delays of very many pods end at once,
+// the next Tick goes on; it is due at once.
+func (x *Plans) TickAsking(now time.Time) {
+	x.Preemption.Limiter.Recover(now)
+	room := x.Preemption.Limiter.Room(x.Asking.Order.Eligible())
+	for range mostLooks {
+		if room == 0 {
+			return
+		}
+		uid, ok := x.Asking.TakeDue(now)
+		if !ok {
+			return
+		}
+		if p := x.Pods[uid]; x.worthAPlan(p, now) {
+			x.Asking.Enter(p.Asks, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.ApartKind()})
+			room--
+		}
+	}
+}
+
+// mostLooks bounds the pods that are checked in one hold of the lock.
+const mostLooks = 1000
+
+// worthAPlan tells whether a plan is worth making for a pod. If not, it arms the pod or
+// watches what may change that.
+func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
+	from, _ := p.PlanFrom()
+	again := model.Latest(p.DelayEnd(x.Cache.Tree()), model.Latest(p.Asks.RetryAt, from))
+	if t := p.EquivalenceClass; t != nil {
+		again = model.Latest(again, t.RetryAt)
+	}
+	switch {
+	case again.After(now):
+		x.states.Arm(p, again)
+	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
+	case !x.MayAsk(p):
+		x.Preemption.Watches.Set(p.UID, p.WatchedPath(x.Cache.Tree()))
+	case p.Apart():
+		x.groups.RetryTogether(p, now)
+	case !p.Stuck():
+		x.states.Arm(p, x.Preemption.Later(now))
+	default:
+		return true
+	}
+	return false
+}
+
+// takeChanges brings the next plan of the preemptors forward that watch a changed queue or
+// node, to a second after their last one. Pods that law 4 stops keep watching.
+func (x *Plans) takeChanges(now time.Time) {
+	for _, uid := range x.Preemption.Watches.Take(now) {
+		p := x.Pods[uid]
+		if !x.MayAsk(p) {
+			continue
+		}
+		x.Preemption.Watches.Remove(uid)
+		p.Sweeping().Restart()
+		soonest := p.Asks.TriedAt.Add(model.AtMostEvery)
+		if p.EquivalenceClass != nil {
+			p.EquivalenceClass.RetryAt = soonest
+		}
+		from, _ := p.PlanFrom()
+		p.Asks.RetryAt = model.Latest(soonest, from)
+		x.states.Arm(p, p.Asks.RetryAt)
+	}
+}
+
+// FillAsking lets the first pod of the preemption queue through to have a plan made, if
+// no other pod is being tried.
+func (x *Plans) FillAsking(now time.Time) {
+	x.takeChanges(now)
+	x.Preemption.Limiter.Recover(now)
+	for x.Started && !x.Standby && !x.Preemption.Limiter.PlansFrom(now).After(now) {
+		uid, ok := x.Asking.First()
+		if !ok {
+			return
+		}
+		p := x.Pods[uid]
+		x.Asking.LeaveOrder(p.Asks)
+		if !x.worthAPlan(p, now) {
+			continue
+		}
+		if at := x.Preemption.VictimsFrom(1, now); at.After(now) {
+			x.states.Arm(p, at)
+			continue
+		}
+		// Whatever the result, the pod is not tried again before that.
+		p.Asks.RetryAt = now.Add(x.Preemption.RetryInterval)
+		x.Asking.Begin(uid)
+		x.states.LetThrough(p, now)
+	}
+}

@@ -1,0 +1,24 @@
+package output
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// The scheduler writes no event and no condition for a gated pod, so this package tells
+// users why it waits. history.Reports decides what is told and when; the caller of
+// NextReports writes it.
+
+// Report is something to tell users about a pod.
+type Report struct {
+	objects.Ref
+	// Reason is why the pod waits; none if it was let through after a reason had been
+	// reported.
+	Reason reasons.Reason
+	// Demand is set if the condition PodScheduled must say this, with Reason. The report
+	// then has no other content.
+	Demand objects.DemandSaid
+	// Warning is true if the pod does not wait for the reason. It does not take back an
+	// earlier report.
+	Warning bool
+}

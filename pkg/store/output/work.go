@@ -1,0 +1,59 @@
+package output
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// WorkKind is what to write about a hold.
+type WorkKind uint8
+
+const (
+	// WorkDisrupt is to write the claim on the preemptor, commit, then delete the victims.
+	WorkDisrupt WorkKind = iota
+	// WorkRecord is to write the claim again, because the hold is clear now and the preemptor
+	// is not bound yet.
+	WorkRecord
+	// WorkRelease is to remove the claim of a hold that has ended, and to report why.
+	WorkRelease
+	// WorkTell is to report why no victim is deleted for the preemptor now (D8). It is a
+	// repetition, or has a Reason because the room that was made was lost.
+	WorkTell
+	// WorkInquire is to find out how a preemptor that is gone ended, and to call
+	// KubeletRefused.
+	WorkInquire
+)
+
+// Work is something to write to the cluster about a hold. The store decides, and the
+// executor writes.
+type Work struct {
+	objects.Ref // the preemptor
+	Kind        WorkKind
+	// Hold is the current hold, or as it was when it ended.
+	Hold reservations.Hold
+	// Decision is what led to the hold; nil if it was adopted after a restart.
+	Decision *planner.Decision
+	// Required is the same for a preemptor that requires a node.
+	Required *daemonset.Decision
+	// Ended and Reason are how the hold ended (WorkRelease); Reason is why its room was
+	// lost (WorkTell).
+	Ended  reservations.End
+	Reason reasons.Reason
+}
+
+// Victim is a pod to delete for a preemptor.
+type Victim struct {
+	objects.Ref
+	Node string
+	// Queue is the path of its leaf; empty for a pod of no queue.
+	Queue string
+	// Note is the message that the victim gets: the preemptor, both queues, the laws.
+	Note string
+	// Grace is its grace period.
+	Grace time.Duration
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Attempt returns the input of a plan for a pod that no node took or that a quota
+// refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
+// plugin: they may be victims although they are not bound. kind is as in [Store.Failed].
+func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.Attempt(uid, kind, inPermit, now)
+}
+
+// Decline says that a plan failed, or that the pod fits a node once pods that leave
+// anyway are gone. That room is not held: it goes to the pod that is then first in the
+// order. The pod is planned for again when the node changes. Decline returns the reason
+// shown to users.
+func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.Decline(uid, d, now)
+}
+
+// Claim accepts a plan: the node is held for the preemptor, its victims count as leaving
+// and its request as arriving, and the executor gets work. The reason is none, or says
+// what prevents the plan.
+func (s *Store) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.Claim(uid, d, now)
+}
+
+// Disrupted says that all victims of a preemptor have been deleted.
+func (s *Store) Disrupted(asker types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.plans.Disrupted(asker, now)
+}
+
+// GiveUp ends a plan that failed to execute. Victims that were not deleted stay.
+func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.plans.GiveUp(asker, why, now)
+}
+
+// Commit checks a plan again on the current state. If it still holds, the preemptor is
+// bound to its node from now on, and Commit returns the victims that have not been
+// deleted. Otherwise no victim is deleted, and the reason says why: the hold ends, or, for
+// a pod that can run on one node only, goes on without a plan until the next decision.
+// inPermit are the pods that wait in a Permit plugin now: one that left it since the plan
+// was made is being bound, and is never a victim.
+func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.Commit(asker, inPermit, now)
+}
+
+// KubeletRefused reports how a pod ended: with the reason for which the kubelet had no
+// room for it, such as OutOfcpu, or in another way if the reason is empty. It returns the
+// reason given to users if this is a loss.
+func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.holds.KubeletRefused(uid, reason, now)
+}
+
+// NodeRefuses says that the filters refuse the node that a pod holds, whichever pods
+// leave it. The hold ends, and the pod is treated as one that found no node.
+func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.cycle.NodeRefuses(uid, node, why, now)
+}
+
+// AttemptRequired returns the input of a decision for a DaemonSet pod that its node did
+// not take or that a quota refused, or the reason why no decision may be made. inPermit
+// is as in [Store.Attempt].
+func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.nodeBound.AttemptRequired(uid, inPermit, now)
+}
+
+// AbortPlan says that no victim was deleted for a preemptor that requires its node, because
+// a victim is being bound and cannot be deleted now. The node stays held, and another
+// decision is made a second after the last one.
+func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.nodeBound.AbortPlan(asker, why, now)
+}
+
+// Settle applies a decision for a pod that requires a node. It returns whether the node
+// is now held for it, and the reason given to users. If not, the pod's cycle must still
+// be ended, by [Store.Failed] or [Store.Refused].
+func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.nodeBound.Settle(uid, d, now)
+}
+
+// PreemptionOptions set when and how fast queues preempt for their guarantees.
+type PreemptionOptions = preemption.Options
+
+// DefaultPreemption returns the options of a store without SetPreemption.
+func DefaultPreemption() PreemptionOptions { return preemption.DefaultOptions() }
+
+// NodeBoundPod is a node-bound pod that was not tried yet.
+type NodeBoundPod = preemption.NodeBoundPod
+
+// SetPreemption replaces the options.
+func (s *Store) SetPreemption(o PreemptionOptions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := &s.model.Preemption.Options
+	if old.IgnorePodOptOut != o.IgnorePodOptOut || !reflect.DeepEqual(old.Required, o.Required) ||
+		old.HoldTimeout != o.HoldTimeout || old.MaxVictimGrace != o.MaxVictimGrace {
+		s.model.TouchAll()
+	}
+	s.model.Preemption.Options = o
+	s.model.Preemption.Holds.TimesChange()
+	s.model.Pending.SetStrict(o.StrictGuarantee)
+	s.model.Asking.Order.SetStrict(o.StrictGuarantee)
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Readers tells what is in a store and why. No method changes what the store decides.
+type Readers struct{ *core }
+
+// BeyondQuota returns the quota that keeps a pod that found no node from running even on
+// a new node; none if it would run there, or is not known.
+func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.model.Pods[uid]; p != nil {
+		return p.Beyond
+	}
+	return reasons.Reason{}
+}
+
+// Explain returns why a pending pod does not run; none if it was let through, runs, or is
+// not known.
+func (s *Readers) Explain(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.model.Pods[uid]; known {
+		return s.states.Explain(p)
+	}
+	return reasons.Reason{}
+}
+
+// Spec returns the current configuration.
+func (s *Readers) Spec() *config.Spec {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Cache.Spec
+}
+
+// Gathered tells whether minMember members of a pod's PodGroup have a place. It is false
+// for a pod that is not known or has no PodGroup.
+func (s *Readers) Gathered(uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.model.Pods[uid]
+	return p != nil && p.Mates != nil && p.Mates.Complete()
+}
+
+// Key returns the sort key of an admitted pod, and false for every other pod.
+// It takes no lock.
+func (s *Readers) Key(uid types.UID) (Key, bool) { return s.model.Pending.Keys.Get(uid) }
+
+// Key is the sort key of an admitted pod in the scheduler's queue.
+type Key = pending.Key
+
+// AnyNodeBound tells whether any node has such pods. It takes no lock.
+func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any() }
+
+// NodeBound returns the pods that can run only on this node, wait, and were not tried
+// there, in their order. It takes no lock.
+func (s *Readers) NodeBound(node string) []NodeBoundPod { return s.model.Preemption.NodeBound.On(node) }
+
+// Preemption returns the options in force.
+func (s *Readers) Preemption() PreemptionOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Preemption.Options
+}
+
+// KeepsOff returns the preemptor for which other schedulers must be kept off a node: its
+// first holder with chosen victims; empty for none. ready is false while this process
+// does not lead and so does not know the holds.
+func (s *Readers) KeepsOff(node string) (asker types.UID, ready bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.model.Started || s.model.Standby {
+		return "", false
+	}
+	for _, h := range s.model.Preemption.Holds.Holders(node) {
+		if len(h.Chosen) > 0 {
+			return h.Asker, true
+		}
+	}
+	return "", true
+}
+
+// Holds returns the holds by node. It takes no lock.
+func (s *Readers) Holds() *reservations.View { return s.model.Preemption.Holds.View() }
+
+// Snapshot returns the state after the last completed event. It takes the lock only if
+// the queues changed since the last call.
+func (s *Readers) Snapshot() *queues.Snapshot {
+	if snapshot, current := s.model.Cache.Shown(); current {
+		return snapshot
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Cache.Snapshot()
+}
+
+// Started tells whether Start was called.
+func (s *Readers) Started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Started
+}
+
+// Ready tells whether Start was called. It takes no lock.
+func (s *Readers) Ready() bool { return s.ready.Load() }
+
+// Returning tells whether pods came back by [Store.Gate] since the last TakeActivations.
+// More may follow: one event, such as the end of a pod, makes the scheduler's queue move
+// many pods, in no particular order.
+func (s *Readers) Returning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Pending.Returning()
+}
+
+// NextDeadline returns when Tick next has work, and false if it has none.
+func (s *Readers) NextDeadline() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Out.Told = s.next()
+	return s.model.Out.Told, !s.model.Out.Told.IsZero()
+}
