@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -83,6 +84,19 @@ func (n *Node) Available() resources.Vector {
 	return n.Allocatable.Sub(n.Allocated).Sub(n.Occupied)
 }
 
+// Tenth is how much pods of queues use of a resource of the node: 0 for at most a tenth, 9
+// for more than nine.
+func (n *Node) Tenth(resource string) int {
+	used, most := n.Allocated.Get(resource), n.Allocatable.Get(resource)
+	for i := range resources.Amount(9) {
+		// No product overflows.
+		if used <= most/10*(i+1)+most%10*(i+1)/10 {
+			return int(i)
+		}
+	}
+	return 9
+}
+
 // View is everything at one moment. Immutable.
 type View struct {
 	output.Rest
@@ -107,6 +121,21 @@ func (v *View) InQueue(path string) []*Application {
 	for _, a := range v.Applications {
 		if a.Queue == path {
 			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Preempting is what victims that are not gone yet use, by queue.
+func (v *View) Preempting() map[queues.ID]resources.Vector {
+	out := map[queues.ID]resources.Vector{}
+	for _, p := range v.Preempted {
+		leaf, ok := v.Queues.Find(p.Queue)
+		if !ok {
+			continue
+		}
+		for q := range v.Queues.Ancestors(leaf.ID) {
+			out[q.ID] = out[q.ID].Add(p.Request)
 		}
 	}
 	return out

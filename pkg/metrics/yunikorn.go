@@ -16,7 +16,6 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -100,7 +99,7 @@ func escaped(value string) string {
 func (p *page) queues(v *inventory.View) {
 	const name = "yunikorn_queue_resource"
 	p.family(name, "gauge", "Resources of a queue and those below it: guaranteed, max, allocated, pending, preempting, and maxRunningApps.")
-	preempting := preempting(v)
+	preempting := v.Preempting()
 	for q := range v.Queues.All() {
 		show := func(resource string, amount resources.Amount, state string) {
 			p.sample(name, int64(amount), "queue", q.Path, "resource", resource, "state", state)
@@ -122,21 +121,6 @@ func (p *page) queues(v *inventory.View) {
 			show(resource, preempting[q.ID].Get(resource), "preempting")
 		}
 	}
-}
-
-// preempting is what victims that are not gone yet use, by queue.
-func preempting(v *inventory.View) map[queues.ID]resources.Vector {
-	out := map[queues.ID]resources.Vector{}
-	for _, pod := range v.Preempted {
-		leaf, ok := v.Queues.Find(pod.Queue)
-		if !ok {
-			continue
-		}
-		for q := range v.Queues.Ancestors(leaf.ID) {
-			out[q.ID] = out[q.ID].Add(pod.Request)
-		}
-	}
-	return out
 }
 
 // applications writes how many there are, and were, and of pods how many were
@@ -215,7 +199,7 @@ func usageOf(nodes []*inventory.Node) map[string]*[len(ranges)]int64 {
 			if usage[resource] == nil {
 				usage[resource] = &[len(ranges)]int64{}
 			}
-			usage[resource][tenth(n.Allocated.Get(resource), most)]++
+			usage[resource][n.Tenth(resource)]++
 		}
 	}
 	return usage
@@ -230,13 +214,4 @@ func usageName(resource string) (string, bool) {
 		}
 	}
 	return "yunikorn_scheduler_" + strings.ReplaceAll(resource, "-", "_") + "_node_usage_total", true
-}
-
-// tenth is the range of a node: 0 for at most a tenth, 9 for more than nine.
-func tenth(used, most resources.Amount) int {
-	i := 0
-	for i < len(ranges)-1 && float64(used)*float64(len(ranges)) > float64(most)*float64(i+1) {
-		i++
-	}
-	return i
 }

@@ -118,14 +118,6 @@ func TestYuniKornsNames(t *testing.T) {
 	}
 }
 
-func TestTenths(t *testing.T) {
-	for used, want := range map[int64]int{-1: 0, 0: 0, 10: 0, 11: 1, 20: 1, 21: 2, 90: 8, 91: 9, 100: 9, 200: 9} {
-		if got := tenth(queuestest.Vector(fmt.Sprint("pods=", used)).Get("pods"), 100); got != want {
-			t.Errorf("%d of 100 is in range %s", used, ranges[got])
-		}
-	}
-}
-
 // full is a disk that is.
 type full struct{}
 

@@ -108,7 +108,7 @@ func UtilizationsOf(nodes []*inventory.Node) []Utilization {
 				}
 				byType[name] = buckets
 			}
-			b := &buckets[tenth(n.Allocated.Get(name), most)]
+			b := &buckets[n.Tenth(name)]
 			b.NumOfNodes++
 			b.NodeNames = append(b.NodeNames, n.Name)
 		}
@@ -119,19 +119,4 @@ func UtilizationsOf(nodes []*inventory.Node) []Utilization {
 		out = append(out, Utilization{Type: name, Utilization: byType[name]})
 	}
 	return out
-}
-
-// tenth is the bucket of a node: 0 for at most a tenth, 9 for more than nine.
-func tenth(used, most resources.Amount) int {
-	i := 0
-	for i < len(bucketNames)-1 && used > share(most, i+1) {
-		i++
-	}
-	return i
-}
-
-// share is so many tenths of an amount, rounded down, without an overflow.
-func share(most resources.Amount, tenths int) resources.Amount {
-	n := resources.Amount(tenths)
-	return most/10*n + most%10*n/10
 }

@@ -65,7 +65,7 @@ type Template struct {
 func (p *Page) QueueTree(v *inventory.View, id queues.ID, below bool) {
 	root := v.Queues.Root()
 	t := tree{
-		snapshot: v.Queues, preempting: preempting(v), priority: priorities(v), starting: starting(v),
+		snapshot: v.Queues, preempting: v.Preempting(), priority: priorities(v), starting: starting(v),
 		room: maxOf(v.Queues, root).Headroom(root.Allocated),
 	}
 	p.queue(&t, id, below)
@@ -87,21 +87,6 @@ type tree struct {
 	starting   map[queues.ID][]string
 	// room is what the nodes have left.
 	room resources.Limit
-}
-
-// preempting is what victims that are not gone yet use, by queue.
-func preempting(v *inventory.View) map[queues.ID]resources.Vector {
-	out := map[queues.ID]resources.Vector{}
-	for _, p := range v.Preempted {
-		leaf, ok := v.Queues.Find(p.Queue)
-		if !ok {
-			continue
-		}
-		for q := range v.Queues.Ancestors(leaf.ID) {
-			out[q.ID] = out[q.ID].Add(p.Request)
-		}
-	}
-	return out
 }
 
 // priorities is the highest priority that each queue shows to its siblings for a pod that
