@@ -164,14 +164,6 @@ func TestFollowerTellsOfChanges(t *testing.T) {
 	}
 }
 
-func TestFollowerWithDefaultsOnly(t *testing.T) {
-	s := newScripted(t)
-	s.Loaded(config.Default(), "nothing") // equal to the store's, but the first one read
-	if !isClosed(s.loaded) || strings.Count(s.handle.Log(), "in force") != 1 {
-		t.Errorf("not in force:\n%s", s.handle.Log())
-	}
-}
-
 func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	s := newScripted(t)
 	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}}
@@ -295,27 +287,6 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	s.Loaded(spec(t, "one"), "x")
 	s.Unreadable(errors.New("no a"), "ns", "a")
 	why("Starting: the scheduler has not seen all pods and queues yet")
-}
-
-func TestFollowerHoldsAndLetsGo(t *testing.T) {
-	s := newScripted(t)
-	s.store.Upsert(objects.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
-	explain := func() reasons.Reason { return s.store.Explain("u") }
-	if got := explain().Code; got != reasons.Starting {
-		t.Errorf("at first: %s", got)
-	}
-	s.Failed(errors.New(strings.Repeat("bad ", 1000)), "file x", nil)
-	if got := explain(); got.Code != reasons.ConfigurationInvalid || !strings.HasPrefix(got.Text, "file x cannot be used: bad bad") || len(got.Text) > 1100 {
-		t.Errorf("while invalid: %v (%d bytes)", got, len(got.Text))
-	}
-	s.Loaded(spec(t, "one"), "file x")
-	if got := explain().Code; got != reasons.Starting {
-		t.Errorf("repaired, before the start: %s", got)
-	}
-	s.Failed(errors.New("bad"), "file x", nil)
-	if got := explain().Code; got != reasons.Starting {
-		t.Errorf("broken again, with one in force: %s", got)
-	}
 }
 
 // TestFollowerInTheHealthCheck: the check fails while the configuration read last is not

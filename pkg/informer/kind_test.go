@@ -104,11 +104,3 @@ func TestKindLeavesThePodAlone(t *testing.T) {
 		t.Errorf("the pod was changed: %+v", p.Spec)
 	}
 }
-
-func BenchmarkKind(b *testing.B) {
-	p := kindPod()
-	b.ReportAllocs()
-	for b.Loop() {
-		Kind(p)
-	}
-}

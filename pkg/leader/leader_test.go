@@ -372,13 +372,3 @@ func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.Leade
 	must(t, err)
 	return elector
 }
-
-func BenchmarkLeading(b *testing.B) {
-	gate := NewGate()
-	gate.extend(gate.now().add(time.Hour))
-	for b.Loop() {
-		if !gate.Leading() {
-			b.Fatal("not leading")
-		}
-	}
-}

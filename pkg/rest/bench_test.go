@@ -113,16 +113,6 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstView takes over 20,000 pods at once.
-func BenchmarkFirstView(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		c := benchCluster(b)
-		b.StartTimer()
-		c.server.inventory.View()
-	}
-}
-
 // BenchmarkUnderLock is each thing that readers do under the lock of the store: what
 // a pod may have to wait for. The last one is for tests only.
 func BenchmarkUnderLock(b *testing.B) {

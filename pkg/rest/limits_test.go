@@ -245,19 +245,6 @@ func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 	})
 }
 
-func TestSlowRequestsAreCut(t *testing.T) {
-	s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.headerTime, l.readTime = 50*time.Millisecond, 100*time.Millisecond })
-	for name, text := range map[string]string{
-		"nothing":  "",
-		"a header": "GET / HTTP/1.1\r\nHost:",
-		"a body":   "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart",
-	} {
-		if !closed(s.dial(t, text)) {
-			t.Errorf("a request that stops after %s is waited for", name)
-		}
-	}
-}
-
 func TestSlowReadersAreCut(t *testing.T) {
 	c := newCluster(t, "")
 	crowd(t, c)

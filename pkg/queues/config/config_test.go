@@ -331,19 +331,3 @@ func BenchmarkParse5000(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkDiff5000(b *testing.B) {
-	before, err := Parse(large(5000))
-	if err != nil {
-		b.Fatal(err)
-	}
-	after, err := Parse(bytes.Replace(large(5000), []byte("preemption.delay: 60s"), []byte("preemption.delay: 61s"), 1))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if len(Diff(before, after)) != 1 {
-			b.Fatal("not one change")
-		}
-	}
-}

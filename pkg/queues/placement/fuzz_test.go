@@ -126,17 +126,3 @@ func checkReason(t *testing.T, reason reasons.Reason) {
 		t.Errorf("sentence %q has no period", reason.Text)
 	}
 }
-
-func BenchmarkPlace(b *testing.B) {
-	tr := tree{"root": {submit: config.ACL{Everybody: true}}, "root.teams": {}, "root.teams.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
-	rules := []config.Rule{{Kind: config.RuleProvided}, {Kind: config.RuleTag, Value: "namespace", Create: true}}
-	pod := placement.Pod{Namespace: "ns", Labels: map[string]string{placement.KeyLegacyQueue: "root.teams.a"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		id, _ := placement.Identify(pod, placement.Options{})
-		result, _ := placement.Place(rules, placement.Request{Identity: id, Namespace: placement.Namespace{Name: "ns"}}, tr)
-		if result.Path != "root.teams.a" {
-			b.Fatal(result)
-		}
-	}
-}
