@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 )
 
@@ -67,7 +68,7 @@ partitions:
 // beside those of the cluster.
 func (e *env) runs(name string, environment []string, args ...string) {
 	e.Helper()
-	log, err := os.Create(filepath.Join(suite.cluster.Dir(), "logs", name+".log"))
+	log, err := os.Create(filepath.Join(filepath.Dir(e.process.Log()), name+".log"))
 	e.ok(err)
 	command := exec.Command(filepath.Join(*ecosystemDir, name), args...)
 	command.Stdout, command.Stderr = log, log
@@ -420,4 +421,9 @@ func freePort(t *testing.T) int {
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// completesAfter makes a pod end by itself.
+func completesAfter(d time.Duration) podOption {
+	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
 }
