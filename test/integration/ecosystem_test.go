@@ -32,8 +32,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
 // Other projects' programs run here as their authors release them, beside two queues that
