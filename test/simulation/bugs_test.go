@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -85,6 +86,7 @@ const (
 	bugSpared       = "pods with an owner are taken for static ones"
 	bugInvented     = "types that are invented are taken for such that nodes offer"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
+	bugUnasked      = "pods that found no node are not known while room is given away"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -133,6 +135,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugOwnMate, "waits at Permit for the asker itself"},
 	{bugMeek, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
+	{bugUnasked, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugBlindFilters, "it has none beside what is nominated there"},
 	{bugUntainted, "has no taint that keeps others off"},
 	{bugBlind, "the neighbour gives .*: it sees no taint"},
@@ -156,6 +159,7 @@ var bugs = []struct{ name, complaint string }{
 type planted struct {
 	count, gaps int
 	first       map[types.UID]resources.Vector // requests as first passed to the store
+	hidden      map[types.UID]bool             // pods that were hidden once
 }
 
 // upsertWrongly changes an update of a pod, or drops it.
@@ -244,6 +248,24 @@ func (w *witness) deleteWrongly(last objects.Pod, now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// forgetWrongly hides the pods that found no node from the store, each once, until the
+// result is called.
+func (w *witness) forgetWrongly(waited map[types.UID]bool) (remember func()) {
+	var hidden []objects.Pod
+	for uid, p := range w.pods {
+		if w.in.sim.bug == bugUnasked && waited[uid] && !w.hidden[uid] && w.Explain(uid).Code == reasons.NoNodeFits {
+			w.Store.Delete(uid, time.Now())
+			w.hidden[uid] = true
+			hidden = append(hidden, p)
+		}
+	}
+	return func() {
+		for _, p := range hidden {
+			w.Store.Upsert(p, time.Now())
+		}
+	}
 }
 
 // commitWrongly adds a pod to the victims of a hold.
@@ -444,11 +466,21 @@ func unlucky(name string) bool {
 	return h.Sum32()%7 == 0
 }
 
-// deafQueueSort keeps some pods out of the scheduling queue, against the store.
-type deafQueueSort struct{ *queuesort.Plugin }
+// deafQueueSort keeps some pods out of the scheduling queue, against the store, or pods that
+// found no node, without a word to the store.
+type deafQueueSort struct {
+	*queuesort.Plugin
+	in *instance
+}
 
 func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	if d.in.sim.bug == bugUnasked && d.in.store().Explain(pod.UID).Code == reasons.NoNodeFits {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
+	}
 	status := d.Plugin.PreEnqueue(ctx, pod)
+	if d.in.sim.bug == bugUnasked {
+		return status
+	}
 	if pod.Spec.SchedulerName == managed && unlucky(pod.Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
 	}

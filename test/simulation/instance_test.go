@@ -249,8 +249,8 @@ func (in *instance) registry() frameworkruntime.Registry {
 			switch {
 			case err != nil:
 				return nil, err
-			case in.sim.bug == bugDeaf:
-				return deafQueueSort{p.(*queuesort.Plugin)}, nil
+			case in.sim.bug == bugDeaf, in.sim.bug == bugUnasked:
+				return deafQueueSort{p.(*queuesort.Plugin), in}, nil
 			case watchesLocks:
 				return lockedQueueSort{p.(*queuesort.Plugin)}, nil
 			}
@@ -300,6 +300,7 @@ func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	_, holds := p.in.store().Holds().Of(pod.UID)
 	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
+	p.in.witness.tries(pod.UID)
 	p.in.api.locked(func() {
 		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
 		p.in.tried[pod.UID], p.in.reservedThen[pod.UID] = time.Now(), reserved
@@ -355,7 +356,8 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
-	waited := w.in.witness.waitForRoom(pod.UID)
+	waited := w.in.witness.waitForRoom(pod.UID, node)
+	remember := w.in.witness.forgetWrongly(waited)
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
 		w.in.witness.Assume(pod.UID, node, time.Now())
@@ -369,6 +371,7 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 		w.in.witness.checkRoom(pod.UID, node, spec, waited)
 		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}
 	}
+	remember()
 	return status
 }
 

@@ -22,7 +22,7 @@ import (
 // checkRoom finds a pod that was just given free room on a node while another pod waited
 // that fits the node and that the laws let preempt the pod there: the other pod should
 // have had the room. A pod waits if its turn can come without a further event: it is in
-// the order, or admitted, or backs off. With strict guarantees nothing is judged, because
+// the order, or admitted, backs off, or found no node before this one got more room. With strict guarantees nothing is judged, because
 // the next pod of a queue may be too large for the guarantee and a smaller pod after it
 // not. The argument waited is the pods that waited at the time of the decision, because
 // the informer and the pump may bring back others meanwhile. The caller holds mu.
@@ -41,7 +41,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	free = free.Max(got.Request) // the filters accepted it: the process may not know yet who has gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask) {
+		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask, node) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}
@@ -58,14 +58,14 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	w.in.sim.count(rooms)
 }
 
-// waitForRoom returns the pods with a turn that can come now, while the given pod is in
-// its cycle. A pod that the scheduler's queue would have tried first is not one of them:
+// waitForRoom returns the pods with a turn on a node that can come now, while the given pod
+// is in its cycle. A pod that the scheduler's queue would have tried first is not one of them:
 // the queue does not have it. The caller holds mu.
-func (w *witness) waitForRoom(tried types.UID) map[types.UID]bool {
+func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 	waiting := map[types.UID]bool{}
 	own, _ := w.Key(tried)
 	for uid, p := range w.pods {
-		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p) {
+		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p, node) {
 			waiting[uid] = true
 		}
 	}
@@ -76,8 +76,22 @@ func (w *witness) apart(p *objects.Pod) bool {
 	return w.in.sim.settings.groups && p.Labels[objects.PodGroupLabel] != ""
 }
 
-// waitsForRoom tells whether the turn of a pod can come without a further event.
-func (w *witness) waitsForRoom(p *objects.Pod) bool {
+// tries notes the begin of a cycle; the scheduler sees the nodes at least as they were told.
+func (w *witness) tries(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, known := w.pods[uid]; known {
+		w.sought[seeks(&p)] = w.told
+	}
+}
+
+// seeks is what pods of one equivalence class have in common.
+func seeks(p *objects.Pod) string {
+	return p.Namespace + "/" + p.Labels[placement.KeyQueue] + " " + p.Request.Key()
+}
+
+// waitsForRoom tells whether the turn of a pod on a node can come without a further event.
+func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 	_, placed := w.placed[p.UID]
 	_, held := w.Holds().Of(p.UID)
 	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
@@ -88,6 +102,8 @@ func (w *witness) waitsForRoom(p *objects.Pod) bool {
 		return true
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
 		return strings.Contains(why.Text, "nodes are available")
+	case reasons.NoNodeFits:
+		return w.roomier[node] > w.sought[seeks(p)]
 	}
 	return false
 }

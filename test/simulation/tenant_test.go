@@ -291,6 +291,8 @@ type observed struct {
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
 	wentAt    time.Time               // when a pod was last told to be gone
 	told      int                     // changes of pods and nodes that were told
+	roomier   map[string]int          // told, when a node last got more room
+	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
 }
 
 // begin identifies a hold.
@@ -300,7 +302,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, committed: map[types.UID]time.Time{}}
+	return observed{begun: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever

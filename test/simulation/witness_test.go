@@ -68,7 +68,7 @@ var _ app.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 
@@ -119,6 +119,7 @@ func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.T
 func (w *witness) goes(uid types.UID) {
 	w.told++
 	w.wentAt = time.Now()
+	w.roomier[w.pods[uid].Node] = w.told
 	delete(w.pods, uid)
 	delete(w.placed, uid)
 	delete(w.together, uid)
@@ -130,11 +131,12 @@ func (w *witness) goes(uid types.UID) {
 func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	if old, known := w.nodes[name]; !known || !old.Equal(allocatable) {
 		w.renewNodeBound(name, now)
+		w.roomier[name] = w.told
 	}
 	w.nodes[name] = allocatable
-	w.told++
 	if w.in.sim.bug == bugInvented {
 		allocatable = allocatable.Add(resources.VectorOf(resources.Entry{Name: inventedType(70), Amount: 1}))
 	}
