@@ -30,10 +30,10 @@ import (
 // The scheduler gets events by listeners of its own. So a pod may find room that is not free
 // yet by the events that the store has seen. Then the store does not know either which
 // queues are below their guarantees, and the pod goes back to the order until it does, for
-// a few times at most.
+// some times at most.
 
-// mostBehind is how often a pod goes back because the store has not seen an event yet.
-const mostBehind = 5
+// mostBehind is how often in a row a pod goes back for an event that is not seen yet.
+const mostBehind = 20
 
 // Ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {

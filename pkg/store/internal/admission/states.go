@@ -108,7 +108,7 @@ func (x *States) Vacate(p *model.Pod) {
 // Unschedulable.
 func (x *States) ToParked(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
-	p.Reason, p.Erred = why, why.Code == reasons.BackingOff
+	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
 	x.History.FailedAt(p, now)
 	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
