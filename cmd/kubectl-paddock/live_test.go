@@ -79,6 +79,6 @@ func (s *session) pod(t *testing.T, d *datadriven.TestData) {
 	d.MaybeScanArgs(t, "node", &p.Node)
 	s.store.Upsert(p, now)
 	if d.HasArg("stuck") {
-		s.store.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "no node could take the pod"), now)
+		s.store.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "no node could take the pod"), now)
 	}
 }

@@ -92,7 +92,7 @@ func (p *preempting) makeRoom(stage string) {
 	}
 	p.pass(time.Second)
 	going, _ := p.Commit("uid-a", nil, p.now)
-	p.Disrupted("uid-a", p.now)
+	p.VictimsDeleted("uid-a", p.now)
 	for _, v := range going {
 		p.pass(time.Second)
 		if todo >= 3 {
@@ -126,16 +126,16 @@ func (p *preempting) plan(name string) {
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if d.Outcome == planner.Refuse {
-		p.Decline(uid, &d, p.now)
+		p.RejectPlan(uid, &d, p.now)
 		return
 	}
-	p.Claim(uid, &d, p.now)
+	p.AcceptPlan(uid, &d, p.now)
 }
 
 // require decides about the only node that a pod can run on.
 func (p *preempting) require(name string) {
 	uid := types.UID("uid-" + name)
-	attempt, _ := p.AttemptRequired(uid, nil, p.now)
+	attempt, _ := p.AttemptNodeBound(uid, nil, p.now)
 	d := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
-	p.Settle(uid, &d, p.now)
+	p.ApplyPlan(uid, &d, p.now)
 }

@@ -28,7 +28,7 @@ type follower struct {
 	logger    klog.Logger
 	loaded    chan struct{} // closed with the first valid configuration
 
-	mu         sync.Mutex        // guards the rest, Store.Hold, and closing loaded
+	mu         sync.Mutex        // guards the rest, Store.SetNotReady, and closing loaded
 	read       bool              // a configuration was read, valid or not
 	unreadable map[string]string // name of a ConfigMap -> why it could not be read
 	about      *corev1.ConfigMap // what the last event is about; nil for none
@@ -63,7 +63,7 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 	if first {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.store.Hold(reasons.Reason{})
+		f.store.SetNotReady(reasons.Reason{})
 		close(f.loaded)
 	}
 }
@@ -77,7 +77,7 @@ func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 		kept = "no pod of a queue is scheduled before there is a valid one"
 		f.mu.Lock()
 		f.read = true
-		f.store.Hold(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
+		f.store.SetNotReady(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
 		f.mu.Unlock()
 	}
 	f.logger.Error(err, "The queue configuration cannot be used; "+kept, "source", source)
@@ -98,7 +98,7 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 	for _, name := range slices.Sorted(maps.Keys(f.unreadable)) {
 		why = append(why, f.unreadable[name])
 	}
-	f.store.Hold(reasons.New(reasons.ConfigurationUnreadable, "the ConfigMaps in namespace %s cannot be read: %s",
+	f.store.SetNotReady(reasons.New(reasons.ConfigurationUnreadable, "the ConfigMaps in namespace %s cannot be read: %s",
 		namespace, events.Note(strings.Join(why, "; "))))
 }
 

@@ -376,7 +376,7 @@ func TestWrongFollowersAreFound(t *testing.T) {
 		{"tells pods something else", func(p *planted, f *follower) {
 			p.failed = func(err error, source string, about *corev1.ConfigMap) {
 				f.Failed(err, source, about)
-				f.store.Hold(reasons.New(reasons.Starting, "later"))
+				f.store.SetNotReady(reasons.New(reasons.Starting, "later"))
 			}
 		}, "the pod waits for"},
 		{"takes the first document only", func(p *planted, f *follower) {

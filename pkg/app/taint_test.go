@@ -106,7 +106,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 			return fmt.Errorf("no attempt: %v", why)
 		}
 		d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
-		if why := s.Claim(asker.UID, &d, p.Clock.Now()); !why.None() {
+		if why := s.AcceptPlan(asker.UID, &d, p.Clock.Now()); !why.None() {
 			return fmt.Errorf("no claim: %v", why)
 		}
 		return nil

@@ -181,7 +181,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	l.pod("b2", "root.b", "fill", "old")
 	l.pod("a1", "root.a", "want", "")
 	l.now = l.now.Add(2 * time.Second)
-	l.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), l.now)
+	l.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), l.now)
 	l.now = l.now.Add(2 * time.Second)
 	l.Tick(l.now)
 	attempt, why := l.Attempt("a1", "", nil, l.now)
@@ -191,7 +191,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
-	if why := l.Claim("a1", &plan, l.now); !why.None() {
+	if why := l.AcceptPlan("a1", &plan, l.now); !why.None() {
 		t.Fatal(why)
 	}
 	l.want(t, "3/2/306 old | a1 | pods=1 vcore=4000")

@@ -243,7 +243,7 @@ func (e *Executor) made(a *asker, p *plan) {
 	lasts := e.done(a, w)
 	if lasts {
 		e.Logger.V(2).Info("Room is made", "pod", ref(w.Ref), "node", w.Hold.Node, "victims", len(p.going))
-		e.Store.Disrupted(w.UID, e.Clock.Now())
+		e.Store.VictimsDeleted(w.UID, e.Clock.Now())
 	}
 	if lasts || len(p.going) > 0 {
 		e.tellAsker(w, p.going)
@@ -255,6 +255,6 @@ func (e *Executor) made(a *asker, p *plan) {
 func (e *Executor) giveUp(a *asker, w *output.Work, why reasons.Reason) {
 	if e.done(a, w) {
 		e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
-		e.Store.GiveUp(w.UID, why, e.Clock.Now())
+		e.Store.FailPlan(w.UID, why, e.Clock.Now())
 	}
 }

@@ -25,8 +25,8 @@
 //	             just left Permit ──► spared: a final failure
 //	             else DisruptionTarget, DELETE, event
 //	      │
-//	all gone ──► Store.Disrupted, event on the asker
-//	failed   ──► marks cleared, Store.GiveUp; for a node-bound pod without a
+//	all gone ──► Store.VictimsDeleted, event on the asker
+//	failed   ──► marks cleared, Store.FailPlan; for a node-bound pod without a
 //	             deleted victim, where a victim is being bound: Store.AbortPlan
 //
 // What is to be written is always compared with what is there: a claim, a taint or a mark
@@ -60,7 +60,7 @@
 //   - If a victim was deleted, the plan is continued for longer: only the failed victim
 //     is retried, for up to two minutes. Then the other victims follow, or the plan is
 //     given up.
-//   - Marked victims that stay get DisruptionTarget False. This happens before GiveUp,
+//   - Marked victims that stay get DisruptionTarget False. This happens before FailPlan,
 //     because after it another plan may choose the pod.
 //   - If the hold ends meanwhile, other victims are chosen for it, or the asker is gone,
 //     no further victim of the plan is deleted.

@@ -29,10 +29,10 @@ type Store interface {
 	// its claim. If the plan is not lawful any more, it ends the hold and returns the
 	// reason. InPermit are the pods that wait for a Permit plugin.
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
-	// Disrupted reports that all victims are deleted or terminating.
-	Disrupted(asker types.UID, now time.Time)
-	// GiveUp reports that not all victims can be deleted.
-	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+	// VictimsDeleted reports that all victims are deleted or terminating.
+	VictimsDeleted(asker types.UID, now time.Time)
+	// FailPlan reports that not all victims can be deleted.
+	FailPlan(asker types.UID, why reasons.Reason, now time.Time)
 	// AbortPlan reports the same for a node-bound asker if no victim was deleted, because
 	// one of them is being bound right now. Its node stays held.
 	AbortPlan(asker types.UID, why reasons.Reason, now time.Time)

@@ -259,7 +259,7 @@ func TestKillsFindPlantedBugs(t *testing.T) {
 					a := e.open[w.UID]
 					a.plan = newPlan(&w, going, e.Clock.Now())
 					if bug.carryOut(ctx, e, a) == nil && a.plan != nil {
-						e.Store.Disrupted(w.UID, e.Clock.Now()) // a plan that is completed by advance is gone
+						e.Store.VictimsDeleted(w.UID, e.Clock.Now()) // a plan that is completed by advance is gone
 					}
 				}
 			}, asExpected)

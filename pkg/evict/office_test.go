@@ -100,13 +100,13 @@ func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]ou
 	return slices.Clone(b.going[asker]), reasons.Reason{}
 }
 
-func (b *books) Disrupted(asker types.UID, _ time.Time) {
+func (b *books) VictimsDeleted(asker types.UID, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.disrupted = append(b.disrupted, asker)
 }
 
-func (b *books) GiveUp(asker types.UID, why reasons.Reason, _ time.Time) {
+func (b *books) FailPlan(asker types.UID, why reasons.Reason, _ time.Time) {
 	b.mu.Lock()
 	b.givenUp = append(b.givenUp, why.Text)
 	w := b.works[asker]

@@ -274,7 +274,7 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestSparedBeforeGivenUp: marks are cleared before GiveUp, because after it another plan
+// TestSparedBeforeGivenUp: marks are cleared before FailPlan, because after it another plan
 // may have chosen the pod.
 func TestSparedBeforeGivenUp(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
@@ -506,7 +506,7 @@ func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
 	})
 }
 
-// TestAHoldThatEndsBeforeItsClaim: the executor does not call GiveUp, which could end the
+// TestAHoldThatEndsBeforeItsClaim: the executor does not call FailPlan, which could end the
 // asker's next hold.
 func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {

@@ -63,7 +63,7 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 		tb.Fatal(why)
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
-	if why := s.Claim(asker, &d, at); !why.None() {
+	if why := s.AcceptPlan(asker, &d, at); !why.None() {
 		tb.Fatal(why)
 	}
 }
@@ -83,7 +83,7 @@ func TestQueuesAndHolds(t *testing.T) {
 		UID: "a1", Namespace: "ns", Name: "a1", Created: now, Priority: 9, Labels: map[string]string{"queue": "root.a"},
 		Request: queuestest.Vector("vcore=1 memory=8 pods=1"),
 	}, now)
-	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), now)
+	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), now)
 	preempt(t, s, "a1", now.Add(2*time.Second))
 	compare(t, `
 # HELP paddock_holds [ALPHA] Nodes held for pods, by the kind of pod, and whether the victims are gone.
@@ -178,7 +178,7 @@ func TestGuarantees(t *testing.T) {
 	add(s, "a1", "root.a", "vcore=1", "")
 	add(s, "b1", "root.b", "vcore=1", "")
 	pass(time.Second)
-	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
+	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
 	pass(2 * time.Second)
 	pass(3 * time.Second)
 	s.Upsert(objects.Pod{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Node: "n1", Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
@@ -389,7 +389,7 @@ paddock_longest_clear_hold_timestamp_seconds{kind="required"} 0
 	}
 	for _, n := range []string{"1", "2"} {
 		add(s, "a"+n, "root.a", "vcore=1", "")
-		s.Failed(types.UID("a"+n), "", reasons.Brief(reasons.NoNodeFits), now)
+		s.NoNode(types.UID("a"+n), "", reasons.Brief(reasons.NoNodeFits), now)
 		at = at.Add(2 * time.Second)
 		preempt(t, s, types.UID("a"+n), at)
 		if n == "1" {

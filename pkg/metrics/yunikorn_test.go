@@ -32,7 +32,7 @@ func yunikornPage(t *testing.T) string {
 	add(s, "b3", "root.b", "vcore=1", "n1")
 	s.Delete("b3", now)
 	add(s, "a1", "root.a", "vcore=2 memory=8", "")
-	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), now)
+	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), now)
 	preempt(t, s, "a1", now.Add(2*time.Second))
 	observePlan(time.Millisecond)
 	var out bytes.Buffer

@@ -176,7 +176,7 @@ partitions:
 	add(objects.Pod{UID: "a1"}, "root.a.x", "svc")
 	add(objects.Pod{UID: "a2", RequiredNode: "n1"}, "root.a.x", "svc")
 	c.step(2 * time.Second)
-	c.store.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
+	c.store.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
 	c.server.history.Count(c.store.Snapshot(), c.now)
 	c.step(2 * time.Second)
 	attempt, why := c.store.Attempt("a1", "", nil, c.now)
@@ -184,7 +184,7 @@ partitions:
 		t.Fatal(why)
 	}
 	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
-	if c.store.Claim(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
+	if c.store.AcceptPlan(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
 		t.Fatal(plan.Sentence())
 	}
 	return c

@@ -132,7 +132,7 @@ func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
 		"a pod without a queue goes":   func(c *cluster) { c.store.Delete("pod-3", c.now) },
 		"a node closes":                func(c *cluster) { c.store.SetNodeSchedulable("n0", false, c.now) },
 		"a node shrinks":               func(c *cluster) { c.node(t, "n0", "vcore=7 memory=32Gi pods=110") },
-		"a pod is told something else": func(c *cluster) { c.store.Failed("pod-2", "", reasons.New(reasons.NoNodeFits, "no"), c.now) },
+		"a pod is told something else": func(c *cluster) { c.store.NoNode("pod-2", "", reasons.New(reasons.NoNodeFits, "no"), c.now) },
 		"":                             func(*cluster) {},
 	} {
 		c := newFuzzed(t)

@@ -93,10 +93,10 @@ func TestPages(t *testing.T) {
 				}
 				c.store.Upsert(a.pod(t, created[a.name], c.now), c.now)
 				if d.HasArg("stuck") {
-					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.NoNodeFits, "no node could take the pod"), c.now)
+					c.store.NoNode(types.UID("uid-"+a.name), "", reasons.New(reasons.NoNodeFits, "no node could take the pod"), c.now)
 				}
 				if a.failed != "" {
-					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.BackingOff, "%s", a.failed), c.now)
+					c.store.NoNode(types.UID("uid-"+a.name), "", reasons.New(reasons.BackingOff, "%s", a.failed), c.now)
 				}
 			case "bounce": // a pod gets a node, and its bind is refused
 				uid := c.uid(t, d)
@@ -158,9 +158,9 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	}
 	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
-		return c.store.Decline(uid, &plan, c.now).Text + "\n"
+		return c.store.RejectPlan(uid, &plan, c.now).Text + "\n"
 	}
-	c.store.Claim(uid, &plan, c.now)
+	c.store.AcceptPlan(uid, &plan, c.now)
 	return "ok\n"
 }
 
@@ -169,12 +169,12 @@ func (c *cluster) require(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "name", &name)
 	uid := types.UID("uid-" + name)
-	attempt, why := c.store.AttemptRequired(uid, nil, c.now)
+	attempt, why := c.store.AttemptNodeBound(uid, nil, c.now)
 	if !why.None() {
 		return why.String() + "\n"
 	}
 	plan := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
-	held, why := c.store.Settle(uid, &plan, c.now)
+	held, why := c.store.ApplyPlan(uid, &plan, c.now)
 	return fmt.Sprintf("held %t: %s\n", held, why.Text)
 }
 
@@ -191,9 +191,9 @@ func (c *cluster) execute(t *testing.T, d *datadriven.TestData) string {
 		}
 		return fmt.Sprintf("%d go\n", len(going))
 	case "disrupted":
-		c.store.Disrupted(uid, c.now)
+		c.store.VictimsDeleted(uid, c.now)
 	default:
-		c.store.GiveUp(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), c.now)
+		c.store.FailPlan(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), c.now)
 	}
 	return "ok\n"
 }

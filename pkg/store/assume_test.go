@@ -8,20 +8,20 @@ import (
 )
 
 // judged returns a store with a queue of one core, and an admitted pod that has passed
-// Judge.
+// CheckQuota.
 func judged(t *testing.T) (*Store, *model.Pod) {
 	t.Helper()
 	s := New(queuestest.MustTree(t, "root\n  a max.vcore=1"), model.Options{})
 	s.Start(epoch)
 	s.Upsert(askingPod("p"), epoch)
 	p := s.model.Pods["p"]
-	if _, v, ok := s.Judge(p.UID); !ok || !v.OK() {
+	if _, v, ok := s.CheckQuota(p.UID); !ok || !v.OK() {
 		t.Fatalf("judged: %v", v)
 	}
 	return s, p
 }
 
-// Changes after Judge that make Assume refuse the pod.
+// Changes after CheckQuota that make Assume refuse the pod.
 var betweenJudgeAndAssume = map[string]func(t *testing.T, s *Store){
 	"another pod took the room": func(_ *testing.T, s *Store) {
 		other := askingPod("other")

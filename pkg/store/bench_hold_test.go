@@ -94,8 +94,8 @@ func BenchmarkReclaim(b *testing.B) {
 					b.Fatalf("%s: %s", r.Name, why)
 				}
 				d := search.Plan(a.World, a.Ask, planner.Params{StrictGuarantee: a.Strict})
-				if why := s.Claim(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
-					s.Failed(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+				if why := s.AcceptPlan(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
+					s.NoNode(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 					b.Fatalf("%s: %s %s", r.Name, d, why)
 				}
 				going += len(d.Victims)

@@ -59,12 +59,12 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.
 	b.Helper()
 	s.Upsert(p, now)
 	s.TakeActivations()
-	a, why := s.AttemptRequired(p.UID, nil, now)
+	a, why := s.AttemptNodeBound(p.UID, nil, now)
 	if a == nil {
 		b.Fatal(why)
 	}
 	d := daemonset.Plan(a.Node, a.Ask, a.Params)
-	if held, why := s.Settle(p.UID, &d, now); !held || d.Outcome != planner.Preempt {
+	if held, why := s.ApplyPlan(p.UID, &d, now); !held || d.Outcome != planner.Preempt {
 		b.Fatal(d, why)
 	}
 	going, why := s.Commit(p.UID, nil, now)
@@ -78,7 +78,7 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.
 func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
 	b.Helper()
 	victim := *s.model.Pods[makeRoomFor(b, s, p, now)[0].UID].Pod
-	s.Disrupted(p.UID, now)
+	s.VictimsDeleted(p.UID, now)
 	s.Delete(victim.UID, now)
 	s.TakeActivations()
 	if v := s.Assume(p.UID, p.RequiredNode, now); !v.OK() {

@@ -89,7 +89,7 @@ func BenchmarkEvent(b *testing.B) {
 	phases := []phase{
 		{"create", func(s *Store, p *objects.Pod) { s.Upsert(*p, epoch) }},
 		{"gate", func(s *Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
-		{"judge", func(s *Store, p *objects.Pod) { s.Judge(p.UID) }},
+		{"judge", func(s *Store, p *objects.Pod) { s.CheckQuota(p.UID) }},
 		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", epoch) }},
 		{"recheck", func(s *Store, p *objects.Pod) { s.Recheck(p.UID) }},
 		{"confirm", bind},
@@ -135,7 +135,7 @@ func BenchmarkLife(b *testing.B) {
 		s.TakeActivations()
 		s.Gate(p.UID, epoch)
 		s.Key(p.UID)
-		s.Judge(p.UID)
+		s.CheckQuota(p.UID)
 		s.Assume(p.UID, "n1", epoch)
 		s.Recheck(p.UID)
 		p.Node = "n1"

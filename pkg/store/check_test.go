@@ -34,7 +34,7 @@ func busy(t *testing.T) *Store {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", epoch)
 		case "parked", "cooling":
-			s.Failed(uid, "", s.model.NotStarted(), epoch)
+			s.NoNode(uid, "", s.model.NotStarted(), epoch)
 		}
 	}
 	bound := *s.model.Pods["bound"].Pod

@@ -27,31 +27,31 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	return why
 }
 
-// Judge is the quota check of a pending pod at the beginning of its cycle: max, and
+// CheckQuota is the quota check of a pending pod at the beginning of its cycle: max, and
 // limits of users and groups. ok is false if the pod is not known or has no queue; the
 // verdict then has the reason.
-func (s *Store) Judge(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
+func (s *Store) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cycle.Judge(uid)
+	return s.cycle.CheckQuota(uid)
 }
 
-// Refused says that a cycle of the pod ended with a verdict of Judge or Assume against
+// QuotaRefused says that a cycle of the pod ended with a verdict of CheckQuota or Assume against
 // it. The pod waits, out of the order until the queue that refused it has more room. A
 // pod that was let through for preemption is refused only at the second call, after the
 // plan.
-func (s *Store) Refused(uid types.UID, now time.Time) {
+func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.cycle.Refused(uid, now)
+	s.cycle.QuotaRefused(uid, now)
 }
 
-// Failed says that a cycle of the pod found no node. kind identifies what the filters see
+// NoNode says that a cycle of the pod found no node. kind identifies what the filters see
 // of the pod and selects its equivalence class (twins). A pod of kind "" has none.
-func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
+func (s *Store) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.cycle.Failed(uid, kind, why, now)
+	s.cycle.NoNode(uid, kind, why, now)
 }
 
 // Defer says that another plugin refused to try the pod now. The store does not know

@@ -52,7 +52,7 @@ func (s *classStore) add(name string, age int) {
 // fail ends cycles of pods without a node; the kind is the queue's name.
 func (s *classStore) fail(names ...string) {
 	for _, name := range names {
-		s.Failed(types.UID(name), "kind "+name[:1], reasons.Brief(reasons.NoNodeFits), s.now)
+		s.NoNode(types.UID(name), "kind "+name[:1], reasons.Brief(reasons.NoNodeFits), s.now)
 	}
 	s.TakeActivations()
 }
@@ -152,7 +152,7 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 			p := *s.model.Pods["a1"].Pod
 			p.Request = queuestest.Vector("vcore=2 pods=1")
 			s.Upsert(p, s.now)
-			s.Failed("a1", "kind a", reasons.Brief(reasons.NoNodeFits), s.now)
+			s.NoNode("a1", "kind a", reasons.Brief(reasons.NoNodeFits), s.now)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

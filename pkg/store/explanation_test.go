@@ -95,7 +95,7 @@ func TestNobodyIsOwedRoom(t *testing.T) {
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	s.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), epoch)
+	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), epoch)
 	for _, after := range []time.Duration{0, time.Hour} {
 		x, known := s.Explanation(p.UID, epoch.Add(after))
 		if !known || x.Room == nil || x.Room.Why.Code != reasons.PreemptionRefused {

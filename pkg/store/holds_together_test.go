@@ -129,18 +129,18 @@ func (s *askStage) ask(p *stagePod) error {
 		w := *attempt.World
 		w.Queues = seen{w.Queues, s.forgets}
 		d := search.Plan(&w, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
-		if d.Outcome == planner.Preempt && s.store.Claim(p.UID, &d, s.now).None() {
+		if d.Outcome == planner.Preempt && s.store.AcceptPlan(p.UID, &d, s.now).None() {
 			s.most = max(s.most, s.holdsOf(p.queue))
 			return s.mayHold(p, has)
 		}
 		if d.Outcome != planner.Preempt {
-			s.store.Decline(p.UID, &d, s.now)
+			s.store.RejectPlan(p.UID, &d, s.now)
 		}
 		if s.holdsOf(p.queue) > 0 && slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == planner.Law4 }) {
 			s.full++
 		}
 	}
-	s.store.Failed(p.UID, "", reasons.Brief(reasons.NoNodeFits), s.now)
+	s.store.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), s.now)
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (s *askStage) goes(p *stagePod) {
 			s.store.Upsert(next, s.now)
 		}
 	}
-	s.store.Disrupted(p.UID, s.now)
+	s.store.VictimsDeleted(p.UID, s.now)
 }
 
 // askHistory plays a random history.

@@ -84,15 +84,15 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 					seconds[int(now.Sub(epoch)/time.Second)]++
 					d := search.Plan(a.World, a.Ask, planner.Params{})
 					if d.Outcome == planner.Preempt {
-						if r.UID != "wanted" || !s.Claim(r.UID, &d, now).None() {
+						if r.UID != "wanted" || !s.AcceptPlan(r.UID, &d, now).None() {
 							t.Fatalf("%s: %s", r.Name, d)
 						}
 						out.placed = now.Sub(epoch)
 						continue
 					}
-					why = s.Decline(r.UID, &d, now)
+					why = s.RejectPlan(r.UID, &d, now)
 				}
-				s.Failed(r.UID, string(r.UID), why, now)
+				s.NoNode(r.UID, string(r.UID), why, now)
 			}
 		}
 		if due, ok := s.NextDeadline(); ok && !due.After(now) {

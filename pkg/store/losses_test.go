@@ -76,7 +76,7 @@ func (c *contest) step() {
 	if d.Outcome != planner.Preempt {
 		c.Fatalf("no plan: %s", d.Sentence())
 	}
-	if why := c.store.Claim("a", &d, c.now); !why.None() {
+	if why := c.store.AcceptPlan("a", &d, c.now); !why.None() {
 		c.Fatal(why)
 	}
 	c.store.TakeWork()
@@ -84,7 +84,7 @@ func (c *contest) step() {
 	if !why.None() {
 		c.Fatal(why)
 	}
-	c.store.Disrupted("a", c.now)
+	c.store.VictimsDeleted("a", c.now)
 	for _, v := range going {
 		c.victims++
 		c.store.Delete(v.UID, c.now)

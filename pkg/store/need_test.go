@@ -54,7 +54,7 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 				}
 				return planner.Fails
 			}})
-			if why := s.Claim("asker", &d, now); !why.None() {
+			if why := s.AcceptPlan("asker", &d, now); !why.None() {
 				t.Fatal(why)
 			}
 			if c.gone != "" {

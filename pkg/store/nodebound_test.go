@@ -34,7 +34,7 @@ func TestNodeBoundPodsGoFirst(t *testing.T) {
 	s.TakeVacated()
 	s.Upsert(daemon, epoch)
 	check("it exists", true, 0)
-	s.AttemptRequired("d", nil, epoch)
+	s.AttemptNodeBound("d", nil, epoch)
 	check("it was tried", false, 1)
 	now := epoch.Add(time.Second)
 	s.NodeChanged("n1", now)

@@ -14,44 +14,44 @@ import (
 
 // Attempt returns the input of a plan for a pod that no node took or that a quota
 // refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
-// plugin: they may be victims although they are not bound. kind is as in [Store.Failed].
+// plugin: they may be victims although they are not bound. kind is as in [Store.NoNode].
 func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	return s.plans.Attempt(uid, kind, inPermit, now)
 }
 
-// Decline says that a plan failed, or that the pod fits a node once pods that leave
+// RejectPlan says that a plan failed, or that the pod fits a node once pods that leave
 // anyway are gone. That room is not held: it goes to the pod that is then first in the
-// order. The pod is planned for again when the node changes. Decline returns the reason
+// order. The pod is planned for again when the node changes. RejectPlan returns the reason
 // shown to users.
-func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.plans.Decline(uid, d, now)
+	return s.plans.RejectPlan(uid, d, now)
 }
 
-// Claim accepts a plan: the node is held for the preemptor, its victims count as leaving
+// AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving
 // and its request as arriving, and the executor gets work. The reason is none, or says
 // what prevents the plan.
-func (s *Store) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.plans.Claim(uid, d, now)
+	return s.plans.AcceptPlan(uid, d, now)
 }
 
-// Disrupted says that all victims of a preemptor have been deleted.
-func (s *Store) Disrupted(asker types.UID, now time.Time) {
+// VictimsDeleted says that all victims of a preemptor have been deleted.
+func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.plans.Disrupted(asker, now)
+	s.plans.VictimsDeleted(asker, now)
 }
 
-// GiveUp ends a plan that failed to execute. Victims that were not deleted stay.
-func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
+// FailPlan ends a plan that failed to execute. Victims that were not deleted stay.
+func (s *Store) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.plans.GiveUp(asker, why, now)
+	s.plans.FailPlan(asker, why, now)
 }
 
 // Commit checks a plan again on the current state. If it still holds, the preemptor is
@@ -83,13 +83,13 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	s.cycle.NodeRefuses(uid, node, why, now)
 }
 
-// AttemptRequired returns the input of a decision for a DaemonSet pod that its node did
+// AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
 // not take or that a quota refused, or the reason why no decision may be made. inPermit
 // is as in [Store.Attempt].
-func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.nodeBound.AttemptRequired(uid, inPermit, now)
+	return s.nodeBound.AttemptNodeBound(uid, inPermit, now)
 }
 
 // AbortPlan says that no victim was deleted for a preemptor that requires its node, because
@@ -101,13 +101,13 @@ func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.nodeBound.AbortPlan(asker, why, now)
 }
 
-// Settle applies a decision for a pod that requires a node. It returns whether the node
+// ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
 // is now held for it, and the reason given to users. If not, the pod's cycle must still
-// be ended, by [Store.Failed] or [Store.Refused].
-func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
+// be ended, by [Store.NoNode] or [Store.QuotaRefused].
+func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.nodeBound.Settle(uid, d, now)
+	return s.nodeBound.ApplyPlan(uid, d, now)
 }
 
 // PreemptionOptions set when and how fast queues preempt for their guarantees.

@@ -35,7 +35,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	}
 	fail := func(uids ...types.UID) {
 		for _, uid := range uids {
-			s.Failed(uid, "alike", reasons.New(reasons.NoNodeFits, "no node has room"), now)
+			s.NoNode(uid, "alike", reasons.New(reasons.NoNodeFits, "no node has room"), now)
 		}
 	}
 	back := func(d time.Duration, uids ...types.UID) {

@@ -50,7 +50,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 					t.Fatal(v)
 				}
 			}
-			s.Failed(asker, "", reasons.Brief(reasons.NoNodeFits), epoch)
+			s.NoNode(asker, "", reasons.Brief(reasons.NoNodeFits), epoch)
 			now := epoch.Add(5 * time.Second)
 			s.Tick(now)
 			attempt, why := s.Attempt(asker, "", atPermit, now)
@@ -71,7 +71,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			if c.min > 1 {
 				return // another attempt needs a complete group
 			}
-			s.Failed(asker, "", reasons.Brief(reasons.NoNodeFits), now)
+			s.NoNode(asker, "", reasons.Brief(reasons.NoNodeFits), now)
 			now = now.Add(15 * time.Second)
 			s.Tick(now)
 			if attempt, why = s.Attempt(asker, "", atPermit[1:], now); attempt == nil {

@@ -136,15 +136,15 @@ func (s *gangStage) play() {
 }
 
 func (s *gangStage) cycle(a *actor) {
-	if _, v, _ := s.store.Judge(a.UID); !v.OK() {
-		s.store.Refused(a.UID, s.now)
-		s.store.Refused(a.UID, s.now)
+	if _, v, _ := s.store.CheckQuota(a.UID); !v.OK() {
+		s.store.QuotaRefused(a.UID, s.now)
+		s.store.QuotaRefused(a.UID, s.now)
 		s.reject(a.group)
 		return
 	}
 	node := slices.IndexFunc(s.free, func(free int) bool { return free >= a.cores })
 	if node < 0 {
-		s.store.Failed(a.UID, "kind"+a.group, reasons.New(reasons.NoNodeFits, "no node has room"), s.now)
+		s.store.NoNode(a.UID, "kind"+a.group, reasons.New(reasons.NoNodeFits, "no node has room"), s.now)
 		a.idle = true
 		s.reject(a.group)
 		return

@@ -60,17 +60,17 @@ func (a *arena) ask(i int, now time.Time) {
 	}
 	attempt, _ := a.Attempt(p.UID, "kind", nil, now)
 	if attempt == nil {
-		a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+		a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
 	switch {
 	case d.Outcome != planner.Preempt:
-		a.Decline(p.UID, &d, now)
-	case a.Claim(p.UID, &d, now).None():
+		a.RejectPlan(p.UID, &d, now)
+	case a.AcceptPlan(p.UID, &d, now).None():
 		return
 	}
-	a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+	a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 }
 
 // execute does all work of the executor.
@@ -90,13 +90,13 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 			continue
 		}
 		if random.IntN(4) == 0 {
-			a.GiveUp(w.UID, why, now)
+			a.FailPlan(w.UID, why, now)
 			continue
 		}
 		for _, v := range going {
 			a.Delete(v.UID, now)
 		}
-		a.Disrupted(w.UID, now)
+		a.VictimsDeleted(w.UID, now)
 		a.mu.Lock()
 		a.made++
 		a.mu.Unlock()

@@ -117,15 +117,15 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.Explain(uid)
 		return
 	}
-	_, v, ok := s.Judge(uid)
+	_, v, ok := s.CheckQuota(uid)
 	switch {
 	case !ok:
 		return
 	case !v.OK():
-		s.Refused(uid, now)
+		s.QuotaRefused(uid, now)
 		return
 	case random.IntN(4) == 0:
-		s.Failed(uid, "", s.Explain(uid), now)
+		s.NoNode(uid, "", s.Explain(uid), now)
 		return
 	}
 	if s.Assume(uid, "n1", now).OK() && (random.IntN(3) == 0 || !s.Recheck(uid).OK()) {

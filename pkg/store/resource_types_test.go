@@ -49,7 +49,7 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 		s.Upsert(p, epoch)
 		for _, ref := range s.TakeActivations() {
 			s.Gate(ref.UID, epoch)
-			s.Failed(ref.UID, kind+string(ref.UID), reasons.Brief(reasons.NoNodeFits), epoch)
+			s.NoNode(ref.UID, kind+string(ref.UID), reasons.Brief(reasons.NoNodeFits), epoch)
 		}
 	}
 	measure := func(do func()) cost {
@@ -72,7 +72,7 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 			s.Upsert(p, later)
 			s.TakeActivations()
 			s.Gate(p.UID, later)
-			s.Judge(p.UID)
+			s.CheckQuota(p.UID)
 			s.Assume(p.UID, "n1", later)
 			p.Node = "n1"
 			s.Upsert(p, later)

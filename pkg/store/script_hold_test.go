@@ -21,17 +21,17 @@ import (
 
 // plan ends a cycle of a pod as PostFilter does.
 func (s *script) plan(p *objects.Pod) string {
-	_, judged, _ := s.store.Judge(p.UID)
+	_, judged, _ := s.store.CheckQuota(p.UID)
 	if !judged.OK() {
-		s.store.Refused(p.UID, s.now)
+		s.store.QuotaRefused(p.UID, s.now)
 	}
 	text, done := s.planned(p)
 	switch {
 	case done:
 	case !judged.OK():
-		s.store.Refused(p.UID, s.now)
+		s.store.QuotaRefused(p.UID, s.now)
 	default:
-		s.store.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		s.store.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	}
 	return text
 }
@@ -43,9 +43,9 @@ func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
 	if d.Outcome != planner.Preempt {
-		return s.store.Decline(p.UID, &d, s.now).String(), false
+		return s.store.RejectPlan(p.UID, &d, s.now).String(), false
 	}
-	if why := s.store.Claim(p.UID, &d, s.now); !why.None() {
+	if why := s.store.AcceptPlan(p.UID, &d, s.now); !why.None() {
 		return "not claimed: " + why.String(), false
 	}
 	var names []string
@@ -78,23 +78,23 @@ func (s *script) nodeFor(p *objects.Pod) string {
 
 // settle ends a cycle of a pod that requires a node as PostFilter does.
 func (s *script) settle(p *objects.Pod) string {
-	_, judged, _ := s.store.Judge(p.UID)
+	_, judged, _ := s.store.CheckQuota(p.UID)
 	if !p.Foreign && !judged.OK() {
-		s.store.Refused(p.UID, s.now)
+		s.store.QuotaRefused(p.UID, s.now)
 	}
 	text, held, why := s.settled(p)
 	switch {
 	case held, p.Foreign:
 	case !judged.OK() || why.Code == reasons.OverMax:
-		s.store.Refused(p.UID, s.now)
+		s.store.QuotaRefused(p.UID, s.now)
 	default:
-		s.store.Failed(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 1 nodes fit"), s.now)
+		s.store.NoNode(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 1 nodes fit"), s.now)
 	}
 	return text
 }
 
 func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
-	attempt, why := s.store.AttemptRequired(p.UID, nil, s.now)
+	attempt, why := s.store.AttemptNodeBound(p.UID, nil, s.now)
 	if attempt == nil {
 		return "no decision: " + why.String(), false, why
 	}
@@ -103,7 +103,7 @@ func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Re
 		params.Fits = func([]*planner.Pod) planner.Fit { return planner.Fails }
 	}
 	d := daemonset.Plan(attempt.Node, attempt.Ask, params)
-	held, why = s.store.Settle(p.UID, &d, s.now)
+	held, why = s.store.ApplyPlan(p.UID, &d, s.now)
 	var names []string
 	for _, v := range d.Victims {
 		names = append(names, v.Name)

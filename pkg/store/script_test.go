@@ -259,7 +259,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
 			p := s.pod(t, d, strings.Fields(line))
-			_, why := s.store.AttemptRequired(p.UID, nil, s.now)
+			_, why := s.store.AttemptNodeBound(p.UID, nil, s.now)
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, why)
 		}
 		return b.String()
@@ -481,7 +481,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		}
 		return yes("enters", why)
 	case "judge":
-		ask, v, ok := st.Judge(p.UID)
+		ask, v, ok := st.CheckQuota(p.UID)
 		if !ok {
 			return "unknown: " + v.Reason.String()
 		}
@@ -493,11 +493,11 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "forget":
 		st.Forget(p.UID, s.now)
 	case "failed":
-		st.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		st.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "failed-class":
-		st.Failed(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		st.NoNode(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
-		st.Refused(p.UID, s.now)
+		st.QuotaRefused(p.UID, s.now)
 	case "node-refuses":
 		st.NodeRefuses(p.UID, "n1", "1 node(s) had untolerated taint", s.now)
 	case "put-off":
@@ -511,9 +511,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "commit":
 		return s.commit(p)
 	case "disrupted":
-		st.Disrupted(p.UID, s.now)
+		st.VictimsDeleted(p.UID, s.now)
 	case "give-up":
-		st.GiveUp(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
+		st.FailPlan(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
 	case "kubelet-refused":
 		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()
 	case "ended-otherwise":

@@ -22,7 +22,7 @@ func TestDecisionsReachTheirReader(t *testing.T) {
 	s.Start(epoch)
 	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
 	refuse := func() {
-		s.Decline("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
+		s.RejectPlan("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
 	}
 	refuse() // without a reader it is not kept
 	r := s.Follow(output.Decisions)

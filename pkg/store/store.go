@@ -103,9 +103,9 @@ func (s *Store) Start(now time.Time) {
 	s.ready.Store(true)
 }
 
-// Hold sets the reason why the store cannot be started yet. It is the reason that pods
+// SetNotReady sets the reason why the store cannot be started yet. It is the reason that pods
 // wait until Start.
-func (s *Store) Hold(why reasons.Reason) {
+func (s *Store) SetNotReady(why reasons.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model.NotReady = why

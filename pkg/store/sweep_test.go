@@ -68,7 +68,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 				for _, r := range s.TakeActivations() {
 					a, why := s.Attempt(r.UID, "kind", nil, now)
 					if a == nil {
-						s.Failed(r.UID, "kind", why, now)
+						s.NoNode(r.UID, "kind", why, now)
 						continue
 					}
 					d := search.Plan(a.World, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
@@ -79,12 +79,12 @@ func TestPlansSweepTheNodes(t *testing.T) {
 					}})
 					if d.Outcome == planner.Preempt {
 						placed = now.Sub(epoch)
-						if why := s.Claim(r.UID, &d, now); !why.None() {
+						if why := s.AcceptPlan(r.UID, &d, now); !why.None() {
 							t.Fatal(why)
 						}
 						continue
 					}
-					s.Failed(r.UID, "kind", s.Decline(r.UID, &d, now), now)
+					s.NoNode(r.UID, "kind", s.RejectPlan(r.UID, &d, now), now)
 				}
 				if now.Nanosecond() == 0 {
 					if err := s.Check(); err != nil {

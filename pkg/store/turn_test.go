@@ -32,7 +32,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			s.Start(epoch)
 			s.Upsert(p, epoch)
 			s.TakeActivations()
-			s.Failed(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
+			s.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}, attempts: 1},

@@ -47,7 +47,7 @@ func TestWake(t *testing.T) {
 	if !due || !lease.Equal(epoch.Add(30*time.Second)) {
 		t.Errorf("next deadline %v, %v", lease, due)
 	}
-	s.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
+	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
 	if woken() {
 		t.Error("woken, although nothing is to be done earlier than it was")
 	}
@@ -134,7 +134,7 @@ func TestHold(t *testing.T) {
 	if s.Started() || s.Explain(p.UID).Code != reasons.Starting {
 		t.Errorf("before Start: %v", s.Explain(p.UID))
 	}
-	s.Hold(reasons.New(reasons.QueueNotFound, "the configuration cannot be read"))
+	s.SetNotReady(reasons.New(reasons.QueueNotFound, "the configuration cannot be read"))
 	if got := s.Explain(p.UID).Text; got != "the configuration cannot be read" {
 		t.Errorf("on hold: %q", got)
 	}
@@ -153,14 +153,14 @@ func TestJudgeAfterAReload(t *testing.T) {
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	if _, v, ok := s.Judge(p.UID); !ok || !v.OK() {
+	if _, v, ok := s.CheckQuota(p.UID); !ok || !v.OK() {
 		t.Errorf("refused by a max that it is below: %v", v)
 	}
 	s.Configure(queuestest.MustTree(t, "root\n  a max.vcore=500m"), epoch)
-	if _, v, ok := s.Judge(p.UID); !ok || v.OK() {
+	if _, v, ok := s.CheckQuota(p.UID); !ok || v.OK() {
 		t.Errorf("judged by a max that is no more: %v", v)
 	}
-	ask, v, ok := s.Judge("stranger")
+	ask, v, ok := s.CheckQuota("stranger")
 	if ok || v.Reason.Code != reasons.Starting || ask.Queue != "" {
 		t.Errorf("a pod that is not known: %v %v", ask, v)
 	}

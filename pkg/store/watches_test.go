@@ -104,8 +104,8 @@ func TestChangesDuringAPlanAreHeard(t *testing.T) {
 				t.Fatal(why)
 			}
 			change.do(s, now)
-			s.Decline(p.UID, &planner.Decision{Ask: attempt.Ask, Named: []string{"root.a"}, FilterResults: planner.FilterResults{Unfit: []string{"n1"}}}, now)
-			s.Failed(p.UID, "", why, now)
+			s.RejectPlan(p.UID, &planner.Decision{Ask: attempt.Ask, Named: []string{"root.a"}, FilterResults: planner.FilterResults{Unfit: []string{"n1"}}}, now)
+			s.NoNode(p.UID, "", why, now)
 			s.TakeActivations()
 			s.Tick(now.Add(2 * time.Second))
 			heard := false

@@ -101,7 +101,7 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			bound := asker.DeepCopy()
 			bound.Spec.NodeName = "n1"
 			c.store.Upsert(c.translate(bound), c.now)
-			if why := c.store.Decline(asker.UID, &planner.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
 				t.Errorf("it is told %v", why)
 			}
 			if err := c.store.Check(); err != nil {

@@ -91,12 +91,12 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	_, verdict, _ := s.Judge(pod.UID)
+	_, verdict, _ := s.CheckQuota(pod.UID)
 	if verdict.OK() {
 		return nil, nil
 	}
 	state.Write(stateKey, refusal{})
-	s.Refused(pod.UID, pl.process.Clock.Now())
+	s.QuotaRefused(pod.UID, pl.process.Clock.Now())
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, verdict.Reason.String())
 }
 
@@ -220,9 +220,9 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
 	case !asked || quotas[why.Code]:
-		s.Refused(pod.UID, now)
+		s.QuotaRefused(pod.UID, now)
 	default:
-		s.Failed(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
+		s.NoNode(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
 		pl.mindLost(pod.UID, now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
@@ -268,9 +268,9 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
 	if d.Outcome != planner.Preempt {
-		return "", s.Decline(pod.UID, &d, now)
+		return "", s.RejectPlan(pod.UID, &d, now)
 	}
-	if why := s.Claim(pod.UID, &d, now); !why.None() {
+	if why := s.AcceptPlan(pod.UID, &d, now); !why.None() {
 		return "", why
 	}
 	return d.Node, s.Explain(pod.UID)

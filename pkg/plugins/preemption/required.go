@@ -27,7 +27,7 @@ import (
 // for the pod from then on, and the text for people.
 func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
-	attempt, why := s.AttemptRequired(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
+	attempt, why := s.AttemptNodeBound(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
 	if attempt == nil {
 		return "", why
 	}
@@ -38,7 +38,7 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	d := t.extenders.judgedThere(daemonset.Plan(attempt.Node, attempt.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
-	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
+	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
 	if !held {
 		return "", why
 	}

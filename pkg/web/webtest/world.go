@@ -133,7 +133,7 @@ func (w *World) Step(by time.Duration) {
 func (w *World) Preempt(name string) {
 	w.tb.Helper()
 	uid := types.UID("uid-" + name)
-	w.Store.Failed(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
+	w.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
 	w.Step(time.Minute)
 	attempt, why := w.Store.Attempt(uid, "", nil, w.Now)
 	if !why.None() {
@@ -141,8 +141,8 @@ func (w *World) Preempt(name string) {
 	}
 	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
-		w.Store.Decline(uid, &plan, w.Now)
-	} else if why := w.Store.Claim(uid, &plan, w.Now); !why.None() {
+		w.Store.RejectPlan(uid, &plan, w.Now)
+	} else if why := w.Store.AcceptPlan(uid, &plan, w.Now); !why.None() {
 		w.tb.Fatal(why)
 	}
 	w.Record.Take()

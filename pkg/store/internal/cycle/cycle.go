@@ -52,8 +52,8 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	return reasons.Brief(x.states.Code(p)), true
 }
 
-// Judge is Store.Judge, under the lock.
-func (x *Cycle) Judge(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
+// CheckQuota is Store.CheckQuota, under the lock.
+func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
@@ -71,8 +71,8 @@ func (x *Cycle) Judge(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool)
 	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
 }
 
-// Refused is Store.Refused, under the lock.
-func (x *Cycle) Refused(uid types.UID, now time.Time) {
+// QuotaRefused is Store.QuotaRefused, under the lock.
+func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known || p.Foreign:
@@ -87,8 +87,8 @@ func (x *Cycle) Refused(uid types.UID, now time.Time) {
 	}
 }
 
-// Failed is Store.Failed, under the lock.
-func (x *Cycle) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
+// NoNode is Store.NoNode, under the lock.
+func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
 		return

@@ -15,7 +15,7 @@ import (
 
 // The states of a preemptor with a hold:
 //
-//	          Claim           Commit             the last victim is gone,
+//	        AcceptPlan        Commit             the last victim is gone,
 //	stuck ───────────► held ───────────► held ─────────────────────► let through
 //	  ▲                 │   the executor   │    or the node has room     │
 //	  │                 │   checks again   │                             │ Assume, bind

@@ -152,7 +152,7 @@ func (x *Adoption) Resume() {
 
 // AskHolders lets the holders of a changed node through although their victims are still
 // there, because the filters decide whether the node can take them at all; see
-// [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
+// [Store.NodeRefuses] and [Store.ApplyPlan]. Pods that can run there only go first again.
 func (x *Adoption) AskHolders(n *cache.Node, now time.Time) {
 	x.Preemption.NodeBound.Renew(n.Name(), now)
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {

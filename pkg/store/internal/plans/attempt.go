@@ -118,8 +118,8 @@ func NotOwed(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 
-// Decline is Store.Decline, under the lock.
-func (x *Plans) Decline(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+// RejectPlan is Store.RejectPlan, under the lock.
+func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	p, over := x.planned(uid)
 	if !over.None() {
 		x.Preemption.Watches.PlanEnds()

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Claim is Store.Claim, under the lock.
-func (x *Plans) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+// AcceptPlan is Store.AcceptPlan, under the lock.
+func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	x.Preemption.Watches.PlanEnds()
 	p, known := x.Pods[uid]
 	if !known || p.App == nil {
@@ -27,7 +27,7 @@ func (x *Plans) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons
 	return why
 }
 
-// claim is Claim for a pod of a queue, under the lock.
+// claim is AcceptPlan for a pod of a queue, under the lock.
 func (x *Plans) claim(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
 	switch {
 	case p.State.HasNode():
@@ -69,8 +69,8 @@ func (x *Plans) claim(p *model.Pod, d *planner.Decision, now time.Time) reasons.
 	return reasons.Reason{}
 }
 
-// Disrupted is Store.Disrupted, under the lock.
-func (x *Plans) Disrupted(asker types.UID, now time.Time) {
+// VictimsDeleted is Store.VictimsDeleted, under the lock.
+func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	if p := x.Pods[asker]; p != nil {
 		h, ok := x.Preemption.Holds.Of(asker)
 		if ok {
@@ -83,8 +83,8 @@ func (x *Plans) Disrupted(asker types.UID, now time.Time) {
 	}
 }
 
-// GiveUp is Store.GiveUp, under the lock.
-func (x *Plans) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
+// FailPlan is Store.FailPlan, under the lock.
+func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	if p := x.Pods[asker]; p != nil {
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AttemptRequired is Store.AttemptRequired, under the lock.
-func (x *NodeBound) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+// AttemptNodeBound is Store.AttemptNodeBound, under the lock.
+func (x *NodeBound) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known || !x.Started || p.RequiredNode == "":

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Settle is Store.Settle, under the lock.
-func (x *NodeBound) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
+// ApplyPlan is Store.ApplyPlan, under the lock.
+func (x *NodeBound) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known || !p.Foreign && p.App == nil:
