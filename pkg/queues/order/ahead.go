@@ -9,6 +9,10 @@ import (
 // is the part of the path from the leaf to i levels above.
 type Sides uint64
 
+// EverySide is the sides of an ask that is below a guarantee on every part of its path:
+// criterion 2 puts nothing before it.
+const EverySide = ^Sides(0)
+
 // Has reports whether the side that ends the given number of levels above the leaf is
 // below a guarantee.
 func (s Sides) Has(level int) bool { return s>>level&1 == 1 }
@@ -33,6 +37,9 @@ func (x *Index) Sides(o *Outside) Sides {
 			sides |= bit
 		}
 		bit <<= 1
+	}
+	if sides == bit-1 {
+		return EverySide
 	}
 	return sides
 }

@@ -41,6 +41,9 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	rest := room.Sub(p.Request)
 	own := p.Outside()
 	sides := x.Pending.Order.Sides(&own)
+	if sides == order.EverySide {
+		return nil
+	}
 	var out []*model.Pod
 	add := func(w *model.Pod) {
 		if w != p && !w.Asks.Holds() && w.RequiredNode == "" && !w.Apart() && cache.Fits(w.Pod, room) {
