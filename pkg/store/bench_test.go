@@ -5,16 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // wide is a tree of 5,125 queues, six levels deep, with quotas at every level.

@@ -6,13 +6,14 @@ import (
 	"iter"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Check verifies the store against itself: the usage of every queue, user and group
@@ -45,7 +46,7 @@ func (s *Readers) Check() error {
 	errs = append(errs, s.checkGroups()...)
 	errs = append(errs, s.model.Preemption.Check())
 	errs = append(errs, s.checkHolds()...)
-	errs = append(errs, s.checkRegister()...)
+	errs = append(errs, s.checkHistory()...)
 	errs = append(errs, s.model.Cache.Protection.Check(s.model.GuardedPods()), s.model.Cache.Capacity.Check(s.model.Cache.Nodes.Capacity()), s.model.Cache.Types.Check(s.objects()))
 	errs = append(errs, s.model.Pending.Check(), s.model.Cache.CheckSnapshot())
 	return errors.Join(errs...)

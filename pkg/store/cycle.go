@@ -3,10 +3,11 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Gate tells whether a pod may enter the scheduler's queue. The scheduler calls it each
@@ -36,10 +37,10 @@ func (s *Store) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 	return s.cycle.CheckQuota(uid)
 }
 
-// QuotaRefused says that a cycle of the pod ended with a verdict of CheckQuota or Assume against
-// it. The pod waits, out of the order until the queue that refused it has more room. A
-// pod that was let through for preemption is refused only at the second call, after the
-// plan.
+// QuotaRefused says that a cycle of the pod ended with a verdict of CheckQuota or Assume
+// against it. The pod waits, out of the order until the queue that refused it has more
+// room. A pod that was let through for preemption is refused only at the second call,
+// after the plan.
 func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -47,7 +48,7 @@ func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 }
 
 // NoNode says that a cycle of the pod found no node. kind identifies what the filters see
-// of the pod and selects its equivalence class (twins). A pod of kind "" has none.
+// of the pod and selects its equivalence class. A pod of kind "" has none.
 func (s *Store) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)

@@ -3,19 +3,18 @@ package store
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // next is the next deadline; zero for none.
 func (s *core) next() time.Time {
-	return model.Earliest(s.nextChore(), s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due())
+	return earliest(s.nextChore(), s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due())
 }
 
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
 func (s *core) nextChore() time.Time {
-	return model.Earliest(s.holds.HoldsDue(), s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Pending.Timers.Next())
+	return earliest(s.holds.HoldsDue(), s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Pending.Timers.Next())
 }
 
 // Tick does what is due: pods return to the order when their back-off ends, slots are
@@ -36,7 +35,7 @@ func (s *Store) Tick(now time.Time) {
 				s.states.LetThrough(p, now)
 				continue
 			}
-			s.states.ToWaiting(p)
+			s.states.ToQueued(p)
 		case state.Admitted, state.Scheduling:
 			if s.model.Standby {
 				s.model.Pending.Timers.Set(&p.Timer, now.Add(s.model.Options.Lease(p)))
@@ -45,7 +44,7 @@ func (s *Store) Tick(now time.Time) {
 			s.states.Expire(p, now)
 		}
 	}
-	s.slots.SettleLost(now)
+	s.states.BringBackLost(now)
 	s.plans.TickAsking(now)
 	s.holds.TimeOutHolds(now)
 	s.life.Sweep(now)
@@ -69,4 +68,15 @@ func (s *Store) SetStandby(standby bool, now time.Time) {
 		s.adoption.Lead(now)
 	}
 	s.adoption.Resume()
+}
+
+// earliest returns the first of some times; zero means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }

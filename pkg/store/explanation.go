@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -13,19 +15,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Explanation is all that the store knows about a pod at one moment. It answers users'
 // questions why a pod does not run, or where it is. Immutable.
 type Explanation struct {
 	Pod *output.PodRecord
-	// State is one of the states in doc.go; GroupBlocked for a pod that waits only because
+	// State is one of the states of package state; GroupBlocked for a pod that waits only because
 	// its PodGroup is incomplete.
 	State string
 	// Why is why the pod does not run; none if it was let through or runs.
 	Why reasons.Reason
-	// Peer is as in [Pod].
+	// Peer is as in [objects.Pod].
 	Peer bool
 
 	// App is the application; nil for a pod without a queue.

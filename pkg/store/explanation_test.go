@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // explainAll gets the explanation and a dry run of every pod, and prints where they

@@ -6,18 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
 // impossibleStore has preemptors of two queues that are below their guarantee and for which

@@ -5,18 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // contest is a preemptor on a node where another scheduler takes all room that is made.

@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
 // A node-bound pod goes first on its node until it was tried there, for a bounded time,

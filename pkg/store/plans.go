@@ -4,12 +4,13 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Attempt returns the input of a plan for a pod that no node took or that a quota

@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // TestTwinsOfAGroupThatIsNotComplete: pods of a complete group belong to equivalence

@@ -7,16 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // Goroutines use the store as in the process: events, cycles, binds, a clock,

@@ -6,16 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // invented is a request of n types that no other pod requests.

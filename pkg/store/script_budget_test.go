@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // scriptBudget reads the budget of a command.

@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // plan ends a cycle of a pod as PostFilter does.

@@ -9,13 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -24,6 +21,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // TestScripts runs the files of testdata: each is the history of one store.

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func TestDecisionsReachTheirReader(t *testing.T) {

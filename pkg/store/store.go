@@ -60,10 +60,10 @@ func New(spec *config.Spec, options Options) *Store {
 	s.holds = holds.New(m, s.states)
 	s.nodeBound = plans.NewNodeBound(m, s.states, s.holds)
 	s.plans = plans.New(m, s.states, s.groups, s.holds, s.nodeBound)
-	s.adoption = plans.NewAdoption(m, s.states, s.slots, s.holds)
-	s.life = lifecycle.New(m, s.states, s.slots, s.holds, s.adoption)
+	s.adoption = plans.NewAdoption(m, s.states, s.holds)
+	s.life = lifecycle.New(m, s.states, s.holds, s.adoption)
 	s.cycle = cycle.New(m, cycle.Parts{
-		States: s.states, Groups: s.groups, Slots: s.slots, Demand: s.demand, Holds: s.holds, NodeBound: s.nodeBound, Life: s.life,
+		States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, NodeBound: s.nodeBound, Life: s.life,
 	})
 	return &Store{core: s, Readers: Readers{s}}
 }
@@ -97,7 +97,7 @@ func (s *Store) Start(now time.Time) {
 	s.model.Started = true
 	s.life.PlaceAll(now)
 	s.adoption.AdoptAll(now)
-	s.slots.RecallAll(now)
+	s.states.RecallAll(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.model.History.Events.Resume(output.Facts)
 	s.ready.Store(true)

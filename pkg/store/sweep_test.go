@@ -5,15 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // sweepingStore has nodes full of possible victims, and two preemptors of one equivalence

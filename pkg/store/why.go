@@ -1,10 +1,11 @@
 package store
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // whysAtOnce is the number of pods visited in one hold of the lock.

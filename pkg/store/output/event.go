@@ -3,10 +3,11 @@ package output
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Topic is a set of events that a reader follows.

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // PodRecord is a pod at one moment, for readers. Immutable. There is one for every pod of
@@ -87,6 +88,7 @@ type Failures struct {
 	Last  time.Time
 }
 
+// Attempts is the number of failed cycles; 0 for a pod without any.
 func (f *Failures) Attempts() int {
 	if f == nil {
 		return 0

@@ -5,11 +5,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// The scheduler writes no event and no condition for a gated pod, so this package tells
-// users why it waits. history.Reports decides what is told and when; the caller of
-// NextReports writes it.
-
-// Report is something to tell users about a pod.
+// Report is something to tell users about a pod, because the scheduler writes no event and
+// no condition for a gated pod. The caller of NextReports writes it.
 type Report struct {
 	objects.Ref
 	// Reason is why the pod waits; none if it was let through after a reason had been

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
@@ -19,9 +20,9 @@ import (
 // are not in the order. If such pods fit the node, and not all of them beside the pod that
 // found it, that pod goes back to the order and they go first.
 //
-//	admitted, found a node ──── none is ahead ────► assumed
+//	Scheduling, found a node ──── none is ahead ────► Assumed
 //	   │
-//	   └── ahead fit the node ─► waiting; those that found no node before go to waiting, too
+//	   └── ahead fit the node ─► Queued; those that found no node before become Queued, too
 //
 // Amounts decide here. If the filters refuse a pod that is ahead, it is tried only once: it
 // found no node then, and the node has got no more room since. Pods that hold a node, pods
@@ -116,7 +117,7 @@ func (x *Slots) LetAhead(p *model.Pod, node string, now time.Time) bool {
 func (x *Slots) putBack(p *model.Pod) bool {
 	x.states.Withdraw(p)
 	x.Pending.Keys.Remove(p.UID)
-	x.states.ToWaiting(p)
+	x.states.ToQueued(p)
 	return true
 }
 

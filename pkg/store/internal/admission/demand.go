@@ -12,6 +12,35 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
+// Demand tells which pods without a node would run if nodes came.
+type Demand struct{ *model.Model }
+
+// NewDemand returns the demand of the pods of a model.
+func NewDemand(m *model.Model) *Demand { return &Demand{m} }
+
+// TakeDemand returns at most limit pods for which PodScheduled needs an update.
+func (x *Demand) TakeDemand(limit int, now time.Time) []output.Report {
+	x.reckonDemand(now)
+	if !x.Started {
+		return nil
+	}
+	var out []output.Report
+	for _, uid := range x.Pending.Demand.ToCheck() {
+		if len(out) == limit {
+			break
+		}
+		x.Pending.Demand.Checked(uid)
+		p := x.Pods[uid]
+		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asks.Holds() {
+			continue
+		}
+		if want, why := p.DemandOf(); want != objects.DemandUnsaid && want != p.Demand {
+			out = append(out, output.Report{Ref: p.Ref(), Demand: want, Reason: why})
+		}
+	}
+	return out
+}
+
 // The demand are pods that found no node and would run if nodes were added. In the order,
 // one after another, such pods count against every quota. A pod is within the demand while
 // all quotas allow it in addition to allocated pods and the pods before it, and beyond
@@ -174,27 +203,4 @@ func (x *trial) place(ask *order.Ask) {
 		x.below[q.ID] = more
 		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
 	}
-}
-
-// TakeDemand returns at most limit pods for which PodScheduled needs an update.
-func (x *Demand) TakeDemand(limit int, now time.Time) []output.Report {
-	x.reckonDemand(now)
-	if !x.Started {
-		return nil
-	}
-	var out []output.Report
-	for _, uid := range x.Pending.Demand.ToCheck() {
-		if len(out) == limit {
-			break
-		}
-		x.Pending.Demand.Checked(uid)
-		p := x.Pods[uid]
-		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asks.Holds() {
-			continue
-		}
-		if want, why := p.DemandOf(); want != objects.DemandUnsaid && want != p.Demand {
-			out = append(out, output.Report{Ref: p.Ref(), Demand: want, Reason: why})
-		}
-	}
-	return out
 }

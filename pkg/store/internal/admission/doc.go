@@ -2,41 +2,17 @@
 // a pod without a node ([States]), the choice of the next pod ([Slots]), PodGroups that
 // start together ([Groups]), and which pods more nodes would help ([Demand]).
 //
-// It calls package model and nothing above; see there for the order of the packages.
+// Something belongs here if it concerns pods without a node and knows nothing of holds
+// and plans, except what package model has of them. The package calls model only; see
+// there for the order of the packages.
+//
+//	states.go      the transitions between states
+//	slots.go       the next pod of the order
+//	ahead.go       pods that go before one that found a node
+//	groups.go      when a PodGroup starts; members.go which pods are in it
+//	lane.go        pods that back off and may be tried early
+//	bring_back.go  pods that come back without an event of the scheduler's queue
+//	preemptor.go   when a pod is checked for preemption
+//	demand.go      pods that would run on new nodes
+//	why.go         why a pod is in its state
 package admission
-
-import "github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-
-// States moves pods from one state to another and keeps the books right.
-type States struct{ *model.Model }
-
-// NewStates returns the transitions of the pods of a model.
-func NewStates(m *model.Model) *States { return &States{m} }
-
-// Groups starts the members of PodGroups together, or none of them.
-type Groups struct {
-	*model.Model
-	states *States
-}
-
-// NewGroups returns the PodGroups of a model.
-func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, states} }
-
-// Slots gives the slots of the window to the first pods of the order, and keeps room for
-// the pod that could preempt for it.
-type Slots struct {
-	*model.Model
-	states *States
-	groups *Groups
-}
-
-// NewSlots returns the slots of a model.
-func NewSlots(m *model.Model, states *States, groups *Groups) *Slots {
-	return &Slots{m, states, groups}
-}
-
-// Demand tells which pods without a node would run if nodes came.
-type Demand struct{ *model.Model }
-
-// NewDemand returns the demand of the pods of a model.
-func NewDemand(m *model.Model) *Demand { return &Demand{m} }

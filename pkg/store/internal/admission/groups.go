@@ -4,13 +4,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
+
+// Groups starts the members of PodGroups together, or none of them.
+type Groups struct {
+	*model.Model
+	states *States
+}
+
+// NewGroups returns the PodGroups of a model.
+func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, states} }
 
 // The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
 // that: each member waits, with its node and its quota, until minMember of them have a
@@ -27,20 +34,14 @@ import (
 //	     └──► Admitted, together with all missing members
 //
 // A member that found no node is Unschedulable like any pod and does not count as able to
-// go on.
-// When the scheduler's hints bring it back, its group can go on, too. A member that holds
-// a node counts as placed, so the plan for the next member is made at once, while the
+// go on. When the scheduler's hints bring it back, its group can go on, too. A member that
+// holds a node counts as placed, so the plan for the next member is made at once, while the
 // victims of the first one are still leaving. One group is placed at a time: two groups
 // that each take half of the nodes would block each other for ever. Other groups wait for
 // it as long as for a pod without a result of its cycle (the slot lease). How long it
 // keeps its places without progress is set by its own PodGroup.
 //
 // Once minMember members have a place, further members are ordinary pods.
-
-// UpsertPodGroup is Store.UpsertPodGroup, under the lock.
-func (x *Groups) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
-	x.states.setPodGroup(pending.GroupName{Namespace: namespace, Name: name}, max(minMember, 1))
-}
 
 // keep takes a waiting pod out of the order until its group can start.
 func (x *Groups) keep(p *model.Pod) {
@@ -72,7 +73,7 @@ func (x *Groups) startTogether(p *model.Pod, now time.Time) {
 	x.Pending.Groups.Place(g, now.Add(x.Options.SlotLease))
 	for _, m := range g.Next() {
 		if m.State == state.GroupBlocked {
-			x.states.ToWaiting(m)
+			x.states.ToQueued(m)
 		}
 		x.states.toAdmitted(m, now)
 		x.Out.Activate = append(x.Out.Activate, m.Ref())
@@ -95,18 +96,9 @@ func (x *Groups) CallBackAll() {
 func (x *Groups) callBack(g *model.PodGroup) {
 	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asks.Holds() }) {
 		x.states.Vacate(m)
-		x.states.ToWaiting(m)
+		x.states.ToQueued(m)
 		x.Pending.Keys.Remove(m.UID)
 	}
-}
-
-// Alone is the verdict on a pod that the scheduler tries although it was not admitted
-// together with its group.
-func (x *States) Alone(p *model.Pod) queues.Verdict {
-	if !p.Apart() || p.State.HasSlot() || p.Asks.Holds() {
-		return queues.Granted
-	}
-	return queues.Verdict{At: queues.NoQueue, Reason: p.Mates.Why(objects.PodGroupLabel)}
 }
 
 // WakeTogether puts one member of each marked group into the order; the others follow if
@@ -128,7 +120,7 @@ func (x *Groups) wakeGroup(g *model.PodGroup) {
 	case g.Missing() <= 0:
 		x.letMatesGo(g)
 	case g.Able() && g.In(state.Queued) == 0:
-		x.states.ToWaiting(g.InState(state.GroupBlocked)[0])
+		x.states.ToQueued(g.InState(state.GroupBlocked)[0])
 	}
 }
 
@@ -145,7 +137,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 		}
 		x.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
 		if inOrder {
-			x.states.ToWaiting(m)
+			x.states.ToQueued(m)
 		}
 	}
 }
@@ -153,7 +145,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 // letMatesGo puts the kept members into the order, because no member is missing any more.
 func (x *Groups) letMatesGo(g *model.PodGroup) {
 	for _, m := range g.InState(state.GroupBlocked) {
-		x.states.ToWaiting(m)
+		x.states.ToQueued(m)
 	}
 }
 
@@ -161,21 +153,16 @@ func (x *Groups) letMatesGo(g *model.PodGroup) {
 // it had found no node, its group tries again.
 func (x *Groups) RetryTogether(p *model.Pod, now time.Time) {
 	if p.State == state.Unschedulable {
-		x.states.ToWaiting(p)
+		x.states.ToQueued(p)
 	}
 	x.states.Arm(p, x.Preemption.Later(now))
-}
-
-// DeletePodGroup is Store.DeletePodGroup, under the lock.
-func (x *Groups) DeletePodGroup(namespace, name string, now time.Time) {
-	x.states.setPodGroup(pending.GroupName{Namespace: namespace, Name: name}, 0)
 }
 
 // judgeTogether checks the quotas for the missing members: for each application as if the
 // members of the applications before it were admitted.
 func (x *Groups) judgeTogether(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
-		g.Data.Shares = model.SharesOf(g.Next())
+		g.Data.Shares = sharesOf(g.Next())
 	}
 	v, lent := queues.Granted, 0
 	for i, part := range g.Data.Shares {
@@ -192,6 +179,22 @@ func (x *Groups) judgeTogether(g *model.PodGroup) queues.Verdict {
 		x.Cache.Books.Tentatively(&part.App.CacheApp, part.Request, -1)
 	}
 	return v
+}
+
+// sharesOf sums requests of pods by application.
+func sharesOf(chosen []*model.Pod) []model.Share {
+	var out []model.Share
+	at := map[*model.App]int{}
+	for _, p := range chosen {
+		i, known := at[p.App]
+		if !known {
+			i = len(out)
+			at[p.App] = i
+			out = append(out, model.Share{App: p.App})
+		}
+		out[i].Request = out[i].Request.Add(p.Request)
+	}
+	return out
 }
 
 // stillRefused checks again whether a queue has room for a group.

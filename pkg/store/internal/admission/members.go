@@ -1,12 +1,19 @@
 package admission
 
 import (
+	"time"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-func (x *States) setPodGroup(name pending.GroupName, minMember int) {
+// SetPodGroup sets how many members of a group start together; 0 if there is no such
+// PodGroup.
+func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 	g := x.Pending.Groups.Get(name)
 	if g.Min() != minMember {
 		x.planAnew(g)
@@ -70,4 +77,26 @@ func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
 	if holds || wasComplete != g.Complete() {
 		x.Preemption.Holds.TimesChange()
 	}
+}
+
+// planAnew allows plans for the members of a PodGroup again, regardless of earlier
+// losses: it has started, or its minMember changed.
+func (x *States) planAnew(g *model.PodGroup) {
+	if g.Data.Losses.Count == 0 {
+		return
+	}
+	g.Data.Losses = preemption.Losses{}
+	for _, m := range g.InState(state.GroupBlocked, state.Unschedulable, state.BackingOff) {
+		m.Asks.RetryAt = time.Time{}
+		x.Arm(m, time.Time{})
+	}
+}
+
+// Alone is the verdict on a pod that the scheduler tries although it was not admitted
+// together with its group.
+func (x *States) Alone(p *model.Pod) queues.Verdict {
+	if !p.Apart() || p.State.HasSlot() || p.Asks.Holds() {
+		return queues.Granted
+	}
+	return queues.Verdict{At: queues.NoQueue, Reason: p.Mates.Why(objects.PodGroupLabel)}
 }

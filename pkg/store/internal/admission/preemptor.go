@@ -6,8 +6,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// The preemption queue is a [preemption.Queue]. This file has what it needs to know of the
-// store: when a pod may be planned for, and whether a plan is worth making.
+// When a pod is checked for preemption is in the preemption queue (preemption.Queue). The
+// checks are in package plans.
 
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
@@ -43,7 +43,7 @@ func (x *States) Disarm(p *model.Pod) {
 func (x *States) LetThrough(p *model.Pod, now time.Time) {
 	if p.Foreign {
 		p.Asks.Activated = true
-		x.Park(p)
+		x.EndCycle(p)
 		x.Out.Activate = append(x.Out.Activate, p.Ref())
 		return
 	}

@@ -1,30 +1,23 @@
 package admission
 
 import (
-	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Confirmed checks whether an assumed pod runs as it was assumed.
-func (x *States) Confirmed(p *model.Pod, event *objects.Pod, now time.Time) {
-	had := p.Had()
-	p.AssumedRequest = nil
-	if p.Node != event.Node || !event.Request.Covers(had) {
-		x.Lose(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
-	}
-}
+// States moves pods from one state to another and keeps the books right.
+type States struct{ *model.Model }
+
+// NewStates returns the transitions of the pods of a model.
+func NewStates(m *model.Model) *States { return &States{m} }
 
 // Enter sets the state of a pod. Every state change goes through it or SetState, so that
 // counts stay right.
@@ -36,7 +29,7 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 	x.SetState(p, to)
 }
 
-// SetState is enter for a change that readers do not see.
+// SetState is Enter for a change that readers do not see.
 func (x *States) SetState(p *model.Pod, to state.State) {
 	from := p.State
 	if from == state.Unschedulable {
@@ -49,8 +42,8 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }
 
-// ToWaiting: any state without a node to Queued.
-func (x *States) ToWaiting(p *model.Pod) {
+// ToQueued: any state without a node to Queued.
+func (x *States) ToQueued(p *model.Pod) {
 	x.Enter(p, state.Queued)
 	p.Ask = x.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
 }
@@ -104,9 +97,9 @@ func (x *States) Vacate(p *model.Pod) {
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 }
 
-// ToParked: a state with a slot (already taken back) or Assumed (already uncharged) to
+// ToUnschedulable: a state with a slot (already taken back) or Assumed (already uncharged) to
 // Unschedulable.
-func (x *States) ToParked(p *model.Pod, why reasons.Reason, now time.Time) {
+func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
 	x.History.FailedAt(p, now)
@@ -129,7 +122,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string) {
 	x.Enter(p, to)
 	p.Node = node
 	x.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
-	x.SettleOn(p, node, p.Amount())
+	x.PlaceOn(p, node, p.Amount())
 	x.History.NotePod(output.Allocated, p)
 	x.Weigh(p)
 	if p.Asks.Holds() {
@@ -148,41 +141,43 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.History.NotePod(output.Released, p)
 	x.Chosen(p, "")
 	x.WeighAs(p, 0)
-	x.SettleOn(p, "", resources.Vector{})
+	x.PlaceOn(p, "", resources.Vector{})
 	x.Charge(p, p.Amount(), 0)
 	x.History.Counts.Released++
 	x.Count(p.App)
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 }
 
-// requeue: Unschedulable to Queued, or to BackingOff while its back-off lasts. No pod is admitted
-// before all pods of the same event are back; see [Store.Returning].
+// Requeue: Unschedulable to Queued, or to BackingOff while its back-off lasts. No pod is
+// admitted before all pods of the same event are back; see Returning of package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
 	if p.Asks.Holds() { // holds bypass the order
-		x.Cool(p, model.Latest(p.NotUntil, now))
+		x.BackOff(p, model.Latest(p.NotUntil, now))
 		return
 	}
 	x.Pending.NoteReturn(now)
 	if !p.NotUntil.After(now) {
-		x.ToWaiting(p)
+		x.ToQueued(p)
 		return
 	}
-	x.Cool(p, p.NotUntil)
+	x.BackOff(p, p.NotUntil)
 	if !p.Erred {
 		x.EnterLane(p)
 	}
 }
 
+// Refused puts a pod that a quota refused back into the order, where its group waits for
+// room.
 func (x *States) Refused(p *model.Pod) {
 	switch p.State {
 	case state.Admitted, state.Scheduling:
 		x.Vacate(p)
-		x.ToWaiting(p)
+		x.ToQueued(p)
 	case state.BackingOff:
-		x.LeaveCooling(p)
-		x.ToWaiting(p)
+		x.LeaveBackOff(p)
+		x.ToQueued(p)
 	case state.Unschedulable, state.GroupBlocked:
-		x.ToWaiting(p)
+		x.ToQueued(p)
 	}
 	x.Pending.Keys.Remove(p.UID)
 }
@@ -198,85 +193,20 @@ func (x *States) Lose(l pending.LostPod) {
 // as failed, so that others can go on, and comes back after its back-off.
 func (x *States) Expire(p *model.Pod, now time.Time) {
 	x.Vacate(p)
-	x.ToParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.Options.Lease(p)), now)
-	x.Cool(p, now.Add(x.Options.MaxBackoff))
+	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.Options.Lease(p)), now)
+	x.BackOff(p, now.Add(x.Options.MaxBackoff))
 }
 
-// Cool makes an unschedulable pod back off until a time.
-func (x *States) Cool(p *model.Pod, until time.Time) {
+// BackOff makes an unschedulable pod back off until a time.
+func (x *States) BackOff(p *model.Pod, until time.Time) {
 	x.Enter(p, state.BackingOff)
 	x.Pending.Timers.Set(&p.Timer, until)
 }
 
-// planAnew allows plans for the members of a PodGroup again, regardless of earlier
-// losses: it has started, or its minMember changed.
-func (x *States) planAnew(g *model.PodGroup) {
-	if g.Data.Losses.Count == 0 {
-		return
-	}
-	g.Data.Losses = preemption.Losses{}
-	for _, m := range g.InState(state.GroupBlocked, state.Unschedulable, state.BackingOff) {
-		m.Asks.RetryAt = time.Time{}
-		x.Arm(m, time.Time{})
-	}
-}
-
-// The lane is the order of backing-off pods that found no node and may be helped by an
-// event since. While other pods can be admitted, back-off keeps these pods from being
-// tried at every such event. When no other pod can be, it would leave freed room unused,
-// or give it to the pod whose back-off ends first. So the first pod of the lane is admitted
-// then, and the next one after that cycle. The scheduler's queue does the same.
-
-// EnterLane puts a backing-off pod into the lane, or an unschedulable one into the order of
-// its own; see ahead.go.
-func (x *States) EnterLane(p *model.Pod) {
-	p.LaneAsk = x.Pending.LaneOf(p.State).Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.ApartKind())
-}
-
-// LeaveLane takes a pod out of its lane, if it is in one. Its state is still the same.
-func (x *States) LeaveLane(p *model.Pod) {
-	if p.LaneAsk != nil {
-		x.Pending.LaneOf(p.State).Remove(p.LaneAsk)
-		p.LaneAsk = nil
-	}
-}
-
-// FirstOfLane moves the first pod of the lane into the order if no pod is admitted. The
-// order has no other pod that can go on at that time.
-func (x *States) FirstOfLane() bool {
-	if x.Pending.Window.Taken() > 0 {
-		return false
-	}
-	ask, ok := x.Pending.Lane.Next()
-	if !ok {
-		return false
-	}
-	p := x.Pods[types.UID(ask.UID())]
-	x.LeaveCooling(p)
-	x.ToWaiting(p)
-	return true
-}
-
-// LeaveCooling takes a pod that failed out of the deadlines and out of its lane.
-func (x *States) LeaveCooling(p *model.Pod) {
+// LeaveBackOff takes a pod that failed out of the deadlines and out of its lane.
+func (x *States) LeaveBackOff(p *model.Pod) {
 	x.Pending.Timers.Clear(&p.Timer)
 	x.LeaveLane(p)
-}
-
-// RenewPod takes over the content of an event. It updates the application if the event
-// changes whether the pod lives, or its owners or originator setting.
-func (x *States) RenewPod(p *model.Pod, event *objects.Pod) {
-	same := p.App == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
-		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
-	if !same {
-		x.Live(p, false)
-	}
-	x.TakeOver(p, event)
-	x.History.Changed(p)
-	x.JoinMates(p)
-	if !same {
-		x.Live(p, !p.Deleting)
-	}
 }
 
 // Withdraw takes a pending pod out of the order, the window and the deadlines. The caller
@@ -288,35 +218,23 @@ func (x *States) Withdraw(p *model.Pod) {
 	case state.Admitted, state.Scheduling:
 		x.Vacate(p)
 	case state.BackingOff, state.Unschedulable:
-		x.LeaveCooling(p)
+		x.LeaveBackOff(p)
 	}
 }
 
-// RenewForeign takes over the content of an event and the owners of the pod.
-func (x *States) RenewForeign(p *model.Pod, event *objects.Pod) {
-	x.History.Changed(p)
-	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
-	if !same {
-		x.CountForeign(p, -1)
-	}
-	x.TakeOver(p, event)
-	if !same {
-		x.CountForeign(p, 1)
-	}
-}
-
-// Rest makes a pod come back at a time if it is Unschedulable, or BackingOff with a later deadline.
-func (x *States) Rest(p *model.Pod, until time.Time) {
+// ReturnBy makes a pod come back at a time if it is Unschedulable, or BackingOff with a later deadline.
+func (x *States) ReturnBy(p *model.Pod, until time.Time) {
 	switch {
 	case p.State == state.Unschedulable:
-		x.Cool(p, until)
+		x.BackOff(p, until)
 	case p.State == state.BackingOff && until.Before(p.Timer.When()):
 		x.Pending.Timers.Set(&p.Timer, until)
 	}
 }
 
-// Park takes a preemptor with a hold out of its cycle.
-func (x *States) Park(p *model.Pod) {
+// EndCycle makes a pod Unschedulable without a result of its cycle, because a node is held
+// for it.
+func (x *States) EndCycle(p *model.Pod) {
 	if p.State == state.Unschedulable {
 		return
 	}

@@ -45,7 +45,7 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// Code is the code of explain, without the text.
+// Code is the code of Explain, without the text.
 func (x *States) Code(p *model.Pod) reasons.Code {
 	switch p.State {
 	case state.NoQueue:
@@ -74,7 +74,7 @@ func (x *States) Code(p *model.Pod) reasons.Code {
 	return ""
 }
 
-// CauseOf is the cause of the reason that explain returns for the pod. It uses the last
+// CauseOf is the cause of the reason that Explain returns for the pod. It uses the last
 // verdict and does not check quotas again.
 func (x *States) CauseOf(p *model.Pod) history.Cause {
 	switch p.State {

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"

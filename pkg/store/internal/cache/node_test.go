@@ -5,9 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"

@@ -5,10 +5,9 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"

@@ -3,17 +3,47 @@ package cycle
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/lifecycle"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
+
+// Cycle takes up the steps of scheduling cycles. Make one with New.
+type Cycle struct {
+	*model.Model
+	states    *admission.States
+	slots     *admission.Slots
+	demand    *admission.Demand
+	holds     *holds.Holds
+	nodeBound *plans.NodeBound
+	life      *lifecycle.Lifecycle
+}
+
+// Parts are what a Cycle calls.
+type Parts struct {
+	States    *admission.States
+	Slots     *admission.Slots
+	Demand    *admission.Demand
+	Holds     *holds.Holds
+	NodeBound *plans.NodeBound
+	Life      *lifecycle.Lifecycle
+}
+
+// New returns the cycles of the pods of a model.
+func New(m *model.Model, p Parts) *Cycle {
+	return &Cycle{m, p.States, p.Slots, p.Demand, p.Holds, p.NodeBound, p.Life}
+}
 
 // Pass is Gate under the lock. changed is false if at most the state of the pod changed,
 // from Admitted to Scheduling, which no other pod and no reader depends on.
@@ -40,7 +70,7 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 		// It entered before, so its cycle has ended without a call that reports the
 		// result.
 		x.states.Vacate(p)
-		x.states.ToParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
+		x.states.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		x.Pending.Keys.Remove(uid)
 	}
 	if p.State == state.Unschedulable && !x.holds.BindingHold(p) {
@@ -52,7 +82,8 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	return reasons.Brief(x.states.Code(p)), true
 }
 
-// CheckQuota is Store.CheckQuota, under the lock.
+// CheckQuota is the verdict at the beginning of a cycle. It does not check
+// maxapplications, and charges nothing.
 func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
 	p, known := x.Pods[uid]
 	switch {
@@ -71,7 +102,7 @@ func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
 }
 
-// QuotaRefused is Store.QuotaRefused, under the lock.
+// QuotaRefused puts a pod back into the order after a verdict against it.
 func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	switch {
@@ -87,7 +118,8 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	}
 }
 
-// NoNode is Store.NoNode, under the lock.
+// NoNode makes a pod Unschedulable after a cycle that found no node, and adds it to its
+// equivalence class and to the demand.
 func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
@@ -104,7 +136,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.Pending.Keys.Remove(uid)
 	x.Pending.Window.Failed()
 	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
-	x.states.ToParked(p, why, now)
+	x.states.ToUnschedulable(p, why, now)
 	x.demand.FoundNoNode(p, now)
 	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
 	x.states.EnterLane(p)
@@ -117,14 +149,14 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 			from = model.Latest(from, p.Asks.RetryAt)
 		}
 		if from.After(now) {
-			x.states.Cool(p, from)
+			x.states.BackOff(p, from)
 		}
 		x.nodeBound.RecheckNode(p)
-		x.slots.Recall(p, now)
+		x.states.Recall(p, now)
 	}
 }
 
-// Defer is Store.Defer, under the lock.
+// Defer makes a pod back off because another plugin refused to try it.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
@@ -137,16 +169,17 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	x.states.Withdraw(p)
 	x.Pending.Keys.Remove(uid)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.states.ToParked(p, why, now)
+	x.states.ToUnschedulable(p, why, now)
 	if why.Code == reasons.SchedulingGated {
 		p.NotUntil = now
 	} else {
-		x.states.Cool(p, p.NotUntil)
+		x.states.BackOff(p, p.NotUntil)
 	}
 	x.states.KeepAsking(p)
 }
 
-// Assume is Store.Assume, under the lock.
+// Assume is the binding verdict on a pod that found a node. It charges the pod, unless a
+// quota refuses it or pods that go before it need the room.
 func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	p, known := x.Pods[uid]
 	switch {
@@ -195,7 +228,7 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 	x.Pending.Window.Placed()
 }
 
-// Recheck is Store.Recheck, under the lock.
+// Recheck checks an assumed pod again if queues changed since.
 func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 	p, known := x.Pods[uid]
 	if !known || p.State != state.Assumed || p.TreeGen == x.Cache.Tree().TreeGeneration() {
@@ -208,7 +241,8 @@ func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 	return queues.Granted
 }
 
-// Forget is Store.Forget, under the lock.
+// Forget takes back Assume. The pod backs off, and the latest event during its bind takes
+// effect.
 func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.State != state.Assumed {
@@ -221,9 +255,9 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.states.Enter(p, state.Unschedulable)
 	x.Weigh(p)
 	x.Pending.Window.Failed()
-	x.states.ToParked(p, holds.WhyForgotten(x.Preemption.Holds, p, node), now)
+	x.states.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
 	p.Erred, p.Asks.RetryAt = true, model.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
-	x.states.Cool(p, p.NotUntil)                                             // it comes back by itself, without an event
+	x.states.BackOff(p, p.NotUntil)                                          // it comes back by itself, without an event
 	x.states.HeardDemand(p)                                                  // PodScheduled is from before the pod had a node
 	x.states.KeepAsking(p)
 	if p.Asks.Holds() {
@@ -242,7 +276,35 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	}
 }
 
-// NodeRefuses is Store.NodeRefuses, under the lock.
+// whyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
+// gives its place back when another member finds none. No pod is bound on a node that is
+// held for another pod by that time.
+func whyForgotten(held *preemption.Holds, p *model.Pod, node string) reasons.Reason {
+	if p.Apart() {
+		if m := withoutPlace(p.Mates, p); m != nil {
+			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
+				p.Mates.Name(), node, m.Name, m.Reason.Text)
+		}
+	}
+	if pass := held.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
+	}
+	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
+}
+
+// withoutPlace returns the first member, by name, that found no node; nil for none.
+func withoutPlace(g *model.PodGroup, but *model.Pod) *model.Pod {
+	var first *model.Pod
+	for _, m := range g.InState(state.Unschedulable, state.BackingOff) {
+		found := m.Asks.Holds() || m.Reason.Code == reasons.BackingOff || m.Reason.Code == reasons.PodGroupIncomplete
+		if m != but && !found && (first == nil || m.Name < first.Name) {
+			first = m
+		}
+	}
+	return first
+}
+
+// NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.Pods[uid]
 	if h, ok := x.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
@@ -250,9 +312,9 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	}
 }
 
-// ComeBack is Store.ComeBack, under the lock.
+// ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
-		x.states.Cool(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not through the lane, because no event happened
+		x.states.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not through the lane, because no event happened
 	}
 }

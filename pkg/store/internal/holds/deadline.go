@@ -3,11 +3,12 @@ package holds
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // HoldsDue is when the first hold times out; zero for never. On a standby no hold times

@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -13,10 +14,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// The states of a preemptor with a hold:
+// Holds begins and ends holds. Make one with New.
+type Holds struct {
+	*model.Model
+	states *admission.States
+}
+
+// New returns the holds of the preemptors of a model.
+func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, states} }
+
+// A hold goes this way. Only PlaceHold begins one and only FinishHold ends one:
 //
 //	        AcceptPlan        Commit             the last victim is gone,
-//	stuck ───────────► held ───────────► held ─────────────────────► let through
+//	none  ───────────► held ───────────► held ─────────────────────► let through
 //	  ▲                 │   the executor   │    or the node has room     │
 //	  │                 │   checks again   │                             │ Assume, bind
 //	  │   EndHold       ▼                  ▼                             ▼
@@ -43,7 +53,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	x.states.Disarm(p)
 	p.Asks.Missed, p.Asks.Began = 0, x.Cache.Nodes.Arrivals()
 	x.states.SetHolds(p, true)
-	x.states.Park(p)
+	x.states.EndCycle(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.Weigh(p)
 	x.TouchName(h.Node)
@@ -66,6 +76,8 @@ func (x *Holds) EndHold(p *model.Pod, end reservations.End, why reasons.Reason, 
 	x.FinishHold(p, preemption.Ending{End: end, Node: p.Node, Why: why}, now)
 }
 
+// FinishHold ends the hold of a pod as e says, if it has one. The pod goes on without it,
+// its victims that were not deleted stay, and the claim is taken back.
 func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	h, ok := x.Preemption.Holds.End(p.UID)
 	if !ok {
@@ -108,7 +120,7 @@ func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons
 	}
 	if p.State == state.Unschedulable || p.State == state.BackingOff && h.Required {
 		p.Reason = why
-		x.states.Rest(p, now.Add(x.Options.Backoff(1)))
+		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
 	}
 	from, _ := p.PlanFrom()
 	p.Asks.RetryAt = model.Latest(from, now.Add(model.AtMostEvery))
@@ -156,22 +168,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 // and would end without a message as soon as the store reads what is written.
 func (x *Holds) MayNotHold(p *model.Pod) bool { return x.Standby && !p.Asks.Holds() }
 
-// WhyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
-// gives its place back when another member finds none. No pod is bound on a node that is
-// held for another pod by that time.
-func WhyForgotten(holds *preemption.Holds, p *model.Pod, node string) reasons.Reason {
-	if p.Apart() {
-		if m := model.WithoutPlace(p.Mates, p); m != nil {
-			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
-				p.Mates.Name(), node, m.Name, m.Reason.Text)
-		}
-	}
-	if pass := holds.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
-		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
-	}
-	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
-}
-
+// NotLeading is the reason where MayNotHold is true.
 func NotLeading() reasons.Reason {
 	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
 }

@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
 	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
-	return preemption.RoomLost("on node "+n.Name(), model.Newcomers(others, p.Asks.Began))
+	return preemption.RoomLost("on node "+n.Name(), newcomers(others, p.Asks.Began))
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -61,7 +62,7 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return preemption.RoomLost("in queue "+x.Cache.Path(id), model.Newcomers(others, p.Asks.Began))
+	return preemption.RoomLost("in queue "+x.Cache.Path(id), newcomers(others, p.Asks.Began))
 }
 
 // Taken returns which pods took the room that was made for a preemptor: pods on its node,
@@ -79,4 +80,22 @@ func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
 		return x.tookQueue(p, v.At)
 	}
 	return reasons.Reason{}
+}
+
+// newcomers names the pods that came to a node or queue after a hold began, by arrival,
+// with their scheduler if they are foreign; empty if none are known, as after a restart.
+func newcomers(pods []*model.Pod, began uint32) string {
+	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.CameAfter(began) <= 0 })
+	slices.SortFunc(pods, func(a, b *model.Pod) int {
+		return cmp.Or(cmp.Compare(a.CameAfter(began), b.CameAfter(began)), cmp.Compare(a.UID, b.UID))
+	})
+	var names []string
+	for _, p := range pods {
+		name := p.Namespace + "/" + p.Name
+		if p.Scheduler != "" {
+			name += " of " + p.Scheduler
+		}
+		names = append(names, name)
+	}
+	return preemption.Listed(names)
 }

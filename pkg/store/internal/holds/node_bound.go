@@ -8,7 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // HoldersBefore returns the holders of a pod's required node that are served before it
@@ -53,11 +52,6 @@ func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 			break
 		}
 	}
-}
-
-func SameUIDs(a, b []types.UID) bool {
-	a = slices.Compact(slices.Sorted(slices.Values(a)))
-	return slices.Equal(a, b)
 }
 
 // Rechoose replaces the victims of a hold. Pods that are no longer victims and were not

@@ -3,13 +3,14 @@ package holds
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // SuspectRefusal asks the executor how a pod that is gone has ended; see
@@ -36,7 +37,8 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
 }
 
-// KubeletRefused is Store.KubeletRefused, under the lock.
+// KubeletRefused counts a loss if a kubelet had no room for a preemptor, and passes the
+// losses on to the pod that replaces it.
 func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
 	r := x.Preemption.Refusals.Answer(uid, reason, &x.Preemption.Options, now)
 	if r == nil {

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Awaited returns the pods that a preemptor waits for: its victims, and the pods that
@@ -41,19 +42,32 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 }
 
 // OnlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits only for pods of its own (OfItsOwn).
+// waits only for pods of its own (isOfItsOwn).
 func (x *Holds) OnlyItsOwn(asker *model.Pod, n *cache.Node) bool {
 	own := false
 	for _, p := range x.PodsOn(n) {
 		switch {
 		case !p.Leaves() || p.Lingers(x.Preemption.HoldTimeout):
-		case p.ChosenBy == "" && p.OfItsOwn(asker):
+		case p.ChosenBy == "" && isOfItsOwn(p, asker):
 			own = true
 		default:
 			return false
 		}
 	}
 	return own && len(x.HoldersBefore(asker)) == 0
+}
+
+// isOfItsOwn tells whether a leaving pod has the queue, the application or the controller
+// of a preemptor, or, if both are of no queue, its namespace. The preemptor's own user
+// then causes the pod to leave.
+func isOfItsOwn(p, asker *model.Pod) bool {
+	switch {
+	case p.Controller != "" && p.Controller == asker.Controller:
+		return true
+	case p.App == nil || asker.App == nil:
+		return p.App == asker.App && p.Namespace == asker.Namespace
+	}
+	return p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name
 }
 
 // StillThere returns the victims of a plan if none of them is gone or leaving.

@@ -3,13 +3,14 @@ package holds
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Gone tells the ledger that a pod is no longer waited for, and lets the preemptors
@@ -93,7 +94,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if !h.Clear() {
 		return
 	}
-	x.states.Cool(p, x.NextTry(p, &h, now))
+	x.states.BackOff(p, x.NextTry(p, &h, now))
 }
 
 // NextTry counts a failed cycle of a preemptor whose hold is clear: the scheduler may not

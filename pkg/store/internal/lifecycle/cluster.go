@@ -7,10 +7,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// UpsertNode is Store.UpsertNode, under the lock.
+// UpsertNode sets the allocatable of a node, and with it the capacity and the types that count.
 func (x *Lifecycle) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	n, more, came, changed := x.Cache.Nodes.Upsert(name, allocatable)
 	if !changed {
@@ -28,7 +29,7 @@ func (x *Lifecycle) UpsertNode(name string, allocatable resources.Vector, now ti
 	x.adoption.AskHolders(n, now)
 }
 
-// NodeChanged is Store.NodeChanged, under the lock.
+// NodeChanged notes a change that matters to the filters only.
 func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 	if n := x.Cache.Nodes.Get(name); n != nil {
 		x.Touch(n)
@@ -36,7 +37,7 @@ func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 	}
 }
 
-// DeleteNode is Store.DeleteNode, under the lock.
+// DeleteNode removes a node and ends its holds.
 func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	n, known, less := x.Cache.Nodes.Delete(name)
 	if n == nil {
@@ -51,7 +52,7 @@ func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	x.holds.EndNode(name, reservations.NodeGone, now)
 }
 
-// SetNodeSchedulable is Store.SetNodeSchedulable, under the lock.
+// SetNodeSchedulable cordons a node, which ends its holds, or opens it.
 func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
 	n, changed := x.Cache.Nodes.SetSchedulable(name, schedulable)
 	if changed {
@@ -69,21 +70,31 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 	}
 }
 
-// UpsertBudget is Store.UpsertBudget, under the lock.
+// UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace anew.
 func (x *Lifecycle) UpsertBudget(b objects.Budget, now time.Time) {
 	if x.Cache.Protection.UpsertBudget(b) {
 		x.TouchNamespace(b.Namespace)
 	}
 }
 
-// DeleteBudget is Store.DeleteBudget, under the lock.
+// DeleteBudget removes a PodDisruptionBudget.
 func (x *Lifecycle) DeleteBudget(namespace, name string, now time.Time) {
 	if x.Cache.Protection.DeleteBudget(namespace, name) {
 		x.TouchNamespace(namespace)
 	}
 }
 
-// UpsertPriorityClass is Store.UpsertPriorityClass, under the lock.
+// UpsertPodGroup sets how many members of a PodGroup start together.
+func (x *Lifecycle) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, max(minMember, 1))
+}
+
+// DeletePodGroup forgets the size of a PodGroup, so that no member starts.
+func (x *Lifecycle) DeletePodGroup(namespace, name string, now time.Time) {
+	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, 0)
+}
+
+// UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
 func (x *Lifecycle) UpsertPriorityClass(name string, optOut bool, now time.Time) {
 	if x.Cache.Protection.SetClass(name, optOut) {
 		x.TouchAll()

@@ -7,15 +7,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
-// Configure is Store.Configure, under the lock.
+// Configure applies a configuration to the queues and places pods without a queue again.
 func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	x.Cache.Spec = spec
 	x.Pending.Demand.Changed()
 	x.Cache.Tree().Apply(spec)
-	x.ReapplyQuotas()
+	x.reapplyQuotas()
 	x.rehome(now)
 	x.IndexQueues()
-	x.Reledger()
+	x.reledger()
 	for q := range x.Cache.Tree().All() {
 		if q.Empty() {
 			x.Cache.Empty.Note(q, now)
@@ -33,13 +33,34 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	}
 }
 
-// UpsertNamespace is Store.UpsertNamespace, under the lock.
+// reapplyQuotas applies changed templates to dynamic leaves with the quota of a
+// namespace.
+func (x *Lifecycle) reapplyQuotas() {
+	for _, leaf := range x.Apps.Leaves() {
+		if ns := x.Cache.Tree().Queue(leaf).QuotaNamespace; ns != "" {
+			x.Cache.Tree().SetNamespaceQuota(leaf, ns, x.Cache.Namespaces[ns].Quota)
+		}
+	}
+}
+
+// reledger rebuilds the usage of users and groups, because a configuration can change
+// which queues limit which owners.
+func (x *Lifecycle) reledger() {
+	x.Cache.Books.Rebuild(x.Apps.Records())
+	for _, a := range x.Apps.All() {
+		x.History.Apps.Add(a)
+		x.History.Rename(a, x.Cache.Path(a.Leaf))
+		x.Pending.Order.SetClass(a.Ordered, a.Class(x.Cache.Tree()))
+	}
+}
+
+// UpsertNamespace takes over the quota and the other annotations of a namespace.
 func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
 	changed, errs := x.Cache.Namespaces.Upsert(name, annotations)
 	if !changed {
 		return errs
 	}
-	x.ReapplyNamespace(name)
+	x.reapplyNamespace(name)
 	x.countTypes(cache.TypesOfQuota(x.Cache.Namespaces[name].Quota), now)
 	if x.Started {
 		x.PlaceAll(now)
@@ -47,9 +68,24 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 	return errs
 }
 
-// DeleteNamespace is Store.DeleteNamespace, under the lock.
+// DeleteNamespace forgets the annotations of a namespace.
 func (x *Lifecycle) DeleteNamespace(name string, now time.Time) {
 	delete(x.Cache.Namespaces, name)
+}
+
+// reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
+// that have its quota or its applications.
+func (x *Lifecycle) reapplyNamespace(name string) {
+	for _, leaf := range x.Apps.Leaves() {
+		q := x.Cache.Tree().Queue(leaf)
+		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !x.Apps.AnyOf(leaf, name) {
+			continue
+		}
+		x.Cache.Tree().SetNamespaceQuota(leaf, name, x.Cache.Namespaces[name].Quota)
+		x.Pending.Demand.Changed()
+		x.IndexPath(leaf)
+		x.Pending.MoreRoom(leaf)
+	}
 }
 
 // rehome takes pending pods out of queues that became parents and take no applications

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -37,14 +38,14 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.changeForeign(p, event, now)
 		return
 	}
-	touched := !p.Leaves() && event.Deleting || model.LooksDifferent(p.Pod, event)
+	touched := !p.Leaves() && event.Deleting || looksDifferent(p.Pod, event)
 	if p.State != state.Bound {
-		x.states.Park(p)
+		x.states.EndCycle(p)
 		x.states.Disarm(p)
 		x.states.Enter(p, state.Bound)
 	}
-	x.states.RenewForeign(p, event)
-	x.MoveForeign(p, event.Node)
+	x.renewForeign(p, event)
+	x.moveForeign(p, event.Node)
 	if touched {
 		x.TouchPod(p)
 	}
@@ -64,11 +65,11 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
 		x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
 		p.Asks.Impossible = false
-		x.states.Rest(p, now)
+		x.states.ReturnBy(p, now)
 	}
-	x.states.RenewForeign(p, event)
+	x.renewForeign(p, event)
 	x.follow(p, now)
-	x.slots.Recall(p, now)
+	x.states.Recall(p, now)
 }
 
 // dropForeign removes a foreign pod.
@@ -77,7 +78,7 @@ func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
 	node := p.On()
 	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	if p.State == state.BackingOff {
-		x.states.LeaveCooling(p)
+		x.states.LeaveBackOff(p)
 	}
 	x.states.Disarm(p)
 	x.CountForeign(p, -1)
@@ -87,10 +88,35 @@ func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
 	if node != nil {
 		x.History.NoteForeign(output.ForeignWent, p)
 	}
-	x.SettleOn(p, "", resources.Vector{})
+	x.PlaceOn(p, "", resources.Vector{})
 	x.History.Pods.Remove(p, p.UID)
 	x.holds.Gone(p.UID, now)
 	if node != nil {
 		x.holds.WakeHolders(node.Name(), "", now)
+	}
+}
+
+// moveForeign puts a foreign pod on its node.
+func (x *Lifecycle) moveForeign(p *model.Pod, node string) {
+	came := p.On() == nil || p.On().Name() != node
+	if came && p.On() != nil {
+		x.History.NoteForeign(output.ForeignWent, p)
+	}
+	x.PlaceOn(p, node, p.Request)
+	if came {
+		x.History.NoteForeign(output.ForeignCame, p)
+	}
+}
+
+// renewForeign takes over the content of an event and the owners of the pod.
+func (x *Lifecycle) renewForeign(p *model.Pod, event *objects.Pod) {
+	x.History.Changed(p)
+	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
+	if !same {
+		x.CountForeign(p, -1)
+	}
+	x.TakeOver(p, event)
+	if !same {
+		x.CountForeign(p, 1)
 	}
 }

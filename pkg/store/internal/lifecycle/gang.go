@@ -5,18 +5,24 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"k8s.io/apimachinery/pkg/types"
 )
+
+// Only the first pod of a gang carries its style: a Spark driver has the style, and its
+// executors have only the name of their group. So that a Hard gang never runs in part,
+// all pods of its groups wait together with the pod that asks for Hard, regardless of the
+// order in which they arrive.
 
 // enlist updates the gang of a pod. It is called before the pod is placed, for every
 // event that may change what the pod asks for.
 func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
-	name, hard := x.Options.AsksForHard(p)
+	name, hard := x.asksForHard(p)
 	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.Says[p.UID] != nil) {
 		x.leaveGang(p, now)
 	}
@@ -78,4 +84,27 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 			x.Place(m, now)
 		}
 	}
+}
+
+// keepBack refuses a member of a gang while another pod asks for a Hard gang.
+func (x *Lifecycle) keepBack(p *model.Pod, id placement.Identity) reasons.Reason {
+	g := x.Gangs[cache.AppName{Namespace: p.Namespace, ID: id.Application}]
+	if g == nil || id.Shared || id.Gang != placement.GangSoft {
+		return reasons.Reason{}
+	}
+	g.Kept[p.UID], p.Gang = p, g
+	return reasons.New(reasons.HardGangUnsupported,
+		"application %s has a pod that asks for gangSchedulingStyle=Hard, which is not offered, so no pod of its task groups is started",
+		id.Application)
+}
+
+// asksForHard tells whether a pod keeps back others of its application. A running pod
+// does not: its gang began under another scheduler, and waiting would not complete it.
+func (x *Lifecycle) asksForHard(p *model.Pod) (cache.AppName, bool) {
+	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
+		return cache.AppName{}, false
+	}
+	id, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+	// Pods share such an application by default: no user grouped them.
+	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // PlaceAll tries to place every pod that has no queue: running pods first, because they
@@ -43,12 +45,12 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		return
 	}
 	if why := cache.Chargeable(p.Pod); !why.None() && p.Node == "" {
-		x.Refuse(p, why)
+		x.refuse(p, why)
 		return
 	}
-	a, gang, reason := x.AppFor(p)
+	a, gang, reason := x.appFor(p)
 	if a == nil {
-		x.Refuse(p, reason)
+		x.refuse(p, reason)
 		return
 	}
 	delete(x.Unplaced, p.UID)
@@ -59,7 +61,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		return
 	}
 	p.Reason, p.Failed = reasons.Reason{}, nil
-	x.states.ToWaiting(p)
+	x.states.ToQueued(p)
 	x.states.Arm(p, now)
 	switch {
 	case gang == placement.GangSoft:
@@ -67,6 +69,68 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	case p.Labels[objects.PodGroupLabel] != "" && !x.Pending.Groups.Followed:
 		x.History.Warn(p, reasons.PodGroupIgnored, now)
 	}
+}
+
+// appFor finds or creates the application of a pod, and its queue if that is missing. It
+// also returns which gang the pod asks for.
+func (x *Lifecycle) appFor(p *model.Pod) (*model.App, placement.Gang, reasons.Reason) {
+	id, reason := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+	if reason.None() && p.Node == "" {
+		reason = x.keepBack(p, id)
+	}
+	if !reason.None() && p.Node == "" {
+		return nil, id.Gang, reason
+	}
+	a, reason := x.appOf(p, id)
+	return a, id.Gang, reason
+}
+
+// appOf is the application with an identity: one that the pod may join, or a new one in
+// the queue that the placement rules name.
+func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity) (*model.App, reasons.Reason) {
+	running := p.Node != ""
+	name := cache.AppName{Namespace: p.Namespace, ID: id.Application}
+	if id.Shared {
+		name.Queue = id.Queue // the pod's own queue counts, not that of another pod
+	}
+	if a := x.Apps.Joinable(x.Cache.Tree(), name, running); a != nil {
+		return a, reasons.Reason{}
+	}
+	quota := x.Cache.Namespaces[p.Namespace].Quota
+	result, reason := placement.Place(x.Cache.Spec.Rules, placement.Request{
+		Identity:  id,
+		Namespace: x.Cache.Namespaces.Of(p.Namespace),
+		Running:   running,
+	}, model.Tree{Draft: x.Cache.Tree()})
+	if !reason.None() {
+		return nil, reason
+	}
+	if reason := x.Options.DynamicQueues.Admit(x.Cache.Tree(), result.Path, p.Namespace); !running && !reason.None() {
+		return nil, reason
+	}
+	leaf, err := x.Cache.Tree().AddDynamic(result.Path, p.Namespace)
+	if err != nil {
+		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
+	}
+	if quota != nil {
+		x.Cache.Tree().SetNamespaceQuota(leaf, p.Namespace, quota)
+		x.Pending.MoreRoom(leaf)
+	}
+	x.IndexPath(leaf)
+	if a := x.Apps.Rejoin(leaf, name); a != nil {
+		return a, reasons.Reason{}
+	}
+	return x.NewApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}
+}
+
+// refuse sets the reason why a pod has no queue.
+func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
+	if x.History.Events.Wants(output.Facts) && why.Code != p.Reason.Code {
+		wanted, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
+		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+	}
+	p.Reason = why
 }
 
 // countTypes makes types count from now on, for all pods.

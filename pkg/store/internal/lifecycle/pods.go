@@ -2,22 +2,42 @@ package lifecycle
 
 import (
 	"maps"
+	"reflect"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Upsert is Store.Upsert, under the lock.
+// Lifecycle takes up what informers tell. Make one with New.
+type Lifecycle struct {
+	*model.Model
+	states   *admission.States
+	holds    *holds.Holds
+	adoption *plans.Adoption
+}
+
+// New returns the lifecycle of the objects of a model.
+func New(m *model.Model, states *admission.States, held *holds.Holds, adoption *plans.Adoption) *Lifecycle {
+	return &Lifecycle{m, states, held, adoption}
+}
+
+// Upsert handles an event of a pod.
 func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
 	x.Cache.Types.Split(&event)
@@ -26,6 +46,8 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	x.Apply(&event, now)
 }
 
+// Apply handles an event of a pod with a normalized request: by kind of the pod, whether
+// it is known, and whether it has a node.
 func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 	p, known := x.Pods[event.UID]
 	if event.Foreign {
@@ -56,7 +78,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 	}
 }
 
-// Delete is Store.Delete, under the lock.
+// Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
 	x.Out.Freed(x.Preemption.NodeBound.Remove(uid))
@@ -99,7 +121,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	case state.Admitted, state.Scheduling:
 		x.states.Vacate(p)
 	case state.BackingOff, state.Unschedulable:
-		x.states.LeaveCooling(p)
+		x.states.LeaveBackOff(p)
 	case state.Assumed, state.Bound:
 		x.states.LeaveAllocated(p)
 	}
@@ -119,7 +141,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	delete(x.Unplaced, p.UID)
 	x.History.Waits.Update(&p.Tallied, history.Tally{})
 	x.History.Reports.Forget(p.Report)
-	x.SettleOn(p, "", resources.Vector{})
+	x.PlaceOn(p, "", resources.Vector{})
 	x.History.Pods.Remove(p, p.UID)
 	x.states.LeaveMates(p)
 	x.leaveGang(p, now)
@@ -133,9 +155,9 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State.HasNode() {
 		if p.State == state.Assumed {
-			x.states.Confirmed(p, event, now)
+			x.confirmed(p, event, now)
 		}
-		if p.State == state.Assumed || model.LooksDifferent(p.Pod, event) {
+		if p.State == state.Assumed || looksDifferent(p.Pod, event) {
 			x.TouchPod(p)
 		}
 		x.states.Enter(p, state.Bound)
@@ -161,7 +183,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	if !p.State.HasSlot() {
 		x.states.Withdraw(p)
 	}
-	x.states.RenewPod(p, event)
+	x.renewPod(p, event)
 	x.states.ToAllocated(p, state.Bound, event.Node)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
@@ -175,7 +197,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	if elsewhere {
 		x.History.NotePod(output.Released, p)
 	}
-	x.states.RenewPod(p, event)
+	x.renewPod(p, event)
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		x.Charge(p, event.Request, p.In())
@@ -189,19 +211,44 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	}
 	moved := elsewhere || !more.IsZero()
 	if moved {
-		x.SettleOn(p, event.Node, p.Amount())
+		x.PlaceOn(p, event.Node, p.Amount())
 		x.holds.WakeHolders(event.Node, "", now)
 	}
 	x.Weigh(p)
+}
+
+// confirmed checks whether an assumed pod runs as it was assumed.
+func (x *Lifecycle) confirmed(p *model.Pod, event *objects.Pod, now time.Time) {
+	had := p.Had()
+	p.AssumedRequest = nil
+	if p.Node != event.Node || !event.Request.Covers(had) {
+		x.states.Lose(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
+	}
+}
+
+// renewPod takes over the content of an event. It updates the application if the event
+// changes whether the pod lives, or its owners or originator setting.
+func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
+	same := p.App == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
+		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
+	if !same {
+		x.Live(p, false)
+	}
+	x.TakeOver(p, event)
+	x.History.Changed(p)
+	x.states.JoinMates(p)
+	if !same {
+		x.Live(p, !p.Deleting)
+	}
 }
 
 // change handles an event of a pending pod.
 func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	p.OwnAsks() // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asks.Holds() && x.Options.StaysPut(p, event))
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asks.Holds() && x.staysPut(p, event))
 	if same {
-		x.states.RenewPod(p, event)
+		x.renewPod(p, event)
 		x.follow(p, now)
 		x.states.HeardDemand(p)
 		return
@@ -242,7 +289,8 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.Unplaced[p.UID] = p
 }
 
-// Lost is Store.Lost, under the lock.
+// Lost handles the deletion of a pod that was last seen without a node. It may have been
+// bound meanwhile, so pods that wait for room are brought back.
 func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
 	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
 	p, known := x.Pods[uid]
@@ -277,4 +325,20 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
 	x.adoption.Adopt(p, now)
+}
+
+// staysPut tells whether a pod has the same application and queue after a change. The
+// hold of such a pod is kept, because pods were deleted for it.
+func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
+	before, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+	after, _ := placement.Identify(model.PlacementOf(event), x.Options.Placement)
+	return reflect.DeepEqual(before, after)
+}
+
+// looksDifferent tells whether an event changes a running pod for plans. Changes of its
+// usage, and whether it leaves, are handled elsewhere.
+func looksDifferent(before, after *objects.Pod) bool {
+	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
+		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
+		!maps.Equal(before.Labels, after.Labels)
 }

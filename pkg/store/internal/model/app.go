@@ -80,8 +80,8 @@ func (x *Model) LeaveForGood(p *Pod, now time.Time) {
 	x.Leave(p, now)
 }
 
-// newApp makes an application without pods.
-func (x *Model) newApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted time.Time) *App {
+// NewApp makes an application without pods.
+func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted time.Time) *App {
 	owner := queues.Owner{User: user, Group: queues.GroupFor(x.Cache.Tree(), leaf, groups)}
 	a := &App{CacheApp: cache.NewApp(name, leaf, owner, groups, submitted)}
 	a.Ordered = x.Pending.Order.NewApp(leaf, name.String(), submitted, a.Class(x.Cache.Tree()))
@@ -89,7 +89,7 @@ func (x *Model) newApp(name cache.AppName, leaf queues.ID, user string, groups [
 	x.History.Waits.Open(leaf)
 	x.Cache.Empty.Forget(leaf)
 	x.History.enroll(a)
-	x.History.rename(a, x.Cache.Path(a.Leaf))
+	x.History.Rename(a, x.Cache.Path(a.Leaf))
 	x.History.noteApp(output.AppAdded, a)
 	x.Cache.Books.AddApplications(leaf, 1)
 	return a
@@ -107,11 +107,16 @@ func (x *Model) Count(a *App) {
 	}
 }
 
-// Class is what quota verdicts on the application depend on; see judge.
+// Class is what quota verdicts on the application depend on besides the request.
 func (a *App) Class(tree *queues.Draft) order.Class {
 	c := order.Class{Counted: a.Counted()}
 	if tree.Queue(a.Leaf).PathLimited {
 		c.Owner = a.Owner
 	}
 	return c
+}
+
+// Info is an application as additional orders know it.
+func (a *App) Info(tree *queues.Draft) order.AppInfo {
+	return order.AppInfo{Leaf: a.Leaf, Name: a.Name.String(), Submitted: a.Submitted, Class: a.Class(tree), Used: a.Committed()}
 }

@@ -1,6 +1,6 @@
 // Package model has the records of pods and applications, all state of the store, and the
 // changes that concern only the books: usage of queues, owners and nodes, and what readers
-// are told.
+// are told. It decides nothing: a change that needs a rule is in a package above.
 //
 // A [Pod] is one record of three parts by life: that of package cache, which every pod has;
 // [Turn], which a pod has until it runs; and a preemption.Asker, which a pod has while room
@@ -17,5 +17,16 @@
 //
 // None of them has a lock, a clock or state of its own: package store has the lock, the
 // time is an argument, and state is in the components (cache, pending, preemption and
-// history), each with its own Check.
+// history), each with its own Check. Where a method has the name of a method of
+// store.Store, package store calls it under its lock, and the comment there says more.
+//
+//	model.go              [Model]
+//	pod.go, app.go        the records; groups.go those of PodGroups and gangs
+//	pod_changes.go        changes of a known pod
+//	books.go, queues.go   what pods are charged, and the queues of the orders
+//	node.go               pods on nodes, and nodes that changed for plans
+//	planning_snapshot.go  nodes and pods as plans see them; preemptor.go preemptors
+//	placement.go          pods and queues as package placement sees them
+//	history.go            what happened; record.go records for readers
+//	outbox.go             what is to be done outside the store
 package model

@@ -3,9 +3,10 @@ package model
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -13,14 +14,47 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// The history is what happened, in order and with times; the current state (output.Changes)
+// History has what happened and what changed, for readers: the events, the reports to
+// users, the dirty sets and the counts of waiting pods.
+//
+// Events are what happened, in order and with times; the current state (output.Changes)
 // does not have that. A method adds an event in a few fields, without text and without
 // lookups, and the end of the change adds the time. Readers take the events in small
 // portions. Package eventlog turns facts into text; packages record and metrics follow the
 // decisions.
+//
+// Readers need every pod, but must not delay the scheduling decisions. So the dirty sets
+// mark what changed, one reader (TakeChanges of package store) fetches it in small
+// portions, and all others read that reader's copy. Without a reader a mark costs one list
+// entry per pod, however often the pod changes, and objects that were never published leave
+// no entry when they go.
+type History struct {
+	Events    history.Events[output.Event]
+	treeNoted uint64 // tree generation of the last event QueuesWent
+	Reports   history.Reports
+	Waits     history.WaitCounts
+
+	Pods  history.Dirty[types.UID, output.PodRecord, *Pod]
+	Apps  history.Dirty[uint64, output.AppRecord, *App]
+	Nodes history.Dirty[string, output.NodeRecord, *SeenNode]
+	Seen  map[string]*SeenNode // the nodes that are known, by name
+
+	Unsaid   []*App // applications to be stamped with times
+	Finished history.Recent[*output.AppRecord]
+	Counts   output.Counts
+}
+
+func newHistory() History {
+	return History{
+		Events: newEvents(), Reports: history.NewReports(), Waits: history.NewWaitCounts(),
+		Seen: map[string]*SeenNode{}, Finished: history.NewRecent[*output.AppRecord](FinishedKept),
+	}
+}
+
+// FinishedKept is how many ended applications are remembered.
+const FinishedKept = 1000
 
 // eventsKept is how many events are kept for readers, which come several times a second.
 const eventsKept = 1 << 16
@@ -46,8 +80,8 @@ func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time
 	h.Events.EndChange(now)
 }
 
-// rename updates the name of an application in the history, with the path of its queue.
-func (h *History) rename(a *App, queue string) {
+// Rename updates the name of an application in the history, with the path of its queue.
+func (h *History) Rename(a *App, queue string) {
 	n := output.AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: queue, User: a.Owner.User, Group: a.Owner.Group}
 	if a.Told == nil || *a.Told != n {
 		a.Told = &n
@@ -91,50 +125,6 @@ func (h *History) NoteSaid(kind output.EventKind, p *Pod, text string) {
 // NoteHold records that a hold began or ended.
 func (h *History) NoteHold(kind output.EventKind, hold *reservations.Hold) {
 	h.AddFact(output.Event{Kind: kind, Pod: hold.Asker, Node: hold.Node, Amount: hold.Request})
-}
-
-// Refuse sets the reason why a pod has no queue.
-func (x *Model) Refuse(p *Pod, why reasons.Reason) {
-	if x.History.Events.Wants(output.Facts) && why.Code != p.Reason.Code {
-		wanted, _ := placement.Identify(PlacementOf(p.Pod), x.Options.Placement)
-		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
-		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
-	}
-	p.Reason = why
-}
-
-// Readers need every pod, but must not delay the scheduling decisions. So the store marks
-// what changed, one reader ([Store.TakeChanges]) fetches it in small portions, and all
-// others read that reader's copy. Without a reader a mark costs one list entry per pod,
-// however often the pod changes, and objects that were never published leave no entry
-// when they go.
-
-// FinishedKept is how many ended applications are remembered.
-const FinishedKept = 1000
-
-// History has what happened and what changed, for readers: the events, the reports to
-// users, the dirty sets and the counts of waiting pods.
-type History struct {
-	Events    history.Events[output.Event]
-	treeNoted uint64 // tree generation of the last event QueuesWent
-	Reports   history.Reports
-	Waits     history.WaitCounts
-
-	Pods  history.Dirty[types.UID, output.PodRecord, *Pod]
-	Apps  history.Dirty[uint64, output.AppRecord, *App]
-	Nodes history.Dirty[string, output.NodeRecord, *SeenNode]
-	Seen  map[string]*SeenNode // the nodes that are known, by name
-
-	Unsaid   []*App // applications to be stamped with times
-	Finished history.Recent[*output.AppRecord]
-	Counts   output.Counts
-}
-
-func newHistory() History {
-	return History{
-		Events: newEvents(), Reports: history.NewReports(), Waits: history.NewWaitCounts(),
-		Seen: map[string]*SeenNode{}, Finished: history.NewRecent[*output.AppRecord](FinishedKept),
-	}
 }
 
 // SeenNode is a known node and what readers know of it.
@@ -209,6 +199,7 @@ func (h *History) finish(a *output.AppRecord, now time.Time) {
 	h.Finished.Add(a)
 }
 
+// Empty tells whether readers have taken all changes.
 func (h *History) Empty() bool { return h.Pods.Len()+h.Apps.Len()+h.Nodes.Len() == 0 }
 
 // EnterStep adds a step about a preemptor to the history.
@@ -291,41 +282,4 @@ func TallyOf(p *Pod) history.Tally {
 func (h *History) FailedAt(p *Pod, now time.Time) {
 	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
 	h.Changed(p)
-}
-
-// ToWrite adds an item, unless this process is a standby.
-func (x *Model) ToWrite(w output.Work) {
-	if !x.Standby {
-		x.Out.Work = append(x.Out.Work, w)
-	}
-}
-
-// RecordOf returns the current record of a pod.
-func (x *Model) RecordOf(p *Pod) *output.PodRecord {
-	r := &output.PodRecord{
-		Pod: p.Pod, Node: p.Node, Request: p.Request,
-		Preempted: p.ChosenBy != "", Deleting: p.Deleting, Failed: p.Failed,
-	}
-	switch {
-	case p.App != nil:
-		r.App, r.AppID, r.Queue = p.App.Serial, p.App.Name.ID, x.Cache.Tree().Queue(p.App.Leaf).Path
-		r.Request, r.Originator = p.Amount(), x.Cache.Originators.Is(&p.CachePod)
-	case !p.Foreign:
-		wanted, _ := placement.Identify(PlacementOf(p.Pod), x.Options.Placement)
-		r.Wanted = &wanted
-	}
-	return r
-}
-
-// RecordOfApp returns the current record of an application.
-func (x *Model) RecordOfApp(a *App) *output.AppRecord {
-	return &output.AppRecord{
-		Serial: a.Serial, Namespace: a.Name.Namespace, ID: a.Name.ID, Leaf: a.Leaf, Queue: x.Cache.Tree().Queue(a.Leaf).Path,
-		User: a.Owner.User, Group: a.Owner.Group, Groups: a.Groups,
-		Submitted: a.Submitted, Accepted: a.accepted, Running: a.began, Usage: a.Used(), Counted: a.Counted(), MostUsed: a.MostUsed(),
-	}
-}
-
-func RecordOfNode(n *SeenNode) *output.NodeRecord {
-	return &output.NodeRecord{Name: n.Name(), Allocatable: n.Allocatable(), Schedulable: !n.Cordoned()}
 }

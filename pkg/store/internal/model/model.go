@@ -3,17 +3,61 @@ package model
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-func Latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// Model is all state of the store. It has no lock: its caller has one. Make one with New.
+type Model struct {
+	Options  Options
+	Started  bool           // all existing objects are known
+	Standby  bool           // another process leads
+	NotReady reasons.Reason // why the store cannot be started yet, if something is missing
+
+	Cache    *cache.Cache
+	Pods     map[types.UID]*Pod
+	NoTurn   *Turn // of all pods that run and need none; it stays empty
+	Unplaced map[types.UID]*Pod
+	Apps     cache.Apps[*App]
+	Gangs    map[cache.AppName]*HardGang
+
+	Pending    *pending.Pending[*Pod, *App, GroupData]
+	Preemption *preemption.Preemption
+	Asking     preemption.Queue[*App]
+	History    History
+	Out        Outbox
+}
+
+// New returns a model with the queues of spec, without objects.
+func New(spec *config.Spec, options Options) *Model {
+	options.setDefaults()
+	x := &Model{
+		Options:    options,
+		Pods:       map[types.UID]*Pod{},
+		NoTurn:     NewTurn(nil),
+		Unplaced:   map[types.UID]*Pod{},
+		Apps:       cache.NewApps[*App](),
+		Gangs:      map[cache.AppName]*HardGang{},
+		Pending:    pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, firstMember),
+		Preemption: preemption.New(),
+		Asking:     preemption.NewQueue[*App](),
+		History:    newHistory(),
+		Out:        newOutbox(),
 	}
-	return a
+	x.Cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
+		if p := x.Pods[uid]; p != nil {
+			return &p.CachePod
+		}
+		return nil
+	})
+	x.IndexQueues()
+	x.Cache.Snapshot()
+	return x
 }
 
 // NotStarted is the reason that a pod waits before Start.
@@ -36,62 +80,12 @@ func (x *Model) Show() {
 	x.Preemption.Holds.Publish()
 }
 
-// Outbox has what is to be done outside the store, until its callers take it, and the
-// channels that tell them.
-type Outbox struct {
-	Activate []objects.Ref // pods that were admitted
-	Vacated  []string      // nodes where a hold ended
-	Work     []output.Work // for the executor
-	Told     time.Time     // the next deadline as last returned to the caller
-	Wake     chan struct{} // activate, vacated, or the deadline
-	ToWrite  chan struct{} // work
-}
-
-func newOutbox() Outbox {
-	return Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)}
-}
-
-// Freed notes a node with more room, if it is one: pods that were refused it may try again.
-func (o *Outbox) Freed(node string, is bool) {
-	if is {
-		o.Vacated = append(o.Vacated, node)
+// Latest returns the later of two times.
+func Latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-}
-
-// Moved tells whether the next deadline is earlier than the one last returned; zero is no
-// deadline.
-func (o *Outbox) Moved(next time.Time) bool {
-	if next.IsZero() || (!o.Told.IsZero() && !next.Before(o.Told)) {
-		return false
-	}
-	o.Told = next
-	return true
-}
-
-// Take empties a list and returns what it had.
-func Take[T any](list *[]T) []T {
-	taken := *list
-	*list = nil
-	return taken
-}
-
-// Signal sends a value unless the receiver has one that it has not taken yet.
-func Signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// Earliest returns the first of some times; zero means never.
-func Earliest(times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if first.IsZero() || !t.IsZero() && t.Before(first) {
-			first = t
-		}
-	}
-	return first
+	return a
 }
 
 // AtMostEvery is the shortest time between two plans for one preemptor.

@@ -1,11 +1,11 @@
 package model
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // RouteNodes tells watches, the planning snapshot and waiting preemptors which nodes
@@ -30,14 +30,30 @@ func (x *Model) TouchPod(p *Pod) {
 	x.Touch(p.On())
 }
 
+// TouchAll notes that all nodes changed for plans.
 func (x *Model) TouchAll() {
 	x.Cache.Nodes.AllChanged()
 	x.RouteNodes()
 }
 
-// SettleOn puts a pod with its usage on a node, or takes it off its node if name is
+// TouchNamespace notes that the nodes with pods of a namespace changed for plans.
+func (x *Model) TouchNamespace(namespace string) {
+	for n := range x.Cache.Nodes.All() {
+		if x.Preemption.Snapshot.IsStale(n.Name()) {
+			continue
+		}
+		for p := range n.Pods() {
+			if p.Namespace == namespace {
+				x.Touch(n)
+				break
+			}
+		}
+	}
+}
+
+// PlaceOn puts a pod with its usage on a node, or takes it off its node if name is
 // empty. It may be called again.
-func (x *Model) SettleOn(p *Pod, name string, uses resources.Vector) {
+func (x *Model) PlaceOn(p *Pod, name string, uses resources.Vector) {
 	x.History.Changed(p)
 	x.Cache.Nodes.Place(&p.CachePod, name, uses)
 	x.RouteNodes()
@@ -84,17 +100,5 @@ func (x *Model) IsPlaced(asker types.UID) bool {
 func (x *Model) TouchName(node string) {
 	if n := x.Cache.Nodes.Get(node); n != nil {
 		x.Touch(n)
-	}
-}
-
-// MoveForeign puts a foreign pod on its node.
-func (x *Model) MoveForeign(p *Pod, node string) {
-	came := p.On() == nil || p.On().Name() != node
-	if came && p.On() != nil {
-		x.History.NoteForeign(output.ForeignWent, p)
-	}
-	x.SettleOn(p, node, p.Request)
-	if came {
-		x.History.NoteForeign(output.ForeignCame, p)
 	}
 }

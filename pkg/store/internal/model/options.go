@@ -1,13 +1,10 @@
 package model
 
 import (
-	"reflect"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // Options are the settings of a store, given once to New. A zero field means its default.
@@ -52,25 +49,6 @@ func (o *Options) Lease(p *Pod) time.Duration {
 		return o.SlotLease / 10
 	}
 	return o.SlotLease
-}
-
-// StaysPut tells whether a pod has the same application and queue after a change. The
-// hold of such a pod is kept, because pods were deleted for it.
-func (o *Options) StaysPut(p *Pod, event *objects.Pod) bool {
-	before, _ := placement.Identify(PlacementOf(p.Pod), o.Placement)
-	after, _ := placement.Identify(PlacementOf(event), o.Placement)
-	return reflect.DeepEqual(before, after)
-}
-
-// AsksForHard tells whether a pod keeps back others of its application. A running pod
-// does not: its gang began under another scheduler, and waiting would not complete it.
-func (o *Options) AsksForHard(p *Pod) (cache.AppName, bool) {
-	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
-		return cache.AppName{}, false
-	}
-	id, _ := placement.Identify(PlacementOf(p.Pod), o.Placement)
-	// Pods share such an application by default: no user grouped them.
-	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }
 
 // Backoff is how long a pod waits after its n-th failure: the same as in the scheduler's

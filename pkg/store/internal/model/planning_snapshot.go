@@ -1,16 +1,13 @@
 package model
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // PlanningWorld returns the current planning snapshot, for plans made without the lock.
@@ -42,6 +39,7 @@ func (x *Model) ViewOf(t *preemption.Types, n *cache.Node, asker types.UID) *pla
 	return planner.NewNode(n.Name(), t.Amounts(n.Allocatable()), t.Amounts(x.Free(n, asker)), pods)
 }
 
+// PodView returns a pod on a node as plans see it.
 func (x *Model) PodView(t *preemption.Types, p *Pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
@@ -66,12 +64,6 @@ func AskOf(t *preemption.Types, p *Pod) *planner.Ask {
 	return ask
 }
 
-func (x *Model) SortedPods() []*Pod {
-	return slices.SortedFunc(maps.Values(x.Pods), func(a, b *Pod) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
-	})
-}
-
 // protection returns why a pod is never a victim.
 func (x *Model) protection(p *Pod) planner.Protection {
 	switch {
@@ -89,17 +81,4 @@ func (x *Model) protection(p *Pod) planner.Protection {
 		return planner.Foreign
 	}
 	return planner.Unprotected
-}
-
-func SortedByUID(pods map[types.UID]*Pod) []*Pod {
-	return slices.SortedFunc(maps.Values(pods), func(a, b *Pod) int { return cmp.Compare(a.UID, b.UID) })
-}
-
-// UidsOf returns the UIDs of pods.
-func UidsOf(pods []*Pod) []types.UID {
-	var out []types.UID
-	for _, p := range pods {
-		out = append(out, p.UID)
-	}
-	return out
 }

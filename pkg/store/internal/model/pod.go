@@ -1,13 +1,16 @@
 package model
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -16,22 +19,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-func PlacementOf(p *objects.Pod) placement.Pod {
-	return placement.Pod{
-		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID),
-		Labels: p.Labels, Annotations: p.Annotations,
-	}
-}
-
-// CachePod is embedded under a name of its own, because the Pod of a pod is its event.
-type CachePod = cache.Pod
-
 // Pod is the record of a pod: that of package cache, and what the store has of it beside.
-// Most pods of a cluster run. To save memory, state that only pending pods need is in turn
-// and asks. Pods that need no turn share an empty one.
+// Most pods of a cluster run. To save memory, state that only pending pods need is in Turn
+// and Asks. Pods that need no turn share an empty one.
 type Pod struct {
 	CachePod
 	*Turn
@@ -51,6 +43,35 @@ type Pod struct {
 	history.Mark[output.PodRecord]
 }
 
+// CachePod is embedded under a name of its own, because the Pod of a pod is its event.
+type CachePod = cache.Pod
+
+// Turn is the state that a pod needs until it runs. A pod of a queue has its own until
+// then; a foreign pod has its own while it has no node.
+type Turn struct {
+	Ask     *order.Ask // set while Queued
+	LaneAsk *order.Ask // set while the pod is in a lane; it is BackingOff or Unschedulable then
+
+	// AssumedRequest is its request when it was let through, if the request became smaller
+	// since: a running cycle may have begun with the larger one. Nil for most.
+	AssumedRequest *resources.Vector
+
+	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
+	Hopes            uint64         // ClassLimit.Reopened when it was admitted
+	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
+	GaveWay          int            // how often in a row it went back because an event was not seen yet
+	Reason           reasons.Reason // why it has no queue, or is unschedulable
+	Within           bool           // it is part of the demand; see admission.Demand
+	Beyond           reasons.Reason // the quota that keeps it out of the demand
+	Erred            bool           // its cycle ended with an error
+	NotUntil         time.Time      // end of its back-off
+	TreeGen          uint64         // generation of the queue tree it was assumed on
+	Late             *objects.Pod   // the latest event while it is assumed
+	Tallied          history.Tally  // its contribution to the counts
+
+	Timer pending.Timer[*Pod] // the end of its lease or back-off
+}
+
 // NewPod returns the record of a pod after its first event.
 func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 	p := &Pod{CachePod: cache.NewPod(event), Turn: noTurn}
@@ -61,72 +82,6 @@ func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 		p.Asks = preemption.NewAsker(p.UID)
 	}
 	return p
-}
-
-// Leaves tells whether the pod has a node and is about to leave it: it was deleted or
-// chosen as a victim.
-func (p *Pod) Leaves() bool {
-	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
-}
-
-func (p *Pod) AskKey() order.AskKey {
-	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
-}
-
-// AskKind separates asks with equal requests: by equivalence class (twins), and by
-// whether the pod requests something that does not count.
-func (p *Pod) AskKind() string {
-	if kind := p.EquivalenceClass.Kind(); kind != "" {
-		return kind
-	}
-	return p.ApartKind()
-}
-
-// ApartKind is AskKind for an order without equivalence classes.
-func (p *Pod) ApartKind() string {
-	if !p.Uncounted.IsZero() {
-		return "uncounted"
-	}
-	return ""
-}
-
-// The state transitions. Each takes the pod from the named state and leaves the
-// accounting right. Callers hold the lock.
-
-// HeldByClass tells whether a pod waits because its equivalence class failed.
-func (p *Pod) HeldByClass() bool {
-	return p.State == state.Queued && p.EquivalenceClass.Failed()
-}
-
-// Guarded is the pod as budgets see it.
-func (p *Pod) Guarded() cache.Guarded {
-	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.ChosenBy != ""}
-}
-
-// Turn is the state that a pod needs until it runs. A pod of a queue has its own until
-// then; a foreign pod has its own while it has no node.
-type Turn struct {
-	Ask     *order.Ask // set while Queued
-	LaneAsk *order.Ask // set while the pod is in a lane; it is BackingOff or Unschedulable then
-
-	// assumedRequest is its request when it was let through, if the request became smaller
-	// since: a running cycle may have begun with the larger one. Nil for most.
-	AssumedRequest *resources.Vector
-
-	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
-	Hopes            uint64         // ClassLimit.Reopened when it was admitted
-	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
-	GaveWay          int            // how often in a row it went back because an event was not seen yet
-	Reason           reasons.Reason // why it has no queue, or is unschedulable
-	Within           bool           // it is part of the demand; see demand.go
-	Beyond           reasons.Reason // the quota that keeps it out of the demand
-	Erred            bool           // its cycle ended with an error
-	NotUntil         time.Time      // end of its back-off
-	TreeGen          uint64         // generation of the queue tree it was assumed on
-	Late             *objects.Pod   // the latest event while it is assumed
-	Tallied          history.Tally  // its contribution to the counts
-
-	Timer pending.Timer[*Pod] // the end of its lease or back-off
 }
 
 // NewTurn returns the turn of a pod; the shared one is of nil.
@@ -146,7 +101,50 @@ func (t *Turn) Over() bool {
 	return !waits && t.AssumedRequest == nil && t.Late == nil && !t.Tallied.In
 }
 
-// OwnAsks gives a pod its own asks (preemptor state) if it has none.
+// Leaves tells whether the pod has a node and is about to leave it: it was deleted or
+// chosen as a victim.
+func (p *Pod) Leaves() bool {
+	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
+}
+
+// AskKey orders the pod among those of its application.
+func (p *Pod) AskKey() order.AskKey {
+	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
+}
+
+// AskKind separates asks with equal requests: by equivalence class, and by
+// whether the pod requests something that does not count.
+func (p *Pod) AskKind() string {
+	if kind := p.EquivalenceClass.Kind(); kind != "" {
+		return kind
+	}
+	return p.ApartKind()
+}
+
+// ApartKind is AskKind for an order without equivalence classes.
+func (p *Pod) ApartKind() string {
+	if !p.Uncounted.IsZero() {
+		return "uncounted"
+	}
+	return ""
+}
+
+// Outside is a pod as the order knows those that are not in it.
+func (p *Pod) Outside() order.Outside {
+	return order.Outside{Leaf: p.App.Leaf, Priority: p.Priority, Request: p.Request, Own: p.Charged(cache.Admitted)}
+}
+
+// HeldByClass tells whether a pod waits because its equivalence class failed.
+func (p *Pod) HeldByClass() bool {
+	return p.State == state.Queued && p.EquivalenceClass.Failed()
+}
+
+// Guarded is the pod as budgets see it.
+func (p *Pod) Guarded() cache.Guarded {
+	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.ChosenBy != ""}
+}
+
+// OwnAsks gives a pod a record as a preemptor if it has none.
 func (p *Pod) OwnAsks() {
 	if p.Asks == nil {
 		p.Asks = preemption.NewAsker(p.UID)
@@ -207,10 +205,15 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 	return objects.DemandUnsaid, reasons.Reason{}
 }
 
-// LooksDifferent tells whether an event changes a running pod for plans. Changes of its
-// usage, and whether it leaves, are handled elsewhere.
-func LooksDifferent(before, after *objects.Pod) bool {
-	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
-		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
-		!maps.Equal(before.Labels, after.Labels)
+// MayAskForeign tells whether a foreign pod may be a preemptor.
+func MayAskForeign(p *objects.Pod) bool {
+	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
+}
+
+// Elder orders pods: creation, then UID.
+func Elder(a, b *Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) }
+
+// SortedPods returns all pods, oldest first.
+func (x *Model) SortedPods() []*Pod {
+	return slices.SortedFunc(maps.Values(x.Pods), Elder)
 }

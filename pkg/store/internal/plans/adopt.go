@@ -5,14 +5,29 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
+
+// Adoption takes up holds that are written on pods.
+type Adoption struct {
+	*model.Model
+	states *admission.States
+	holds  *holds.Holds
+}
+
+// NewAdoption returns the adoption of the holds of a model.
+func NewAdoption(m *model.Model, states *admission.States, held *holds.Holds) *Adoption {
+	return &Adoption{m, states, held}
+}
 
 // The hold that is written on a preemptor is authoritative for every process that did not
 // make the hold: the next process, and a standby. The process that made the hold uses its
@@ -72,7 +87,7 @@ func (x *Adoption) Adopt(p *model.Pod, now time.Time) {
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
 	if placed.Required {
 		x.holds.Supersede(x.Cache.Nodes.Get(placed.Node), now)
-		x.states.Rest(p, now) // it determines again which pods it waits for
+		x.states.ReturnBy(p, now) // it determines again which pods it waits for
 		return
 	}
 	x.holds.WakeHolder(p, now)
@@ -136,7 +151,7 @@ func (x *Adoption) Lead(now time.Time) {
 		x.ToWrite(w)
 	}
 	x.AdoptAll(now)
-	x.slots.RecallAll(now)
+	x.states.RecallAll(now)
 }
 
 // Resume queues the writes of all current holds again, because the earlier writer may
@@ -151,13 +166,13 @@ func (x *Adoption) Resume() {
 }
 
 // AskHolders lets the holders of a changed node through although their victims are still
-// there, because the filters decide whether the node can take them at all; see
-// [Store.NodeRefuses] and [Store.ApplyPlan]. Pods that can run there only go first again.
+// there, because the filters decide whether the node can take them at all; see NodeRefuses
+// and ApplyPlan of package store. Pods that can run there only go first again.
 func (x *Adoption) AskHolders(n *cache.Node, now time.Time) {
 	x.Preemption.NodeBound.Renew(n.Name(), now)
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
 		if p := x.Pods[h.Asker]; p != nil {
-			x.states.Rest(p, now)
+			x.states.ReturnBy(p, now)
 		}
 	}
 }

@@ -5,19 +5,35 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Attempt is Store.Attempt, under the lock.
+// Plans makes room for pods that may run on many nodes.
+type Plans struct {
+	*model.Model
+	states    *admission.States
+	groups    *admission.Groups
+	holds     *holds.Holds
+	nodeBound *NodeBound
+}
+
+// New returns the plans for the preemptors of a model.
+func New(m *model.Model, states *admission.States, groups *admission.Groups, held *holds.Holds, nodeBound *NodeBound) *Plans {
+	return &Plans{m, states, groups, held, nodeBound}
+}
+
+// Attempt returns the input of a plan, or why no plan is made now.
 func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
@@ -93,7 +109,7 @@ func (x *Plans) Gate(p *model.Pod, now time.Time) (why reasons.Reason, again tim
 			return NotOwed(leaf), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
-			leaf.Path, leaf.Policies.PreemptionDelay, model.Wait(end, now)), time.Time{}
+			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
 	}
 	if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
 		return v.Reason, time.Time{}
@@ -118,7 +134,7 @@ func NotOwed(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 
-// RejectPlan is Store.RejectPlan, under the lock.
+// RejectPlan notes why a plan failed, and when the next one may be made.
 func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	p, over := x.planned(uid)
 	if !over.None() {
@@ -153,7 +169,7 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.Preemption.RetryInterval
 	leaving := x.holds.AwaitedOfQueues(p)
 	if len(leaving) > 0 {
-		watched = append(watched, p.WatchedPath(x.Cache.Tree())...)
+		watched = append(watched, watchedPath(x.Cache.Tree(), p)...)
 	}
 	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
 	var until []string
@@ -197,6 +213,26 @@ func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	}
 	for _, node := range d.Unfit {
 		out = append(out, preemption.WatchedNode(node))
+	}
+	return out
+}
+
+// timeLeft is the time left until a given time, rounded for messages.
+func timeLeft(until, now time.Time) time.Duration {
+	d := until.Sub(now)
+	if d > time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// watchedPath returns the queues on a pod's path, below root.
+func watchedPath(tree *queues.Draft, p *model.Pod) []preemption.Watched {
+	var out []preemption.Watched
+	for q := range tree.Ancestors(p.App.Leaf) {
+		if !q.IsRoot() {
+			out = append(out, preemption.WatchedQueue(q.ID))
+		}
 	}
 	return out
 }

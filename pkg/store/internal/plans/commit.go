@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
@@ -13,10 +15,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Commit is Store.Commit, under the lock.
+// Commit judges a plan again on the state of now. It returns the victims to delete, or why
+// none may be.
 func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
 	p := x.Pods[asker]
 	x.holds.SetInPermit(p, inPermit)

@@ -4,50 +4,17 @@
 // [Plans] has the pods that may run on many nodes, [NodeBound] those that can run on one
 // node only, and [Adoption] the plans that another process has written.
 //
-// It calls packages model, admission and holds; see model for the order of the packages.
+// Something belongs here if it concerns a plan: its input, its result, or the question
+// whether it is still lawful. The package calls model, admission and holds; see model for
+// the order of the packages.
+//
+//	queue.go             for which pod a plan is made next
+//	attempt.go           the input of a plan, and plans that are refused
+//	group.go             what a plan needs to know of the preemptor's PodGroup
+//	accept.go            plans that are accepted, and how they end
+//	commit.go            the second check, before victims are deleted
+//	node_bound.go        the same for node-bound pods: the input of a decision,
+//	node_bound_apply.go  its result,
+//	node_bound_abort.go  and victims that stay after all
+//	adopt.go             holds of other processes
 package plans
-
-import (
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-)
-
-// NodeBound makes room for pods that can run on one node only, such as those of DaemonSets.
-type NodeBound struct {
-	*model.Model
-	states *admission.States
-	holds  *holds.Holds
-}
-
-// NewNodeBound returns the node-bound preemptors of a model.
-func NewNodeBound(m *model.Model, states *admission.States, held *holds.Holds) *NodeBound {
-	return &NodeBound{m, states, held}
-}
-
-// Plans makes room for pods that may run on many nodes.
-type Plans struct {
-	*model.Model
-	states    *admission.States
-	groups    *admission.Groups
-	holds     *holds.Holds
-	nodeBound *NodeBound
-}
-
-// New returns the plans for the preemptors of a model.
-func New(m *model.Model, states *admission.States, groups *admission.Groups, held *holds.Holds, nodeBound *NodeBound) *Plans {
-	return &Plans{m, states, groups, held, nodeBound}
-}
-
-// Adoption takes up holds that are written on pods.
-type Adoption struct {
-	*model.Model
-	states *admission.States
-	slots  *admission.Slots
-	holds  *holds.Holds
-}
-
-// NewAdoption returns the adoption of the holds of a model.
-func NewAdoption(m *model.Model, states *admission.States, slots *admission.Slots, held *holds.Holds) *Adoption {
-	return &Adoption{m, states, slots, held}
-}

@@ -3,6 +3,8 @@ package plans
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -10,15 +12,48 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// AttemptNodeBound is Store.AttemptNodeBound, under the lock.
+// NodeBound makes room for pods that can run on one node only, such as those of DaemonSets.
+type NodeBound struct {
+	*model.Model
+	states *admission.States
+	holds  *holds.Holds
+}
+
+// NewNodeBound returns the node-bound preemptors of a model.
+func NewNodeBound(m *model.Model, states *admission.States, held *holds.Holds) *NodeBound {
+	return &NodeBound{m, states, held}
+}
+
+// A pod that can run on one node only and found no room there goes this way:
+//
+//	          ApplyPlan: it would fit without others   deadline, or its node changed
+//	refused ─────────────────────► held, no victims ───────────────────────► let through
+//	  ▲  │                           │                                         │ ApplyPlan
+//	  │  │ its node changed          │ ApplyPlan: victims                      ▼
+//	  │  └──► let through            └────────────► held, victims leave ◄── victims
+//	  │                                                 │     Commit fails: held, no victims
+//	  └──── it would still not fit,                     ▼
+//	        or over a max: the hold ends             room: let through, bound: the hold ends
+//
+// Its hold begins before any victim is chosen, and lasts while plans change, so that no
+// other pod gets the room in between. A new plan is made whenever a cycle of the pod
+// fails, on the current state, in which chosen victims count as leaving.
+//
+// Such a pod is planned for at once and regardless of its queue's guarantee, so it is not
+// in the preemption queue. A pod of no queue (objects.Pod.Peer) has a record like this and
+// is Unschedulable, or BackingOff if it has a deadline. It has no gate: it is let through
+// by activating it.
+
+// AttemptNodeBound returns the input of a decision for a node-bound pod, or why none is made
+// now.
 func (x *NodeBound) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
@@ -67,7 +102,7 @@ func (x *NodeBound) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
 	if from, why := p.PlanFrom(); from.After(now) && !p.Asks.Holds() {
 		x.holds.AwaitNode(p, n)
 		if p.Foreign {
-			x.states.Rest(p, from)
+			x.states.ReturnBy(p, from)
 		}
 		return why
 	}
@@ -133,7 +168,7 @@ func OverMax(v queues.View, p *model.Pod) string {
 func (x *NodeBound) RecheckLater(now time.Time) {
 	for _, uid := range x.Preemption.NodeWaits.Take() {
 		p := x.Pods[uid]
-		x.states.Rest(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
+		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
 	}
 }
 

@@ -3,8 +3,10 @@ package plans
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // TickAsking puts due pods into the order. If the delays of very many pods end at once,
@@ -43,13 +45,29 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 		x.states.Arm(p, again)
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !x.MayAsk(p):
-		x.Preemption.Watches.Set(p.UID, p.WatchedPath(x.Cache.Tree()))
+		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
 	case p.Apart():
 		x.groups.RetryTogether(p, now)
-	case !p.Stuck():
+	case !isStuck(p):
 		x.states.Arm(p, x.Preemption.Later(now))
 	default:
 		return true
+	}
+	return false
+}
+
+// isStuck tells whether a pod waits for room that others use: no node took it, or the max
+// of a queue above its leaf is used up.
+func isStuck(p *model.Pod) bool {
+	switch p.State {
+	case state.GroupBlocked, state.Unschedulable, state.BackingOff:
+		return true
+	case state.Queued:
+		if p.HeldByClass() {
+			return true
+		}
+		v := p.Ask.Group().Verdict()
+		return v.Reason.Code == reasons.OverMax && v.At != p.App.Leaf
 	}
 	return false
 }

@@ -3,10 +3,11 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Configure replaces the queue configuration. Running pods are not touched; pods without
@@ -80,7 +81,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.groups.UpsertPodGroup(namespace, name, minMember, now)
+	s.life.UpsertPodGroup(namespace, name, minMember, now)
 }
 
 // UpsertBudget sets a PodDisruptionBudget.
@@ -117,11 +118,8 @@ func (s *Store) ComeBack(uid types.UID, now time.Time) {
 func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.groups.DeletePodGroup(namespace, name, now)
+	s.life.DeletePodGroup(namespace, name, now)
 }
-
-// Facts about pods that plans need in addition to queues, budgets and originators: which
-// pods are opted out (law 1), and which are never victims.
 
 // UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {

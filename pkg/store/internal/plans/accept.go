@@ -3,6 +3,8 @@ package plans
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -10,25 +12,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// AcceptPlan is Store.AcceptPlan, under the lock.
+// AcceptPlan begins the hold that a plan asks for.
 func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	x.Preemption.Watches.PlanEnds()
 	p, known := x.Pods[uid]
 	if !known || p.App == nil {
 		return reasons.Brief(reasons.Starting)
 	}
-	why := x.claim(p, d, now)
+	why := x.accept(p, d, now)
 	if !why.None() {
 		x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
 	}
 	return why
 }
 
-// claim is AcceptPlan for a pod of a queue, under the lock.
-func (x *Plans) claim(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
+// accept is AcceptPlan for a pod of a queue.
+func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
 	switch {
 	case p.State.HasNode():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
@@ -54,7 +55,7 @@ func (x *Plans) claim(p *model.Pod, d *planner.Decision, now time.Time) reasons.
 	for _, uid := range chosen {
 		going = append(going, x.Pods[uid])
 	}
-	byFilters := model.UidsOf(x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going))
+	byFilters := uidsOf(x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going))
 	since := model.Latest(now, p.Asks.Ended.Add(1)) // distinguishes it from an earlier hold
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	if err := x.holds.PlaceHold(p, h); err != nil {
@@ -69,7 +70,7 @@ func (x *Plans) claim(p *model.Pod, d *planner.Decision, now time.Time) reasons.
 	return reasons.Reason{}
 }
 
-// VictimsDeleted is Store.VictimsDeleted, under the lock.
+// VictimsDeleted lets the preemptor through if its node has room already.
 func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	if p := x.Pods[asker]; p != nil {
 		h, ok := x.Preemption.Holds.Of(asker)
@@ -83,9 +84,18 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 }
 
-// FailPlan is Store.FailPlan, under the lock.
+// FailPlan ends the hold of a plan that could not be carried out.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	if p := x.Pods[asker]; p != nil {
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
 	}
+}
+
+// uidsOf returns the UIDs of pods.
+func uidsOf(pods []*model.Pod) []types.UID {
+	var out []types.UID
+	for _, p := range pods {
+		out = append(out, p.UID)
+	}
+	return out
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// checkRegister verifies that readers have seen the current state of everything or have
+// checkHistory verifies that readers have seen the current state of everything or have
 // it marked as changed.
-func (s *core) checkRegister() []error {
+func (s *core) checkHistory() []error {
 	nodes := func(yield func(string, *model.SeenNode) bool) {
 		for n := range s.model.Cache.Nodes.All() {
 			seen := s.model.History.Seen[n.Name()]

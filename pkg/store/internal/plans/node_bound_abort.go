@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -12,10 +14,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// AbortPlan is Store.AbortPlan, under the lock.
+// AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.
 func (x *NodeBound) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	p := x.Pods[asker]
 	if h, ok := x.Preemption.Holds.Of(asker); p != nil && ok && h.Required {
@@ -34,7 +35,7 @@ func (x *NodeBound) abortPlan(p *model.Pod, h *reservations.Hold, left []*model.
 	}
 	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.decide(p, now)}, now)
 	x.tell(p, output.WorkRecord, nil, now)
-	x.states.Rest(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
+	x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
 	if p.State == state.Unschedulable || p.State == state.BackingOff {
 		p.Reason = why
 	}

@@ -1,7 +1,10 @@
 package plans
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -12,10 +15,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// ApplyPlan is Store.ApplyPlan, under the lock.
+// ApplyPlan holds the node as decided, or ends the hold.
 func (x *NodeBound) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
@@ -70,7 +72,7 @@ func (x *NodeBound) decline(p *model.Pod, d *daemonset.Decision, now time.Time) 
 	if silent { // no event reports that the extender answers again
 		p.Asks.RetryAt = now.Add(x.Preemption.RetryInterval)
 		if p.Foreign {
-			x.states.Rest(p, p.Asks.RetryAt)
+			x.states.ReturnBy(p, p.Asks.RetryAt)
 		}
 	}
 	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
@@ -124,7 +126,7 @@ func (x *NodeBound) holdRequired(p *model.Pod, d *daemonset.Decision, now time.T
 	if h.Patient && h.Note == "" {
 		h.Note = "room is made for it there as soon as may be"
 	}
-	if err := x.claimRequired(p, d, chosen, h, now); err != nil {
+	if err := x.acceptRequired(p, d, chosen, h, now); err != nil {
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
@@ -141,8 +143,8 @@ func (x *NodeBound) decide(p *model.Pod, now time.Time) string {
 	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
 }
 
-// claimRequired begins the hold of a preemptor, or adds victims to it.
-func (x *NodeBound) claimRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
+// acceptRequired begins the hold of a preemptor, or adds victims to it.
+func (x *NodeBound) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
 	old, held := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
@@ -158,12 +160,12 @@ func (x *NodeBound) claimRequired(p *model.Pod, d *daemonset.Decision, chosen []
 			}
 		}
 		h.Chosen, h.Committed = chosen, old.Committed
-		x.states.Park(p)
+		x.states.EndCycle(p)
 		x.holds.Rechoose(p, h, now)
 	default:
-		x.states.Park(p)
+		x.states.EndCycle(p)
 		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
-		if h.Patient != old.Patient || h.Note != old.Note || !holds.SameUIDs(h.Victims, old.Victims) {
+		if h.Patient != old.Patient || h.Note != old.Note || !sameUIDs(h.Victims, old.Victims) {
 			x.Preemption.Holds.Choose(p.UID, h, now)
 		}
 		x.repeat(p, d, now)
@@ -195,11 +197,11 @@ func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Ti
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
-		x.states.Rest(p, again)
+		x.states.ReturnBy(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
 		x.holds.AwaitNode(p, x.Cache.Nodes.Get(h.Node))
 	case h.Clear() && !x.holds.Behind(p, &h): // the scheduler does not know yet that all are gone
-		x.states.Rest(p, x.holds.NextTry(p, &h, now))
+		x.states.ReturnBy(p, x.holds.NextTry(p, &h, now))
 	}
 }
 
@@ -207,6 +209,12 @@ func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Ti
 // decision began.
 func (x *NodeBound) RecheckNode(p *model.Pod) {
 	if n := x.Cache.Nodes.Get(x.Preemption.NodeWaits.Of(p.UID)); n != nil && n.Generation() != p.Asks.SawNode {
-		x.states.Rest(p, p.Asks.TriedAt.Add(model.AtMostEvery))
+		x.states.ReturnBy(p, p.Asks.TriedAt.Add(model.AtMostEvery))
 	}
+}
+
+// sameUIDs tells whether two lists have the same UIDs; b is sorted.
+func sameUIDs(a, b []types.UID) bool {
+	a = slices.Compact(slices.Sorted(slices.Values(a)))
+	return slices.Equal(a, b)
 }

@@ -1,0 +1,62 @@
+package model
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// Outbox has what is to be done outside the store, until its callers take it, and the
+// channels that tell them.
+type Outbox struct {
+	Activate []objects.Ref // pods that were admitted
+	Vacated  []string      // nodes where a hold ended
+	Work     []output.Work // for the executor
+	Told     time.Time     // the next deadline as last returned to the caller
+	Wake     chan struct{} // activate, vacated, or the deadline
+	ToWrite  chan struct{} // work
+}
+
+func newOutbox() Outbox {
+	return Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)}
+}
+
+// Freed notes a node with more room, if it is one: pods that were refused it may try again.
+func (o *Outbox) Freed(node string, is bool) {
+	if is {
+		o.Vacated = append(o.Vacated, node)
+	}
+}
+
+// Moved tells whether the next deadline is earlier than the one last returned; zero is no
+// deadline.
+func (o *Outbox) Moved(next time.Time) bool {
+	if next.IsZero() || (!o.Told.IsZero() && !next.Before(o.Told)) {
+		return false
+	}
+	o.Told = next
+	return true
+}
+
+// ToWrite adds an item, unless this process is a standby.
+func (x *Model) ToWrite(w output.Work) {
+	if !x.Standby {
+		x.Out.Work = append(x.Out.Work, w)
+	}
+}
+
+// Take empties a list and returns what it had.
+func Take[T any](list *[]T) []T {
+	taken := *list
+	*list = nil
+	return taken
+}
+
+// Signal sends a value unless the receiver has one that it has not taken yet.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+)
+
+// TakeOver takes over an event of a known pod. The pod is marked as changed for plans if
+// budgets count it differently.
+func (x *Model) TakeOver(p *Pod, event *objects.Pod) {
+	health, before := p.Health, []int(nil)
+	if health != event.Health {
+		before = x.Cache.Protection.Budgets(p.Guarded())
+	}
+	x.Recounted(p, func() { p.Say(event) })
+	x.Cache.Types.Note(p.Pod)
+	if health != event.Health && !slices.Equal(before, x.Cache.Protection.Budgets(p.Guarded())) {
+		x.TouchPod(p)
+	}
+}
+
+// Recounted runs a change of a known pod and updates the sums of budgets.
+func (x *Model) Recounted(p *Pod, change func()) {
+	before := p.Guarded()
+	change()
+	x.Cache.Protection.Change(before, p.Guarded())
+}
+
+// Chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
+func (x *Model) Chosen(p *Pod, asker types.UID) {
+	if p.ChosenBy != asker {
+		x.Recounted(p, func() { p.ChosenBy = asker })
+	}
+}
+
+// Live updates whether a pod of an application lives: it is known and not being deleted.
+func (x *Model) Live(p *Pod, lives bool) {
+	x.Cache.Originators.Live(&p.CachePod, lives)
+	x.routeOriginators()
+}
+
+// CountForeign adds n to the number of living pods of each owner of a foreign pod, unless
+// the pod is being deleted.
+func (x *Model) CountForeign(p *Pod, n int) {
+	if p.Deleting {
+		return
+	}
+	for _, owner := range p.Owners {
+		x.Cache.Originators.Owns(owner, n)
+	}
+	x.routeOriginators()
+}
+
+// routeOriginators notes that pods changed for plans and readers, because it may be other
+// than before whether they are originators.
+func (x *Model) routeOriginators() {
+	for _, p := range x.Cache.Originators.Take() {
+		x.TouchPod(x.Pods[p.UID])
+	}
+}
+
+// AtWork drops the state that only pods that do not run need.
+func (x *Model) AtWork(p *Pod, now time.Time) {
+	if p.Report != nil && x.History.Reports.Settle(p.Report, now) {
+		p.Report = nil
+	}
+	if p.Asks != nil && p.Asks.IsEmpty() {
+		p.Asks = nil
+	}
+	if p.Turn.Over() {
+		p.Turn = x.NoTurn
+	}
+}
+
+// GuardedPods yields all pods as budgets see them.
+func (x *Model) GuardedPods() iter.Seq[cache.Guarded] {
+	return func(yield func(cache.Guarded) bool) {
+		for _, p := range x.Pods {
+			if !yield(p.Guarded()) {
+				return
+			}
+		}
+	}
+}
+
+// DisruptionsLeft is what the budgets still allow, for [planner.World]. Victims of plans
+// in force count as gone if inForce is true.
+func (x *Model) DisruptionsLeft(inForce bool) []int64 {
+	return x.Cache.Protection.Left(x.GuardedPods(), inForce)
+}
