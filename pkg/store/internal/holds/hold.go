@@ -37,6 +37,21 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 // queueing hints do not move it. The store lets it through when there is room, and
 // retries a few times, because the scheduler's cache may learn later than the store that
 // the last victim is gone.
+//
+// A hold ends for these reasons (reservations.End):
+//
+//	Bound              the preemptor is bound (lifecycle.Apply)
+//	Deleted            the preemptor is gone (lifecycle.Apply, Delete, Lost)
+//	TimedOut           it was not used in time (TimeOutHolds)
+//	NodeGone           the node is gone (lifecycle.DeleteNode)
+//	NodeUnschedulable  the node is cordoned (lifecycle.SetNodeSchedulable), or the filters
+//	                   refuse it whichever pods leave (cycle.NodeRefuses)
+//	Superseded         the preemptor found room elsewhere (cycle.Assume), other pods took
+//	                   the room (plans.Attempt), a pod that can run only there needs it
+//	                   (Supersede), or another process decides (plans.Lead, lifecycle)
+//	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
+//	                   carried out (plans.FailPlan), the node is not held after a new
+//	                   decision (plans.NodeBound), or the preemptor changed (lifecycle)
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
