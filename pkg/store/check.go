@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -67,7 +66,7 @@ func (s *core) checkPod(p *model.Pod) error {
 		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns())
 	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.Gang.Name)
-	case p.State == state.GroupBlocked && (p.Mates == nil || p.EquivalenceClass != nil):
+	case p.State == state.GroupBlocked && (p.PodGroup == nil || p.EquivalenceClass != nil):
 		return errors.New("waits for its PodGroup, and has none or an equivalence class")
 	case (p.State == state.Queued) != (p.Ask != nil):
 		return fmt.Errorf("is in the order: %v", p.Ask != nil)
@@ -106,14 +105,6 @@ func (s *core) cached() iter.Seq[*cache.Pod] {
 			}
 		}
 	}
-}
-
-// OwnersUse returns the usage of users and groups, and the number of all users and groups
-// with usage. It holds the lock during the lookups, so pass at most a few hundred.
-func (s *Readers) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.model.Cache.Books.OwnersUse(of)
 }
 
 // Recount compares the store with a complete listing of the managed pods, as the API

@@ -17,7 +17,7 @@ func (s *core) checkGroups() []error {
 	}
 	settled := s.model.Started && !s.model.Pending.Returning()
 	for _, p := range s.model.Pods {
-		g := p.Mates
+		g := p.PodGroup
 		if g == nil {
 			continue
 		}

@@ -50,26 +50,6 @@ func (s *Store) Tick(now time.Time) {
 	s.life.Sweep(now)
 }
 
-// SetStandby sets whether another process does the scheduling. Slots do not expire on a
-// standby, because it does not schedule the admitted pods. When this process leads again,
-// even without another leader in between, all unfinished writes of holds are queued
-// again.
-func (s *Store) SetStandby(standby bool, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	switch {
-	case standby:
-		s.model.Standby = true
-		return
-	case !s.model.Started:
-		s.model.Standby = false
-		return
-	case s.model.Standby:
-		s.adoption.Lead(now)
-	}
-	s.adoption.Resume()
-}
-
 // earliest returns the first of some times; zero means never.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time

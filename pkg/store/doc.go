@@ -45,8 +45,8 @@
 //   - Scheduling: the pod passed the gate and has its slot until its cycle ends.
 //   - Unschedulable: the pod failed in a cycle, or a node is held for it. The scheduler's
 //     queueing hints bring it back.
-//   - BackingOff: the pod returns to the order when its back-off ends, or earlier by the lane,
-//     the order of such pods.
+//   - BackingOff: the pod returns to the order when its back-off ends, or earlier, as first of
+//     the lane, which is the order of such pods.
 //   - Assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
 //   - Bound: the pod runs on a node.
 //
@@ -103,4 +103,16 @@
 // read without a lock. No method calls out while it holds the mutex: admitted pods are
 // collected and returned by [Store.TakeActivations], and [Store.Wake] signals the one
 // goroutine that calls it.
+//
+// # Files
+//
+//	store.go      the store: start, admission of pods at the end of each change, activations
+//	informer.go   what informers tell
+//	cycle.go      steps of scheduling cycles; lost.go pods that a cycle counted in vain
+//	plans.go      plans and their outcome; work.go what the executor is to write
+//	deadline.go   what is due at a time
+//	readers.go    what is; why.go, explanation.go, waiting.go and reports.go why pods wait
+//	history.go    events and changes for readers
+//	dry_run.go    what would happen to a pod
+//	check*.go     the checks of the store against itself
 package store

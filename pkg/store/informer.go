@@ -10,29 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Configure replaces the queue configuration. Running pods are not touched; pods without
-// a queue are placed again.
-func (s *Store) Configure(spec *config.Spec, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.Configure(spec, now)
-}
-
-// UpsertNamespace sets the annotations of a namespace. It returns an error for each
-// annotation that is invalid and counts as absent.
-func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.life.UpsertNamespace(name, annotations, now)
-}
-
-// DeleteNamespace handles the deletion of a namespace.
-func (s *Store) DeleteNamespace(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeleteNamespace(name, now)
-}
-
 // Upsert handles an event of a managed pod, or of a foreign pod that has a node. It may
 // be called late, again with the same content, and without an earlier call for the pod.
 func (s *Store) Upsert(event objects.Pod, now time.Time) {
@@ -46,6 +23,14 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.life.Delete(uid, now)
+}
+
+// Lost handles the deletion of a pod that the informer had last seen without a node. It
+// may be of no queue. Pods that wait for room on a node are brought back.
+func (s *Store) Lost(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Lost(uid, now)
 }
 
 // UpsertNode sets the allocatable of a node.
@@ -62,13 +47,6 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 	s.life.NodeChanged(name, now)
 }
 
-// DeleteNode handles the deletion of a node. All its holds end.
-func (s *Store) DeleteNode(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeleteNode(name, now)
-}
-
 // SetNodeSchedulable sets whether new pods may go to a node. All holds of a cordoned node
 // end.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
@@ -77,11 +55,11 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 	s.life.SetNodeSchedulable(name, schedulable, now)
 }
 
-// UpsertPodGroup sets how many pods of a PodGroup start together.
-func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+// DeleteNode handles the deletion of a node. All its holds end.
+func (s *Store) DeleteNode(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.UpsertPodGroup(namespace, name, minMember, now)
+	s.life.DeleteNode(name, now)
 }
 
 // UpsertBudget sets a PodDisruptionBudget.
@@ -98,20 +76,11 @@ func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 	s.life.DeleteBudget(namespace, name, now)
 }
 
-// Lost handles the deletion of a pod that the informer had last seen without a node. It
-// may be of no queue. Pods that wait for room on a node are brought back.
-func (s *Store) Lost(uid types.UID, now time.Time) {
+// UpsertPodGroup sets how many pods of a PodGroup start together.
+func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.Lost(uid, now)
-}
-
-// ComeBack brings back a pod that found no node while a pod that is gone was still
-// counted. It does nothing to a pod in another state than Unschedulable.
-func (s *Store) ComeBack(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.ComeBack(uid, now)
+	s.life.UpsertPodGroup(namespace, name, minMember, now)
 }
 
 // DeletePodGroup handles the deletion of a PodGroup. Its waiting members keep waiting.
@@ -133,13 +102,25 @@ func (s *Store) DeletePriorityClass(name string, now time.Time) {
 	s.UpsertPriorityClass(name, false, now)
 }
 
-// FollowPodGroups turns PodGroups on; otherwise their label has no effect. Call it before
-// Start.
-func (s *Store) FollowPodGroups() {
+// UpsertNamespace sets the annotations of a namespace. It returns an error for each
+// annotation that is invalid and counts as absent.
+func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.model.Pending.Groups.Followed = true
-	for _, p := range s.model.Pods {
-		s.states.JoinMates(p)
-	}
+	defer s.unlock(now)
+	return s.life.UpsertNamespace(name, annotations, now)
+}
+
+// DeleteNamespace handles the deletion of a namespace.
+func (s *Store) DeleteNamespace(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.DeleteNamespace(name, now)
+}
+
+// Configure replaces the queue configuration. Running pods are not touched; pods without
+// a queue are placed again.
+func (s *Store) Configure(spec *config.Spec, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.life.Configure(spec, now)
 }

@@ -3,8 +3,13 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 )
+
+// LostPod is a pod that no longer uses a node as before; see [Store.LostPods].
+type LostPod = pending.LostPod
 
 // LostPods returns the pods that a cycle which found no node must check for, oldest
 // first; nearly always empty.
@@ -22,5 +27,10 @@ func (s *Store) Vanished(pods []LostPod) {
 	s.model.Pending.Lost.Vanished(pods)
 }
 
-// LostPod is a pod that no longer uses a node as before; see [Store.LostPods].
-type LostPod = pending.LostPod
+// ComeBack brings back a pod that found no node while a pod that is gone was still
+// counted. It does nothing to a pod in another state than Unschedulable.
+func (s *Store) ComeBack(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.cycle.ComeBack(uid, now)
+}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,7 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -109,28 +107,4 @@ func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	s.mu.Lock()
 	defer s.unlock(now)
 	return s.nodeBound.ApplyPlan(uid, d, now)
-}
-
-// PreemptionOptions set when and how fast queues preempt for their guarantees.
-type PreemptionOptions = preemption.Options
-
-// DefaultPreemption returns the options of a store without SetPreemption.
-func DefaultPreemption() PreemptionOptions { return preemption.DefaultOptions() }
-
-// NodeBoundPod is a node-bound pod that was not tried yet.
-type NodeBoundPod = preemption.NodeBoundPod
-
-// SetPreemption replaces the options.
-func (s *Store) SetPreemption(o PreemptionOptions) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := &s.model.Preemption.Options
-	if old.IgnorePodOptOut != o.IgnorePodOptOut || !reflect.DeepEqual(old.Required, o.Required) ||
-		old.HoldTimeout != o.HoldTimeout || old.MaxVictimGrace != o.MaxVictimGrace {
-		s.model.TouchAll()
-	}
-	s.model.Preemption.Options = o
-	s.model.Preemption.Holds.TimesChange()
-	s.model.Pending.SetStrict(o.StrictGuarantee)
-	s.model.Asking.Order.SetStrict(o.StrictGuarantee)
 }

@@ -7,35 +7,13 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // Readers tells what is in a store and why. No method changes what the store decides.
 type Readers struct{ *core }
-
-// BeyondQuota returns the quota that keeps a pod that found no node from running even on
-// a new node; none if it would run there, or is not known.
-func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.model.Pods[uid]; p != nil {
-		return p.Beyond
-	}
-	return reasons.Reason{}
-}
-
-// Explain returns why a pending pod does not run; none if it was let through, runs, or is
-// not known.
-func (s *Readers) Explain(uid types.UID) reasons.Reason {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p, known := s.model.Pods[uid]; known {
-		return s.states.Explain(p)
-	}
-	return reasons.Reason{}
-}
 
 // Spec returns the current configuration.
 func (s *Readers) Spec() *config.Spec {
@@ -50,7 +28,7 @@ func (s *Readers) Gathered(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.model.Pods[uid]
-	return p != nil && p.Mates != nil && p.Mates.Complete()
+	return p != nil && p.PodGroup != nil && p.PodGroup.Complete()
 }
 
 // Key returns the sort key of an admitted pod, and false for every other pod.
@@ -66,6 +44,9 @@ func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any(
 // NodeBound returns the pods that can run only on this node, wait, and were not tried
 // there, in their order. It takes no lock.
 func (s *Readers) NodeBound(node string) []NodeBoundPod { return s.model.Preemption.NodeBound.On(node) }
+
+// NodeBoundPod is a node-bound pod that was not tried yet.
+type NodeBoundPod = preemption.NodeBoundPod
 
 // Preemption returns the options in force.
 func (s *Readers) Preemption() PreemptionOptions {
@@ -130,4 +111,12 @@ func (s *Readers) NextDeadline() (time.Time, bool) {
 	defer s.mu.Unlock()
 	s.model.Out.Told = s.next()
 	return s.model.Out.Told, !s.model.Out.Told.IsZero()
+}
+
+// OwnersUse returns the usage of users and groups, and the number of all users and groups
+// with usage. It holds the lock during the lookups, so pass at most a few hundred.
+func (s *Readers) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.Cache.Books.OwnersUse(of)
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Options are the settings of a store.
-type Options = model.Options
-
 // Store is the live state of all queues: what informers and scheduling cycles tell goes
 // in here, and [Readers] tells what is. Make one with New.
 type Store struct {
@@ -103,12 +100,43 @@ func (s *Store) Start(now time.Time) {
 	s.ready.Store(true)
 }
 
+// SetStandby sets whether another process does the scheduling. Slots do not expire on a
+// standby, because it does not schedule the admitted pods. When this process leads again,
+// even without another leader in between, all unfinished writes of holds are queued
+// again.
+func (s *Store) SetStandby(standby bool, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	switch {
+	case standby:
+		s.model.Standby = true
+		return
+	case !s.model.Started:
+		s.model.Standby = false
+		return
+	case s.model.Standby:
+		s.adoption.Lead(now)
+	}
+	s.adoption.Resume()
+}
+
 // SetNotReady sets the reason why the store cannot be started yet. It is the reason that pods
 // wait until Start.
 func (s *Store) SetNotReady(why reasons.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model.NotReady = why
+}
+
+// FollowPodGroups turns PodGroups on; otherwise their label has no effect. Call it before
+// Start.
+func (s *Store) FollowPodGroups() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Pending.Groups.Followed = true
+	for _, p := range s.model.Pods {
+		s.states.JoinGroup(p)
+	}
 }
 
 // unlock ends a change. It admits pods as far as there is room, publishes the new state,
@@ -148,7 +176,7 @@ func (s *core) fill(now time.Time) {
 		return
 	}
 	s.plans.FillAsking(now)
-	s.groups.WakeTogether(now)
+	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)
 	for s.states.FirstOfLane() {
 		s.slots.FillInOrder(now)

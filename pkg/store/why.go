@@ -8,6 +8,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
+// Explain returns why a pending pod does not run; none if it was let through, runs, or is
+// not known.
+func (s *Readers) Explain(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.model.Pods[uid]; known {
+		return s.states.Explain(p)
+	}
+	return reasons.Reason{}
+}
+
+// BeyondQuota returns the quota that keeps a pod that found no node from running even on
+// a new node; none if it would run there, or is not known.
+func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.model.Pods[uid]; p != nil {
+		return p.Beyond
+	}
+	return reasons.Reason{}
+}
+
 // whysAtOnce is the number of pods visited in one hold of the lock.
 const whysAtOnce = 64
 

@@ -47,7 +47,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	var out []*model.Pod
 	add := func(w *model.Pod) {
-		if w != p && !w.Asks.Holds() && w.RequiredNode == "" && !w.Apart() && cache.Fits(w.Pod, room) {
+		if w != p && !w.Asks.Holds() && w.RequiredNode == "" && !w.GroupIncomplete() && cache.Fits(w.Pod, room) {
 			out, rest = append(out, w), rest.Sub(w.Request)
 		}
 	}
@@ -80,7 +80,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 // slot of the other pod ends.
 func (x *Slots) LetAhead(p *model.Pod, node string, now time.Time) bool {
 	n := x.Cache.Nodes.Get(node)
-	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.Apart() {
+	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
 		return false
 	}
 	if p.GaveWay < mostBehind && n.Known() && !n.Room().Covers(p.Request) && x.Pending.Demand.Any() {

@@ -43,31 +43,31 @@ func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, state
 //
 // Once minMember members have a place, further members are ordinary pods.
 
-// keep takes a waiting pod out of the order until its group can start.
-func (x *Groups) keep(p *model.Pod) {
+// toGroupBlocked takes a waiting pod out of the order until its group can start.
+func (x *Groups) toGroupBlocked(p *model.Pod) {
 	x.states.LeaveOrder(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	p.Reason = reasons.Reason{}
 	x.states.Enter(p, state.GroupBlocked)
 }
 
-// startTogether is for a pod that is first in the order while its group lacks members.
+// startGroup is for a pod that is first in the order while its group lacks members.
 // Either all missing members are admitted together with it, or it is kept.
-func (x *Groups) startTogether(p *model.Pod, now time.Time) {
-	g := p.Mates
+func (x *Groups) startGroup(p *model.Pod, now time.Time) {
+	g := p.PodGroup
 	x.Pending.Groups.Reopen(g)
 	if !g.Able() {
-		x.keep(p)
+		x.toGroupBlocked(p)
 		return
 	}
 	if x.Pending.Groups.OthersPlaced(g, now) {
 		x.Pending.Groups.Wait(g)
-		x.keep(p)
+		x.toGroupBlocked(p)
 		return
 	}
-	if v := x.judgeTogether(g); !v.OK() {
+	if v := x.checkGroupQuota(g); !v.OK() {
 		x.Pending.Groups.Refuse(g, v)
-		x.keep(p)
+		x.toGroupBlocked(p)
 		return
 	}
 	x.Pending.Groups.Place(g, now.Add(x.Options.SlotLease))
@@ -78,7 +78,7 @@ func (x *Groups) startTogether(p *model.Pod, now time.Time) {
 		x.states.toAdmitted(m, now)
 		x.Out.Activate = append(x.Out.Activate, m.Ref())
 	}
-	x.letMatesGo(g)
+	x.releaseBlocked(g)
 }
 
 // CallBackAll calls callBack for groups that cannot start any more.
@@ -101,9 +101,9 @@ func (x *Groups) callBack(g *model.PodGroup) {
 	}
 }
 
-// WakeTogether puts one member of each marked group into the order; the others follow if
+// WakeGroups puts one member of each marked group into the order; the others follow if
 // the group starts.
-func (x *Groups) WakeTogether(now time.Time) {
+func (x *Groups) WakeGroups(now time.Time) {
 	for _, g := range x.Pending.Groups.TakeTouched(x.Options.SlotLease, now) {
 		x.wakeGroup(g)
 	}
@@ -118,7 +118,7 @@ func (x *Groups) wakeGroup(g *model.PodGroup) {
 	switch {
 	case g.Blocked() == 0:
 	case g.Missing() <= 0:
-		x.letMatesGo(g)
+		x.releaseBlocked(g)
 	case g.Able() && g.In(state.Queued) == 0:
 		x.states.ToQueued(g.InState(state.GroupBlocked)[0])
 	}
@@ -142,25 +142,25 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 	}
 }
 
-// letMatesGo puts the kept members into the order, because no member is missing any more.
-func (x *Groups) letMatesGo(g *model.PodGroup) {
+// releaseBlocked puts the kept members into the order, because no member is missing any more.
+func (x *Groups) releaseBlocked(g *model.PodGroup) {
 	for _, m := range g.InState(state.GroupBlocked) {
 		x.states.ToQueued(m)
 	}
 }
 
-// RetryTogether is called when a pod is due for a plan. It is not admitted alone; but if
+// RetryGroup is called when a pod is due for a plan. It is not admitted alone; but if
 // it had found no node, its group tries again.
-func (x *Groups) RetryTogether(p *model.Pod, now time.Time) {
+func (x *Groups) RetryGroup(p *model.Pod, now time.Time) {
 	if p.State == state.Unschedulable {
 		x.states.ToQueued(p)
 	}
 	x.states.Arm(p, x.Preemption.Later(now))
 }
 
-// judgeTogether checks the quotas for the missing members: for each application as if the
+// checkGroupQuota checks the quotas for the missing members: for each application as if the
 // members of the applications before it were admitted.
-func (x *Groups) judgeTogether(g *model.PodGroup) queues.Verdict {
+func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
@@ -203,7 +203,7 @@ func (x *Groups) stillRefused(g *model.PodGroup) bool {
 	if x.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
 		return false
 	}
-	v := x.judgeTogether(g)
+	v := x.checkGroupQuota(g)
 	if v.OK() {
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 // EnterLane puts a backing-off pod into the lane, or an unschedulable one into the order of
 // its own; see ahead.go.
 func (x *States) EnterLane(p *model.Pod) {
-	p.LaneAsk = x.Pending.LaneOf(p.State).Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.ApartKind())
+	p.LaneAsk = x.Pending.LaneOf(p.State).Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
 }
 
 // LeaveLane takes a pod out of its lane, if it is in one. Its state is still the same.

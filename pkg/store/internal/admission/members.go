@@ -23,44 +23,44 @@ func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 	x.Pending.Groups.SetMin(g, minMember)
 }
 
-// JoinMates updates the group that a pod names.
-func (x *States) JoinMates(p *model.Pod) {
+// JoinGroup updates the group that a pod names.
+func (x *States) JoinGroup(p *model.Pod) {
 	name := pending.GroupName{Namespace: p.Namespace, Name: p.Labels[objects.PodGroupLabel]}
-	if p.Mates != nil && p.Mates.Name() == name {
+	if p.PodGroup != nil && p.PodGroup.Name() == name {
 		return
 	}
-	x.LeaveMates(p)
+	x.LeaveGroup(p)
 	if !x.Pending.Groups.Followed || p.Foreign || name.Name == "" {
 		return
 	}
-	p.Mates = x.Pending.Groups.Get(name)
-	complete := p.Mates.Complete()
-	x.Pending.Groups.Join(p.Mates, p.UID, p, p.State, p.Asks.Holds())
-	x.groupChanged(p.Mates, complete, p.Asks.Holds())
+	p.PodGroup = x.Pending.Groups.Get(name)
+	complete := p.PodGroup.Complete()
+	x.Pending.Groups.Join(p.PodGroup, p.UID, p, p.State, p.Asks.Holds())
+	x.groupChanged(p.PodGroup, complete, p.Asks.Holds())
 }
 
-// LeaveMates takes a pod out of its group.
-func (x *States) LeaveMates(p *model.Pod) {
-	g := p.Mates
+// LeaveGroup takes a pod out of its group.
+func (x *States) LeaveGroup(p *model.Pod) {
+	g := p.PodGroup
 	if g == nil {
 		return
 	}
 	complete := g.Complete()
 	x.Pending.Groups.Leave(g, p.UID)
-	p.Mates = nil
+	p.PodGroup = nil
 	x.groupChanged(g, complete, p.Asks.Holds())
 }
 
 // SetHolds sets whether a pod holds a node.
 func (x *States) SetHolds(p *model.Pod, holds bool) {
 	p.Asks.SetHolds(holds)
-	x.updateMate(p, true)
+	x.updateMember(p, true)
 }
 
-// updateMate updates a pod in its group after a change of its state, or of whether it
+// updateMember updates a pod in its group after a change of its state, or of whether it
 // holds a node.
-func (x *States) updateMate(p *model.Pod, holds bool) {
-	if g := p.Mates; g != nil {
+func (x *States) updateMember(p *model.Pod, holds bool) {
+	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
 		x.Pending.Groups.Update(g, p.UID, p.State, p.Asks.Holds())
 		x.groupChanged(g, complete, holds)
@@ -92,11 +92,11 @@ func (x *States) planAnew(g *model.PodGroup) {
 	}
 }
 
-// Alone is the verdict on a pod that the scheduler tries although it was not admitted
+// CheckGroup is the verdict on a pod that the scheduler tries although it was not admitted
 // together with its group.
-func (x *States) Alone(p *model.Pod) queues.Verdict {
-	if !p.Apart() || p.State.HasSlot() || p.Asks.Holds() {
+func (x *States) CheckGroup(p *model.Pod) queues.Verdict {
+	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asks.Holds() {
 		return queues.Granted
 	}
-	return queues.Verdict{At: queues.NoQueue, Reason: p.Mates.Why(objects.PodGroupLabel)}
+	return queues.Verdict{At: queues.NoQueue, Reason: p.PodGroup.Why(objects.PodGroupLabel)}
 }

@@ -39,8 +39,8 @@ func (x *Slots) FillInOrder(now time.Time) {
 			x.Pending.Order.Block(ask.Group(), v)
 			continue
 		}
-		if p.Mates != nil && p.Mates.LacksMembers() {
-			x.groups.startTogether(p, now)
+		if p.PodGroup != nil && p.PodGroup.LacksMembers() {
+			x.groups.startGroup(p, now)
 			continue
 		}
 		x.states.toAdmitted(p, now)

@@ -37,7 +37,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	}
 	x.Pending.Transitions.Note(from, to)
 	p.State = to
-	x.updateMate(p, p.Asks.Holds())
+	x.updateMember(p, p.Asks.Holds())
 	x.History.Tally(p)
 	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }

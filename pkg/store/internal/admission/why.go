@@ -33,7 +33,7 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			x.Cache.Tree().Queue(p.App.Leaf).Path, x.Pending.Order.EligibleAt(p.App.Leaf))
 	case state.GroupBlocked:
-		return p.Mates.Why(objects.PodGroupLabel)
+		return p.PodGroup.Why(objects.PodGroupLabel)
 	case state.Unschedulable:
 		return p.Stopped()
 	case state.BackingOff:
@@ -62,7 +62,7 @@ func (x *States) Code(p *model.Pod) reasons.Code {
 		}
 		return reasons.InOrder
 	case state.GroupBlocked:
-		return p.Mates.Code()
+		return p.PodGroup.Code()
 	case state.Unschedulable:
 		return p.Stopped().Code
 	case state.BackingOff:

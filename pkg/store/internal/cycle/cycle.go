@@ -96,7 +96,7 @@ func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 		Ref: p.Ref(), Leaf: p.App.Leaf, Queue: x.Cache.Tree().Queue(p.App.Leaf).Path,
 		App: p.App.Name.ID, Request: p.Request,
 	}
-	if v = x.states.Alone(p); !v.OK() {
+	if v = x.states.CheckGroup(p); !v.OK() {
 		return ask, v, true
 	}
 	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
@@ -125,7 +125,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	if !known || p.App == nil || p.State.HasNode() {
 		return
 	}
-	if p.RequiredNode != "" || p.Apart() {
+	if p.RequiredNode != "" || p.GroupIncomplete() {
 		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
 	if p.Asks.Holds() {
@@ -190,7 +190,7 @@ func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	case p.State.HasNode():
 		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
-	v := x.states.Alone(p)
+	v := x.states.CheckGroup(p)
 	if v.OK() {
 		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
 	}
@@ -280,10 +280,10 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 // gives its place back when another member finds none. No pod is bound on a node that is
 // held for another pod by that time.
 func whyForgotten(held *preemption.Holds, p *model.Pod, node string) reasons.Reason {
-	if p.Apart() {
-		if m := withoutPlace(p.Mates, p); m != nil {
+	if p.GroupIncomplete() {
+		if m := withoutPlace(p.PodGroup, p); m != nil {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
-				p.Mates.Name(), node, m.Name, m.Reason.Text)
+				p.PodGroup.Name(), node, m.Name, m.Reason.Text)
 		}
 	}
 	if pass := held.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {

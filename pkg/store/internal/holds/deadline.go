@@ -43,13 +43,13 @@ func (x *Holds) dueFrom() reservations.From {
 				own = model.Latest(own, h.Since.Add(x.Preemption.Required.StartDelay)) // before that, no victim may be chosen
 			}
 			return own, true
-		case !p.Apart():
+		case !p.GroupIncomplete():
 			return own, true
 		}
-		from, ok := known[p.Mates]
+		from, ok := known[p.PodGroup]
 		if !ok {
-			from = lastFrom(x.Preemption.Holds, p.Mates)
-			known[p.Mates] = from
+			from = lastFrom(x.Preemption.Holds, p.PodGroup)
+			known[p.PodGroup] = from
 		}
 		return from, !from.IsZero()
 	}
@@ -81,8 +81,8 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 
 // timedOut is the reason of a hold that its pod did not use in time.
 func timedOut(p *model.Pod, timeout time.Duration, h *reservations.Hold) reasons.Reason {
-	if p.Apart() && h.Clear() {
-		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.Mates.Name(), timeout)
+	if p.GroupIncomplete() && h.Clear() {
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.PodGroup.Name(), timeout)
 	}
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:

@@ -149,8 +149,8 @@ func (x *Holds) goOnWithoutHold(p *model.Pod) {
 		return
 	}
 	x.Charge(p, p.Amount(), p.In()|cache.Admitted)
-	if p.Mates != nil {
-		x.Pending.Groups.Touch(p.Mates) // from now on it starts only with its group
+	if p.PodGroup != nil {
+		x.Pending.Groups.Touch(p.PodGroup) // from now on it starts only with its group
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 // counted again.
 func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
 	l, waits := &p.Asks.Losses, "the pod"
-	if p.Apart() {
-		l, waits = &p.Mates.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.Mates.Name())
+	if p.GroupIncomplete() {
+		l, waits = &p.PodGroup.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.PodGroup.Name())
 	}
 	l.Lose(why, waits, &x.Preemption.Options, now)
 	p.Asks.Refused, p.Asks.TriedAt = l.Why, now

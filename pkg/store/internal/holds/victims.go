@@ -100,7 +100,7 @@ func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		if p := x.Pods[uid]; p != nil && !p.MateOf(asker) {
+		if p := x.Pods[uid]; p != nil && !p.InGroupOf(asker) {
 			if waits[uid] = true; !x.Preemption.InPermit[uid] {
 				x.TouchPod(p)
 			}

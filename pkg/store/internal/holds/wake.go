@@ -36,8 +36,8 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // has room already and no other member of its PodGroup may need that room.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.Preemption.Holds.Of(p.UID)
-	matesFirst := p.Apart() && p.Mates.Placed()+1 < p.Mates.Min()
-	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (matesFirst || !x.hasRoom(p, &h)) {
+	membersFirst := p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
+	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (membersFirst || !x.hasRoom(p, &h)) {
 		return
 	}
 	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {

@@ -98,7 +98,7 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	x.History.Changed(p)
 	x.holds.Inherit(p, now)
 	p.Report = x.History.Reports.Expect(p.UID, p.Told, now)
-	x.states.JoinMates(p)
+	x.states.JoinGroup(p)
 	x.enlist(p, now)
 	if x.Started {
 		x.Place(p, now)
@@ -143,7 +143,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.History.Reports.Forget(p.Report)
 	x.PlaceOn(p, "", resources.Vector{})
 	x.History.Pods.Remove(p, p.UID)
-	x.states.LeaveMates(p)
+	x.states.LeaveGroup(p)
 	x.leaveGang(p, now)
 	x.holds.Gone(p.UID, now)
 	if node != nil {
@@ -173,7 +173,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State == state.NoQueue {
 		x.TakeOver(p, event)
 		x.History.Changed(p)
-		x.states.JoinMates(p)
+		x.states.JoinGroup(p)
 		x.enlist(p, now)
 		if x.Started {
 			x.Place(p, now)
@@ -236,7 +236,7 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 	}
 	x.TakeOver(p, event)
 	x.History.Changed(p)
-	x.states.JoinMates(p)
+	x.states.JoinGroup(p)
 	if !same {
 		x.Live(p, !p.Deleting)
 	}
@@ -268,7 +268,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 		p.Asks.Impossible = false
 	}
 	x.History.Tally(p)
-	x.states.JoinMates(p)
+	x.states.JoinGroup(p)
 	x.enlist(p, now)
 	if x.Started {
 		x.Place(p, now)

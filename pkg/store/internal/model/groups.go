@@ -27,18 +27,20 @@ type GroupData struct {
 	Losses preemption.Losses // losses until it has started
 }
 
-// Apart tells whether a pod may start only together with its group.
-func (p *Pod) Apart() bool { return p.Mates != nil && !p.Mates.Complete() }
+// GroupIncomplete tells whether a pod may start only together with its group.
+func (p *Pod) GroupIncomplete() bool { return p.PodGroup != nil && !p.PodGroup.Complete() }
 
-// MateOf tells whether two pods are of the same group.
-func (p *Pod) MateOf(o *Pod) bool { return o != nil && p.Mates != nil && p.Mates == o.Mates }
+// InGroupOf tells whether two pods are of the same group.
+func (p *Pod) InGroupOf(o *Pod) bool {
+	return o != nil && p.PodGroup != nil && p.PodGroup == o.PodGroup
+}
 
 // Group is the name of the pod's PodGroup in holds; empty for none.
 func (p *Pod) Group() string {
-	if p.Mates == nil {
+	if p.PodGroup == nil {
 		return ""
 	}
-	return p.Mates.Name().String()
+	return p.PodGroup.Name().String()
 }
 
 // Share is the request of the missing members of one application.

@@ -32,10 +32,10 @@ type Pod struct {
 
 	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
 
-	App   *App              // nil while unplaced
-	Gang  *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
-	Mates *PodGroup         // the PodGroup that it names; nil if none
-	Asks  *preemption.Asker // nil once it runs and nothing of it is needed
+	App      *App              // nil while unplaced
+	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
+	PodGroup *PodGroup         // the PodGroup that it names; nil if none
+	Asks     *preemption.Asker // nil once it runs and nothing of it is needed
 
 	Failed *output.Failures // nil for none
 	Report *history.Report  // nil once it runs and nothing is left to report
@@ -118,11 +118,11 @@ func (p *Pod) AskKind() string {
 	if kind := p.EquivalenceClass.Kind(); kind != "" {
 		return kind
 	}
-	return p.ApartKind()
+	return p.KindWithoutClass()
 }
 
-// ApartKind is AskKind for an order without equivalence classes.
-func (p *Pod) ApartKind() string {
+// KindWithoutClass is AskKind for an order without equivalence classes.
+func (p *Pod) KindWithoutClass() string {
 	if !p.Uncounted.IsZero() {
 		return "uncounted"
 	}

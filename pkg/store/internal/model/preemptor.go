@@ -40,8 +40,8 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 // given to users until then.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	l := &p.Asks.Losses
-	if p.Apart() && p.Mates.Data.Losses.Until.After(l.Until) {
-		l = &p.Mates.Data.Losses
+	if p.GroupIncomplete() && p.PodGroup.Data.Losses.Until.After(l.Until) {
+		l = &p.PodGroup.Data.Losses
 	}
 	return l.Until, l.Why
 }

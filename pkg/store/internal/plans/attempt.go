@@ -46,10 +46,10 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	case x.holds.MayNotHold(p):
 		return nil, holds.NotLeading()
 	}
-	if v := x.states.Alone(p); !v.OK() {
+	if v := x.states.CheckGroup(p); !v.OK() {
 		return nil, v.Reason
 	}
-	if p.State.HasSlot() && !p.Apart() {
+	if p.State.HasSlot() && !p.GroupIncomplete() {
 		x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	}
 	if why := x.mayPlan(p, now); !why.None() {

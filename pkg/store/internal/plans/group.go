@@ -16,15 +16,15 @@ import (
 // and the check of an earlier plan takes those that it was made for: otherwise it could
 // refuse what the plan allowed, again and again. Their free room is set by setFree.
 func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group {
-	if !p.Apart() {
+	if !p.GroupIncomplete() {
 		return nil
 	}
 	planned := func(m *model.Pod) bool { return m.State.HasSlot() }
 	if earlier != nil && earlier.Ask.Group != nil {
 		planned = func(m *model.Pod) bool { return slices.Contains(earlier.Ask.Group.Members, string(m.UID)) }
 	}
-	lack, first, rest := p.Mates.Min()-1, []*model.Pod{}, []*model.Pod{}
-	for _, m := range p.Mates.Members() {
+	lack, first, rest := p.PodGroup.Min()-1, []*model.Pod{}, []*model.Pod{}
+	for _, m := range p.PodGroup.Members() {
 		switch {
 		case m.State.HasNode() || m != p && m.Asks.Holds():
 			lack--
@@ -39,7 +39,7 @@ func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group
 	if rest = rest[:min(len(rest), max(lack, 0))]; len(rest) == 0 {
 		return nil
 	}
-	g := &planner.Group{Name: p.Mates.Name().String()}
+	g := &planner.Group{Name: p.PodGroup.Name().String()}
 	for _, m := range rest {
 		g.Members = append(g.Members, string(m.UID))
 		i := slices.IndexFunc(g.Shares, func(share planner.Share) bool { return share.Leaf == m.App.Leaf })

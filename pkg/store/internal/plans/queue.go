@@ -23,7 +23,7 @@ func (x *Plans) TickAsking(now time.Time) {
 			return
 		}
 		if p := x.Pods[uid]; x.worthAPlan(p, now) {
-			x.Asking.Enter(p.Asks, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.ApartKind()})
+			x.Asking.Enter(p.Asks, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()})
 			room--
 		}
 	}
@@ -46,8 +46,8 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !x.MayAsk(p):
 		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
-	case p.Apart():
-		x.groups.RetryTogether(p, now)
+	case p.GroupIncomplete():
+		x.groups.RetryGroup(p, now)
 	case !isStuck(p):
 		x.states.Arm(p, x.Preemption.Later(now))
 	default:
