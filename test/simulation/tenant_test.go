@@ -421,10 +421,10 @@ func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
 // ofItsOwn tells whether a pod leaves by the doing of the asker's user.
 func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
 	switch {
-	case m.Controller != "" && m.Controller == ask.Controller:
+	case m.Namespace == ask.Namespace, m.Controller != "" && m.Controller == ask.Controller:
 		return true
 	case m.Foreign || ask.Foreign:
-		return m.Foreign && ask.Foreign && m.Namespace == ask.Namespace
+		return false
 	}
 	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
 }

@@ -57,17 +57,13 @@ func (x *Holds) OnlyItsOwn(asker *model.Pod, n *cache.Node) bool {
 	return own && len(x.HoldersBefore(asker)) == 0
 }
 
-// isOfItsOwn tells whether a leaving pod has the queue, the application or the controller
-// of a preemptor, or, if both are of no queue, its namespace. The preemptor's own user
-// then causes the pod to leave.
+// isOfItsOwn tells whether a leaving pod has the namespace, the controller, the queue or
+// the application of a preemptor. The preemptor's own user may then cause the pod to leave.
 func isOfItsOwn(p, asker *model.Pod) bool {
-	switch {
-	case p.Controller != "" && p.Controller == asker.Controller:
+	if p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller {
 		return true
-	case p.App == nil || asker.App == nil:
-		return p.App == asker.App && p.Namespace == asker.Namespace
 	}
-	return p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name
+	return p.App != nil && asker.App != nil && (p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name)
 }
 
 // StillThere returns the victims of a plan if none of them is gone or leaving.

@@ -84,7 +84,7 @@ func (x *NodeBound) decline(p *model.Pod, d *daemonset.Decision, now time.Time) 
 // for that time.
 func (x *NodeBound) awaitItsOwn(p *model.Pod, n *cache.Node, now time.Time) reasons.Reason {
 	why := reasons.New(reasons.WaitingForRoom,
-		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.Name())
+		"node %s has room for the pod once pods of its own namespace, queue or controller that leave are gone; the node is not held for it meanwhile", n.Name())
 	x.holds.EndHold(p, reservations.GivenUp, why, now)
 	p.Asks.Refused = why
 	x.holds.AwaitNode(p, n)
