@@ -30,7 +30,7 @@ func (s *Store) Tick(now time.Time) {
 	for p, ok := s.model.Pending.Timers.Due(now); ok; p, ok = s.model.Pending.Timers.Due(now) {
 		switch p.State {
 		case state.BackingOff:
-			s.states.LeaveLane(p)
+			s.states.LeaveRetryOrder(p)
 			if p.Asks.Holds() || p.Foreign {
 				s.states.LetThrough(p, now)
 				continue

@@ -45,8 +45,8 @@
 //   - Scheduling: the pod passed the gate and has its slot until its cycle ends.
 //   - Unschedulable: the pod failed in a cycle, or a node is held for it. The scheduler's
 //     queueing hints bring it back.
-//   - BackingOff: the pod returns to the order when its back-off ends, or earlier, as first of
-//     the lane, which is the order of such pods.
+//   - BackingOff: the pod returns to the order when its back-off ends, or earlier, when it
+//     is first of such pods and no other pod can go on.
 //   - Assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
 //   - Bound: the pod runs on a node.
 //

@@ -163,8 +163,8 @@ func (s *core) unlockUnfilled(now time.Time) {
 	}
 }
 
-// fill admits the next pods of the order while the window has room, and the first pod of
-// the lane when the order has none.
+// fill admits the next pods of the order while the window has room, and the first pod that
+// backs off when the order has none.
 func (s *core) fill(now time.Time) {
 	if s.model.Pending.Returning() {
 		return // the order is about to change
@@ -178,7 +178,7 @@ func (s *core) fill(now time.Time) {
 	s.plans.FillAsking(now)
 	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)
-	for s.states.FirstOfLane() {
+	for s.states.RetryFirst() {
 		s.slots.FillInOrder(now)
 	}
 }

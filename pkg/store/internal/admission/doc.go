@@ -10,7 +10,7 @@
 //	slots.go       the next pod of the order
 //	ahead.go       pods that go before one that found a node
 //	groups.go      when a PodGroup starts; members.go which pods are in it
-//	lane.go        pods that back off and may be tried early
+//	retry_order.go pods that back off and may be tried early
 //	bring_back.go  pods that come back without an event of the scheduler's queue
 //	preemptor.go   when a pod is checked for preemption
 //	demand.go      pods that would run on new nodes

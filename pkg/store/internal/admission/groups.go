@@ -142,7 +142,8 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 	}
 }
 
-// releaseBlocked puts the kept members into the order, because no member is missing any more.
+// releaseBlocked puts the kept members into the order, because no member is missing any
+// more.
 func (x *Groups) releaseBlocked(g *model.PodGroup) {
 	for _, m := range g.InState(state.GroupBlocked) {
 		x.states.ToQueued(m)

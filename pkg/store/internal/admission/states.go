@@ -33,7 +33,7 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 func (x *States) SetState(p *model.Pod, to state.State) {
 	from := p.State
 	if from == state.Unschedulable {
-		x.LeaveLane(p)
+		x.LeaveRetryOrder(p)
 	}
 	x.Pending.Transitions.Note(from, to)
 	p.State = to
@@ -97,8 +97,8 @@ func (x *States) Vacate(p *model.Pod) {
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 }
 
-// ToUnschedulable: a state with a slot (already taken back) or Assumed (already uncharged) to
-// Unschedulable.
+// ToUnschedulable: a state with a slot (already taken back) or Assumed (already uncharged)
+// to Unschedulable.
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
@@ -162,7 +162,7 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 	}
 	x.BackOff(p, p.NotUntil)
 	if !p.Erred {
-		x.EnterLane(p)
+		x.EnterRetryOrder(p)
 	}
 }
 
@@ -203,10 +203,10 @@ func (x *States) BackOff(p *model.Pod, until time.Time) {
 	x.Pending.Timers.Set(&p.Timer, until)
 }
 
-// LeaveBackOff takes a pod that failed out of the deadlines and out of its lane.
+// LeaveBackOff takes a pod that failed out of the deadlines and out of its retry order.
 func (x *States) LeaveBackOff(p *model.Pod) {
 	x.Pending.Timers.Clear(&p.Timer)
-	x.LeaveLane(p)
+	x.LeaveRetryOrder(p)
 }
 
 // Withdraw takes a pending pod out of the order, the window and the deadlines. The caller

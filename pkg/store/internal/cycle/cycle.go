@@ -139,7 +139,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.states.ToUnschedulable(p, why, now)
 	x.demand.FoundNoNode(p, now)
 	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
-	x.states.EnterLane(p)
+	x.states.EnterRetryOrder(p)
 	if _, due := x.Asking.When(p.Asks); !due {
 		x.states.Arm(p, p.Asks.RetryAt)
 	}
@@ -315,6 +315,6 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
-		x.states.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not through the lane, because no event happened
+		x.states.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not in the retry order, because no event happened
 	}
 }

@@ -49,8 +49,8 @@ type CachePod = cache.Pod
 // Turn is the state that a pod needs until it runs. A pod of a queue has its own until
 // then; a foreign pod has its own while it has no node.
 type Turn struct {
-	Ask     *order.Ask // set while Queued
-	LaneAsk *order.Ask // set while the pod is in a lane; it is BackingOff or Unschedulable then
+	Ask      *order.Ask // set while Queued
+	RetryAsk *order.Ask // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 
 	// AssumedRequest is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.
@@ -97,7 +97,7 @@ func NewTurn(p *Pod) *Turn {
 
 // Over tells whether a running pod no longer needs its own turn.
 func (t *Turn) Over() bool {
-	waits := t.Ask != nil || t.LaneAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
+	waits := t.Ask != nil || t.RetryAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
 	return !waits && t.AssumedRequest == nil && t.Late == nil && !t.Tallied.In
 }
 

@@ -13,18 +13,18 @@ import (
 // Pending has all state of the component. P is the caller's record of a pod, A that of an
 // application, and D what the caller keeps with a PodGroup. Make one with New.
 type Pending[P, A comparable, D any] struct {
-	Order       *order.Index    // pods that wait for a slot
-	Lane        order.Sparse[A] // backing-off pods that may be tried before their back-off ends
-	Parked      order.Sparse[A] // unschedulable pods, until an event that may help them
-	Window      Window[P]
-	Classes     Classes
-	Timers      Timers[P]
-	Keys        Keys // read without the store's lock
-	Groups      *Groups[P, D]
-	Demand      Demand[A]
-	Lost        Lost
-	TooEarly    TooEarly
-	Transitions state.Transitions
+	Order         *order.Index    // pods that wait for a slot
+	BackingOff    order.Sparse[A] // backing-off pods that may be tried before their back-off ends
+	Unschedulable order.Sparse[A] // unschedulable pods, until an event that may help them
+	Window        Window[P]
+	Classes       Classes
+	Timers        Timers[P]
+	Keys          Keys // read without the store's lock
+	Groups        *Groups[P, D]
+	Demand        Demand[A]
+	Lost          Lost
+	TooEarly      TooEarly
+	Transitions   state.Transitions
 
 	returning bool      // pods are coming back, and the order is not complete
 	unfilled  bool      // the window may have room that was left unfilled
@@ -40,7 +40,7 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		return order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept)
 	}
 	return &Pending[P, A, D]{
-		Order: index, Lane: sparse(), Parked: sparse(),
+		Order: index, BackingOff: sparse(), Unschedulable: sparse(),
 		Window: NewWindow[P](smallest, largest), Classes: newClasses(index, largest), Timers: NewTimers[P](),
 		Groups: NewGroups[P, D](members), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
 	}
@@ -76,15 +76,15 @@ func (x *Pending[P, A, D]) HasSlot() bool { return x.Window.HasRoom(x.Order.Leav
 // SetCapacity sets the capacity that the orders use.
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {
 	x.Order.SetCapacity(v)
-	x.Lane.SetCapacity(v)
-	x.Parked.SetCapacity(v)
+	x.BackingOff.SetCapacity(v)
+	x.Unschedulable.SetCapacity(v)
 }
 
 // SetStrict sets how the orders compare queues with their guarantees.
 func (x *Pending[P, A, D]) SetStrict(strict bool) {
 	x.Order.SetStrict(strict)
-	x.Lane.SetStrict(strict)
-	x.Parked.SetStrict(strict)
+	x.BackingOff.SetStrict(strict)
+	x.Unschedulable.SetStrict(strict)
 }
 
 // SetQueue sets the settings and the usage of a queue. It tells whether the settings are
@@ -95,16 +95,16 @@ func (x *Pending[P, A, D]) SetQueue(q *queues.Queue) bool {
 	}
 	x.Order.SetQueue(q.ID, q.Settings)
 	x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
-	x.Lane.SetQueue(q)
-	x.Parked.SetQueue(q)
+	x.BackingOff.SetQueue(q)
+	x.Unschedulable.SetQueue(q)
 	return true
 }
 
 // RemoveQueue forgets a queue.
 func (x *Pending[P, A, D]) RemoveQueue(id queues.ID) {
 	x.Order.RemoveQueue(id)
-	x.Lane.RemoveQueue(id)
-	x.Parked.RemoveQueue(id)
+	x.BackingOff.RemoveQueue(id)
+	x.Unschedulable.RemoveQueue(id)
 }
 
 // SetUsed sets what an application and the queues of its leaf use.
@@ -113,34 +113,34 @@ func (x *Pending[P, A, D]) SetUsed(tree *queues.Draft, a A, ordered *order.App, 
 	for q := range tree.Ancestors(leaf) {
 		x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
-	x.Lane.Tell(tree, a, leaf, used)
-	x.Parked.Tell(tree, a, leaf, used)
+	x.BackingOff.Tell(tree, a, leaf, used)
+	x.Unschedulable.Tell(tree, a, leaf, used)
 }
 
 // SubmittedAt sets when an application was submitted.
 func (x *Pending[P, A, D]) SubmittedAt(a A, ordered *order.App, submitted time.Time) {
 	x.Order.SetSubmitted(ordered, submitted)
-	x.Lane.SubmittedAt(a, submitted)
-	x.Parked.SubmittedAt(a, submitted)
+	x.BackingOff.SubmittedAt(a, submitted)
+	x.Unschedulable.SubmittedAt(a, submitted)
 }
 
 // ForgetApp forgets an application without pods.
 func (x *Pending[P, A, D]) ForgetApp(a A) {
-	x.Lane.Forget(a)
-	x.Parked.Forget(a)
+	x.BackingOff.Forget(a)
+	x.Unschedulable.Forget(a)
 }
 
-// LaneOf is the additional order for pods in a state.
-func (x *Pending[P, A, D]) LaneOf(in state.State) *order.Sparse[A] {
+// RetryOrder is the additional order for pods in a state.
+func (x *Pending[P, A, D]) RetryOrder(in state.State) *order.Sparse[A] {
 	if in == state.Unschedulable {
-		return &x.Parked
+		return &x.Unschedulable
 	}
-	return &x.Lane
+	return &x.BackingOff
 }
 
 // Ahead is [order.Index.Ahead] for all pods without a slot.
 func (x *Pending[P, A, D]) Ahead(p *order.Outside, sides order.Sides, room resources.Vector, yield func(*order.Ask) bool) {
-	for _, o := range []*order.Index{x.Order, x.Lane.Index, x.Parked.Index} {
+	for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
 		o.Ahead(p, sides, room, yield)
 	}
 }
@@ -174,5 +174,5 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
-	return errors.Join(x.Order.Check(), x.Lane.Check(), x.Parked.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
+	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
 }
