@@ -66,35 +66,35 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.UpsertBudget(b, now)
+	s.life.UpsertBudget(b)
 }
 
 // DeleteBudget handles the deletion of a PodDisruptionBudget.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.DeleteBudget(namespace, name, now)
+	s.life.DeleteBudget(namespace, name)
 }
 
 // UpsertPodGroup sets how many pods of a PodGroup start together.
 func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.UpsertPodGroup(namespace, name, minMember, now)
+	s.life.UpsertPodGroup(namespace, name, minMember)
 }
 
 // DeletePodGroup handles the deletion of a PodGroup. Its waiting members keep waiting.
 func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.DeletePodGroup(namespace, name, now)
+	s.life.DeletePodGroup(namespace, name)
 }
 
 // UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.UpsertPriorityClass(name, optOut, now)
+	s.life.UpsertPriorityClass(name, optOut)
 }
 
 // DeletePriorityClass handles the deletion of a PriorityClass.
@@ -114,7 +114,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 func (s *Store) DeleteNamespace(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.life.DeleteNamespace(name, now)
+	s.life.DeleteNamespace(name)
 }
 
 // Configure replaces the queue configuration. Running pods are not touched; pods without

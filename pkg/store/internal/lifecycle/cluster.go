@@ -71,31 +71,31 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 }
 
 // UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace anew.
-func (x *Lifecycle) UpsertBudget(b objects.Budget, now time.Time) {
+func (x *Lifecycle) UpsertBudget(b objects.Budget) {
 	if x.Cache.Protection.UpsertBudget(b) {
 		x.TouchNamespace(b.Namespace)
 	}
 }
 
 // DeleteBudget removes a PodDisruptionBudget.
-func (x *Lifecycle) DeleteBudget(namespace, name string, now time.Time) {
+func (x *Lifecycle) DeleteBudget(namespace, name string) {
 	if x.Cache.Protection.DeleteBudget(namespace, name) {
 		x.TouchNamespace(namespace)
 	}
 }
 
 // UpsertPodGroup sets how many members of a PodGroup start together.
-func (x *Lifecycle) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+func (x *Lifecycle) UpsertPodGroup(namespace, name string, minMember int) {
 	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, max(minMember, 1))
 }
 
 // DeletePodGroup forgets the size of a PodGroup, so that no member starts.
-func (x *Lifecycle) DeletePodGroup(namespace, name string, now time.Time) {
+func (x *Lifecycle) DeletePodGroup(namespace, name string) {
 	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, 0)
 }
 
 // UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
-func (x *Lifecycle) UpsertPriorityClass(name string, optOut bool, now time.Time) {
+func (x *Lifecycle) UpsertPriorityClass(name string, optOut bool) {
 	if x.Cache.Protection.SetClass(name, optOut) {
 		x.TouchAll()
 	}

@@ -69,7 +69,7 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 }
 
 // DeleteNamespace forgets the annotations of a namespace.
-func (x *Lifecycle) DeleteNamespace(name string, now time.Time) {
+func (x *Lifecycle) DeleteNamespace(name string) {
 	delete(x.Cache.Namespaces, name)
 }
 
