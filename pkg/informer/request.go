@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -31,8 +32,11 @@ func Requests(pod *corev1.Pod, o RequestOptions) resources.Vector {
 	return vector(list, resources.Entry{Name: resources.Pods, Amount: 1})
 }
 
-// Allocatable is what a node offers to all its pods together.
-func Allocatable(node *corev1.Node) resources.Vector { return vector(node.Status.Allocatable) }
+// Allocatable is what a node offers to all its pods together, of each type at most
+// [objects.MaxRequest].
+func Allocatable(node *corev1.Node) resources.Vector {
+	return vector(node.Status.Allocatable).Cap(objects.MaxRequest)
+}
 
 func vector(list corev1.ResourceList, more ...resources.Entry) resources.Vector {
 	entries := make([]resources.Entry, 0, len(list)+len(more))

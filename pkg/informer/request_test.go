@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,7 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // list parses a resource list such as "cpu=500m memory=1Gi".
@@ -173,9 +176,33 @@ func TestAllocatable(t *testing.T) {
 		t.Errorf("a node without allocatable holds %s", got)
 	}
 	node.Status.Allocatable = list("cpu=7500m memory=90 pods=110 nvidia.com/gpu=0 ephemeral-storage=8Ei")
-	const want = "ephemeral-storage=9223372036854775807 memory=90 pods=110 vcore=7500"
+	const want = "ephemeral-storage=70368744177664 memory=90 pods=110 vcore=7500"
 	if got := Allocatable(node).String(); got != want {
 		t.Errorf("got %s, want %s: its allocatable, not its capacity", got, want)
+	}
+}
+
+// TestNodesWithoutBoundsLeaveNoTrace: nodes come and go that offer as much as an amount can
+// be. The capacity is right again once they are gone.
+func TestNodesWithoutBoundsLeaveNoTrace(t *testing.T) {
+	spec, err := config.Parse([]byte("partitions: [{name: default, queues: [{name: root}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, now := store.New(spec, store.Options{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, memory := range map[string]string{"n1": "100", "n2": "9223372036854775807", "n3": "9223372036854775807"} {
+		node := &corev1.Node{}
+		node.Status.Allocatable = list("memory=" + memory)
+		s.UpsertNode(name, Allocatable(node), now)
+	}
+	s.Start(now)
+	s.DeleteNode("n2", now)
+	s.DeleteNode("n3", now)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := s.Snapshot().Capacity().String(); got != "memory=100" {
+		t.Errorf("all nodes offer %s, want memory=100", got)
 	}
 }
 

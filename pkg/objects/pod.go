@@ -101,9 +101,9 @@ type Pod struct {
 	Demand DemandSaid
 }
 
-// MaxRequest is the largest amount of a type that a pod is charged: 70 TB of memory, or
-// 70 million cores. With larger amounts, sums over all pods of a cluster could overflow
-// int64, and subtraction would not restore them.
+// MaxRequest is the largest amount of a type that a pod is charged and a node offers:
+// 70 TB of memory, or 70 billion cores. With larger amounts, sums over all pods or nodes
+// of a cluster could overflow int64, and subtraction would not restore them.
 const MaxRequest resources.Amount = 1 << 46
 
 // Normalize caps the request at what the accounting can hold (MaxRequest).
