@@ -40,7 +40,7 @@ func run(args []string, s streams) int {
 	case errors.Is(err, errFound):
 		return exitFound
 	}
-	fmt.Fprintf(s.err, "error: %v\n", err)
+	fmt.Fprintln(s.err, printable("error: "+err.Error()))
 	if errors.As(err, new(*usageError)) {
 		fmt.Fprintf(s.err, "See %q.\n", executed.CommandPath()+" --help")
 	}

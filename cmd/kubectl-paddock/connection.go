@@ -133,7 +133,7 @@ func (c *connection) post(ctx context.Context, path string, sent []byte) ([]byte
 	}
 	a, err := c.ask(ctx, client, http.MethodPost, target.JoinPath(path).String(), sent)
 	if m := message(a.body); err == nil && a.status == http.StatusBadRequest && m != "" {
-		return nil, errors.New(printable(m)) // about what was sent
+		return nil, errors.New(m) // about what was sent
 	}
 	return c.judge(http.MethodPost, a, err)
 }

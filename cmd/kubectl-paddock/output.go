@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -45,27 +47,61 @@ func addOutput(cmd *cobra.Command) *format {
 
 // write writes value as the format says; table writes the form for people.
 func (f format) write(w io.Writer, value any, table func(io.Writer) error) error {
-	switch f {
-	case asJSON:
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(value)
-	case asYAML:
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(text)
+	if f == asTable {
+		return table(w)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
 		return err
 	}
-	return table(w)
+	text, err := escaped(b.String()), error(nil)
+	if f == asYAML {
+		text, err = yamlOf(b.String())
+	}
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	return err
+}
+
+// escaped writes the characters of a JSON document that have power over a terminal as
+// escapes. Line ends of the document are no part of a string.
+func escaped(document string) string {
+	var b strings.Builder
+	for _, r := range document {
+		if r != '\n' && powerful(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// yamlOf returns a JSON document as YAML. Not all the characters that have power over a
+// terminal would be escaped there, so they are replaced.
+func yamlOf(document string) (string, error) {
+	lines := strings.Split(document, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	text, err := yaml.JSONToYAML([]byte(strings.Join(lines, "\n")))
+	return string(text), err
+}
+
+// powerful tells whether a character has power over a terminal: it is a control character,
+// ends a line, or changes the direction of the text.
+func powerful(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 // printable takes the power over a terminal from text that others wrote.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+		if powerful(r) {
 			return '\uFFFD'
 		}
 		return r

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"testing"
@@ -58,7 +59,7 @@ func preempts(t *testing.T, stage string) http.Handler {
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
 	p.pod(objects.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
 	p.pod(objects.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
-	p.pod(objects.Pod{Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
+	p.pod(objects.Pod{Namespace: "other", Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
 	for _, name := range []string{"g1", "g2", "g3", "g4"} {
 		p.pod(objects.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
 	}
@@ -111,7 +112,7 @@ func (p *preempting) pass(d time.Duration) {
 }
 
 func (p *preempting) pod(pod objects.Pod, queue, request string) {
-	pod.UID, pod.Namespace, pod.Created = types.UID("uid-"+pod.Name), "ns", p.now
+	pod.UID, pod.Namespace, pod.Created = types.UID("uid-"+pod.Name), cmp.Or(pod.Namespace, "ns"), p.now
 	pod.Labels = map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: queue}
 	pod.Request = queuestest.Vector(request + " pods=1")
 	p.Upsert(pod, p.now)

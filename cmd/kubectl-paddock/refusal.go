@@ -13,7 +13,7 @@ import (
 func answered(status int, body []byte) string {
 	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
 	if m := message(body); m != "" {
-		told += ": " + printable(m)
+		told += ": " + m
 	}
 	return told
 }
