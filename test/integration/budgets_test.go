@@ -3,6 +3,7 @@ package integration
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -55,4 +56,31 @@ func TestPreemptionAndBudgets(t *testing.T) {
 	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
 	c.expectEvicted("guarded", 1)
 	c.awaitPlaced(second)
+}
+
+// TestUnhealthyPodEvictionPolicy checks that running pods that are not ready are
+// preempted before the ready ones of another budget, if their own budget allows it.
+func TestUnhealthyPodEvictionPolicy(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("sick", 2, inQueue("root.borrows"), unready)
+	always := policyv1.AlwaysAllow
+	e.guard("sick", 1, 0, func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &always })
+	// They are the youngest, so they would be the first victims.
+	e.createLater(e.pod("well-0", "well", inQueue("root.borrows")))
+	e.createPod(e.pod("well-1", "well", inQueue("root.borrows")))
+	e.expect("well", 2, 0, "")
+	e.guard("well", 2, 0)
+	e.ok(e.createAtOnce("asker", 0, 2, inQueue("root.owed")))
+	c.expectEvicted("sick", 2)
+	e.expect("asker", 2, 0, "")
+	if seen := c.evictedByNow("well"); len(seen) > 0 {
+		t.Errorf("ready pods were evicted: %s", names(seen))
+	}
+}
+
+// unready keeps a running pod from being ready.
+func unready(p *corev1.Pod) {
+	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/never"}}
 }

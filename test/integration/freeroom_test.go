@@ -1,0 +1,93 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+)
+
+const freeRoomQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 3}}
+      properties: {preemption.delay: 1s}
+    - name: patient
+      resources: {guaranteed: {vcore: 20}}
+      properties: {preemption.delay: 15s}
+    - name: loose
+      properties: {preemption.delay: 1s}
+`
+
+// TestFreeRoomGoesToThePodThatWouldPreempt: a pod ends by itself while a pod of a queue
+// below its guarantee and a pod of a queue without one wait. The first of the two gets the
+// room, although the share of its queue is larger, and no pod is preempted.
+func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
+	e := setup(t, freeRoomQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	ends := e.createPod(e.pod("ends", "ends", inQueue("root.owed")))
+	e.awaitRunning(ends)
+	e.fill("owed", 2, inQueue("root.owed"))
+	e.fill("loose", 1, inQueue("root.loose"))
+	borrower := e.createPod(e.pod("borrower", "loose", inQueue("root.loose")))
+	heir := e.createPod(e.pod("heir", "heir", inQueue("root.owed")))
+	e.awaitWaiting("loose", 1)
+	e.awaitWaiting("heir", 1)
+	e.patch(ends, fmt.Sprintf(`{"metadata":{"annotations":{%q:"1ms"}}}`, nodeagent.AnnotationCompleteAfter))
+	e.awaitPod(ends, "it has ended", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	e.awaitRunning(heir)
+	c.expectNoMore(calm/2, 0, "owed", "loose", "heir")
+	if node, _ := c.boundAt(borrower.UID); node != "" {
+		t.Errorf("pod %s of the queue without a guarantee is on node %s", borrower.Name, node)
+	}
+}
+
+// TestRoomOfLeavingPodsBelongsToTheOrder: pods of two queues leave a node on their own,
+// at different times, while pods of both queues wait. Pods of the queue below its
+// guarantee get the room of two of them as it becomes free; no pod holds the node
+// meanwhile, and no pod is preempted.
+func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
+	e := setup(t, freeRoomQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})
+	c := e.keepChronicle()
+	e.fill("patient", 4, inQueue("root.patient"), stopsAfter(4*time.Second))
+	e.fill("loose", 4, inQueue("root.loose"), stopsAfter(time.Second))
+	e.ok(e.createAtOnce("loose", 4, 4, inQueue("root.loose"), stopsAfter(time.Second)))
+	e.expect("loose", 4, 4, "")
+	throughout(t, 2*time.Second, "4 pods of loose run while the delay of their queue passes", func() (bool, string) {
+		running, waiting := e.podsOf("loose")
+		return len(running) == 4, fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
+	})
+	leaving, _ := e.podsOf("patient")
+	short, _ := e.podsOf("loose")
+	e.delete(leaving[0])
+	e.delete(leaving[1])
+	e.delete(short[0])
+	heirs := []*corev1.Pod{
+		e.createPod(e.pod("heir-0", "heir", inQueue("root.patient"))), e.createPod(e.pod("heir-1", "heir", inQueue("root.patient"))),
+	}
+	for _, heir := range heirs {
+		e.awaitRunning(heir)
+	}
+	e.expect("loose", 4, 3, "")
+	if gone := c.evictedByNow("loose", "patient", "heir"); len(gone) != 3 {
+		t.Errorf("three pods were deleted, and gone are %s", names(gone))
+	}
+	pods, err := e.listPods(e.Context())
+	e.ok(err)
+	for i := range pods {
+		if seen := c.first(pods[i].UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionTrue) }); seen != nil {
+			t.Errorf("pod %s held a node", pods[i].Name)
+		}
+	}
+}

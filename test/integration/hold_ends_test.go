@@ -1,0 +1,92 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+)
+
+// half is a hold with half of its room free: an asker of two cores, one victim that is
+// gone and one that is still terminating.
+type half struct {
+	*env
+	c           *history
+	node        string
+	asker, slow *corev1.Pod
+}
+
+// makeHalf makes a node of four cores with such a hold. The other two pods of the node
+// would be the next victims.
+func makeHalf(t *testing.T, leaves time.Duration) *half {
+	t.Helper()
+	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"))}
+	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	h.c = h.keepChronicle()
+	h.fill("stays", 2, inQueue("root.borrows"))
+	// The youngest, and applications of their own: the first victims.
+	h.slow = h.createLater(h.pod("slow", "slow", inQueue("root.borrows"), stopsAfter(leaves)))
+	quick := h.createPod(h.pod("quick", "quick", inQueue("root.borrows")))
+	h.awaitRunning(h.slow)
+	h.awaitRunning(quick)
+	h.asker = h.createPod(h.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	h.c.expectEvicted("slow", 1)
+	h.c.expectEvicted("quick", 1)
+	h.awaitGone(quick)
+	return h
+}
+
+// awaitEnd waits until a hold of the asker ended for a reason, and until events and
+// conditions say so.
+func (h *half) awaitEnd(why reasons.Code, says string) {
+	h.Helper()
+	var seen []string
+	eventually(h, patience, "the hold ends: "+string(why), func() (bool, string) {
+		seen = nil
+		for _, c := range h.c.statuses(h.asker.UID, held) {
+			if c.Status == corev1.ConditionFalse && c.Reason == string(why) && strings.Contains(c.Message, h.node) {
+				return true, ""
+			}
+			seen = append(seen, fmt.Sprintf("%s %s", c.Status, c.Reason))
+		}
+		return false, strings.Join(seen, ", ")
+	})
+	h.awaitNote(h.asker, says, h.node)
+	eventually(h, patience, "the hold is listed as ended by "+string(why), func() (bool, string) {
+		var holds documents.Holds
+		h.own("holds?pod="+h.asker.Name, &holds)
+		return slices.ContainsFunc(holds.Ended, func(o documents.EndedHold) bool { return o.Reason == why && o.Node == h.node }), fmt.Sprintf("%+v", holds.Ended)
+	})
+}
+
+// TestHoldOfANodeThatRefuses checks that a hold ends at once, even with a terminating
+// victim, when a label of its node changes so that the filters refuse it whichever pods
+// are preempted. No further pod is preempted, and the asker gets the room when the label
+// is back.
+func TestHoldOfANodeThatRefuses(t *testing.T) {
+	const leaves = 6 * time.Second
+	h := makeHalf(t, leaves)
+	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:"other"}}}`, pool))
+	h.awaitEnd(reasons.HoldNodeUnschedulable, "cannot take the pod any more")
+	h.awaitGone(h.slow)
+	gone := h.c.first(h.slow.UID, func(s sight) bool { return s.gone || s.pod.Status.Phase == corev1.PodFailed })
+	over := h.c.first(h.asker.UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionFalse) })
+	if gone == nil || over == nil || over.at.After(gone.at) {
+		t.Errorf("the hold ended when the victim had gone, not with the label")
+	}
+	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
+	if node := h.get(h.asker).Spec.NodeName; node != "" {
+		t.Errorf("the asker runs on %s, where it may not", node)
+	}
+	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, pool, h.nodePool))
+	h.awaitRunning(h.asker)
+	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
+	h.expectBooks()
+}
