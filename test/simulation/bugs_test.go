@@ -87,6 +87,7 @@ const (
 	bugInvented     = "types that are invented are taken for such that nodes offer"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
 	bugUnasked      = "pods that found no node are not known while room is given away"
+	bugClings       = "that the filters refuse a node that is held is not noticed"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -152,6 +153,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugSpared, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugInvented, "the books have"},
 	{bugLeave, "makes pods go .* D2: "},
+	{bugClings, "does not tolerate its taint for"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 

@@ -158,7 +158,10 @@ func (r chance) arguments() arguments {
 const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
-	permitWaiting      = 10 // seconds
+	// refusedFor is how long an ordinary hold may stand on a node that refuses its asker, which
+	// is tried after its back-off.
+	refusedFor    = 15 // seconds
+	permitWaiting = 10 // seconds
 )
 
 // owners reads pods as the schedulers do, except where there is a hostile tenant.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -288,6 +289,7 @@ func (w *witness) tiedElsewhere(pod types.UID, node string) bool {
 // observed is what a witness notes for the checks of this file.
 type observed struct {
 	begun     map[begin]time.Time     // when each hold was seen first
+	refused   map[begin]time.Time     // since when the node of each hold has a taint that refuses the asker
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
 	wentAt    time.Time               // when a pod was last told to be gone
 	told      int                     // changes of pods and nodes that were told
@@ -302,7 +304,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -337,6 +339,7 @@ func (w *witness) judgeHoldTimes() {
 		if !pending || w.apart(&ask) || w.isLodged(h.Asker) {
 			continue
 		}
+		w.judgeRefused(&h, key, now)
 		from := w.begun[key]
 		if h.Required {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
@@ -349,6 +352,26 @@ func (w *witness) judgeHoldTimes() {
 		if over := now.Sub(from.Add(reservationTimeout * time.Second)); over > time.Second {
 			s.fault("%s holds node %s for longer than it may for %s: for %v, %v too long", w.in.name, h.Node, h.Name, now.Sub(h.Since), over)
 		}
+	}
+}
+
+// judgeRefused finds a pod that still holds a node some time after the process has seen
+// a taint of the node that the pod does not tolerate. The callers hold the lock of the API server and mu.
+func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
+	n := w.in.sim.api.node(h.Node)
+	if n == nil || !dirty(n) || h.Required {
+		delete(w.refused, key)
+		return
+	}
+	if w.refused[key].IsZero() {
+		version, _ := strconv.ParseInt(n.ResourceVersion, 10, 64)
+		if w.in.sim.api.knows(w.in, w.in.sim.api.nodes) < version {
+			return
+		}
+		w.refused[key] = now
+	}
+	if since := now.Sub(w.refused[key]); since > refusedFor*time.Second {
+		w.in.sim.fault("%s holds node %s for %s, which does not tolerate its taint for %v", w.in.name, h.Node, h.Name, since)
 	}
 }
 
@@ -365,6 +388,9 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.mu.Lock()
 	before, told := w.Holds(), w.told
 	w.mu.Unlock()
+	if h, holds := before.Of(pod.UID); holds && !h.Required && p.in.sim.bug == bugClings {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
+	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
 	w.mu.Lock()
 	defer w.mu.Unlock()
