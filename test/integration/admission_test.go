@@ -281,6 +281,8 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		"no groups":              {markInfo: `{"user":"bob","groups":[]}`},
 		"groups left out":        {markInfo: `{"user":"bob"}`},
 		"a second user":          {markInfo: `{"user":"bob","groups":["system:authenticated"],"user":"alice"}`},
+		"a second USER":          {markInfo: `{"user":"bob","groups":["system:authenticated"],"USER":"alice"}`},
+		"a first User":           {markInfo: `{"User":"alice","user":"bob","groups":["system:authenticated"]}`},
 		"oneself and by another": {markInfo: `{"user":"bob","groups":["system:authenticated"]}`, markUsername: "alice"},
 	} {
 		p.expectAnswer(what, p.make(anybody, "Pod", m), mayNot)

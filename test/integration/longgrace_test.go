@@ -53,9 +53,9 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 		name, queue string
 		grace       time.Duration
 		daemons     bool
-		apart       func(old string) podOption // keeps the new pods off the old ones
-		lent        bool                       // a pod of another queue has to go for a new pod
-		says        string                     // to the new pods
+		apart       func(of string) podOption // keeps the new pods off the old ones
+		lent        bool                      // a pod of another queue has to go for a new pod
+		says        string                    // to the new pods
 	}{
 		{"daemons-port", "root.evil", year, true, samePort, false, "longer than a hold"},
 		{"daemons-affinity", "root.evil", year, true, apartFrom, false, "longer than a hold"},
@@ -67,9 +67,9 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 		e.run(k.name, func(e *env) {
 			part := e.apart(k.name, 0, localcluster.NodeSpec{})
 			nodes := part.addNodes(2, localcluster.NodeSpec{CPU: "4"})
-			small := []podOption{inQueue(k.queue), requests("cpu", "10m"), staysFor(k.grace), withHostPort}
+			small := []podOption{inQueue(k.queue), requests("cpu", "10m"), staysFor(k.grace)}
 			before, after := k.name+"-old", k.name+"-new"
-			old := part.onEachNode(before, k.daemons, nodes, small)
+			old := part.onEachNode(before, k.daemons, nodes, append(small, k.apart(after)))
 			part.deleteAll(before, k.daemons, old)
 			options := append(small, k.apart(before))
 			if k.lent {
@@ -98,7 +98,7 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 	e.expectBooks()
 }
 
-func samePort(string) podOption { return func(*corev1.Pod) {} }
+func samePort(string) podOption { return withHostPort }
 
 // onEachNode makes one pod of a group for each node, by a DaemonSet or one by one, and
 // returns the pods once they are there.

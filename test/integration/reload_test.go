@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -24,6 +26,38 @@ partitions:
     - name: a
       resources: {max: {vcore: ` + most + `}}
 `
+}
+
+// TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its
+// document, and when it is deleted.
+func TestConfigurationDeleted(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	e.create("p", 3, inQueue("root.a"))
+	e.expect("p", 1, 2, reasons.OverMax)
+	e.putConfigMap(&corev1.ConfigMap{})
+	e.awaitMetric(reloadSuccess, "0")
+	e.configure(oneLeaf("2"))
+	e.expect("p", 2, 1, reasons.OverMax)
+	e.awaitMetric(reloadSuccess, "1")
+	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
+	e.awaitMetric(reloadSuccess, "0")
+	e.expectStill("p", 2, 1, reasons.OverMax)
+}
+
+// TestTooManyQueues checks that a pod beyond the bound of queues that rules make waits, and
+// runs when a queue goes.
+func TestTooManyQueues(t *testing.T) {
+	queues := strings.Replace(oneLeaf("1"), "  queues:", "  placementrules: [{name: provided, create: true}]\n  queues:", 1)
+	e := setup(t, queues, queueSort("maxDynamicQueuesPerNamespace", 2))
+	first := e.create("first", 2, inQueue("root.made.one"))
+	beyond := e.createPod(e.pod("beyond", "beyond", inQueue("root.two")))
+	e.awaitExplained(beyond, reasons.TooManyQueues)
+	e.expectStill("first", 2, 0, "")
+	e.expectStill("beyond", 0, 1, reasons.TooManyQueues)
+	for _, p := range first {
+		e.delete(p)
+	}
+	e.expectStill("beyond", 1, 0, "")
 }
 
 // TestConfigurationThatMayNotBeRead checks that pods and answers say so as long as the
