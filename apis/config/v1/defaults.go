@@ -11,7 +11,7 @@ const (
 	defaultRESTAddress    = "127.0.0.1:9080"
 
 	defaultWindow    int32 = 4
-	defaultMaxWindow int32 = 64
+	defaultMaxWindow int32 = 1024
 
 	defaultMetricsQueues int32 = 1000
 

@@ -106,7 +106,7 @@ type QueueSortArgs struct {
 	Window *int32 `json:"window,omitempty"`
 
 	// MaxWindow is what the window doubles up to while pods keep being placed,
-	// in pods. Default: 64, or window if that is larger. Bounds: window to
+	// in pods. Default: 1024, or window if that is larger. Bounds: window to
 	// 65536.
 	// +optional
 	MaxWindow *int32 `json:"maxWindow,omitempty"`
