@@ -93,14 +93,6 @@ func (s served) dial(t *testing.T, text string) net.Conn {
 	return conn
 }
 
-// closed tells whether the other side closes the connection within ten seconds.
-func closed(conn net.Conn) bool {
-	_ = conn.SetReadDeadline(time.Now().Add(patient))
-	_, err := io.Copy(io.Discard, conn)
-	nerr, ok := err.(net.Error) //nolint:errorlint // it is not wrapped
-	return !ok || !nerr.Timeout()
-}
-
 // crowd puts many pods on one node, so that an answer is larger than any buffer on the way.
 func crowd(t *testing.T, c *cluster) {
 	c.node(t, "n", "vcore=1k pods=100k")

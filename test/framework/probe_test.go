@@ -127,10 +127,3 @@ func (p *probe) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
 	defer p.mu.Unlock()
 	p.notes[reason]++
 }
-
-// noted returns the number of events with a reason.
-func (p *probe) noted(reason string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.notes[reason]
-}

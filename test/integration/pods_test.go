@@ -101,10 +101,6 @@ func ofUser(name string, groups ...string) podOption {
 	}
 }
 
-func annotated(key, value string) podOption {
-	return func(p *corev1.Pod) { p.Annotations[key] = value }
-}
-
 func ofPriority(class string) podOption {
 	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
 }

@@ -42,7 +42,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }
 
-// ToQueued: any state without a node to Queued.
+// ToQueued moves a pod from any state without a node to Queued.
 func (x *States) ToQueued(p *model.Pod) {
 	x.Enter(p, state.Queued)
 	p.Ask = x.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
@@ -97,8 +97,8 @@ func (x *States) Vacate(p *model.Pod) {
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 }
 
-// ToUnschedulable: a state with a slot (already taken back) or Assumed (already uncharged)
-// to Unschedulable.
+// ToUnschedulable moves a pod to Unschedulable from a state with a slot (already taken back)
+// or from Assumed (already uncharged).
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
@@ -109,7 +109,7 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	}
 }
 
-// ToAllocated: a pod becomes assumed or bound. It was admitted, and its admitted charge
+// ToAllocated makes a pod assumed or bound. It was admitted, and its admitted charge
 // becomes the allocation, or it was pending and out of the order.
 func (x *States) ToAllocated(p *model.Pod, to state.State, node string) {
 	if p.State.HasSlot() {
@@ -148,8 +148,9 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 }
 
-// Requeue: Unschedulable to Queued, or to BackingOff while its back-off lasts. No pod is
-// admitted before all pods of the same event are back; see Returning of package store.
+// Requeue moves a pod from Unschedulable to Queued, or to BackingOff while its back-off
+// lasts. No pod is admitted before all pods of the same event are back; see Returning of
+// package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
 	if p.Asks.Holds() { // holds bypass the order
 		x.BackOff(p, model.Latest(p.NotUntil, now))
