@@ -31,11 +31,11 @@ const UpstreamQueue = "upstream's queue lock"
 
 // Simulated are the orders that the simulation shows, all of them within 2,000 steps.
 var Simulated = []Order{
-	{UpstreamQueue, "store.Store.mu"},
-	{"inventory.Inventory.mu", "store.Store.mu"},
-	{"app.Process.mu", "store.Store.mu"},
-	{"app.follower.mu", "store.Store.mu"},
-	{"informer.daemonSets.mu", "store.Store.mu"},
+	{UpstreamQueue, "store.core.mu"},
+	{"inventory.Inventory.mu", "store.core.mu"},
+	{"app.Process.mu", "store.core.mu"},
+	{"app.follower.mu", "store.core.mu"},
+	{"informer.daemonSets.mu", "store.core.mu"},
 }
 
 // Declared are all orders, with those that follow from them: those that the simulation
@@ -43,7 +43,7 @@ var Simulated = []Order{
 // list.
 var Declared = slices.Concat(Simulated, []Order{
 	{"eventlog.Log.taking", "eventlog.Log.mu"},
-	{"eventlog.Log.taking", "store.Store.mu"},
+	{"eventlog.Log.taking", "store.core.mu"},
 })
 
 // Judge returns the differences between the seen orders and the declared ones: undeclared

@@ -123,7 +123,7 @@ func TestDeclared(t *testing.T) {
 	if err := circle(Declared); err != nil {
 		t.Error(err)
 	}
-	if circle(append(slices.Clone(Declared), Order{"store.Store.mu", UpstreamQueue})) == nil {
+	if circle(append(slices.Clone(Declared), Order{"store.core.mu", UpstreamQueue})) == nil {
 		t.Error("a circle was planted, and nothing is wrong with it")
 	}
 }

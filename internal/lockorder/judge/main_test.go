@@ -19,12 +19,12 @@ func TestRun(t *testing.T) {
 	}{
 		{"what is declared", lockorder.Declared, ""},
 		{"less", lockorder.Declared[1:], "is declared, and nobody saw it"},
-		{"more", append([]lockorder.Order{{Before: "eventlog.Log.mu", Lock: "store.Store.mu"}}, lockorder.Declared...), "is not declared"},
+		{"more", append([]lockorder.Order{{Before: "eventlog.Log.mu", Lock: "store.core.mu"}}, lockorder.Declared...), "is not declared"},
 		{"nothing", nil, "no such file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, filepath.Join(dir, "locks"), "store.Store.mu\neventlog.Log.mu\n")
+			write(t, filepath.Join(dir, "locks"), "store.core.mu\neventlog.Log.mu\n")
 			var seen strings.Builder
 			for _, o := range test.seen {
 				if err := json.NewEncoder(&seen).Encode(lockorder.Sighting{Order: o, Program: "some.test"}); err != nil {
