@@ -33,8 +33,19 @@ import (
 // queues are below their guarantees, and the pod goes back to the order until it does, for
 // some times at most.
 
-// mostBehind is how often in a row a pod goes back for an event that is not seen yet.
-const mostBehind = 20
+// mostGivenWay is how often in a row a pod that found a node goes back to the order. Without
+// a bound pods that give way to each other would be tried for ever.
+const mostGivenWay = 20
+
+// GivesWay tells whether a pod that found a node goes back to the order, and puts it there:
+// it is passed over, or others go before it.
+func (x *Slots) GivesWay(p *model.Pod, node string, now time.Time) bool {
+	if p.GaveWay >= mostGivenWay || !x.passedOver(p, now) && !x.letAhead(p, node, now) {
+		return false
+	}
+	p.GaveWay++
+	return true
+}
 
 // Ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
@@ -70,7 +81,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	return out
 }
 
-// LetAhead puts a pod that found a node back into the order if others go before it, or may
+// letAhead puts a pod that found a node back into the order if others go before it, or may
 // by events that are not seen yet, and tells whether it did. A pod that an event took out of
 // its slot during its cycle has no right to the room either.
 //
@@ -78,13 +89,12 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 // is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
 // earlier cycle ended with an error. Otherwise p would be tried again and again until the
 // slot of the other pod ends.
-func (x *Slots) LetAhead(p *model.Pod, node string, now time.Time) bool {
+func (x *Slots) letAhead(p *model.Pod, node string, now time.Time) bool {
 	n := x.Cache.Nodes.Get(node)
 	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
 		return false
 	}
-	if p.GaveWay < mostBehind && n.Known() && !n.Room().Covers(p.Request) && x.Pending.Demand.Any() {
-		p.GaveWay++
+	if n.Known() && !n.Room().Covers(p.Request) && x.Pending.Demand.Any() {
 		return x.putBack(p)
 	}
 	ahead := x.Ahead(p, n)
@@ -138,11 +148,11 @@ func (x *Slots) backInOrder(p *model.Pod, now time.Time) bool {
 	return false
 }
 
-// PassedOver tells whether an admitted pod that found a node must leave it to others. That
+// passedOver tells whether an admitted pod that found a node must leave it to others. That
 // is so if room is scarce for its application, and pods that found no node returned to
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
-func (x *Slots) PassedOver(p *model.Pod, now time.Time) bool {
+func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
 	if !p.State.HasSlot() || p.Asks.Holds() || p.Hopes == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false
 	}

@@ -207,7 +207,7 @@ func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
-	if x.slots.PassedOver(p, now) || x.slots.LetAhead(p, node, now) {
+	if x.slots.GivesWay(p, node, now) {
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	x.assume(p, node, now)

@@ -59,7 +59,7 @@ type Turn struct {
 	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
 	Hopes            uint64         // ClassLimit.Reopened when it was admitted
 	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
-	GaveWay          int            // how often in a row it went back because an event was not seen yet
+	GaveWay          int            // how often in a row it found a node and went back to the order
 	Reason           reasons.Reason // why it has no queue, or is unschedulable
 	Within           bool           // it is part of the demand; see admission.Demand
 	Beyond           reasons.Reason // the quota that keeps it out of the demand
