@@ -74,3 +74,13 @@ func (r Reason) String() string {
 	}
 	return string(r.Code) + ": " + r.Text
 }
+
+// IsQuota tells whether a code is that of a refusal which lasts until a queue, a user or a
+// group uses less, whatever capacity nodes have.
+func (c Code) IsQuota() bool {
+	switch c {
+	case OverMax, OverUserLimit, OverGroupLimit, MaxApplications, UserMaxApplications, GroupMaxApplications:
+		return true
+	}
+	return false
+}

@@ -194,13 +194,6 @@ func putOff(statuses fwk.NodeToStatusReader) string {
 	return ""
 }
 
-// quotas are the reasons of a rejection that lasts until a queue, a user or a group uses
-// less, whatever capacity nodes have.
-var quotas = map[reasons.Code]bool{
-	reasons.OverMax: true, reasons.OverUserLimit: true, reasons.OverGroupLimit: true,
-	reasons.MaxApplications: true, reasons.UserMaxApplications: true, reasons.GroupMaxApplications: true,
-}
-
 // ended is a cycle after which the pod holds no new node.
 type ended struct {
 	pod *corev1.Pod
@@ -219,7 +212,7 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
 		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
-	case !asked || quotas[why.Code]:
+	case !asked || why.Code.IsQuota():
 		s.QuotaRefused(pod.UID, now)
 	default:
 		s.NoNode(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)

@@ -37,13 +37,18 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 }
 
 // PlanFrom returns when the next plan for a pod may be made after a loss, and the reason
-// given to users until then.
+// given to users until then. Its code is never that of a quota: the pod waits for a time,
+// and a pod that a quota refuses is tried again as soon as the quota has room.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	l := &p.Asks.Losses
 	if p.GroupIncomplete() && p.PodGroup.Data.Losses.Until.After(l.Until) {
 		l = &p.PodGroup.Data.Losses
 	}
-	return l.Until, l.Why
+	why := l.Why
+	if why.Code.IsQuota() {
+		why.Code = reasons.HoldGivenUp
+	}
+	return l.Until, why
 }
 
 // Lingers tells whether a deleted pod that is no victim of a plan in force may stay
