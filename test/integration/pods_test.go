@@ -398,3 +398,13 @@ func (m *moments) of(name string) (bound, ended time.Time) {
 	defer m.mu.Unlock()
 	return m.bound[name], m.ended[name]
 }
+
+func (e *env) selector(of string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{label: e.id, group: of}}
+}
+
+// inBackground deletes a controller's object, and its pods with it.
+func inBackground() metav1.DeleteOptions {
+	background := metav1.DeletePropagationBackground
+	return metav1.DeleteOptions{PropagationPolicy: &background}
+}

@@ -402,7 +402,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 }
 
 // judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
-// pods went that may go, or that waits for nothing but pods of its own. Victims of the
+// pods went that may go, or that waits for pods of its own. Victims of the
 // holds before leave, too, even if such a hold ends by this one. The caller holds mu.
 func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.View) {
 	ask, pending := w.pendingPod(h.Asker)
@@ -411,7 +411,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 	}
 	p := portrait{witness: w}
 	free, own, others := w.nodes[h.Node], 0, 0
-	rest := free
+	rest, without := free, free // once leaving pods are gone, and once those of others are
 	for _, m := range w.mirror() {
 		if m.Node != h.Node {
 			continue
@@ -421,20 +421,21 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 		switch {
 		case leaves && !chosen && ofItsOwn(&m, &ask):
 			own++
+			without = without.Sub(m.Request)
 		case leaves:
 			others++
 		case p.mustStay(&m, &ask):
 			free = free.Sub(m.Request)
 		}
 		if !leaves {
-			rest = rest.Sub(m.Request)
+			rest, without = rest.Sub(m.Request), without.Sub(m.Request)
 		}
 	}
 	switch alone := len(w.Holds().On(h.Node)) == 1; {
 	case !fits(ask.Request, free):
 		w.in.sim.fault("%s holds node %s for %s, which has no room there whichever pods go", w.in.name, h.Node, ask.Name)
-	case fits(ask.Request, rest) && own > 0 && others == 0 && alone:
-		w.in.sim.fault("%s holds node %s for %s, which waits for nothing but pods of its own", w.in.name, h.Node, ask.Name)
+	case fits(ask.Request, rest) && own > 0 && alone && (others == 0 || !fits(ask.Request, without)):
+		w.in.sim.fault("%s holds node %s for %s, which waits for pods of its own", w.in.name, h.Node, ask.Name)
 	}
 }
 

@@ -41,20 +41,22 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 	return x.Cache.Books.Awaited(p.App.Leaf, p.Request)
 }
 
-// OnlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits only for pods of its own (isOfItsOwn).
-func (x *Holds) OnlyItsOwn(asker *model.Pod, n *cache.Node) bool {
-	own := false
+// AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
+// waits there for pods of its own (isOfItsOwn): others that leave do not make enough room,
+// or none do and no holder is before it.
+func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
+	own, others := false, len(x.HoldersBefore(asker)) > 0
+	without := x.Free(n, asker.UID)
 	for _, p := range x.PodsOn(n) {
 		switch {
 		case !p.Leaves() || p.Lingers(x.Preemption.HoldTimeout):
 		case p.ChosenBy == "" && isOfItsOwn(p, asker):
-			own = true
+			own, without = true, without.Sub(p.Uses())
 		default:
-			return false
+			others = true
 		}
 	}
-	return own && len(x.HoldersBefore(asker)) == 0
+	return own && (!others || !without.Covers(asker.Request))
 }
 
 // isOfItsOwn tells whether a leaving pod has the namespace, the controller, the queue or

@@ -39,7 +39,7 @@ func (x *NodeBound) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Tim
 	case daemonset.NoHold, planner.Refuse:
 		why = x.decline(p, d, now)
 	default:
-		if h, _ := x.Preemption.Holds.Of(uid); d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.OnlyItsOwn(p, n) {
+		if h, _ := x.Preemption.Holds.Of(uid); d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.AwaitsItsOwn(p, n) {
 			why = x.awaitItsOwn(p, n, now)
 			break
 		}
