@@ -138,9 +138,11 @@ func (e *env) definitions(of string) {
 // deploy makes a Deployment of a queue, named like the queue.
 func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	e.Helper()
+	pod := e.pod("", queue, append(options, inQueue("root."+queue))...)
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	_, err := suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: queue},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: e.template(queue, options...)},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: template},
 	}, metav1.CreateOptions{})
 	e.ok(err)
 	e.Cleanup(func() {

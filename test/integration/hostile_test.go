@@ -351,7 +351,7 @@ func inventedQueues(levels int) func(int) podOption {
 		}
 		return func(p *corev1.Pod) {
 			delete(p.Labels, placement.KeyQueue)
-			annotated(placement.KeyQueue, path)(p)
+			p.Annotations[placement.KeyQueue] = path
 			requests("cpu", "100")(p)
 		}
 	}
