@@ -135,14 +135,18 @@ func (e *env) definitions(of string) {
 	}
 }
 
+// template is what a controller makes pods of a queue from.
+func (e *env) template(queue string, options ...podOption) corev1.PodTemplateSpec {
+	pod := e.pod("", queue, append(options, inQueue("root."+queue))...)
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
+}
+
 // deploy makes a Deployment of a queue, named like the queue.
 func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	e.Helper()
-	pod := e.pod("", queue, append(options, inQueue("root."+queue))...)
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	_, err := suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: queue},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: template},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: e.template(queue, options...)},
 	}, metav1.CreateOptions{})
 	e.ok(err)
 	e.Cleanup(func() {
