@@ -47,7 +47,10 @@ func TestBooksThatAreRight(t *testing.T) {
 	books := &Books{Inventory: inventory.New(s), Owners: s.OwnersUse}
 	for _, change := range []func(){
 		func() {},
-		func() { s.Assume("5", "n1", began); s.NoNode("4", "", reasons.Brief(reasons.NoNodeFits), began) },
+		func() {
+			s.Assume("5", "n1", store.NoSnapshot, began)
+			s.NoNode("4", "", reasons.Brief(reasons.NoNodeFits), began)
+		},
 		func() { s.Delete("0", began); s.Delete("8", began.Add(time.Second)) },
 	} {
 		change()

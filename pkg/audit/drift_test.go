@@ -164,7 +164,7 @@ func (l *land) notTold(do func()) {
 func TestNoDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLand(t)
-		l.store.Assume("pending", "n1", time.Now())
+		l.store.Assume("pending", "n1", store.NoSnapshot, time.Now())
 		for i := range 3 * slice {
 			l.pod(fmt.Sprint("q", i), nil)
 		}
@@ -247,7 +247,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 		look(int32(len(l.pods)))
 		look(0)
 		l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "1" })
-		l.store.Assume("pending", "n1", time.Now())
+		l.store.Assume("pending", "n1", store.NoSnapshot, time.Now())
 		l.remove("p2")
 		look(2)
 		l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }) })

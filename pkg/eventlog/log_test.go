@@ -107,7 +107,7 @@ func TestRecords(t *testing.T) {
 	l.want(t) // nothing of what was there
 	l.pod("p", "root.b", "job", "")
 	l.want(t, "2/2/203 job", "4/2/405 root.b | job", "5/1/602 dev | job", "2/1/204 job", "2/2/201 job | p | pods=1 vcore=4000")
-	l.Assume("p", "old", l.now)
+	l.Assume("p", "old", store.NoSnapshot, l.now)
 	l.want(t, "3/2/303 old | p | pods=1 vcore=4000", "5/2/603 eva | root.b | pods=1 vcore=4000", "5/2/604 dev | root.b | pods=1 vcore=4000", "2/2/200 job | p | pods=1 vcore=4000")
 	l.Forget("p", l.now)
 	l.want(t, "5/3/603 eva | root.b | pods=1 vcore=4000", "5/3/604 dev | root.b | pods=1 vcore=4000", "2/3/500 job | p | pods=1 vcore=4000", "3/3/303 old | p | pods=1 vcore=4000")

@@ -257,7 +257,7 @@ func TestLostPod(t *testing.T) {
 	h := s.watcher.podHandler()
 	for _, uid := range []types.UID{"u1", "u2", "u3", "u4"} {
 		h.OnAdd(managed(string(uid), uid, ""), false)
-		s.store.Assume(uid, "n1", time.Now())
+		s.store.Assume(uid, "n1", store.NoSnapshot, time.Now())
 	}
 	s.uses(t, "pods=4 vcore=4000", "0")
 	unknown := func(p *corev1.Pod) any { return cache.DeletedFinalStateUnknown{Key: "ns/" + p.Name, Obj: p} }

@@ -18,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // podArgs are the arguments of a pod in testdata/pages.
@@ -100,7 +101,7 @@ func TestPages(t *testing.T) {
 				}
 			case "bounce": // a pod gets a node, and its bind is refused
 				uid := c.uid(t, d)
-				c.store.Assume(uid, "n1", c.now)
+				c.store.Assume(uid, "n1", store.NoSnapshot, c.now)
 				c.store.Forget(uid, c.now)
 			case "hint": // something happened that may help a pod that no node took
 				c.store.Gate(c.uid(t, d), c.now)

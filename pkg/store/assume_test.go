@@ -46,13 +46,13 @@ func TestAssumeJudgesAgainWhatChanged(t *testing.T) {
 			if err := s.Check(); err != nil {
 				t.Error(err)
 			}
-			if v := s.Assume(p.UID, "n1", epoch); v.OK() {
+			if v := s.Assume(p.UID, "n1", NoSnapshot, epoch); v.OK() {
 				t.Error("the pod runs over the max of its queue")
 			}
 		})
 	}
 	s, p := judged(t)
-	if v := s.Assume(p.UID, "n1", epoch); !v.OK() {
+	if v := s.Assume(p.UID, "n1", NoSnapshot, epoch); !v.OK() {
 		t.Error(v.Reason)
 	}
 }

@@ -80,7 +80,7 @@ func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
 	s.VictimsDeleted(p.UID, now)
 	s.Delete(victim.UID, now)
 	s.TakeActivations()
-	if v := s.Assume(p.UID, p.RequiredNode, now); !v.OK() {
+	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, now); !v.OK() {
 		b.Fatal(v.Reason)
 	}
 	p.Node = p.RequiredNode

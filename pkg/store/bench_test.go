@@ -89,7 +89,7 @@ func BenchmarkEvent(b *testing.B) {
 		{"create", func(s *Store, p *objects.Pod) { s.Upsert(*p, epoch) }},
 		{"gate", func(s *Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
 		{"judge", func(s *Store, p *objects.Pod) { s.CheckQuota(p.UID) }},
-		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", epoch) }},
+		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", NoSnapshot, epoch) }},
 		{"recheck", func(s *Store, p *objects.Pod) { s.Recheck(p.UID) }},
 		{"confirm", bind},
 		{"delete", func(s *Store, p *objects.Pod) { s.Delete(p.UID, epoch) }},
@@ -135,7 +135,7 @@ func BenchmarkLife(b *testing.B) {
 		s.Gate(p.UID, epoch)
 		s.Key(p.UID)
 		s.CheckQuota(p.UID)
-		s.Assume(p.UID, "n1", epoch)
+		s.Assume(p.UID, "n1", NoSnapshot, epoch)
 		s.Recheck(p.UID)
 		p.Node = "n1"
 		s.Upsert(p, epoch)
@@ -196,7 +196,7 @@ func BenchmarkNextOfOrder(b *testing.B) {
 				s, _ := benchStore(b, 64, 100_000, "")
 				for taken := 0; taken < 50_000 && done < b.N; taken, done = taken+1, done+1 {
 					p := s.model.Pending.Timers.Pods()[0]
-					timed("assume", func() { s.Assume(p.UID, "n1", epoch) })
+					timed("assume", func() { s.Assume(p.UID, "n1", NoSnapshot, epoch) })
 					timed("next", func() { s.TakeActivations() })
 				}
 			}
@@ -233,7 +233,7 @@ func BenchmarkUnblock(b *testing.B) {
 			for i := 5000; b.Loop(); i++ {
 				refs := s.TakeActivations()
 				for _, r := range refs {
-					s.Assume(r.UID, "n1", epoch)
+					s.Assume(r.UID, "n1", NoSnapshot, epoch)
 				}
 				s.Delete(types.UID(refsOrRunning(s, refs)), epoch)
 				add(i)

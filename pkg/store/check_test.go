@@ -31,7 +31,7 @@ func busy(t *testing.T) *Store {
 		uid := types.UID(p.name)
 		switch p.name {
 		case "bound", "assumed":
-			s.Assume(uid, "n1", epoch)
+			s.Assume(uid, "n1", NoSnapshot, epoch)
 		case "parked", "cooling":
 			s.NoNode(uid, "", s.model.NotStarted(), epoch)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -64,17 +65,21 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	s.cycle.Defer(uid, why, now)
 }
 
+// NoSnapshot stands for the number of pods on a node where no snapshot was taken.
+const NoSnapshot = math.MaxInt
+
 // Assume charges a pod as allocated on a node, or returns the reason not to. This verdict
-// is on the live state and is the binding one. [Store.TakeActivations] gives the pod's
+// is on the live state and is the binding one. seen is how many pods the cycle's snapshot
+// has on the node; if the store has more, it is behind the scheduler. [Store.TakeActivations] gives the pod's
 // slot to the next pod, because the scheduling cycle waits for Assume.
-func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
+func (s *Store) Assume(uid types.UID, node string, seen int, now time.Time) queues.Verdict {
 	s.mu.Lock()
 	defer func() {
 		s.nodeBound.RecheckLater(now)
 		s.model.Pending.NoteUnfilled(now)
 		s.unlockUnfilled(now)
 	}()
-	return s.cycle.Assume(uid, node, now)
+	return s.cycle.Assume(uid, node, seen, now)
 }
 
 // Recheck tells, between Assume and the bind, whether the pod may still run. It may

@@ -68,7 +68,7 @@ func (s *classStore) event(names ...string) {
 
 func (s *classStore) assume(name string) {
 	s.t.Helper()
-	if v := s.Assume(types.UID(name), "n1", s.now); !v.OK() {
+	if v := s.Assume(types.UID(name), "n1", NoSnapshot, s.now); !v.OK() {
 		s.t.Errorf("%s is refused: %s", name, v.Reason)
 	}
 	s.TakeActivations()
@@ -174,7 +174,7 @@ func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
 	s.fail("a1")
 	s.is(state.Admitted, "b1")
 	s.event("a1")
-	v := s.Assume("b1", "n1", s.now)
+	v := s.Assume("b1", "n1", NoSnapshot, s.now)
 	if v.Reason.Code != reasons.InOrder {
 		t.Fatalf("b1 got %v", v.Reason)
 	}
@@ -192,7 +192,7 @@ func TestPodIsNotOvertakenTwice(t *testing.T) {
 	s.event("a1", "b1")
 	s.fail("a1")
 	s.event("a1")
-	if s.Assume("b1", "n1", s.now).OK() {
+	if s.Assume("b1", "n1", NoSnapshot, s.now).OK() {
 		t.Fatal("b1 was not overtaken")
 	}
 	s.TakeActivations()

@@ -46,7 +46,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	}
 	x1, x2, x3, x4 := add("x1", "x", 1), add("x2", "x", 1), add("x3", "x", 1), add("x4", "x", 1)
 	for _, uid := range []types.UID{x1, x2} {
-		if v := s.Assume(uid, "n", now); !v.OK() {
+		if v := s.Assume(uid, "n", NoSnapshot, now); !v.OK() {
 			t.Fatal(v.Reason)
 		}
 	}

@@ -45,7 +45,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			atPermit := []types.UID{add("stranger", "root.b", ""), add("mate", "root.owed", "g")}
 			asker := add("asker", "root.owed", "g")
 			for _, uid := range atPermit {
-				if v := s.Assume(uid, "n1", epoch); !v.OK() {
+				if v := s.Assume(uid, "n1", NoSnapshot, epoch); !v.OK() {
 					t.Fatal(v)
 				}
 			}

@@ -148,7 +148,7 @@ func (s *gangStage) cycle(a *actor) {
 		s.reject(a.group)
 		return
 	}
-	if v := s.store.Assume(a.UID, fmt.Sprint("n", node), s.now); !v.OK() {
+	if v := s.store.Assume(a.UID, fmt.Sprint("n", node), NoSnapshot, s.now); !v.OK() {
 		s.reject(a.group)
 		return
 	}

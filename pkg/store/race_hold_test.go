@@ -129,7 +129,7 @@ func TestConcurrentHolds(t *testing.T) {
 		func(random *rand.Rand, now time.Time) { a.execute(random, now) },
 		func(random *rand.Rand, now time.Time) {
 			uid := a.pod(random.IntN(arenaPods/3), "").UID
-			if h, ok := s.Holds().Of(uid); ok && s.Assume(uid, h.Node, now).OK() && random.IntN(2) == 0 {
+			if h, ok := s.Holds().Of(uid); ok && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
 				s.Forget(uid, now)
 			}
 		},

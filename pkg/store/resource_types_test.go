@@ -72,7 +72,7 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 			s.TakeActivations()
 			s.Gate(p.UID, later)
 			s.CheckQuota(p.UID)
-			s.Assume(p.UID, "n1", later)
+			s.Assume(p.UID, "n1", NoSnapshot, later)
 			p.Node = "n1"
 			s.Upsert(p, later)
 			if _, why := s.Attempt("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {

@@ -70,9 +70,10 @@ import (
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
-//	gate judge assume recheck forget failed failed-class refused put-off explain NAME ...
+//	gate judge assume assume-empty recheck forget failed failed-class refused put-off explain NAME ...
 //
-// and bind NAME ..., which is the event that a pod runs on its assumed node.
+// and bind NAME ..., which is the event that a pod runs on its assumed node. With assume-empty
+// the snapshot of the scheduler has no pod on the node.
 //
 // Preemption, see package holds:
 //
@@ -486,7 +487,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		}
 		return fmt.Sprintf("%s of %s in %s: %s", ask.Request, ask.App, ask.Queue, yes("granted", v.Reason))
 	case "assume":
-		return yes("granted", st.Assume(p.UID, s.nodeFor(p), s.now).Reason)
+		return yes("granted", st.Assume(p.UID, s.nodeFor(p), NoSnapshot, s.now).Reason)
+	case "assume-empty":
+		return yes("granted", st.Assume(p.UID, s.nodeFor(p), 0, s.now).Reason)
 	case "recheck":
 		return yes("granted", st.Recheck(p.UID).Reason)
 	case "forget":

@@ -23,7 +23,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			s.Start(epoch)
 			s.Upsert(p, epoch)
 			s.TakeActivations()
-			s.Assume(p.UID, "n1", epoch)
+			s.Assume(p.UID, "n1", NoSnapshot, epoch)
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}},

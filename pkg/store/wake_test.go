@@ -70,7 +70,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	for name, next := range map[string]func(s *Store){
 		"by who is woken":     func(*Store) {},
 		"by the next event":   func(s *Store) { s.UpsertNode("n2", queuestest.Vector("vcore=1"), epoch) },
-		"by a further Assume": func(s *Store) { s.Assume("no such pod", "n1", epoch) },
+		"by a further Assume": func(s *Store) { s.Assume("no such pod", "n1", NoSnapshot, epoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
@@ -80,7 +80,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 			s.Upsert(second, epoch)
 			s.TakeActivations()
 			<-s.Wake()
-			if v := s.Assume(first.UID, "n1", epoch); !v.OK() {
+			if v := s.Assume(first.UID, "n1", NoSnapshot, epoch); !v.OK() {
 				t.Fatal(v.Reason)
 			}
 			if _, keyed := s.Key(second.UID); keyed {
@@ -172,7 +172,7 @@ func TestSnapshotIsOfTheLastEvent(t *testing.T) {
 	before := s.Snapshot()
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	s.Assume(p.UID, "n1", epoch)
+	s.Assume(p.UID, "n1", NoSnapshot, epoch)
 	after := s.Snapshot()
 	if !before.Root().Allocated.IsZero() || !after.Root().Allocated.Equal(p.Request) {
 		t.Errorf("allocated %v before and %v after, want none and %v", before.Root().Allocated, after.Root().Allocated, p.Request)

@@ -360,7 +360,7 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 	remember := w.in.witness.forgetWrongly(waited)
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
-		w.in.witness.Assume(pod.UID, node, time.Now())
+		w.in.witness.Assume(pod.UID, node, store.NoSnapshot, time.Now())
 	} else {
 		status = w.Plugin.Reserve(ctx, state, pod, node)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // tried is why a pod waits half a second after it found no node; its back-off is one
@@ -89,7 +90,7 @@ func TestShrunkPod(t *testing.T) {
 		now := running("v1", "", before)
 		cl.store.Delete(plugintest.Pod("v1", 0).UID, cl.now)
 		cl.store.Upsert(cl.translate(now), cl.now)
-		if v := cl.store.Assume(now.UID, "n1", cl.now); !v.OK() {
+		if v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now); !v.OK() {
 			t.Fatal(v)
 		}
 		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)

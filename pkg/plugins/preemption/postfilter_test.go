@@ -17,6 +17,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -290,7 +291,7 @@ func TestPodsInPermit(t *testing.T) {
 		v.Labels = map[string]string{"queue": "root.b", "applicationId": "v"}
 		c.store.Upsert(c.translate(v), c.now)
 		c.store.Gate(v.UID, c.now)
-		if verdict := c.store.Assume(v.UID, "n1", c.now); !verdict.OK() {
+		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
 			t.Fatal(verdict.Reason)
 		}
 		info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")

@@ -24,6 +24,7 @@ const Name = "NodeReservation"
 // Plugin charges and releases quota.
 type Plugin struct {
 	process *app.Process
+	handle  fwk.Handle
 }
 
 var (
@@ -48,7 +49,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := p.ConfigureReservation(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return &Plugin{process: p}, nil
+	return &Plugin{process: p, handle: h}, nil
 }
 
 // Name returns the plugin's name.
@@ -140,10 +141,20 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 		s.Defer(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 		return status
 	}
-	if v := s.Assume(pod.UID, node, pl.process.Clock.Now()); !v.OK() {
+	if v := s.Assume(pod.UID, node, pl.podsSeen(node), pl.process.Clock.Now()); !v.OK() {
 		return fwk.NewStatus(fwk.Unschedulable, v.Reason.String())
 	}
 	return nil
+}
+
+// podsSeen is how many pods the cycle's snapshot has on a node.
+func (pl *Plugin) podsSeen(node string) int {
+	if lister := pl.handle.SnapshotSharedLister(); lister != nil {
+		if info, err := lister.NodeInfos().Get(node); err == nil {
+			return len(info.GetPods())
+		}
+	}
+	return store.NoSnapshot
 }
 
 // heldForOthers rejects a node that is now held for other pods.

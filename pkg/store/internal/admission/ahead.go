@@ -28,10 +28,9 @@ import (
 // found no node then, and the node has got no more room since. Pods that hold a node, pods
 // that can run on one node only, and members of PodGroups do not wait here.
 //
-// The scheduler gets events by listeners of its own. So a pod may find room that is not free
-// yet by the events that the store has seen. Then the store does not know either which
-// queues are below their guarantees, and the pod goes back to the order until it does, for
-// some times at most.
+// The scheduler gets events by listeners of its own. So its snapshot may have fewer pods on a
+// node than the store. Then the store does not know which queues are below their guarantees,
+// and the pod goes back to the order until it does, for some times at most.
 
 // mostGivenWay is how often in a row a pod that found a node goes back to the order. Without
 // a bound pods that give way to each other would be tried for ever.
@@ -39,8 +38,8 @@ const mostGivenWay = 20
 
 // GivesWay tells whether a pod that found a node goes back to the order, and puts it there:
 // it is passed over, or others go before it.
-func (x *Slots) GivesWay(p *model.Pod, node string, now time.Time) bool {
-	if p.GaveWay >= mostGivenWay || !x.passedOver(p, now) && !x.letAhead(p, node, now) {
+func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) bool {
+	if p.GaveWay >= mostGivenWay || !x.passedOver(p, now) && !x.letAhead(p, node, seen, now) {
 		return false
 	}
 	p.GaveWay++
@@ -89,12 +88,12 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 // is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
 // earlier cycle ended with an error. Otherwise p would be tried again and again until the
 // slot of the other pod ends.
-func (x *Slots) letAhead(p *model.Pod, node string, now time.Time) bool {
+func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.Cache.Nodes.Get(node)
 	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
 		return false
 	}
-	if n.Known() && !n.Room().Covers(p.Request) && x.Pending.Demand.Any() {
+	if n.Known() && seen < n.Len() && x.Pending.Demand.Any() {
 		return x.putBack(p)
 	}
 	ahead := x.Ahead(p, n)

@@ -54,6 +54,9 @@ func (n *Node) RoomierSince(generation uint64) bool { return n.roomier > generat
 // Pods yields the pods on the node in no particular order.
 func (n *Node) Pods() iter.Seq[*Pod] { return slices.Values(n.pods) }
 
+// Len is how many pods are on the node.
+func (n *Node) Len() int { return len(n.pods) }
+
 // SortedPods returns the pods on the node by UID.
 func (n *Node) SortedPods() []*Pod {
 	out := slices.Clone(n.pods)

@@ -180,7 +180,7 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 
 // Assume is the binding verdict on a pod that found a node. It charges the pod, unless a
 // quota refuses it or pods that go before it need the room.
-func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
+func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queues.Verdict {
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
@@ -207,7 +207,7 @@ func (x *Cycle) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
-	if x.slots.GivesWay(p, node, now) {
+	if x.slots.GivesWay(p, node, seen, now) {
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	x.assume(p, node, now)
