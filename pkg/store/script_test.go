@@ -121,6 +121,9 @@ func TestScripts(t *testing.T) {
 			return s.after(s.run(t, d))
 		})
 	})
+	if roomChecks < 8 || roomErrors < 2 {
+		t.Errorf("the scripts check %d times whether room goes to a pod that waits for it, and %d times the store must refuse it", roomChecks, roomErrors)
+	}
 }
 
 type script struct {
@@ -453,6 +456,21 @@ func setPod(p *objects.Pod, word string) bool {
 	return true
 }
 
+func (s *script) assume(p *objects.Pod, seen int) string {
+	var wrong error
+	if live := s.store.model.Pods[p.UID]; live != nil && !live.State.HasNode() {
+		wrong = s.checkRoom(live, s.nodeFor(p))
+	}
+	v := s.store.Assume(p.UID, s.nodeFor(p), seen, s.now)
+	switch {
+	case wrong != nil && v.OK():
+		return "!! " + wrong.Error()
+	case wrong != nil:
+		roomErrors++
+	}
+	return yes("granted", v.Reason)
+}
+
 func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -487,9 +505,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		}
 		return fmt.Sprintf("%s of %s in %s: %s", ask.Request, ask.App, ask.Queue, yes("granted", v.Reason))
 	case "assume":
-		return yes("granted", st.Assume(p.UID, s.nodeFor(p), NoSnapshot, s.now).Reason)
+		return s.assume(p, NoSnapshot)
 	case "assume-empty":
-		return yes("granted", st.Assume(p.UID, s.nodeFor(p), 0, s.now).Reason)
+		return s.assume(p, 0)
 	case "recheck":
 		return yes("granted", st.Recheck(p.UID).Reason)
 	case "forget":

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// roomChecks counts the pods that checkRoom compared with a pod that was about to get room
+// (law P2a), and roomErrors what it found where the store refused the pod then.
+var roomChecks, roomErrors int
+
+// checkRoom returns an error if a pod is about to get room on a node that another pod needs
+// more: that one waits in the order or backs off, has the same priority, fits the node as
+// it is and not beside the first one, its quotas allow it, and its queue is below its
+// guarantee while that of the first pod is not.
+func (s *script) checkRoom(got *model.Pod, node string) error {
+	n := s.store.model.Cache.Nodes.Get(node)
+	if n == nil || got.App == nil || got.Asks.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay > 0 {
+		return nil
+	}
+	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)
+	for _, p := range s.store.model.SortedPods() {
+		switch {
+		case p == got, p.App == nil, p.RequiredNode != "", p.PodGroup != nil, p.Priority != got.Priority,
+			p.State != state.Queued && p.State != state.BackingOff && (p.State != state.Admitted || s.store.model.Pending.Keys.Before(p.UID, got.UID)),
+			!cache.Fits(p.Pod, n.Room()), rest.Covers(p.Request),
+			!s.store.model.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK():
+			continue
+		}
+		roomChecks++
+		theirs := tree.Queue(got.App.Leaf)
+		if ours := tree.Queue(p.App.Leaf); owed(tree, ours, theirs, p.Request, resources.Vector{}) && !owed(tree, theirs, ours, got.Request, got.Request) {
+			return fmt.Errorf("%s gets room on node %s that %s waits for, whose queue is below its guarantee", got.Name, node, p.Name)
+		}
+	}
+	return nil
+}
+
+// owed tells whether a queue is below its guarantee in a type that its next pod requests:
+// all queues on its path that guarantee the type are, down from the first one that is not
+// on the path of the other queue. The usage of own is not counted.
+func owed(tree *queues.Snapshot, queue, other *queues.Queue, request, own resources.Vector) bool {
+	below, reached := map[string]bool{}, map[string]bool{}
+	for q := queue; !q.IsRoot(); q = tree.Queue(q.Parent) {
+		if q == other || isBelow(tree, other, q) {
+			break
+		}
+		for kind := range request.All() {
+			if g, named := q.Guaranteed.Get(kind); named {
+				has := q.CommittedKept().Sub(own).Get(kind)
+				below[kind], reached[kind] = below[kind] || has < g, reached[kind] || has >= g
+			}
+		}
+	}
+	for kind := range below {
+		if below[kind] && !reached[kind] {
+			return true
+		}
+	}
+	return false
+}
+
+// isBelow tells whether a queue is below another one.
+func isBelow(tree *queues.Snapshot, q, top *queues.Queue) bool {
+	for !q.IsRoot() {
+		if q = tree.Queue(q.Parent); q == top {
+			return true
+		}
+	}
+	return false
+}
