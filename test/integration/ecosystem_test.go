@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
@@ -171,6 +172,30 @@ func (c *history) preempted(groups ...string) []sight {
 	})
 }
 
+// ecosystemGuarantees are the guarantees of ecosystemQueues, in milli-CPU.
+var ecosystemGuarantees = map[string]int64{"red": 12_000, "blue": 8_000, "owed": 20_000}
+
+// usage is what the pods of a group requested that had a node at a moment, in milli-CPU.
+func (c *history) usage(of string, at time.Time) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var sum int64
+	for _, sights := range c.sights {
+		then := slices.IndexFunc(sights, func(s sight) bool { return s.at.After(at) })
+		if then < 0 {
+			then = len(sights)
+		}
+		if then == 0 {
+			continue // it came later
+		}
+		s := sights[then-1]
+		if s.pod.Labels[group] == of && s.pod.Spec.NodeName != "" && !s.gone && !podutil.IsPodPhaseTerminal(s.pod.Status.Phase) {
+			sum += s.pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+		}
+	}
+	return sum
+}
+
 // avoidable returns the victims that another order would have spared: less than two
 // seconds before one was told to go, a pod of its queue was bound, while a pod of a queue
 // below its guarantee waited that got the victim's node later. Of the two lists the first
@@ -185,7 +210,7 @@ func (c *history) avoidable(victims []sight, askers ...string) (there, anywhere 
 		spares := func(b sight) bool {
 			since := v.at.Sub(b.at)
 			return since >= 0 && since < 2*time.Second && slices.ContainsFunc(askers, func(g string) bool {
-				return slices.ContainsFunc(bound[g], func(a sight) bool {
+				return c.usage(g, b.at) < ecosystemGuarantees[g] && slices.ContainsFunc(bound[g], func(a sight) bool {
 					return a.pod.Spec.NodeName == v.pod.Spec.NodeName && a.pod.CreationTimestamp.Time.Before(b.at.Add(-time.Second)) && a.at.After(v.at)
 				})
 			})
