@@ -31,15 +31,16 @@ func (x *index) of(asker types.UID) *Hold { return x.askers[shardOf(string(asker
 
 func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node] }
 
-// parts records which shards of an index changed.
+// parts records which shards of an index changed, and whether any did.
 type parts struct {
 	askers, nodes [shards]bool
+	any           bool
 }
 
 // setAsker replaces the hold of an asker; nil removes it.
 func (l *Ledger) setAsker(asker types.UID, h *Hold) {
 	i := shardOf(string(asker))
-	l.changed.askers[i] = true
+	l.changed.askers[i], l.changed.any = true, true
 	if h == nil {
 		delete(l.askers[i], asker)
 		return
@@ -53,7 +54,7 @@ func (l *Ledger) setAsker(asker types.UID, h *Hold) {
 // setNode replaces the holds of a node; an empty list removes them.
 func (l *Ledger) setNode(node string, holds []*Hold) {
 	i := shardOf(node)
-	l.changed.nodes[i] = true
+	l.changed.nodes[i], l.changed.any = true, true
 	if len(holds) == 0 {
 		delete(l.nodes[i], node)
 		return
@@ -64,9 +65,12 @@ func (l *Ledger) setNode(node string, holds []*Hold) {
 	l.nodes[i][node] = holds
 }
 
-// View returns the current state of the ledger. Its cost is proportional to what changed
-// since the last call.
+// View returns the current state of the ledger: the same view as the last call if nothing
+// changed. Its cost is proportional to what changed.
 func (l *Ledger) View() *View {
+	if !l.changed.any {
+		return l.seen
+	}
 	v := &View{index: l.seen.index}
 	v.size = l.size
 	for i := range shards {

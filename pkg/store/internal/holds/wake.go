@@ -16,7 +16,9 @@ import (
 // Gone tells the ledger that a pod is no longer waited for, and lets the preemptors
 // through that waited for it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
-	for _, asker := range x.Preemption.Holds.VictimGone(uid, now) {
+	waiting := x.Preemption.Holds.Waiting(uid)
+	x.Preemption.Holds.VictimGone(uid, now)
+	for _, asker := range waiting {
 		if p := x.Pods[asker]; p != nil {
 			x.WakeHolder(p, now)
 		}

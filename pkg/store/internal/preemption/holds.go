@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -18,18 +16,17 @@ import (
 // Other profiles schedule before that and keep off these nodes. The store then places the
 // holds that are still possible.
 type Holds struct {
-	*reservations.Ledger                      // for reads only; the methods below change it
-	early                *reservations.Ledger // nil after Begin
-	view                 atomic.Pointer[reservations.View]
-	viewStale            bool
-	due                  time.Time // when the first hold times out; zero for never
-	dueStale             bool
+	*reservations.Ledger
+	early *reservations.Ledger // the claims; nil after Begin
+	view  atomic.Pointer[reservations.View]
+	due   time.Time          // when the first hold times out; zero for never
+	dueOf *reservations.View // the holds for which due was computed; nil for none
 }
 
 // newHolds returns holds of nothing, before Begin.
 func newHolds() *Holds {
 	h := &Holds{Ledger: reservations.NewLedger(), early: reservations.NewLedger()}
-	h.view.Store(h.early.View())
+	h.Publish()
 	return h
 }
 
@@ -39,80 +36,33 @@ func (h *Holds) Claimed(p *objects.Pod) {
 	if h.early == nil {
 		return
 	}
-	if _, had := h.early.End(p.UID); had {
-		h.viewStale = true
-	}
+	h.early.End(p.UID)
 	c := p.Claim
 	if c == nil || p.Node != "" || p.Terminal {
 		return
 	}
-	hold := reservations.Hold{
+	_ = h.early.Place(reservations.Hold{ // an invalid claim is ignored
 		Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: c.Node, Since: c.Since,
 		Request: p.Request, Priority: p.Priority, Required: p.RequiredNode != "", Chosen: c.Victims,
-	}
-	if h.early.Place(hold) == nil { // an invalid claim is ignored
-		h.viewStale = true
-	}
+	})
 }
 
 // Begin ends the time of claims. It returns the nodes that claims held, which may be free
 // again.
 func (h *Holds) Begin() []string {
 	nodes := h.early.Nodes()
-	h.early, h.viewStale = nil, true
+	h.early = nil
 	return nodes
 }
 
-// Place is [reservations.Ledger.Place].
-func (h *Holds) Place(hold reservations.Hold) error {
-	err := h.Ledger.Place(hold)
-	if err == nil {
-		h.changed()
-	}
-	return err
-}
-
-// End is [reservations.Ledger.End].
-func (h *Holds) End(asker types.UID) (reservations.Hold, bool) {
-	hold, had := h.Ledger.End(asker)
-	if had {
-		h.changed()
-	}
-	return hold, had
-}
-
-// Commit is [reservations.Ledger.Commit].
-func (h *Holds) Commit(asker types.UID, now time.Time) {
-	h.Ledger.Commit(asker, now)
-	h.changed()
-}
-
-// Choose is [reservations.Ledger.Choose].
-func (h *Holds) Choose(asker types.UID, d reservations.Hold, now time.Time) {
-	h.Ledger.Choose(asker, d, now)
-	h.changed()
-}
-
-// VictimGone ends the wait for a pod, and returns the preemptors that waited for it.
-func (h *Holds) VictimGone(uid types.UID, now time.Time) []types.UID {
-	waiting := h.Waiting(uid)
-	if len(waiting) > 0 {
-		h.Ledger.VictimGone(uid, now)
-		h.changed()
-	}
-	return waiting
-}
-
-func (h *Holds) changed() { h.viewStale, h.dueStale = true, true }
-
 // TimesChange notes that a hold may time out at another time than before.
-func (h *Holds) TimesChange() { h.dueStale = true }
+func (h *Holds) TimesChange() { h.dueOf = nil }
 
 // Due is when the first hold times out; zero for never. It is computed anew only if
 // something changed since the last call.
 func (h *Holds) Due(timeout time.Duration, from reservations.From) time.Time {
-	if h.dueStale {
-		h.dueStale = false
+	if v := h.Ledger.View(); v != h.dueOf {
+		h.dueOf = v
 		h.due, _ = h.NextDue(timeout, from)
 	}
 	return h.due
@@ -121,28 +71,22 @@ func (h *Holds) Due(timeout time.Duration, from reservations.From) time.Time {
 // View returns the published copy. It may be called at any time.
 func (h *Holds) View() *reservations.View { return h.view.Load() }
 
-// Publish publishes a copy of the holds, or before Begin of the claims, if they changed.
-func (h *Holds) Publish() {
-	if !h.viewStale {
-		return
-	}
-	h.viewStale = false
+// Publish publishes a copy of the holds, or before Begin of the claims.
+func (h *Holds) Publish() { h.view.Store(h.shown().View()) }
+
+// shown returns what is to be published.
+func (h *Holds) shown() *reservations.Ledger {
 	if h.early != nil {
-		h.view.Store(h.early.View())
-		return
+		return h.early
 	}
-	h.view.Store(h.Ledger.View())
+	return h.Ledger
 }
 
 // Check verifies the holds and the claims, and that what is published is not behind.
 func (h *Holds) Check() error {
-	ledger := h.Ledger
-	if h.early != nil {
-		ledger = h.early
-	}
 	var err error
-	if !h.viewStale && len(ledger.View().All()) != len(h.View().All()) {
+	if h.shown().View() != h.View() {
 		err = errors.New("holds: the published copy is behind")
 	}
-	return errors.Join(h.Ledger.Check(), ledger.Check(), err)
+	return errors.Join(h.Ledger.Check(), h.shown().Check(), err)
 }
