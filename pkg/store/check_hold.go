@@ -30,7 +30,7 @@ func (s *core) checkForeign(p *model.Pod) error {
 
 // checkHolder verifies the hold state of a pod that requires a node.
 func (s *core) checkHolder(p *model.Pod) error {
-	if s.model.Preemption.NodeWaits.Of(p.UID) != "" && p.State.HasNode() {
+	if s.model.Preemption.NodeBound.Awaits(p.UID) && p.State.HasNode() {
 		return errors.New("awaits a change of its node and has a node")
 	}
 	return nil
@@ -39,9 +39,9 @@ func (s *core) checkHolder(p *model.Pod) error {
 // checkPreemptors verifies that the preemptors which watch or await something exist.
 func (s *core) checkPreemptors() []error {
 	var errs []error
-	for uid, node := range s.model.Preemption.NodeWaits.All() {
+	for uid := range s.model.Preemption.NodeBound.All() {
 		if s.model.Pods[uid] == nil {
-			errs = append(errs, fmt.Errorf("node %s: preemptor %s does not wait for it", node, uid))
+			errs = append(errs, fmt.Errorf("node-bound pods: %s is gone", uid))
 		}
 	}
 	for uid := range s.model.Preemption.Watches.All() {

@@ -28,7 +28,7 @@ func (x *States) BringBackLost(now time.Time) {
 // node bring it back.
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
-	case p.State != state.Unschedulable || x.Preemption.NodeWaits.Of(p.UID) != "":
+	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
 	case p.Foreign || p.Asks.Holds():
 		x.BackOff(p, model.Latest(p.NotUntil, now))
 	default:

@@ -36,7 +36,7 @@ func (x *States) WillAsk(p *model.Pod) bool {
 func (x *States) Disarm(p *model.Pod) {
 	x.Asking.Leave(p.Asks)
 	x.Preemption.Watches.Remove(p.UID)
-	x.Preemption.NodeWaits.Remove(p.UID)
+	x.Preemption.NodeBound.Await(p.UID, false)
 }
 
 // LetThrough admits a stuck pod regardless of the window and the order.

@@ -109,7 +109,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.History.NoteHold(output.HoldEnded, &h)
 	p.Asks.Decision, p.Asks.Required, p.Asks.Ended = nil, nil, h.Since
 	x.states.SetHolds(p, false)
-	x.Preemption.NodeWaits.Remove(p.UID)
+	x.Preemption.NodeBound.Await(p.UID, false)
 	for _, uid := range h.Chosen {
 		if v := x.Pods[uid]; v != nil && v.ChosenBy == p.UID {
 			x.spare(v, now)

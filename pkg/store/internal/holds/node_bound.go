@@ -29,10 +29,7 @@ func (x *Holds) HoldersBefore(p *model.Pod) []reservations.Hold {
 // AwaitNode makes the store check a preemptor again when its node changes. If there is no
 // node, the scheduler brings the pod back when it comes.
 func (x *Holds) AwaitNode(p *model.Pod, n *cache.Node) {
-	x.Preemption.NodeWaits.Remove(p.UID)
-	if n != nil {
-		x.Preemption.NodeWaits.Set(p.UID, n.Name())
-	}
+	x.Preemption.NodeBound.Await(p.UID, n != nil)
 }
 
 // Supersede ends those ordinary holds of a node that no longer fit there because of a pod

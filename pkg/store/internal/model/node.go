@@ -13,7 +13,7 @@ import (
 func (x *Model) RouteNodes() {
 	for _, name := range x.Cache.Nodes.Take() {
 		x.Preemption.Watches.Change(preemption.WatchedNode(name))
-		x.Preemption.NodeWaits.Change(name)
+		x.Preemption.NodeBound.Change(name)
 		x.Preemption.Snapshot.Change(name)
 	}
 }

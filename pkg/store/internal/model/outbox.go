@@ -22,9 +22,9 @@ func newOutbox() Outbox {
 	return Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)}
 }
 
-// Freed notes a node with more room, if it is one: pods that were refused it may try again.
-func (o *Outbox) Freed(node string, is bool) {
-	if is {
+// Freed notes a node with more room: pods that were refused it may try again. It may be "".
+func (o *Outbox) Freed(node string) {
+	if node != "" {
 		o.Vacated = append(o.Vacated, node)
 	}
 }

@@ -69,7 +69,7 @@ func (x *NodeBound) AttemptNodeBound(uid types.UID, inPermit []types.UID, now ti
 		return nil, holds.NotLeading()
 	}
 	x.Out.Freed(x.Preemption.NodeBound.Tried(uid))
-	x.Preemption.NodeWaits.Remove(p.UID)
+	x.Preemption.NodeBound.Await(uid, false)
 	if n := x.Cache.Nodes.Get(p.RequiredNode); n != nil {
 		x.holds.SetInPermit(p, inPermit)
 		p.Asks.Impossible = p.Asks.Impossible && p.Asks.SawNode == n.Generation()
@@ -166,7 +166,7 @@ func OverMax(v queues.View, p *model.Pod) string {
 
 // RecheckLater lets preemptors through when their node changed, at most once a second.
 func (x *NodeBound) RecheckLater(now time.Time) {
-	for _, uid := range x.Preemption.NodeWaits.Take() {
+	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
 		p := x.Pods[uid]
 		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
 	}

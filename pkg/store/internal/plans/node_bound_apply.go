@@ -208,7 +208,7 @@ func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Ti
 // RecheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
 func (x *NodeBound) RecheckNode(p *model.Pod) {
-	if n := x.Cache.Nodes.Get(x.Preemption.NodeWaits.Of(p.UID)); n != nil && n.Generation() != p.Asks.SawNode {
+	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asks.SawNode {
 		x.states.ReturnBy(p, p.Asks.TriedAt.Add(model.AtMostEvery))
 	}
 }

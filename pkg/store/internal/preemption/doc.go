@@ -12,8 +12,8 @@
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
 //	Holds      the nodes that are held for preemptors
-//	NodeWaits  preemptors that wait for a change of the one node they can run on
-//	NodeBound  pods that can run on one node only and were not tried there
+//	NodeBound  pods that can run on one node only: those that were not tried there, and
+//	           those that wait for a change of it
 package preemption
 
 import (
@@ -38,7 +38,6 @@ type Preemption struct {
 	Watches   Watches
 	Snapshot  Snapshot
 	NodeBound NodeBound
-	NodeWaits NodeWaits
 	Refusals  Refusals
 	Holds     *Holds
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
@@ -53,7 +52,7 @@ func New() *Preemption {
 
 // Check verifies all parts.
 func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.NodeWaits.Check(), p.Refusals.Check(), p.Holds.Check())
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check())
 }
 
 // VictimsFrom is [Limiter.VictimsFrom] with the options in force.

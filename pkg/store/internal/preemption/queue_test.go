@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -164,39 +165,41 @@ func TestAskerIsEmpty(t *testing.T) {
 	}
 }
 
-// TestNodeWaits: preemptors of a changed node are returned once, and go on waiting.
-func TestNodeWaits(t *testing.T) {
-	var w preemption.NodeWaits
+// TestNodeBoundAwaits: pods that wait for a change of their node are returned once for each
+// change, and go on waiting.
+func TestNodeBoundAwaits(t *testing.T) {
+	var b preemption.NodeBound
 	take := func(what string, want ...types.UID) {
 		t.Helper()
-		if got := w.Take(); !slices.Equal(got, want) {
+		if got := b.TakeChanged(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
-		checked(t, &w)
+		checked(t, &b)
 	}
-	w.Change("n1")
+	b.Await("unknown", true)
+	for uid, node := range map[types.UID]string{"b": "n1", "a": "n1", "c": "n2"} {
+		b.Update(&objects.Pod{UID: uid, RequiredNode: node}, epoch)
+	}
+	b.Change("n1")
 	take("nothing waits")
-	w.Set("b", "n1")
-	w.Set("a", "n1")
-	w.Set("c", "n2")
+	b.Await("a", true)
+	b.Await("b", true)
+	b.Await("c", true)
 	take("nothing changed")
-	w.Change("n2")
-	w.Change("n1")
-	w.Change("n2")
-	take("two nodes", "c", "a", "b")
+	b.Change("n2")
+	b.Change("n1")
+	b.Change("n2")
+	take("two nodes", "a", "b", "c")
 	take("taken")
-	w.Set("a", "n2")
-	w.Change("n2")
-	if node := w.Remove("c"); node != "n2" || w.Remove("c") != "" || w.Of("a") != "n2" || !w.IsAwaited("n2") {
-		t.Errorf("removed from %q", node)
+	b.Change("n1")
+	if b.Await("b", false); b.Awaits("b") || !b.Awaits("a") {
+		t.Error("the wrong pods wait")
 	}
-	take("one moved", "a")
-	w.Remove("a")
-	w.Remove("b")
-	if w.IsAwaited("n1") || w.IsAwaited("n2") {
-		t.Error("a node is awaited by nothing")
-	}
-	for range w.All() {
-		t.Error("a preemptor is left")
+	take("one waits no more", "a")
+	b.Change("n2")
+	b.Remove("c")
+	take("one is gone")
+	if left := slices.Sorted(b.All()); !slices.Equal(left, []types.UID{"a", "b"}) {
+		t.Errorf("%v are left", left)
 	}
 }

@@ -3,6 +3,7 @@ package preemption
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -42,9 +43,10 @@ type NodeBound struct {
 	on   map[string]map[types.UID]*boundTo
 	// shown has the counting pods by node. The lists are immutable, and filters read them
 	// without a lock. size is the number of nodes in shown.
-	shown sync.Map
-	size  atomic.Int64
-	ends  []boundEnd // by time; an entry with another time than its pod is obsolete
+	shown   sync.Map
+	size    atomic.Int64
+	ends    []boundEnd          // by time; an entry with another time than its pod is obsolete
+	changed map[string]struct{} // awaited nodes that changed
 }
 
 type boundTo struct {
@@ -52,6 +54,7 @@ type boundTo struct {
 	node   string
 	since  time.Time
 	counts bool
+	awaits bool // a change of its node brings it back
 }
 
 type boundEnd struct {
@@ -59,20 +62,21 @@ type boundEnd struct {
 	since time.Time
 }
 
-// Update handles an event of a pod, and tells whether its node has more room for others.
-func (b *NodeBound) Update(p *objects.Pod, now time.Time) (node string, freed bool) {
+// Update handles an event of a pod. It returns the pod's node if that has more room for
+// others now, and "" otherwise, as Remove and Tried do.
+func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
+	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Priority == p.Priority {
+		return ""
+	}
+	freed = b.Remove(p.UID)
 	if !waits {
-		return b.Remove(p.UID)
+		return freed
 	}
-	if old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Priority == p.Priority {
-		return "", false
-	}
-	node, freed = b.Remove(p.UID)
-	x := &boundTo{NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, p.RequiredNode, now, true}
+	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, node: p.RequiredNode, since: now, counts: true}
 	if b.pods == nil {
-		b.pods, b.on = map[types.UID]*boundTo{}, map[string]map[types.UID]*boundTo{}
+		b.pods, b.on, b.changed = map[types.UID]*boundTo{}, map[string]map[types.UID]*boundTo{}, map[string]struct{}{}
 	}
 	if b.on[x.node] == nil {
 		b.on[x.node] = map[types.UID]*boundTo{}
@@ -80,33 +84,71 @@ func (b *NodeBound) Update(p *objects.Pod, now time.Time) (node string, freed bo
 	b.pods[x.UID], b.on[x.node][x.UID] = x, x
 	b.ends = append(b.ends, boundEnd{x.UID, now})
 	b.show(x.node)
-	return node, freed
+	return freed
 }
 
 // Remove removes a pod.
-func (b *NodeBound) Remove(uid types.UID) (node string, freed bool) {
-	x := b.pods[uid]
-	if x == nil {
-		return "", false
+func (b *NodeBound) Remove(uid types.UID) (freed string) {
+	freed = b.Tried(uid)
+	if x := b.pods[uid]; x != nil {
+		delete(b.pods, uid)
+		delete(b.on[x.node], uid)
+		if len(b.on[x.node]) == 0 {
+			delete(b.on, x.node)
+		}
 	}
-	delete(b.pods, uid)
-	delete(b.on[x.node], uid)
-	if len(b.on[x.node]) == 0 {
-		delete(b.on, x.node)
-	}
-	b.show(x.node)
-	return x.node, x.counts
+	return freed
 }
 
 // Tried notes that a pod was tried on its node.
-func (b *NodeBound) Tried(uid types.UID) (node string, freed bool) {
+func (b *NodeBound) Tried(uid types.UID) (freed string) {
 	x := b.pods[uid]
 	if x == nil || !x.counts {
-		return "", false
+		return ""
 	}
 	x.counts = false
 	b.show(x.node)
-	return x.node, true
+	return x.node
+}
+
+// Await sets whether a pod is brought back when its node changes.
+func (b *NodeBound) Await(uid types.UID, awaits bool) {
+	if x := b.pods[uid]; x != nil {
+		x.awaits = awaits
+	}
+}
+
+// Awaits tells whether a pod is brought back when its node changes.
+func (b *NodeBound) Awaits(uid types.UID) bool {
+	x := b.pods[uid]
+	return x != nil && x.awaits
+}
+
+// All yields all pods, in no particular order.
+func (b *NodeBound) All() iter.Seq[types.UID] { return maps.Keys(b.pods) }
+
+// Change notes that a node changed for plans.
+func (b *NodeBound) Change(node string) {
+	for _, x := range b.on[node] {
+		if x.awaits {
+			b.changed[node] = struct{}{}
+			return
+		}
+	}
+}
+
+// TakeChanged returns the pods whose awaited node changed since the last call, by node and
+// UID. They go on waiting.
+func (b *NodeBound) TakeChanged() (out []types.UID) {
+	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
+		for _, uid := range slices.Sorted(maps.Keys(b.on[node])) {
+			if b.on[node][uid].awaits {
+				out = append(out, uid)
+			}
+		}
+	}
+	clear(b.changed)
+	return out
 }
 
 // Renew makes the pods of a node count again from now on.
@@ -136,7 +178,7 @@ func (b *NodeBound) Expire(now time.Time) []string {
 		end := b.ends[0]
 		b.ends = b.ends[1:]
 		if x := b.pods[end.uid]; x != nil && x.since.Equal(end.since) {
-			if node, freed := b.Tried(end.uid); freed {
+			if node := b.Tried(end.uid); node != "" {
 				nodes = append(nodes, node)
 			}
 		}
