@@ -57,4 +57,7 @@ func TestNodeBoundPodsGoFirst(t *testing.T) {
 	check("it has its node", false, 1)
 	s.Delete("d", now)
 	check("it is gone", false, 0)
+	s.Upsert(daemon, now)
+	s.Lost("d", now)
+	check("it ended while the watch was interrupted", false, 1)
 }

@@ -293,6 +293,7 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 // bound meanwhile, so pods that wait for room are brought back.
 func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
 	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
+	x.Out.Freed(x.Preemption.NodeBound.Remove(uid))
 	p, known := x.Pods[uid]
 	if !known {
 		x.states.Lose(pending.LostPod{UID: uid, When: now})
