@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -16,7 +14,7 @@ import (
 // max of its path, once the leaving pods and the pods of without are gone. If it lacks
 // nothing and still is not placed, the filters have other reasons, such as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
-	free := x.freeBeside(n, p.UID)
+	free := x.FreeBeside(n, p)
 	for _, v := range without {
 		if v.On() == n {
 			free = free.Add(v.Uses())
@@ -34,19 +32,6 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 		return sum
 	}
 	return queues.OverExpected(x.Cache.Tree(), p.App.Leaf, p.Request, gone) != nil
-}
-
-// freeBeside is what will be free for a preemptor on a node once leaving pods are gone
-// and all other holders, also those after it, are placed.
-func (x *Holds) freeBeside(n *cache.Node, asker types.UID) resources.Vector {
-	free, after := x.Free(n, asker), false
-	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
-		if after && !x.IsPlaced(h.Asker) {
-			free = free.Sub(h.Request)
-		}
-		after = after || h.Asker == asker
-	}
-	return free
 }
 
 // Needed returns an error unless every victim in left is still needed on the current

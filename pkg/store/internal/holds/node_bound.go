@@ -10,20 +10,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// HoldersBefore returns the holders of a pod's required node that are served before it
-// and are not placed yet, in order. The pod itself may hold the node or not.
-func (x *Holds) HoldersBefore(p *model.Pod) []reservations.Hold {
+// NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it
+// holds that node already or not.
+func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
-	var out []reservations.Hold
-	for _, h := range x.Preemption.Holds.Holders(p.RequiredNode) {
-		if h.Asker == p.UID || !h.Before(own) {
-			break
-		}
-		if !x.IsPlaced(h.Asker) {
-			out = append(out, h)
-		}
-	}
-	return out
+	return slices.DeleteFunc(x.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
 // AwaitNode makes the store check a preemptor again when its node changes. If there is no

@@ -45,7 +45,7 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 // waits there for pods of its own (isOfItsOwn): others that leave do not make enough room,
 // or none do and no holder is before it.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
-	own, others := false, len(x.HoldersBefore(asker)) > 0
+	own, others := false, len(x.NodeBoundBefore(asker)) > 0
 	without := x.Free(n, asker.UID)
 	for _, p := range x.PodsOn(n) {
 		switch {

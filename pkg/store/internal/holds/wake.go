@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,15 +52,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 // Behind tells whether a pod that can run only on this node is before a preemptor that
 // holds the node. The preemptor then waits for it, regardless of free room.
 func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
-	for _, before := range x.Preemption.Holds.Holders(h.Node) {
-		if before.Asker == p.UID {
-			return false
-		}
-		if before.Required && !x.IsPlaced(before.Asker) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.Required })
 }
 
 // hasRoom tells whether a preemptor fits its node by amounts, beside the holders before
@@ -70,13 +63,8 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 		return false
 	}
 	room := n.Room()
-	for _, before := range x.Preemption.Holds.Holders(h.Node) {
-		if before.Asker == p.UID {
-			break
-		}
-		if !x.IsPlaced(before.Asker) {
-			room = room.Sub(before.Request)
-		}
+	for _, before := range x.HoldersBefore(h.Node, p.UID) {
+		room = room.Sub(before.Request)
 	}
 	return room.Covers(p.Request) && (p.App == nil || x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK())
 }

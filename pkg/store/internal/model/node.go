@@ -1,8 +1,11 @@
 package model
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -78,15 +81,29 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 			free = free.Add(p.Uses())
 		}
 	}
-	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
-		if h.Asker == asker {
-			break
-		}
-		if !x.IsPlaced(h.Asker) {
-			free = free.Sub(h.Request)
-		}
+	for _, h := range x.HoldersBefore(n.Name(), asker) {
+		free = free.Sub(h.Request)
 	}
 	return free
+}
+
+// FreeBeside is Free for a preemptor beside all other holders, also those after it.
+func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
+	free := x.Free(n, "")
+	if h, ok := x.Preemption.Holds.Of(p.UID); ok && h.Node == n.Name() {
+		free = free.Add(h.Request)
+	}
+	return free
+}
+
+// HoldersBefore returns the holders of a node that are served before one of them and are
+// not placed yet, in order; all that are not placed if asker is none of them.
+func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold {
+	before := x.Preemption.Holds.Holders(node)
+	if i := slices.IndexFunc(before, func(h reservations.Hold) bool { return h.Asker == asker }); i >= 0 {
+		before = before[:i]
+	}
+	return slices.DeleteFunc(before, func(h reservations.Hold) bool { return x.IsPlaced(h.Asker) })
 }
 
 // IsPlaced tells whether a preemptor has a node, even if its bind is not seen yet. Its

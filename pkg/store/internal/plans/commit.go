@@ -81,7 +81,6 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, x.nodeBound.remaining(p, a, left))
 	}
-	x.Renew()
 	p.Asks.SetHolds(false)
 	mark("")
 	x.Weigh(p)
@@ -97,11 +96,12 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 
 // lawful checks the laws for victims of a preemptor, on the current state.
 func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
+	x.Renew() // the victims stay in this state
 	w := &planner.World{Queues: x.Cache.Tree(), Budgets: x.DisruptionsLeft(true)}
 	t := &x.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)
 	ask.Group = x.groupFor(p, p.Asks.Decision)
-	x.setFree(ask.Group, p, left)
+	x.setFree(ask.Group, p)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
@@ -66,11 +65,10 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 	return sum
 }
 
-// setFree sets what is free for a group on all nodes that take new pods. The snapshot of
-// a node already has that, except for the preemptor's held node and the nodes of its
-// victims; there the victims count as if they stayed. The planning snapshot must be up to
-// date except for those nodes.
-func (x *Plans) setFree(g *planner.Group, p *model.Pod, going []*model.Pod) {
+// setFree sets what is free for a group on all nodes that take new pods. The planning
+// snapshot, which must be up to date, has that, except for the node that the preemptor
+// holds.
+func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 	if g == nil {
 		return
 	}
@@ -82,8 +80,8 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod, going []*model.Pod) {
 			continue
 		}
 		free := v.Free
-		if n.Name() == held.Node || slices.ContainsFunc(going, func(v *model.Pod) bool { return v.On() == n }) {
-			free = x.Preemption.Snapshot.Amounts(x.freeWith(n, p, going))
+		if v.Name == held.Node {
+			free = x.Preemption.Snapshot.Amounts(x.FreeBeside(n, p))
 		}
 		for t, amount := range free {
 			for len(g.Free) <= t {
@@ -92,19 +90,4 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod, going []*model.Pod) {
 			g.Free[t] = int64(resources.Amount(g.Free[t]).Add(resources.Amount(max(amount, 0))))
 		}
 	}
-}
-
-// freeWith is what is free on a node for a preemptor (which may hold the node) and its
-// group, if the victims stay.
-func (x *Plans) freeWith(n *cache.Node, p *model.Pod, going []*model.Pod) resources.Vector {
-	free := x.Free(n, "")
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok && h.Node == n.Name() {
-		free = free.Add(h.Request)
-	}
-	for _, v := range going {
-		if v.On() == n && v.Leaves() {
-			free = free.Sub(v.Uses())
-		}
-	}
-	return free
 }

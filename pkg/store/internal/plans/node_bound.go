@@ -144,7 +144,7 @@ func (x *NodeBound) RequiredView(t *preemption.Types, n *cache.Node, p *model.Po
 		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
 	}
 	var before []objects.Ref
-	for _, h := range x.holds.HoldersBefore(p) {
+	for _, h := range x.holds.NodeBoundBefore(p) {
 		before = append(before, objects.Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
 		view.Before = append(view.Before, t.Amounts(h.Request))
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -50,7 +49,7 @@ func (x *NodeBound) remaining(p *model.Pod, a *output.RequiredAttempt, left []*m
 		d.FitsCalls = known.FitsCalls
 		d.Selection = known.Selection
 	}
-	byFilters := x.requiredFree(p).Covers(p.Request)
+	byFilters := x.Free(x.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
 	if known == nil && byFilters {
 		d.FitsCalls = 1
 	}
@@ -70,20 +69,4 @@ func (x *NodeBound) remaining(p *model.Pod, a *output.RequiredAttempt, left []*m
 		d.Victims = append(d.Victims, victim)
 	}
 	return d
-}
-
-// requiredFree is what will be free for a preemptor on its node once leaving pods are
-// gone and the holders before it are placed.
-func (x *NodeBound) requiredFree(p *model.Pod) resources.Vector {
-	n := x.Cache.Nodes.Get(p.RequiredNode)
-	free := n.Room()
-	for _, v := range x.PodsOn(n) {
-		if v.Leaves() {
-			free = free.Add(v.Uses())
-		}
-	}
-	for _, h := range x.holds.HoldersBefore(p) {
-		free = free.Sub(h.Request)
-	}
-	return free
 }
