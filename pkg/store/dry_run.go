@@ -253,7 +253,7 @@ func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod, names []string) bool {
 	r.Queues = with{r.Snapshot, made}
 	r.Ask = model.AskOf(&own, p)
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
-		node, before := s.nodeBound.RequiredView(&own, n, p)
+		node, before := s.plans.RequiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(with{s.model.Cache.Tree(), made}, p)}
 		r.Required = &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}

@@ -88,7 +88,7 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.nodeBound.AttemptNodeBound(uid, inPermit, now)
+	return s.plans.AttemptNodeBound(uid, inPermit, now)
 }
 
 // AbortPlan says that no victim was deleted for a preemptor that requires its node, because
@@ -97,7 +97,7 @@ func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.nodeBound.AbortPlan(asker, why, now)
+	s.plans.AbortPlan(asker, why, now)
 }
 
 // ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
@@ -106,5 +106,5 @@ func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.nodeBound.ApplyPlan(uid, d, now)
+	return s.plans.ApplyPlan(uid, d, now)
 }

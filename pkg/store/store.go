@@ -31,18 +31,16 @@ type core struct {
 
 	// mu guards the model and everything reachable from it, except for the sort keys and
 	// what is published.
-	mu        sync.Mutex
-	model     *model.Model
-	states    *admission.States
-	groups    *admission.Groups
-	slots     *admission.Slots
-	demand    *admission.Demand
-	holds     *holds.Holds
-	nodeBound *plans.NodeBound
-	plans     *plans.Plans
-	adoption  *plans.Adoption
-	life      *lifecycle.Lifecycle
-	cycle     *cycle.Cycle
+	mu     sync.Mutex
+	model  *model.Model
+	states *admission.States
+	groups *admission.Groups
+	slots  *admission.Slots
+	demand *admission.Demand
+	holds  *holds.Holds
+	plans  *plans.Plans
+	life   *lifecycle.Lifecycle
+	cycle  *cycle.Cycle
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -55,12 +53,10 @@ func New(spec *config.Spec, options Options) *Store {
 	s.slots = admission.NewSlots(m, s.states, s.groups)
 	s.demand = admission.NewDemand(m)
 	s.holds = holds.New(m, s.states)
-	s.nodeBound = plans.NewNodeBound(m, s.states, s.holds)
-	s.plans = plans.New(m, s.states, s.groups, s.holds, s.nodeBound)
-	s.adoption = plans.NewAdoption(m, s.states, s.holds)
-	s.life = lifecycle.New(m, s.states, s.holds, s.adoption)
+	s.plans = plans.New(m, s.states, s.groups, s.holds)
+	s.life = lifecycle.New(m, s.states, s.holds, s.plans)
 	s.cycle = cycle.New(m, cycle.Parts{
-		States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, NodeBound: s.nodeBound, Life: s.life,
+		States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, Plans: s.plans, Life: s.life,
 	})
 	return &Store{core: s, Readers: Readers{s}}
 }
@@ -93,7 +89,7 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.model.Started = true
 	s.life.PlaceAll(now)
-	s.adoption.AdoptAll(now)
+	s.plans.AdoptAll(now)
 	s.states.RecallAll(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.model.History.Events.Resume(output.Facts)
@@ -115,9 +111,9 @@ func (s *Store) SetStandby(standby bool, now time.Time) {
 		s.model.Standby = false
 		return
 	case s.model.Standby:
-		s.adoption.Lead(now)
+		s.plans.Lead(now)
 	}
-	s.adoption.Resume()
+	s.plans.Resume()
 }
 
 // SetNotReady sets the reason why the store cannot be started yet. It is the reason that pods
@@ -143,7 +139,7 @@ func (s *Store) FollowPodGroups() {
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.
 func (s *core) unlock(now time.Time) {
-	s.nodeBound.RecheckLater(now)
+	s.plans.RecheckLater(now)
 	s.fill(now)
 	s.unlockUnfilled(now)
 }

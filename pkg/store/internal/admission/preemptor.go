@@ -12,7 +12,7 @@ import (
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
 	if p.App == nil || p.State.HasNode() || p.Asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
-		return // pods that require a node: see plans.NodeBound
+		return // pods that require a node: see plans.AttemptNodeBound
 	}
 	if end := p.DelayEnd(x.Cache.Tree()); at.Before(end) {
 		at = end

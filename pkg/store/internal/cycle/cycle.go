@@ -22,27 +22,27 @@ import (
 // Cycle takes up the steps of scheduling cycles. Make one with New.
 type Cycle struct {
 	*model.Model
-	states    *admission.States
-	slots     *admission.Slots
-	demand    *admission.Demand
-	holds     *holds.Holds
-	nodeBound *plans.NodeBound
-	life      *lifecycle.Lifecycle
+	states *admission.States
+	slots  *admission.Slots
+	demand *admission.Demand
+	holds  *holds.Holds
+	plans  *plans.Plans
+	life   *lifecycle.Lifecycle
 }
 
 // Parts are what a Cycle calls.
 type Parts struct {
-	States    *admission.States
-	Slots     *admission.Slots
-	Demand    *admission.Demand
-	Holds     *holds.Holds
-	NodeBound *plans.NodeBound
-	Life      *lifecycle.Lifecycle
+	States *admission.States
+	Slots  *admission.Slots
+	Demand *admission.Demand
+	Holds  *holds.Holds
+	Plans  *plans.Plans
+	Life   *lifecycle.Lifecycle
 }
 
 // New returns the cycles of the pods of a model.
 func New(m *model.Model, p Parts) *Cycle {
-	return &Cycle{m, p.States, p.Slots, p.Demand, p.Holds, p.NodeBound, p.Life}
+	return &Cycle{m, p.States, p.Slots, p.Demand, p.Holds, p.Plans, p.Life}
 }
 
 // Pass is Gate under the lock. changed is false if at most the state of the pod changed,
@@ -151,7 +151,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 		if from.After(now) {
 			x.states.BackOff(p, from)
 		}
-		x.nodeBound.RecheckNode(p)
+		x.plans.RecheckNode(p)
 		x.states.Recall(p, now)
 	}
 }

@@ -51,7 +51,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	                   (Supersede), or another process decides (plans.Lead, lifecycle)
 //	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
 //	                   carried out (plans.FailPlan), the node is not held after a new
-//	                   decision (plans.NodeBound), or the preemptor changed (lifecycle)
+//	                   decision (plans.ApplyPlan), or the preemptor changed (lifecycle)
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
@@ -175,15 +175,4 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 			x.EndHold(p, end, reasons.New(code, "node %s is held for the pod no more", node), now)
 		}
 	}
-}
-
-// MayNotHold tells whether a pod must not begin to hold a node because the store does not
-// know that this process leads. The scheduler may take a pod before the store learns that
-// it leads, or after it learns that it does not. A hold made then would not be written,
-// and would end without a message as soon as the store reads what is written.
-func (x *Holds) MayNotHold(p *model.Pod) bool { return x.Standby && !p.Asks.Holds() }
-
-// NotLeading is the reason where MayNotHold is true.
-func NotLeading() reasons.Reason {
-	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
 }

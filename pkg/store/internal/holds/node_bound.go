@@ -17,12 +17,6 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	return slices.DeleteFunc(x.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
-// AwaitNode makes the store check a preemptor again when its node changes. If there is no
-// node, the scheduler brings the pod back when it comes.
-func (x *Holds) AwaitNode(p *model.Pod, n *cache.Node) {
-	x.Preemption.NodeBound.Await(p.UID, n != nil)
-}
-
 // Supersede ends those ordinary holds of a node that no longer fit there because of a pod
 // that can run only there. It repeats after each one: the victims of an ended hold may
 // stay, and then another hold may not fit either.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -47,6 +48,18 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 		return // it had room: a step after the choice of the node failed
 	}
 	x.states.LetThrough(p, now)
+}
+
+// AskHolders lets the holders of a changed node through although their victims are still
+// there, because the filters decide whether the node can take them at all; see
+// Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again.
+func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
+	x.Preemption.NodeBound.Renew(n.Name(), now)
+	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+		if p := x.Pods[h.Asker]; p != nil {
+			x.states.ReturnBy(p, now)
+		}
+	}
 }
 
 // Behind tells whether a pod that can run only on this node is before a preemptor that

@@ -27,14 +27,14 @@ import (
 // Lifecycle takes up what informers tell. Make one with New.
 type Lifecycle struct {
 	*model.Model
-	states   *admission.States
-	holds    *holds.Holds
-	adoption *plans.Adoption
+	states *admission.States
+	holds  *holds.Holds
+	plans  *plans.Plans
 }
 
 // New returns the lifecycle of the objects of a model.
-func New(m *model.Model, states *admission.States, held *holds.Holds, adoption *plans.Adoption) *Lifecycle {
-	return &Lifecycle{m, states, held, adoption}
+func New(m *model.Model, states *admission.States, held *holds.Holds, p *plans.Plans) *Lifecycle {
+	return &Lifecycle{m, states, held, p}
 }
 
 // Upsert handles an event of a pod.
@@ -102,7 +102,7 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	x.enlist(p, now)
 	if x.Started {
 		x.Place(p, now)
-		x.adoption.Adopt(p, now)
+		x.plans.Adopt(p, now)
 	}
 }
 
@@ -318,14 +318,14 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 		return
 	case !x.Standby:
 		if p.Claim != nil && !p.Asks.IsEcho(p.Claim.Since) {
-			x.adoption.Adopt(p, now)
+			x.plans.Adopt(p, now)
 		}
 		return
 	}
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok && !x.adoption.IsAsClaimed(p, &h) {
+	if h, ok := x.Preemption.Holds.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
 		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
-	x.adoption.Adopt(p, now)
+	x.plans.Adopt(p, now)
 }
 
 // staysPut tells whether a pod has the same application and queue after a change. The

@@ -9,25 +9,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
-
-// Adoption takes up holds that are written on pods.
-type Adoption struct {
-	*model.Model
-	states *admission.States
-	holds  *holds.Holds
-}
-
-// NewAdoption returns the adoption of the holds of a model.
-func NewAdoption(m *model.Model, states *admission.States, held *holds.Holds) *Adoption {
-	return &Adoption{m, states, held}
-}
 
 // The hold that is written on a preemptor is authoritative for every process that did not
 // make the hold: the next process, and a standby. The process that made the hold uses its
@@ -35,7 +20,7 @@ func NewAdoption(m *model.Model, states *admission.States, held *holds.Holds) *A
 
 // AdoptAll adopts the holds that an earlier process has written, in the order in which
 // they began. Running pods are placed before.
-func (x *Adoption) AdoptAll(now time.Time) {
+func (x *Plans) AdoptAll(now time.Time) {
 	for _, p := range x.claimants() {
 		x.Adopt(p, now)
 	}
@@ -43,7 +28,7 @@ func (x *Adoption) AdoptAll(now time.Time) {
 
 // claimants are the pods with a claim (a hold written in their condition), earliest
 // first.
-func (x *Adoption) claimants() []*model.Pod {
+func (x *Plans) claimants() []*model.Pod {
 	var out []*model.Pod
 	for _, p := range x.Pods {
 		if p.Claim != nil {
@@ -57,7 +42,7 @@ func (x *Adoption) claimants() []*model.Pod {
 }
 
 // Adopt takes up the hold that is written on a pod, or releases it if it cannot.
-func (x *Adoption) Adopt(p *model.Pod, now time.Time) {
+func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	if p.Claim == nil || p.Asks.Holds() || p.Foreign && p.RequiredNode == "" {
 		return
 	}
@@ -96,7 +81,7 @@ func (x *Adoption) Adopt(p *model.Pod, now time.Time) {
 // claimed returns the hold that is written on a pod. A victim that is also in an earlier
 // claim belongs to that one: the later hold was taken back by a process that stopped
 // before it wrote so.
-func (x *Adoption) claimed(p *model.Pod) reservations.Hold {
+func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
 		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, Required: p.RequiredNode != "",
@@ -117,7 +102,7 @@ func (x *Adoption) claimed(p *model.Pod) reservations.Hold {
 
 // IsAsClaimed tells whether a hold equals what is written on its preemptor. It no longer
 // does if a victim that belonged to another hold at adoption has become free since.
-func (x *Adoption) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
+func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 	c := p.Claim
 	if c == nil || c.Node != h.Node || !c.Since.Equal(h.Since) || c.Decision != h.Decision {
 		return false
@@ -132,7 +117,7 @@ func (x *Adoption) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 // hold of this process that is not seen on its preemptor is released, and the release is
 // written, because this process may have led before without having seen its own last
 // writes. If another claim is seen there, it replaces the hold.
-func (x *Adoption) Lead(now time.Time) {
+func (x *Plans) Lead(now time.Time) {
 	var unseen []output.Work
 	for _, p := range x.SortedPods() {
 		h, ok := x.Preemption.Holds.Of(p.UID)
@@ -156,23 +141,11 @@ func (x *Adoption) Lead(now time.Time) {
 
 // Resume queues the writes of all current holds again, because the earlier writer may
 // have stopped before it was done.
-func (x *Adoption) Resume() {
+func (x *Plans) Resume() {
 	x.Out.Work = slices.DeleteFunc(x.Out.Work, func(w output.Work) bool { return w.Kind != output.WorkRelease })
 	for _, p := range x.SortedPods() {
 		if h, ok := x.Preemption.Holds.Of(p.UID); ok {
 			x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h, Decision: p.Asks.Decision, Required: p.Asks.Required})
-		}
-	}
-}
-
-// AskHolders lets the holders of a changed node through although their victims are still
-// there, because the filters decide whether the node can take them at all; see NodeRefuses
-// and ApplyPlan of package store. Pods that can run there only go first again.
-func (x *Adoption) AskHolders(n *cache.Node, now time.Time) {
-	x.Preemption.NodeBound.Renew(n.Name(), now)
-	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
-		if p := x.Pods[h.Asker]; p != nil {
-			x.states.ReturnBy(p, now)
 		}
 	}
 }

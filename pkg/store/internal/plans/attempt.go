@@ -1,13 +1,10 @@
 package plans
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -19,32 +16,44 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Plans makes room for pods that may run on many nodes.
+// Plans decides about plans. Make one with New.
 type Plans struct {
 	*model.Model
-	states    *admission.States
-	groups    *admission.Groups
-	holds     *holds.Holds
-	nodeBound *NodeBound
+	states *admission.States
+	groups *admission.Groups
+	holds  *holds.Holds
 }
 
 // New returns the plans for the preemptors of a model.
-func New(m *model.Model, states *admission.States, groups *admission.Groups, held *holds.Holds, nodeBound *NodeBound) *Plans {
-	return &Plans{m, states, groups, held, nodeBound}
+func New(m *model.Model, states *admission.States, groups *admission.Groups, held *holds.Holds) *Plans {
+	return &Plans{m, states, groups, held}
 }
 
-// Attempt returns the input of a plan, or why no plan is made now.
-func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
+// preemptor returns the pod that a plan is about, or why no plan is made or put into force
+// for it: it is gone, it has a node, or this process does not lead.
+func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known || !x.Started:
 		return nil, reasons.Brief(reasons.Starting)
-	case p.App == nil:
+	case p.App == nil && !p.Foreign:
 		return nil, x.states.Explain(p)
 	case p.State.HasNode():
-		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	case x.holds.MayNotHold(p):
-		return nil, holds.NotLeading()
+		return p, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	case x.Standby && !p.Asks.Holds():
+		// The scheduler may take a pod before the store learns that this process leads, or
+		// after it learns that it does not. A hold made then would not be written, and would
+		// end without a message as soon as the store reads what is written.
+		return p, reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
+	}
+	return p, reasons.Reason{}
+}
+
+// Attempt returns the input of a plan, or why no plan is made now.
+func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
+	p, why := x.preemptor(uid)
+	if !why.None() {
+		return nil, why
 	}
 	if v := x.states.CheckGroup(p); !v.OK() {
 		return nil, v.Reason
@@ -134,89 +143,6 @@ func NotOwed(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 
-// RejectPlan notes why a plan failed, and when the next one may be made.
-func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
-	p, over := x.planned(uid)
-	if !over.None() {
-		x.Preemption.Watches.PlanEnds()
-		return over
-	}
-	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, named(x.Cache.Tree(), d), x.Preemption.RetryInterval
-	if d.Outcome == planner.Wait {
-		why, watched, retry = x.roomAwaited(p, d.Node)
-		code = why.Code
-	}
-	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
-	x.History.Say(p, code, now.Add(x.Preemption.RetryInterval))
-	if p.Sweeping().Continue(d) {
-		retry = model.AtMostEvery
-	}
-	p.Asks.Refused, p.Asks.RetryAt = why, now.Add(retry)
-	if t := p.EquivalenceClass; t != nil {
-		t.TriedAt, t.RetryAt, t.Refused = now, p.Asks.RetryAt, why
-	}
-	x.states.Arm(p, p.Asks.RetryAt)
-	x.Preemption.Limiter.PlanFailed(len(x.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
-	x.Preemption.Watches.Set(p.UID, watched)
-	x.Preemption.Watches.PlanRefused(p.UID)
-	return why
-}
-
-// roomAwaited is for a pod that fits a node without victims. It returns the room that the
-// pod waits for, the changes that end the wait, and after which time the pod is planned
-// for without such a change.
-func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watched []preemption.Watched, retry time.Duration) {
-	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.Preemption.RetryInterval
-	leaving := x.holds.AwaitedOfQueues(p)
-	if len(leaving) > 0 {
-		watched = append(watched, watchedPath(x.Cache.Tree(), p)...)
-	}
-	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
-	var until []string
-	for _, h := range x.Preemption.Holds.Holders(node) {
-		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
-	}
-	if len(leaving) > 0 {
-		until = append(until, "pods that leave already are gone: "+x.holds.WhoLeaves(leaving, node))
-	}
-	if _, why := x.Cache.Nodes.Unusable(node); !why.None() {
-		return why, watched, retry
-	}
-	if len(until) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, model.AtMostEvery
-	}
-	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
-		node, strings.Join(until, ", and ")), watched, retry
-}
-
-// planned returns the pod that a plan was made for, or why the plan no longer applies:
-// the pod is gone or has a node.
-func (x *Plans) planned(uid types.UID) (*model.Pod, reasons.Reason) {
-	p, known := x.Pods[uid]
-	switch {
-	case !known || p.App == nil:
-		return nil, reasons.Brief(reasons.Starting)
-	case p.State.HasNode():
-		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	}
-	return p, reasons.Reason{}
-}
-
-// named returns the queues and nodes where a change may lift a refusal. Root is left out
-// because it changes with every pod; the retry interval covers it.
-func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
-	var out []preemption.Watched
-	for _, path := range d.Named {
-		if q, ok := tree.Find(path); ok && !q.IsRoot() {
-			out = append(out, preemption.WatchedQueue(q.ID))
-		}
-	}
-	for _, node := range d.Unfit {
-		out = append(out, preemption.WatchedNode(node))
-	}
-	return out
-}
-
 // timeLeft is the time left until a given time, rounded for messages.
 func timeLeft(until, now time.Time) time.Duration {
 	d := until.Sub(now)
@@ -224,15 +150,4 @@ func timeLeft(until, now time.Time) time.Duration {
 		return d.Round(time.Second)
 	}
 	return d.Round(time.Millisecond)
-}
-
-// watchedPath returns the queues on a pod's path, below root.
-func watchedPath(tree *queues.Draft, p *model.Pod) []preemption.Watched {
-	var out []preemption.Watched
-	for q := range tree.Ancestors(p.App.Leaf) {
-		if !q.IsRoot() {
-			out = append(out, preemption.WatchedQueue(q.ID))
-		}
-	}
-	return out
 }

@@ -37,7 +37,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return x.going(p, &h, left, now), reasons.Reason{}
 	case h.Required:
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, preemption.OneLine(err))
-		x.nodeBound.abortPlan(p, &h, left, why, now)
+		x.abortPlan(p, &h, left, why, now)
 		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
@@ -77,9 +77,9 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	case h.Required:
 		mark("")
 		defer mark(p.UID)
-		a := x.nodeBound.requirement(p, now)
+		a := x.requirement(p, now)
 		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
-		return daemonset.Judge(a.Node, a.Ask, a.Params, x.nodeBound.remaining(p, a, left))
+		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
 	}
 	p.Asks.SetHolds(false)
 	mark("")
@@ -152,4 +152,35 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 	}
 	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
 		asker.Namespace, asker.Name, x.Cache.Path(asker.App.Leaf), h.Node, x.Cache.Path(v.App.Leaf))
+}
+
+// remaining is what is left of a decision. After a restart the reason for each victim is
+// not known: if there is room by amounts, it is taken to be the filters.
+func (x *Plans) remaining(p *model.Pod, a *output.RequiredAttempt, left []*model.Pod) daemonset.Decision {
+	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
+	known := p.Asks.Required
+	if known != nil {
+		d.FitsCalls = known.FitsCalls
+		d.Selection = known.Selection
+	}
+	byFilters := x.Free(x.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
+	if known == nil && byFilters {
+		d.FitsCalls = 1
+	}
+	for _, v := range left {
+		at := slices.IndexFunc(a.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
+		if at < 0 {
+			continue // it is on no node, so it is not needed
+		}
+		victim := daemonset.Victim{Pod: &a.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
+		if known != nil {
+			for i := range known.Victims {
+				if known.Victims[i].UID == string(v.UID) {
+					victim = known.Victims[i]
+				}
+			}
+		}
+		d.Victims = append(d.Victims, victim)
+	}
+	return d
 }

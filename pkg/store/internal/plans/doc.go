@@ -1,20 +1,22 @@
-// Package plans decides when a plan is made and for which pod, and checks a plan again
-// before its victims are deleted. Plans themselves are made by package planner.
-//
-// [Plans] has the pods that may run on many nodes, [NodeBound] those that can run on one
-// node only, and [Adoption] the plans that another process has written.
+// Package plans decides when a plan is made and for which pod, puts it into force, and
+// checks it again before its victims are deleted. Plans themselves are made by package
+// planner.
 //
 // Something belongs here if it concerns a plan: its input, its result, or the question
 // whether it is still lawful. The package calls model, admission and holds; see model for
 // the order of the packages.
 //
-//	queue.go             for which pod a plan is made next
-//	attempt.go           the input of a plan, and plans that are refused
-//	group.go             what a plan needs to know of the preemptor's PodGroup
-//	accept.go            plans that are accepted, and how they end
-//	commit.go            the second check, before victims are deleted
-//	node_bound.go        the same for node-bound pods: the input of a decision,
-//	node_bound_apply.go  its result,
-//	node_bound_abort.go  and victims that stay after all
-//	adopt.go             holds of other processes
+// A plan goes through these files from top to bottom. Pods that can run on one node only
+// differ in what is marked with a star:
+//
+//	queue.go     which pod is let through next to have a plan made: TickAsking, FillAsking
+//	             * they are planned for in every cycle that fails
+//	attempt.go   the input, or why no plan is made now: Attempt; group.go adds the PodGroup
+//	             * attempt_node_bound.go: AttemptNodeBound
+//	result.go    the plan is accepted, and its hold begins: AcceptPlan; or refused: RejectPlan
+//	             * result_node_bound.go: ApplyPlan; the hold may begin before there are victims
+//	commit.go    the plan is checked again, and its victims may be deleted: Commit
+//	end.go       the victims are deleted: VictimsDeleted; or they stay: FailPlan
+//	             * AbortPlan: they stay, and the node is held on
+//	adopt.go     plans that another process has written: Adopt
 package plans

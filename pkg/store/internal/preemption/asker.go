@@ -99,6 +99,10 @@ func (a *Asker) PlacedAt() time.Time {
 // without a record it is not.
 func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a.Ended) }
 
+// NextHold is when a hold begins that is made now; it distinguishes the hold from earlier
+// ones.
+func (a *Asker) NextHold(now time.Time) time.Time { return latest(now, a.Ended.Add(1)) }
+
 // IsEmpty tells whether nothing in the record is needed once the pod runs.
 func (a *Asker) IsEmpty() bool {
 	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota

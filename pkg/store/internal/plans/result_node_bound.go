@@ -8,41 +8,38 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // ApplyPlan holds the node as decided, or ends the hold.
-func (x *NodeBound) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
-	p, known := x.Pods[uid]
-	switch {
-	case !known || !p.Foreign && p.App == nil:
-		return false, reasons.Brief(reasons.Starting)
-	case p.State.HasNode():
-		return true, reasons.New(reasons.InOrder, "the pod has a node")
-	case x.holds.MayNotHold(p):
+func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
+	p, why := x.preemptor(uid)
+	if why.Code == reasons.Starting {
 		x.Pending.TooEarly.Note(uid, now)
-		return false, holds.NotLeading()
+	}
+	if !why.None() {
+		return p != nil && p.State.HasNode(), why
 	}
 	if _, why := x.Cache.Nodes.Unusable(d.Node); !why.None() {
-		x.holds.AwaitNode(p, x.Cache.Nodes.Get(d.Node))
-		return false, why
+		return false, x.awaitNode(p, why, time.Time{})
 	}
 	n := x.Cache.Nodes.Get(d.Node)
 	asDecided := n.Generation() == p.Asks.SawNode
-	switch d.Outcome {
-	case daemonset.NoHold, planner.Refuse:
-		why = x.decline(p, d, now)
+	h, _ := x.Preemption.Holds.Of(uid)
+	switch {
+	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
+		why = x.decline(p, d, declinedReason(x.Cache.Tree(), p, d), now)
+	case d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.AwaitsItsOwn(p, n):
+		// The owner of these pods decides how long they stay, and a hold would keep the node
+		// from all others for that time.
+		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,
+			"node %s has room for the pod once pods of its own namespace, queue or controller that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
-		if h, _ := x.Preemption.Holds.Of(uid); d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.AwaitsItsOwn(p, n) {
-			why = x.awaitItsOwn(p, n, now)
-			break
-		}
 		held, why = x.holdRequired(p, d, now)
 	}
 	kind := output.StepRefused
@@ -60,71 +57,62 @@ func (x *NodeBound) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Tim
 }
 
 // decline: the node is not held, or no longer.
-func (x *NodeBound) decline(p *model.Pod, d *daemonset.Decision, now time.Time) reasons.Reason {
-	n := x.Cache.Nodes.Get(d.Node)
-	why := declinedReason(x.Cache.Tree(), p, d)
-	silent := d.Stopped == planner.RuleExtender // the decision says nothing about the node
-	if !silent {
+func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
+	var again time.Time
+	if d.Stopped == planner.RuleExtender { // the decision says nothing about the node, and no event reports that the extender answers again
+		again = now.Add(x.Preemption.RetryInterval)
+		p.Asks.RetryAt = again
+	} else {
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 	}
-	p.Asks.Refused = why
-	x.holds.AwaitNode(p, n)
-	if silent { // no event reports that the extender answers again
-		p.Asks.RetryAt = now.Add(x.Preemption.RetryInterval)
-		if p.Foreign {
-			x.states.ReturnBy(p, p.Asks.RetryAt)
-		}
-	}
 	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
-	return why
+	return x.awaitNode(p, why, again)
 }
 
-// awaitItsOwn refuses to hold a node for a pod that waits only for pods of its own there.
-// Their owner decides how long they stay, and a hold would keep the node from all others
-// for that time.
-func (x *NodeBound) awaitItsOwn(p *model.Pod, n *cache.Node, now time.Time) reasons.Reason {
-	why := reasons.New(reasons.WaitingForRoom,
-		"node %s has room for the pod once pods of its own namespace, queue or controller that leave are gone; the node is not held for it meanwhile", n.Name())
-	x.holds.EndHold(p, reservations.GivenUp, why, now)
-	p.Asks.Refused = why
-	x.holds.AwaitNode(p, n)
-	return why
+// declinedReason is why a preemptor's only node is not held for it.
+func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
+	switch d.Stopped {
+	case daemonset.RuleMax:
+		if v := queues.Admit(tree, p.App.Leaf, p.Request, queues.OnCommitted); !v.OK() {
+			return v.Reason
+		}
+		return reasons.New(reasons.OverMax, "%s", d.Sentence())
+	case planner.RuleExtender:
+		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	case planner.RuleNeverPreempt:
+		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
 }
 
 // holdRequired holds the node for a preemptor, or keeps holding it, and marks the
 // victims.
-func (x *NodeBound) holdRequired(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
+func (x *Plans) holdRequired(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := preemption.HeldReason(d), time.Time{}
 	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.decide(p, now)}
 	if h.Patient {
 		h.Note = d.Waiting()
 	}
 	var chosen []types.UID
-	if d.Outcome == planner.Preempt {
-		var gone reasons.Reason
-		chosen, gone = x.holds.StillThere(d.Chosen())
-		at := x.Preemption.VictimsFrom(len(chosen), now)
-		from, lost := x.holds.FurtherFrom(p, now)
-		switch {
-		case !gone.None():
-			chosen, h.Patient, again = nil, true, now.Add(preemption.FirstTry)
-			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s, so it is planned anew", d.Node, gone.Text)
-		case from.After(now):
-			chosen, h.Patient, again = nil, true, from
-			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, lost.Text)
-		case at.After(now):
-			chosen, h.Patient, again = nil, true, at
-			why = reasons.New(reasons.PreemptionPaced, "node %s is held for the pod; at most %d pods may be preempted within %v; more go in the next round",
-				d.Node, x.Preemption.MaxVictims, x.Preemption.Round)
-		default:
-			x.Preemption.VictimsChosen(len(chosen), now)
+	switch {
+	case d.Outcome == planner.Preempt:
+		var not reasons.Reason
+		if again, not = x.holds.FurtherFrom(p, now); !again.After(now) {
+			chosen, not, again = x.mayChoose(d.Chosen(), now)
 		}
-	}
-	if d.Stopped == daemonset.RuleDelay {
+		if not.None() {
+			break
+		}
+		h.Patient, h.Note = true, "room is made for it there as soon as may be"
+		why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, not.Text)
+		if not.Code == reasons.PreemptionPaced {
+			why.Code = not.Code
+		}
+		if again.IsZero() {
+			again = now.Add(preemption.FirstTry)
+		}
+	case d.Stopped == daemonset.RuleDelay:
 		again = now.Add(d.Wait)
-	}
-	if h.Patient && h.Note == "" {
-		h.Note = "room is made for it there as soon as may be"
 	}
 	if err := x.acceptRequired(p, d, chosen, h, now); err != nil {
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
@@ -138,17 +126,17 @@ func (x *NodeBound) holdRequired(p *model.Pod, d *daemonset.Decision, now time.T
 }
 
 // decide returns a new ID for a decision.
-func (x *NodeBound) decide(p *model.Pod, now time.Time) string {
+func (x *Plans) decide(p *model.Pod, now time.Time) string {
 	p.Asks.DecidedAt = model.Latest(now, p.Asks.DecidedAt.Add(1))
 	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
 }
 
 // acceptRequired begins the hold of a preemptor, or adds victims to it.
-func (x *NodeBound) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
+func (x *Plans) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
 	old, held := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, model.Latest(now, p.Asks.Ended.Add(1)), true, chosen
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, p.Asks.NextHold(now), true, chosen
 		if err := x.holds.PlaceHold(p, h); err != nil {
 			return err
 		}
@@ -177,7 +165,7 @@ func (x *NodeBound) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen [
 }
 
 // tell queues a write of the current hold of a preemptor.
-func (x *NodeBound) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
+func (x *Plans) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	p.Asks.ToldAt = now
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
@@ -185,7 +173,7 @@ func (x *NodeBound) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decisi
 
 // repeat reports again that no victim can be chosen, at most once per retry interval
 // (D8).
-func (x *NodeBound) repeat(p *model.Pod, d *daemonset.Decision, now time.Time) {
+func (x *Plans) repeat(p *model.Pod, d *daemonset.Decision, now time.Time) {
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asks.ToldAt.Add(x.Preemption.RetryInterval)) {
 		x.tell(p, output.WorkTell, d, now)
 	}
@@ -193,13 +181,13 @@ func (x *NodeBound) repeat(p *model.Pod, d *daemonset.Decision, now time.Time) {
 
 // wait sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
-func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
+func (x *Plans) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
 		x.states.ReturnBy(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
-		x.holds.AwaitNode(p, x.Cache.Nodes.Get(h.Node))
+		x.Preemption.NodeBound.Await(p.UID, true)
 	case h.Clear() && !x.holds.Behind(p, &h): // the scheduler does not know yet that all are gone
 		x.states.ReturnBy(p, x.holds.NextTry(p, &h, now))
 	}
@@ -207,9 +195,17 @@ func (x *NodeBound) wait(p *model.Pod, d *daemonset.Decision, again, now time.Ti
 
 // RecheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
-func (x *NodeBound) RecheckNode(p *model.Pod) {
+func (x *Plans) RecheckNode(p *model.Pod) {
 	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asks.SawNode {
 		x.states.ReturnBy(p, p.Asks.TriedAt.Add(model.AtMostEvery))
+	}
+}
+
+// RecheckLater lets preemptors through when their node changed, at most once a second.
+func (x *Plans) RecheckLater(now time.Time) {
+	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
+		p := x.Pods[uid]
+		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
 	}
 }
 

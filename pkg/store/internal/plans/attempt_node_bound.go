@@ -6,31 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
-
-// NodeBound makes room for pods that can run on one node only, such as those of DaemonSets.
-type NodeBound struct {
-	*model.Model
-	states *admission.States
-	holds  *holds.Holds
-}
-
-// NewNodeBound returns the node-bound preemptors of a model.
-func NewNodeBound(m *model.Model, states *admission.States, held *holds.Holds) *NodeBound {
-	return &NodeBound{m, states, held}
-}
 
 // A pod that can run on one node only and found no room there goes this way:
 //
@@ -54,19 +39,16 @@ func NewNodeBound(m *model.Model, states *admission.States, held *holds.Holds) *
 
 // AttemptNodeBound returns the input of a decision for a node-bound pod, or why none is made
 // now.
-func (x *NodeBound) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
-	p, known := x.Pods[uid]
-	switch {
-	case !known || !x.Started || p.RequiredNode == "":
+func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+	p, why := x.preemptor(uid)
+	if why.None() && p.RequiredNode == "" {
+		why = reasons.Brief(reasons.Starting)
+	}
+	if why.Code == reasons.Starting {
 		x.Pending.TooEarly.Note(uid, now)
-		return nil, reasons.Brief(reasons.Starting)
-	case !p.Foreign && p.App == nil:
-		return nil, x.states.Explain(p)
-	case p.State.HasNode():
-		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	case x.holds.MayNotHold(p):
-		x.Pending.TooEarly.Note(uid, now)
-		return nil, holds.NotLeading()
+	}
+	if !why.None() {
+		return nil, why
 	}
 	x.Out.Freed(x.Preemption.NodeBound.Tried(uid))
 	x.Preemption.NodeBound.Await(uid, false)
@@ -87,11 +69,9 @@ func (x *NodeBound) AttemptNodeBound(uid types.UID, inPermit []types.UID, now ti
 }
 
 // mayRequire runs the checks before a decision.
-func (x *NodeBound) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
-	n := x.Cache.Nodes.Get(p.RequiredNode)
+func (x *Plans) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
 	if _, why := x.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
-		x.holds.AwaitNode(p, n)
-		return why
+		return x.awaitNode(p, why, time.Time{})
 	}
 	if p.App != nil {
 		if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
@@ -100,21 +80,28 @@ func (x *NodeBound) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
 		}
 	}
 	if from, why := p.PlanFrom(); from.After(now) && !p.Asks.Holds() {
-		x.holds.AwaitNode(p, n)
-		if p.Foreign {
-			x.states.ReturnBy(p, from)
-		}
-		return why
+		return x.awaitNode(p, why, from)
 	}
 	if p.Asks.Impossible {
-		x.holds.AwaitNode(p, n)
-		return p.Asks.Refused
+		return x.awaitNode(p, p.Asks.Refused, time.Time{})
 	}
 	return reasons.Reason{}
 }
 
+// awaitNode notes why a node-bound pod is refused, and brings it back when its node
+// changes. (If there is no node, the scheduler brings the pod back when it comes.) A pod of
+// no queue also comes back at the given time; for others the end of the cycle sees to that.
+func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reasons.Reason {
+	p.Asks.Refused = why
+	x.Preemption.NodeBound.Await(p.UID, x.Cache.Nodes.Get(p.RequiredNode) != nil)
+	if p.Foreign && !from.IsZero() {
+		x.states.ReturnBy(p, from)
+	}
+	return why
+}
+
 // requirement returns the input of a decision for a pod.
-func (x *NodeBound) requirement(p *model.Pod, now time.Time) *output.RequiredAttempt {
+func (x *Plans) requirement(p *model.Pod, now time.Time) *output.RequiredAttempt {
 	n := x.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p)
@@ -129,7 +116,7 @@ func (x *NodeBound) requirement(p *model.Pod, now time.Time) *output.RequiredAtt
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (x *NodeBound) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (*daemonset.Node, []objects.Ref) {
+func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (*daemonset.Node, []objects.Ref) {
 	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
 	budgets, left := map[int]int{}, x.DisruptionsLeft(true)
 	for _, other := range x.PodsOn(n) {
@@ -162,28 +149,4 @@ func OverMax(v queues.View, p *model.Pod) string {
 		return q.Path
 	}
 	return ""
-}
-
-// RecheckLater lets preemptors through when their node changed, at most once a second.
-func (x *NodeBound) RecheckLater(now time.Time) {
-	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
-		p := x.Pods[uid]
-		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
-	}
-}
-
-// declinedReason is why a preemptor's only node is not held for it.
-func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
-	switch d.Stopped {
-	case daemonset.RuleMax:
-		if v := queues.Admit(tree, p.App.Leaf, p.Request, queues.OnCommitted); !v.OK() {
-			return v.Reason
-		}
-		return reasons.New(reasons.OverMax, "%s", d.Sentence())
-	case planner.RuleExtender:
-		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
-	case planner.RuleNeverPreempt:
-		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
-	}
-	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
 }

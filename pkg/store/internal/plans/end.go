@@ -1,0 +1,61 @@
+package plans
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// VictimsDeleted lets the preemptor through if its node has room already.
+func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
+	if p := x.Pods[asker]; p != nil {
+		h, ok := x.Preemption.Holds.Of(asker)
+		if ok {
+			x.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
+		}
+		if ok && h.Patient {
+			return // it has its own deadline, or waits for a change of its node
+		}
+		x.holds.WakeHolder(p, now)
+	}
+}
+
+// FailPlan ends the hold of a plan that could not be carried out.
+func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
+	if p := x.Pods[asker]; p != nil {
+		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
+	}
+}
+
+// AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.
+func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
+	p := x.Pods[asker]
+	if h, ok := x.Preemption.Holds.Of(asker); p != nil && ok && h.Required {
+		x.abortPlan(p, &h, x.holds.Left(&h), reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
+	}
+}
+
+// abortPlan keeps the chosen victims that were not deleted. why is the reason that the
+// preemptor waits.
+func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod, why reasons.Reason, now time.Time) {
+	var chosen []types.UID
+	for _, uid := range h.Chosen {
+		if !slices.ContainsFunc(left, func(v *model.Pod) bool { return v.UID == uid }) {
+			chosen = append(chosen, uid)
+		}
+	}
+	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.decide(p, now)}, now)
+	x.tell(p, output.WorkRecord, nil, now)
+	x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
+	if p.State == state.Unschedulable || p.State == state.BackingOff {
+		p.Reason = why
+	}
+}

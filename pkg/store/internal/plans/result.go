@@ -1,0 +1,161 @@
+package plans
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// AcceptPlan begins the hold that a plan asks for.
+func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+	x.Preemption.Watches.PlanEnds()
+	p, why := x.preemptor(uid)
+	if !why.None() {
+		return why
+	}
+	if why = x.accept(p, d, now); !why.None() {
+		x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
+	}
+	return why
+}
+
+func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
+	if h, holds := x.Preemption.Holds.Of(p.UID); holds {
+		return preemption.MakingRoom(&h)
+	}
+	if _, why := x.Cache.Nodes.Unusable(d.Node); !why.None() {
+		return why
+	}
+	chosen, why, again := x.mayChoose(d.Chosen(), now)
+	if !again.IsZero() {
+		x.History.Say(p, why.Code, now.Add(x.Preemption.RetryInterval))
+		x.states.Arm(p, again)
+	}
+	if !why.None() {
+		return why
+	}
+	going := make([]*model.Pod, 0, len(chosen))
+	for _, uid := range chosen {
+		going = append(going, x.Pods[uid])
+	}
+	idle := x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
+	since := p.Asks.NextHold(now)
+	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
+	if err := x.holds.PlaceHold(p, h); err != nil {
+		return reasons.New(reasons.HoldGivenUp, "%v", err)
+	}
+	p.Asks.Decision, p.Asks.ByFilters = d, nil
+	for _, v := range idle {
+		p.Asks.ByFilters = append(p.Asks.ByFilters, v.UID)
+	}
+	p.Sweeping().Restart()
+	placed, _ := x.Preemption.Holds.Of(p.UID)
+	x.EnterStep(p, output.Step{Kind: output.StepHeld, Hold: placed, Decision: d, Reason: p.Reason}, now)
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed, Decision: d})
+	return reasons.Reason{}
+}
+
+// mayChoose returns the victims of a plan and counts them, if all of them are still there
+// and the round has room for them. Otherwise it returns why they may not be chosen, and the
+// next round if that is the reason.
+func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, again time.Time) {
+	if chosen, why = x.holds.StillThere(victims); !why.None() {
+		return nil, why, time.Time{}
+	}
+	if at := x.Preemption.VictimsFrom(len(chosen), now); at.After(now) {
+		return nil, x.Preemption.RoundIsFull(), at
+	}
+	x.Preemption.VictimsChosen(len(chosen), now)
+	return chosen, reasons.Reason{}, time.Time{}
+}
+
+// RejectPlan notes why a plan failed, and when the next one may be made.
+func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+	p, over := x.preemptor(uid)
+	if !over.None() {
+		x.Preemption.Watches.PlanEnds()
+		return over
+	}
+	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, named(x.Cache.Tree(), d), x.Preemption.RetryInterval
+	if d.Outcome == planner.Wait {
+		why, watched, retry = x.roomAwaited(p, d.Node)
+		code = why.Code
+	}
+	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
+	x.History.Say(p, code, now.Add(x.Preemption.RetryInterval))
+	if p.Sweeping().Continue(d) {
+		retry = model.AtMostEvery
+	}
+	p.Asks.Refused, p.Asks.RetryAt = why, now.Add(retry)
+	if t := p.EquivalenceClass; t != nil {
+		t.TriedAt, t.RetryAt, t.Refused = now, p.Asks.RetryAt, why
+	}
+	x.states.Arm(p, p.Asks.RetryAt)
+	x.Preemption.Limiter.PlanFailed(len(x.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
+	x.Preemption.Watches.Set(p.UID, watched)
+	x.Preemption.Watches.PlanRefused(p.UID)
+	return why
+}
+
+// roomAwaited is for a pod that fits a node without victims. It returns the room that the
+// pod waits for, the changes that end the wait, and after which time the pod is planned
+// for without such a change.
+func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watched []preemption.Watched, retry time.Duration) {
+	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.Preemption.RetryInterval
+	leaving := x.holds.AwaitedOfQueues(p)
+	if len(leaving) > 0 {
+		watched = append(watched, watchedPath(x.Cache.Tree(), p)...)
+	}
+	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
+	var until []string
+	for _, h := range x.Preemption.Holds.Holders(node) {
+		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
+	}
+	if len(leaving) > 0 {
+		until = append(until, "pods that leave already are gone: "+x.holds.WhoLeaves(leaving, node))
+	}
+	if _, why := x.Cache.Nodes.Unusable(node); !why.None() {
+		return why, watched, retry
+	}
+	if len(until) == 0 {
+		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, model.AtMostEvery
+	}
+	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
+		node, strings.Join(until, ", and ")), watched, retry
+}
+
+// named returns the queues and nodes where a change may lift a refusal. Root is left out
+// because it changes with every pod; the retry interval covers it.
+func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
+	var out []preemption.Watched
+	for _, path := range d.Named {
+		if q, ok := tree.Find(path); ok && !q.IsRoot() {
+			out = append(out, preemption.WatchedQueue(q.ID))
+		}
+	}
+	for _, node := range d.Unfit {
+		out = append(out, preemption.WatchedNode(node))
+	}
+	return out
+}
+
+// watchedPath returns the queues on a pod's path, below root.
+func watchedPath(tree *queues.Draft, p *model.Pod) []preemption.Watched {
+	var out []preemption.Watched
+	for q := range tree.Ancestors(p.App.Leaf) {
+		if !q.IsRoot() {
+			out = append(out, preemption.WatchedQueue(q.ID))
+		}
+	}
+	return out
+}
