@@ -109,7 +109,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	h := old.copy()
 	h.Chosen, h.Victims = slices.Clone(d.Chosen), slices.Clone(d.Victims)
 	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
-	if h.ClearSince = old.ClearSince; old.Patient {
+	if old.Patient && !d.Patient {
 		h.ClearSince = time.Time{}
 	}
 	h.settle(now)

@@ -6,10 +6,9 @@
 // preemption. The package calls model and admission; see model for the order of the
 // packages.
 //
-//	hold.go        the begin and the end of a hold
-//	deadline.go    time-outs
-//	wake.go        when a preemptor is let through
-//	victims.go     the pods that a preemptor waits for; need.go whether they must go
-//	losses.go      room that other pods took; refusals.go kubelets that had none
-//	node_bound.go  holds of pods that can run on one node only
+//	hold.go      the begin and the end of a hold, and other victims for it
+//	victims.go   the pods that a preemptor waits for, and whether they must go
+//	wake.go      when a preemptor is let through
+//	deadline.go  time-outs
+//	losses.go    room that other pods took, and kubelets that had none
 package holds

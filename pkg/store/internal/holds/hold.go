@@ -1,7 +1,10 @@
 package holds
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -63,7 +66,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	}
 	x.History.NoteHold(output.HoldBegan, &h)
 	for _, uid := range h.Chosen {
-		x.choose(x.Pods[uid], p)
+		x.choose(x.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
 	p.Asks.Missed, p.Asks.Began = 0, x.Cache.Nodes.Arrivals()
@@ -76,14 +79,27 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	return nil
 }
 
-// choose marks a pod on a node as a victim of a preemptor.
-func (x *Holds) choose(v, asker *model.Pod) {
-	if v == nil || v.On() == nil {
-		return // it is gone already
+// choose makes a pod a victim of a preemptor, or of none if asker is empty. A pod without a
+// node is gone already.
+func (x *Holds) choose(v *model.Pod, asker types.UID) {
+	if v != nil && v.On() != nil {
+		x.Chosen(v, asker)
+		x.Weigh(v)
+		x.TouchPod(v)
 	}
-	x.Chosen(v, asker.UID)
-	x.Weigh(v)
-	x.TouchPod(v)
+}
+
+// spare lets the victims of a hold stay that were not deleted and are not to be kept as
+// victims. It returns those that do not leave anyway: no preemptor waits for them any more.
+func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []types.UID) {
+	for _, uid := range h.Chosen {
+		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
+			if x.choose(v, ""); !v.Leaves() {
+				stay = append(stay, uid)
+			}
+		}
+	}
+	return stay
 }
 
 // EndHold ends the hold of a pod, if it has one. Victims that were not deleted stay.
@@ -105,15 +121,13 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	if e.Node == h.Node && h.Binding() {
 		p.Asks.Losses.PlacedAt = now
 	}
-	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
+	x.Release(p, h, e, losses, now)
 	x.History.NoteHold(output.HoldEnded, &h)
-	p.Asks.Decision, p.Asks.Required, p.Asks.Ended = nil, nil, h.Since
+	p.Asks.Decision, p.Asks.Required = nil, nil
 	x.states.SetHolds(p, false)
 	x.Preemption.NodeBound.Await(p.UID, false)
-	for _, uid := range h.Chosen {
-		if v := x.Pods[uid]; v != nil && v.ChosenBy == p.UID {
-			x.spare(v, now)
-		}
+	for _, uid := range x.spare(&h, nil) {
+		x.Gone(uid, now)
 	}
 	x.Weigh(p)
 	x.TouchName(h.Node)
@@ -124,6 +138,13 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		x.states.Lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
 	x.retryWithoutHold(p, &h, e.Why, now)
+}
+
+// Release has the claim of a hold taken back that is over, or that could not be adopted.
+func (x *Holds) Release(p *model.Pod, h reservations.Hold, e preemption.Ending, losses int, now time.Time) {
+	p.OwnAsks()
+	p.Asks.Ended = h.Since
+	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
 
@@ -154,16 +175,6 @@ func (x *Holds) goOnWithoutHold(p *model.Pod) {
 	}
 }
 
-// spare: a chosen pod that was not deleted stays, and no preemptor waits for it.
-func (x *Holds) spare(v *model.Pod, now time.Time) {
-	x.Chosen(v, "")
-	x.Weigh(v)
-	x.TouchPod(v)
-	if !v.Leaves() {
-		x.Gone(v.UID, now)
-	}
-}
-
 // EndNode ends all holds of a node.
 func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 	for _, h := range x.Preemption.Holds.Holders(node) {
@@ -174,5 +185,38 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 		if p := x.Pods[h.Asker]; p != nil {
 			x.EndHold(p, end, reasons.New(code, "node %s is held for the pod no more", node), now)
 		}
+	}
+}
+
+// Supersede ends those ordinary holds of a node that no longer fit there because of a pod
+// that can run only there. It repeats after each one: the victims of an ended hold may
+// stay, and then another hold may not fit either.
+func (x *Holds) Supersede(n *cache.Node, now time.Time) {
+	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+		p := x.Pods[h.Asker]
+		if h.Required || p == nil || p.State.HasNode() || x.Free(n, h.Asker).Covers(h.Request) {
+			continue
+		}
+		x.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
+			"a pod that can run on node %s only takes the room there", n.Name()), now)
+		x.Supersede(n, now)
+		return
+	}
+}
+
+// Rechoose replaces the victims of a hold. Pods that are no longer victims and were not
+// deleted stay.
+func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
+	old, _ := x.Preemption.Holds.Of(p.UID)
+	stay := x.spare(&old, h.Chosen)
+	for _, uid := range h.Chosen {
+		x.choose(x.Pods[uid], p.UID)
+	}
+	h.Node = old.Node
+	h.Victims = x.Awaited(&h)
+	x.Preemption.Holds.Choose(p.UID, h, now)
+	x.TouchName(h.Node)
+	for _, uid := range stay {
+		x.Gone(uid, now)
 	}
 }

@@ -62,6 +62,13 @@ func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
 	}
 }
 
+// NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it
+// holds that node already or not.
+func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
+	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
+	return slices.DeleteFunc(x.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
+}
+
 // Behind tells whether a pod that can run only on this node is before a preemptor that
 // holds the node. The preemptor then waits for it, regardless of free room.
 func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
@@ -113,9 +120,6 @@ func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.
 // BindingHold tells whether a pod is bound to its held node, so that events on other
 // nodes do not help it.
 func (x *Holds) BindingHold(p *model.Pod) bool {
-	if !p.Asks.Holds() {
-		return false
-	}
-	h, _ := x.Preemption.Holds.Of(p.UID)
+	h, _ := x.Preemption.Holds.Of(p.UID) // zero for none
 	return len(h.Chosen) > 0 && (!h.Clear() || p.Asks.IsTried())
 }

@@ -59,11 +59,8 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 		}
 	}
 	if end != "" {
-		p.OwnAsks()
-		p.Asks.Ended = h.Since
 		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-		x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
-		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: end, Reason: why})
+		x.holds.Release(p, h, preemption.Ending{End: end, Node: p.Node, Why: why}, 0, now)
 		return
 	}
 	placed, _ := x.Preemption.Holds.Of(p.UID)

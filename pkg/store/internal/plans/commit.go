@@ -37,7 +37,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return x.going(p, &h, left, now), reasons.Reason{}
 	case h.Required:
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, preemption.OneLine(err))
-		x.abortPlan(p, &h, left, why, now)
+		x.abortPlan(p, &h, why, now)
 		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
@@ -81,11 +81,9 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
 	}
-	p.Asks.SetHolds(false)
 	mark("")
-	x.Weigh(p)
+	x.WeighAs(p, 0)
 	err := x.lawful(p, h, left)
-	p.Asks.SetHolds(true)
 	mark(p.UID)
 	x.Weigh(p)
 	if err == nil {

@@ -39,19 +39,15 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	p := x.Pods[asker]
 	if h, ok := x.Preemption.Holds.Of(asker); p != nil && ok && h.Required {
-		x.abortPlan(p, &h, x.holds.Left(&h), reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
+		x.abortPlan(p, &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
 	}
 }
 
 // abortPlan keeps the chosen victims that were not deleted. why is the reason that the
 // preemptor waits.
-func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod, why reasons.Reason, now time.Time) {
-	var chosen []types.UID
-	for _, uid := range h.Chosen {
-		if !slices.ContainsFunc(left, func(v *model.Pod) bool { return v.UID == uid }) {
-			chosen = append(chosen, uid)
-		}
-	}
+func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
+	left := x.holds.Left(h)
+	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.Pods[uid]) })
 	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.decide(p, now)}, now)
 	x.tell(p, output.WorkRecord, nil, now)
 	x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))

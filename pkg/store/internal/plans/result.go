@@ -59,9 +59,8 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 		p.Asks.ByFilters = append(p.Asks.ByFilters, v.UID)
 	}
 	p.Sweeping().Restart()
-	placed, _ := x.Preemption.Holds.Of(p.UID)
-	x.EnterStep(p, output.Step{Kind: output.StepHeld, Hold: placed, Decision: d, Reason: p.Reason}, now)
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed, Decision: d})
+	x.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
+	x.tell(p, output.WorkDisrupt, nil, now)
 	return reasons.Reason{}
 }
 

@@ -1,7 +1,6 @@
 package plans
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -153,10 +152,10 @@ func (x *Plans) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []typ
 	default:
 		x.states.EndCycle(p)
 		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
-		if h.Patient != old.Patient || h.Note != old.Note || !sameUIDs(h.Victims, old.Victims) {
-			x.Preemption.Holds.Choose(p.UID, h, now)
+		x.Preemption.Holds.Choose(p.UID, h, now)
+		if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asks.ToldAt.Add(x.Preemption.RetryInterval)) {
+			x.tell(p, output.WorkTell, d, now) // D8: users are told of it again
 		}
-		x.repeat(p, d, now)
 		return nil
 	}
 	p.Asks.Required, p.Asks.Missed = d, 0
@@ -164,19 +163,11 @@ func (x *Plans) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []typ
 	return nil
 }
 
-// tell queues a write of the current hold of a preemptor.
+// tell queues a write of the current hold of a preemptor; d is for a node-bound one.
 func (x *Plans) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	p.Asks.ToldAt = now
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
-}
-
-// repeat reports again that no victim can be chosen, at most once per retry interval
-// (D8).
-func (x *Plans) repeat(p *model.Pod, d *daemonset.Decision, now time.Time) {
-	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asks.ToldAt.Add(x.Preemption.RetryInterval)) {
-		x.tell(p, output.WorkTell, d, now)
-	}
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asks.Decision, Required: d})
 }
 
 // wait sets when a preemptor that holds its node comes back, if anything but an event of
@@ -207,10 +198,4 @@ func (x *Plans) RecheckLater(now time.Time) {
 		p := x.Pods[uid]
 		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
 	}
-}
-
-// sameUIDs tells whether two lists have the same UIDs; b is sorted.
-func sameUIDs(a, b []types.UID) bool {
-	a = slices.Compact(slices.Sorted(slices.Values(a)))
-	return slices.Equal(a, b)
 }

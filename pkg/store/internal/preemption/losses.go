@@ -54,22 +54,18 @@ func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Tim
 	if !now.Before(l.Until) {
 		l.Count++
 	}
-	l.pause(why, waits, o, now)
-}
-
-// LoseAgain is Lose for a loss that always counts.
-func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now time.Time) {
-	l.Count++
-	l.pause(why, waits, o, now)
-}
-
-func (l *Losses) pause(why reasons.Reason, waits string, o *Options, now time.Time) {
 	again, pause := "", o.Pause(l.Count)
 	if l.Count > 1 {
 		again = fmt.Sprintf("this is loss %d in a row, so ", l.Count)
 	}
 	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, pause)
 	l.Until, l.Why = now.Add(pause), why
+}
+
+// LoseAgain is Lose for a loss that always counts.
+func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now time.Time) {
+	l.Until = time.Time{}
+	l.Lose(why, waits, o, now)
 }
 
 // Inherited returns the losses for a pod that replaces one with these losses.
