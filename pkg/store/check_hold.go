@@ -86,6 +86,13 @@ func (s *core) checkHolds() []error {
 	if err := s.model.Preemption.Holds.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("holds: %w", err))
 	}
+	for _, h := range s.model.Preemption.Holds.Ledger.View().All() {
+		if p := s.model.Pods[h.Asker]; p == nil {
+			errs = append(errs, fmt.Errorf("node %s: is held for %s, which is gone", h.Node, h.Asker))
+		} else if p.App == nil && !p.Foreign {
+			errs = append(errs, fmt.Errorf("node %s: is held for %s, which has no queue", h.Node, h.Asker))
+		}
+	}
 	for _, p := range s.model.SortedPods() {
 		if p.ChosenBy == "" {
 			continue

@@ -34,8 +34,6 @@ func (x *Holds) dueFrom() reservations.From {
 	return func(asker types.UID, own time.Time) (time.Time, bool) {
 		p := x.Pods[asker]
 		switch {
-		case p == nil:
-			return own, true
 		case p.State.HasNode():
 			return time.Time{}, false
 		case p.RequiredNode != "":
@@ -72,9 +70,8 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 		return
 	}
 	for _, h := range x.Preemption.Holds.Overdue(now, x.Preemption.HoldTimeout, x.dueFrom()) {
-		if p := x.Pods[h.Asker]; p != nil {
-			x.EndHold(p, reservations.TimedOut, timedOut(p, x.Preemption.HoldTimeout, &h), now)
-		}
+		p := x.Pods[h.Asker]
+		x.EndHold(p, reservations.TimedOut, timedOut(p, x.Preemption.HoldTimeout, &h), now)
 	}
 	x.Preemption.Holds.TimesChange()
 }

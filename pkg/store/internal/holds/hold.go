@@ -177,14 +177,12 @@ func (x *Holds) goOnWithoutHold(p *model.Pod) {
 
 // EndNode ends all holds of a node.
 func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
+	code := reasons.HoldNodeGone
+	if end == reservations.NodeUnschedulable {
+		code = reasons.HoldNodeUnschedulable
+	}
 	for _, h := range x.Preemption.Holds.Holders(node) {
-		code := reasons.HoldNodeGone
-		if end == reservations.NodeUnschedulable {
-			code = reasons.HoldNodeUnschedulable
-		}
-		if p := x.Pods[h.Asker]; p != nil {
-			x.EndHold(p, end, reasons.New(code, "node %s is held for the pod no more", node), now)
-		}
+		x.EndHold(x.Pods[h.Asker], end, reasons.New(code, "node %s is held for the pod no more", node), now)
 	}
 }
 
@@ -194,7 +192,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
 		p := x.Pods[h.Asker]
-		if h.Required || p == nil || p.State.HasNode() || x.Free(n, h.Asker).Covers(h.Request) {
+		if h.Required || p.State.HasNode() || x.Free(n, h.Asker).Covers(h.Request) {
 			continue
 		}
 		x.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,

@@ -21,17 +21,15 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 	waiting := x.Preemption.Holds.Waiting(uid)
 	x.Preemption.Holds.VictimGone(uid, now)
 	for _, asker := range waiting {
-		if p := x.Pods[asker]; p != nil {
-			x.WakeHolder(p, now)
-		}
+		x.WakeHolder(x.Pods[asker], now)
 	}
 }
 
 // WakeHolders calls WakeHolder for the holders of a node except one.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	for _, h := range x.Preemption.Holds.Holders(node) {
-		if p := x.Pods[h.Asker]; p != nil && h.Asker != except {
-			x.WakeHolder(p, now)
+		if h.Asker != except {
+			x.WakeHolder(x.Pods[h.Asker], now)
 		}
 	}
 }
@@ -56,9 +54,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
 	x.Preemption.NodeBound.Renew(n.Name(), now)
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
-		if p := x.Pods[h.Asker]; p != nil {
-			x.states.ReturnBy(p, now)
-		}
+		x.states.ReturnBy(x.Pods[h.Asker], now)
 	}
 }
 

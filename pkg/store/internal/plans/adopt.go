@@ -21,24 +21,18 @@ import (
 // AdoptAll adopts the holds that an earlier process has written, in the order in which
 // they began. Running pods are placed before.
 func (x *Plans) AdoptAll(now time.Time) {
-	for _, p := range x.claimants() {
-		x.Adopt(p, now)
-	}
-}
-
-// claimants are the pods with a claim (a hold written in their condition), earliest
-// first.
-func (x *Plans) claimants() []*model.Pod {
-	var out []*model.Pod
+	var claimants []*model.Pod
 	for _, p := range x.Pods {
 		if p.Claim != nil {
-			out = append(out, p)
+			claimants = append(claimants, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b *model.Pod) int {
+	slices.SortFunc(claimants, func(a, b *model.Pod) int {
 		return cmp.Or(a.Claim.Since.Compare(b.Claim.Since), cmp.Compare(a.UID, b.UID))
 	})
-	return out
+	for _, p := range claimants {
+		x.Adopt(p, now)
+	}
 }
 
 // Adopt takes up the hold that is written on a pod, or releases it if it cannot.

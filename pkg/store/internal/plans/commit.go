@@ -23,7 +23,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	p := x.Pods[asker]
 	x.holds.SetInPermit(p, inPermit)
 	h, ok := x.Preemption.Holds.Of(asker)
-	if p == nil || p.App == nil && !p.Foreign || !ok {
+	if !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
 	left := x.holds.Left(&h)

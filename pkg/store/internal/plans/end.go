@@ -16,14 +16,13 @@ import (
 
 // VictimsDeleted lets the preemptor through if its node has room already.
 func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
-	if p := x.Pods[asker]; p != nil {
-		h, ok := x.Preemption.Holds.Of(asker)
-		if ok {
-			x.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
-		}
-		if ok && h.Patient {
-			return // it has its own deadline, or waits for a change of its node
-		}
+	h, ok := x.Preemption.Holds.Of(asker)
+	if !ok {
+		return
+	}
+	p := x.Pods[asker]
+	x.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
+	if !h.Patient { // else it has its own deadline, or waits for a change of its node
 		x.holds.WakeHolder(p, now)
 	}
 }
@@ -37,9 +36,8 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 
 // AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.
 func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	p := x.Pods[asker]
-	if h, ok := x.Preemption.Holds.Of(asker); p != nil && ok && h.Required {
-		x.abortPlan(p, &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
+	if h, ok := x.Preemption.Holds.Of(asker); ok && h.Required {
+		x.abortPlan(x.Pods[asker], &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
 	}
 }
 

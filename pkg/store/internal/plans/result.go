@@ -133,13 +133,12 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		node, strings.Join(until, ", and ")), watched, retry
 }
 
-// named returns the queues and nodes where a change may lift a refusal. Root is left out
-// because it changes with every pod; the retry interval covers it.
+// named returns the queues and nodes where a change may lift a refusal.
 func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
-		if q, ok := tree.Find(path); ok && !q.IsRoot() {
-			out = append(out, preemption.WatchedQueue(q.ID))
+		if q, ok := tree.Find(path); ok {
+			out = appendQueue(out, q)
 		}
 	}
 	for _, node := range d.Unfit {
@@ -148,13 +147,19 @@ func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	return out
 }
 
-// watchedPath returns the queues on a pod's path, below root.
-func watchedPath(tree *queues.Draft, p *model.Pod) []preemption.Watched {
-	var out []preemption.Watched
+// watchedPath returns the queues on a pod's path.
+func watchedPath(tree *queues.Draft, p *model.Pod) (out []preemption.Watched) {
 	for q := range tree.Ancestors(p.App.Leaf) {
-		if !q.IsRoot() {
-			out = append(out, preemption.WatchedQueue(q.ID))
-		}
+		out = appendQueue(out, q)
 	}
 	return out
+}
+
+// appendQueue adds a queue but root: root changes with every pod, and the retry interval
+// covers it.
+func appendQueue(out []preemption.Watched, q *queues.Queue) []preemption.Watched {
+	if q.IsRoot() {
+		return out
+	}
+	return append(out, preemption.WatchedQueue(q.ID))
 }

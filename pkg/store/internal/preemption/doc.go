@@ -54,11 +54,3 @@ func New() *Preemption {
 func (p *Preemption) Check() error {
 	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check())
 }
-
-// VictimsFrom is [Limiter.VictimsFrom] with the options in force.
-func (p *Preemption) VictimsFrom(n int, now time.Time) time.Time {
-	return p.Limiter.VictimsFrom(n, &p.Options, now)
-}
-
-// VictimsChosen is [Limiter.VictimsChosen] with the options in force.
-func (p *Preemption) VictimsChosen(n int, now time.Time) { p.Limiter.VictimsChosen(n, &p.Options, now) }

@@ -95,17 +95,19 @@ func (l *Limiter) Room(waiting int) int {
 
 // VictimsFrom is when n victims may be chosen: now, or when the next round begins. The
 // first plan of a round may have more victims than MaxVictims.
-func (l *Limiter) VictimsFrom(n int, o *Options, now time.Time) time.Time {
-	end := l.began.Add(o.Round)
-	if o.MaxVictims <= 0 || !now.Before(end) || l.victims == 0 || l.victims+n <= o.MaxVictims {
+func (p *Preemption) VictimsFrom(n int, now time.Time) time.Time {
+	l := &p.Limiter
+	end := l.began.Add(p.Round)
+	if p.MaxVictims <= 0 || !now.Before(end) || l.victims == 0 || l.victims+n <= p.MaxVictims {
 		return now
 	}
 	return end
 }
 
 // VictimsChosen counts victims in the current round, or begins the next round.
-func (l *Limiter) VictimsChosen(n int, o *Options, now time.Time) {
-	if !now.Before(l.began.Add(o.Round)) {
+func (p *Preemption) VictimsChosen(n int, now time.Time) {
+	l := &p.Limiter
+	if !now.Before(l.began.Add(p.Round)) {
 		l.began, l.victims = now, 0
 	}
 	l.victims += n
