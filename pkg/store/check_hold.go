@@ -91,6 +91,8 @@ func (s *core) checkHolds() []error {
 			errs = append(errs, fmt.Errorf("node %s: is held for %s, which is gone", h.Node, h.Asker))
 		} else if p.App == nil && !p.Foreign {
 			errs = append(errs, fmt.Errorf("node %s: is held for %s, which has no queue", h.Node, h.Asker))
+		} else if _, why := s.model.Cache.Nodes.Unusable(h.Node); !why.None() {
+			errs = append(errs, fmt.Errorf("node %s: is held for %s: %s", h.Node, h.Asker, why.Text))
 		}
 	}
 	for _, p := range s.model.SortedPods() {

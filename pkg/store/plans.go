@@ -11,6 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
+// A plan goes through these methods in their order. Package internal/plans has their code,
+// and lists its files in the same order.
+
 // Attempt returns the input of a plan for a pod that no node took or that a quota
 // refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
 // plugin: they may be victims although they are not bound. kind is as in [Store.NoNode].
@@ -18,6 +21,24 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	s.mu.Lock()
 	defer s.unlock(now)
 	return s.plans.Attempt(uid, kind, inPermit, now)
+}
+
+// AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
+// not take or that a quota refused, or the reason why no decision may be made. inPermit
+// is as in [Store.Attempt].
+func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.AttemptNodeBound(uid, inPermit, now)
+}
+
+// AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving
+// and its request as arriving, and the executor gets work. The reason is none, or says
+// what prevents the plan.
+func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.AcceptPlan(uid, d, now)
 }
 
 // RejectPlan says that a plan failed, or that the pod fits a node once pods that leave
@@ -30,13 +51,25 @@ func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	return s.plans.RejectPlan(uid, d, now)
 }
 
-// AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving
-// and its request as arriving, and the executor gets work. The reason is none, or says
-// what prevents the plan.
-func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
+// ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
+// is now held for it, and the reason given to users. If not, the pod's cycle must still
+// be ended, by [Store.NoNode] or [Store.QuotaRefused].
+func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.plans.AcceptPlan(uid, d, now)
+	return s.plans.ApplyPlan(uid, d, now)
+}
+
+// Commit checks a plan again on the current state. If it still holds, the preemptor is
+// bound to its node from now on, and Commit returns the victims that have not been
+// deleted. Otherwise no victim is deleted, and the reason says why: the hold ends, or, for
+// a pod that can run on one node only, goes on without a plan until the next decision.
+// inPermit are the pods that wait in a Permit plugin now: one that left it since the plan
+// was made is being bound, and is never a victim.
+func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	return s.plans.Commit(asker, inPermit, now)
 }
 
 // VictimsDeleted says that all victims of a preemptor have been deleted.
@@ -53,25 +86,13 @@ func (s *Store) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.plans.FailPlan(asker, why, now)
 }
 
-// Commit checks a plan again on the current state. If it still holds, the preemptor is
-// bound to its node from now on, and Commit returns the victims that have not been
-// deleted. Otherwise no victim is deleted, and the reason says why: the hold ends, or, for
-// a pod that can run on one node only, goes on without a plan until the next decision.
-// inPermit are the pods that wait in a Permit plugin now: one that left it since the plan
-// was made is being bound, and is never a victim.
-func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
+// AbortPlan says that no victim was deleted for a preemptor that requires its node, because
+// a victim is being bound and cannot be deleted now. The node stays held, and another
+// decision is made a second after the last one.
+func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.plans.Commit(asker, inPermit, now)
-}
-
-// KubeletRefused reports how a pod ended: with the reason for which the kubelet had no
-// room for it, such as OutOfcpu, or in another way if the reason is empty. It returns the
-// reason given to users if this is a loss.
-func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.holds.KubeletRefused(uid, reason, now)
+	s.plans.AbortPlan(asker, why, now)
 }
 
 // NodeRefuses says that the filters refuse the node that a pod holds, whichever pods
@@ -82,29 +103,11 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	s.cycle.NodeRefuses(uid, node, why, now)
 }
 
-// AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
-// not take or that a quota refused, or the reason why no decision may be made. inPermit
-// is as in [Store.Attempt].
-func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+// KubeletRefused reports how a pod ended: with the reason for which the kubelet had no
+// room for it, such as OutOfcpu, or in another way if the reason is empty. It returns the
+// reason given to users if this is a loss.
+func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
-	return s.plans.AttemptNodeBound(uid, inPermit, now)
-}
-
-// AbortPlan says that no victim was deleted for a preemptor that requires its node, because
-// a victim is being bound and cannot be deleted now. The node stays held, and another
-// decision is made a second after the last one.
-func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.plans.AbortPlan(asker, why, now)
-}
-
-// ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
-// is now held for it, and the reason given to users. If not, the pod's cycle must still
-// be ended, by [Store.NoNode] or [Store.QuotaRefused].
-func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.ApplyPlan(uid, d, now)
+	return s.holds.KubeletRefused(uid, reason, now)
 }

@@ -49,7 +49,7 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
 	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
-	return preemption.RoomLost("on node "+n.Name(), newcomers(others, p.Asks.Began))
+	return tookRoom("on node "+n.Name(), others, p.Asks.Began)
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -65,18 +65,17 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return preemption.RoomLost("in queue "+x.Cache.Path(id), newcomers(others, p.Asks.Began))
+	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asks.Began)
 }
 
 // Taken returns which pods took the room that was made for a preemptor: pods on its node,
 // or in a queue at its max. It is none if the room is there, or if an awaited pod is not
 // gone yet.
 func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
-	n := x.Cache.Nodes.Get(h.Node)
-	if n == nil || !h.Clear() {
+	if !h.Clear() {
 		return reasons.Reason{}
 	}
-	if !x.Free(n, p.UID).Covers(p.Request) {
+	if n := x.Cache.Nodes.Get(h.Node); !x.Free(n, p.UID).Covers(p.Request) {
 		return x.tookNode(p, n)
 	}
 	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
@@ -85,9 +84,10 @@ func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// newcomers names the pods that came to a node or queue after a hold began, by arrival,
-// with their scheduler if they are foreign; empty if none are known, as after a restart.
-func newcomers(pods []*model.Pod, began uint32) string {
+// tookRoom names the pods that came to a node or queue after a hold began, by arrival, with
+// their scheduler if they are foreign. None are known after a restart, and where the
+// preemptor or the quota changed.
+func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.CameAfter(began) <= 0 })
 	slices.SortFunc(pods, func(a, b *model.Pod) int {
 		return cmp.Or(cmp.Compare(a.CameAfter(began), b.CameAfter(began)), cmp.Compare(a.UID, b.UID))
@@ -100,7 +100,10 @@ func newcomers(pods []*model.Pod, began uint32) string {
 		}
 		names = append(names, name)
 	}
-	return preemption.Listed(names)
+	if len(names) == 0 {
+		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
+	}
+	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, preemption.Listed(names))
 }
 
 // SuspectRefusal asks the executor how a pod that is gone has ended; see

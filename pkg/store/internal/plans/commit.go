@@ -114,8 +114,8 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	}
 	w.Types = t.Names()
 	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.Preemption.StrictGuarantee})
-	if n := x.Cache.Nodes.Get(h.Node); err == nil && n != nil {
-		err = x.holds.Needed(p, n, left)
+	if err == nil {
+		err = x.holds.Needed(p, x.Cache.Nodes.Get(h.Node), left)
 	}
 	return err
 }
@@ -156,27 +156,23 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 // not known: if there is room by amounts, it is taken to be the filters.
 func (x *Plans) remaining(p *model.Pod, a *output.RequiredAttempt, left []*model.Pod) daemonset.Decision {
 	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
-	known := p.Asks.Required
-	if known != nil {
-		d.FitsCalls = known.FitsCalls
-		d.Selection = known.Selection
-	}
 	byFilters := x.Free(x.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
-	if known == nil && byFilters {
-		d.FitsCalls = 1
+	known := p.Asks.Required
+	if known == nil {
+		known = &daemonset.Decision{}
+		if byFilters {
+			known.FitsCalls = 1
+		}
 	}
+	d.FitsCalls, d.Selection = known.FitsCalls, known.Selection
 	for _, v := range left {
 		at := slices.IndexFunc(a.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
 		if at < 0 {
 			continue // it is on no node, so it is not needed
 		}
 		victim := daemonset.Victim{Pod: &a.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
-		if known != nil {
-			for i := range known.Victims {
-				if known.Victims[i].UID == string(v.UID) {
-					victim = known.Victims[i]
-				}
-			}
+		if i := slices.IndexFunc(known.Victims, func(k daemonset.Victim) bool { return k.UID == string(v.UID) }); i >= 0 {
+			victim = known.Victims[i]
 		}
 		d.Victims = append(d.Victims, victim)
 	}

@@ -48,15 +48,6 @@ func HeldReason(d *daemonset.Decision) reasons.Reason {
 		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
 }
 
-// RoomLost is the reason for lost room on a node or in a queue. Without newcomers, as
-// when the preemptor or the quota changed, it names no pods.
-func RoomLost(where, newcomers string) reasons.Reason {
-	if newcomers == "" {
-		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
-	}
-	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, newcomers)
-}
-
 const mostNamed = 5
 
 // Listed joins the first names and counts the others.
