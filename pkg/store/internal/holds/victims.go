@@ -7,9 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -69,19 +67,6 @@ func isOfItsOwn(p, asker *model.Pod) bool {
 		return true
 	}
 	return p.App != nil && asker.App != nil && (p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name)
-}
-
-// StillThere returns the victims of a plan if none of them is gone or leaving.
-func (x *Holds) StillThere(chosen []*planner.Pod) ([]types.UID, reasons.Reason) {
-	out := make([]types.UID, 0, len(chosen))
-	for _, v := range chosen {
-		p := x.Pods[types.UID(v.UID)]
-		if p == nil || p.On() == nil || p.Leaves() {
-			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
-		}
-		out = append(out, p.UID)
-	}
-	return out, reasons.Reason{}
 }
 
 // Left returns the chosen pods that have not been deleted, by UID.

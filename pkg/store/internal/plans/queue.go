@@ -37,6 +37,7 @@ const mostLooks = 1000
 func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	from, _ := p.PlanFrom()
 	again := model.Latest(p.DelayEnd(x.Cache.Tree()), model.Latest(p.Asks.RetryAt, from))
+	again = model.Latest(again, x.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
 		again = model.Latest(again, t.RetryAt)
 	}
@@ -105,10 +106,6 @@ func (x *Plans) FillAsking(now time.Time) {
 		p := x.Pods[uid]
 		x.Asking.LeaveOrder(p.Asks)
 		if !x.worthAPlan(p, now) {
-			continue
-		}
-		if at := x.Preemption.VictimsFrom(1, now); at.After(now) {
-			x.states.Arm(p, at)
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.

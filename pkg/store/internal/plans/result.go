@@ -68,8 +68,12 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 // and the round has room for them. Otherwise it returns why they may not be chosen, and the
 // next round if that is the reason.
 func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, again time.Time) {
-	if chosen, why = x.holds.StillThere(victims); !why.None() {
-		return nil, why, time.Time{}
+	for _, v := range victims {
+		p := x.Pods[types.UID(v.UID)]
+		if p == nil || p.On() == nil || p.Leaves() {
+			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name), time.Time{}
+		}
+		chosen = append(chosen, p.UID)
 	}
 	if at := x.Preemption.VictimsFrom(len(chosen), now); at.After(now) {
 		return nil, x.Preemption.RoundIsFull(), at
