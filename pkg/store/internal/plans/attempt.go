@@ -71,7 +71,6 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	ask := model.AskOf(&x.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
 	w := x.PlanningWorld()
-	x.setFree(ask.Group, p)
 	w.Nodes = p.Sweeping().Rest(w.Nodes)
 	return &output.Attempt{Ask: ask, World: w, Strict: x.Preemption.StrictGuarantee}, reasons.Reason{}
 }

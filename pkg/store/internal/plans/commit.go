@@ -99,7 +99,6 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	t := &x.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)
 	ask.Group = x.groupFor(p, p.Asks.Decision)
-	x.setFree(ask.Group, p)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {

@@ -13,7 +13,7 @@ import (
 // groupFor returns the members that must start together with a pod and neither have nor
 // hold a node; nil for none. Of too many, a new plan takes those first that have a slot,
 // and the check of an earlier plan takes those that it was made for: otherwise it could
-// refuse what the plan allowed, again and again. Their free room is set by setFree.
+// refuse what the plan allowed, again and again.
 func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group {
 	if !p.GroupIncomplete() {
 		return nil
@@ -48,6 +48,7 @@ func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group
 		}
 		g.Shares[i] = x.withRequest(g.Shares[i], m.Request)
 	}
+	x.setFree(g, p)
 	return g
 }
 
@@ -66,14 +67,10 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 }
 
 // setFree sets what is free for a group on all nodes that take new pods. The planning
-// snapshot, which must be up to date, has that, except for the node that the preemptor
-// holds.
+// snapshot has that, except for the node that the preemptor holds.
 func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
-	if g == nil {
-		return
-	}
+	x.Renew()
 	held, _ := x.Preemption.Holds.Of(p.UID)
-	g.Free = nil
 	for _, v := range x.Preemption.Snapshot.Nodes() {
 		n := x.Cache.Nodes.Get(v.Name)
 		if n == nil || n.Cordoned() {
