@@ -57,19 +57,19 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 		p.Asks.Impossible = p.Asks.Impossible && p.Asks.SawNode == n.Generation()
 		p.Asks.SawNode = n.Generation()
 	}
-	if why := x.mayRequire(p, now); !why.None() {
+	if why := x.mayPlanNodeBound(p, now); !why.None() {
 		return nil, why
 	}
 	p.Asks.TriedAt = now
-	a := x.requirement(p, now)
+	a := x.nodeBoundInput(p, now)
 	if a.Params.Bound(p.Namespace) {
 		a.Node.Queues = x.Cache.Snapshot()
 	}
 	return a, reasons.Reason{}
 }
 
-// mayRequire runs the checks before a decision.
-func (x *Plans) mayRequire(p *model.Pod, now time.Time) reasons.Reason {
+// mayPlanNodeBound runs the checks before a decision.
+func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 	if _, why := x.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
 		return x.awaitNode(p, why, time.Time{})
 	}
@@ -100,8 +100,8 @@ func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reas
 	return why
 }
 
-// requirement returns the input of a decision for a pod.
-func (x *Plans) requirement(p *model.Pod, now time.Time) *output.RequiredAttempt {
+// nodeBoundInput returns the input of a decision for a pod.
+func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.RequiredAttempt {
 	n := x.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p)

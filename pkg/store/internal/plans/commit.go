@@ -77,7 +77,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	case h.Required:
 		mark("")
 		defer mark(p.UID)
-		a := x.requirement(p, now)
+		a := x.nodeBoundInput(p, now)
 		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -49,7 +48,7 @@ func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason
 	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.decide(p, now)}, now)
 	x.tell(p, output.WorkRecord, nil, now)
 	x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
-	if p.State == state.Unschedulable || p.State == state.BackingOff {
+	if p.State.WaitsForNode() {
 		p.Reason = why
 	}
 }

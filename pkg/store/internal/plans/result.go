@@ -29,6 +29,7 @@ func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	return why
 }
 
+// accept puts a plan into force, or returns why not.
 func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
 	if h, holds := x.Preemption.Holds.Of(p.UID); holds {
 		return preemption.MakingRoom(&h)

@@ -39,7 +39,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,
 			"node %s has room for the pod once pods of its own namespace, queue or controller that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
-		held, why = x.holdRequired(p, d, now)
+		held, why = x.holdNodeBound(p, d, now)
 	}
 	kind := output.StepRefused
 	if held {
@@ -84,9 +84,9 @@ func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
 }
 
-// holdRequired holds the node for a preemptor, or keeps holding it, and marks the
+// holdNodeBound holds the node for a preemptor, or keeps holding it, and marks the
 // victims.
-func (x *Plans) holdRequired(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
+func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := preemption.HeldReason(d), time.Time{}
 	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.decide(p, now)}
 	if h.Patient {
@@ -113,7 +113,7 @@ func (x *Plans) holdRequired(p *model.Pod, d *daemonset.Decision, now time.Time)
 	case d.Stopped == daemonset.RuleDelay:
 		again = now.Add(d.Wait)
 	}
-	if err := x.acceptRequired(p, d, chosen, h, now); err != nil {
+	if err := x.setHold(p, d, chosen, h, now); err != nil {
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
@@ -130,8 +130,8 @@ func (x *Plans) decide(p *model.Pod, now time.Time) string {
 	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
 }
 
-// acceptRequired begins the hold of a preemptor, or adds victims to it.
-func (x *Plans) acceptRequired(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
+// setHold begins the hold of a preemptor, or adds victims to it.
+func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
 	old, held := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
