@@ -8,7 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // HoldsDue is when the first hold times out; zero for never. On a standby no hold times
@@ -46,22 +45,15 @@ func (x *Holds) dueFrom() reservations.From {
 		}
 		from, ok := known[p.PodGroup]
 		if !ok {
-			from = lastFrom(x.Preemption.Holds, p.PodGroup)
+			for _, m := range p.PodGroup.Members() {
+				if t, holds := x.Preemption.Holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
+					from = model.Latest(from, t)
+				}
+			}
 			known[p.PodGroup] = from
 		}
 		return from, !from.IsZero()
 	}
-}
-
-// lastFrom is the latest time from which the time-out of a hold of the group counts.
-func lastFrom(holds *preemption.Holds, g *model.PodGroup) time.Time {
-	var last time.Time
-	for _, m := range g.Members() {
-		if from, holds := holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
-			last = model.Latest(last, from)
-		}
-	}
-	return last
 }
 
 // TimeOutHolds ends the holds that were not used in time.
