@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates the deep copies, defaults and conversions of the plugin arguments.
-# With --check it fails if that changed anything. The generators are pinned in
+# Regenerates the deep copies of the plugin arguments.
+# With --check it fails if that changed anything. The generator is pinned in
 # tools/go.mod.
 set -euo pipefail
 
@@ -14,14 +14,9 @@ trap 'rm -f "$header"' EXIT
 digest() { find apis -name 'zz_generated.*.go' -print0 | LC_ALL=C sort -z | xargs -0 cat | git hash-object --stdin; }
 before=$(digest)
 
-(cd tools && go build -o "$tools/" \
-  k8s.io/code-generator/cmd/{deepcopy-gen,defaulter-gen,conversion-gen})
+(cd tools && go build -o "$tools/" k8s.io/code-generator/cmd/deepcopy-gen)
 "$tools/deepcopy-gen" --go-header-file "$header" \
-  --output-file zz_generated.deepcopy.go "$module/apis/config" "$module/apis/config/v1"
-"$tools/defaulter-gen" --go-header-file "$header" \
-  --output-file zz_generated.defaults.go "$module/apis/config/v1"
-"$tools/conversion-gen" --go-header-file "$header" \
-  --output-file zz_generated.conversion.go "$module/apis/config/v1"
+  --output-file zz_generated.deepcopy.go "$module/apis/config"
 
 if [[ ${1:-} == --check && $before != "$(digest)" ]]; then
   echo "generated code was not up to date and is now: look at it and commit it" >&2

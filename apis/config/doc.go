@@ -1,25 +1,27 @@
 // +k8s:deepcopy-gen=package
 // +groupName=kubescheduler.config.k8s.io
 
-// Package config holds the internal types of the plugin arguments: what a
-// KubeSchedulerConfiguration says under pluginConfig, decoded, defaulted and
-// ready for a plugin factory.
+// Package config holds the plugin arguments: what a KubeSchedulerConfiguration says
+// under pluginConfig.
 //
 //	pluginConfig:
 //	- name: QueueSort          # decoded as QueueSortArgs
 //	  args: {window: 128}
 //
-// Start reading at types.go. The packages below:
+// types.go is the format. The comment of each field is its reference: what it is, its
+// unit, default and bounds. Every field is optional. A field whose zero value is not its
+// default is a pointer, which is set once the arguments are decoded. Lists have no
+// omitempty: an empty list is a mistake to report, and would turn into the default if it
+// were dropped when a configuration is written out.
 //
-//   - v1 is what users write: pointers, JSON names, defaults.
-//   - validation returns every mistake at once, each with its field.
-//   - scheme makes the strict codecs; import it (blank) in a binary.
+// Package validation returns every mistake at once, each with its field. Package scheme
+// makes the strict codecs; import it (blank) in a binary.
 //
-// The kinds live in upstream's group, because the scheduler decodes the
-// arguments of plugin X as kind XArgs of that group. Registration therefore
-// adds to upstream's own scheme builders in init: a scheme of our own would
-// never be asked. An argument of an unknown name is then a start-up error that
-// names it, not a setting that silently does nothing.
+// The kinds are in upstream's group, because the scheduler decodes the arguments of
+// plugin X as kind XArgs of that group. Registration therefore adds to upstream's own
+// scheme builders in init: a scheme of our own would never be asked. An argument of an
+// unknown name is then a start-up error that names it, not a setting that silently does
+// nothing. There is one version, so the same types are the internal ones.
 //
 // Settings of the queue store, which all profiles share, are in QueueSortArgs
 // only: upstream demands that these are equal in all profiles of a process.

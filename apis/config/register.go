@@ -2,28 +2,28 @@ package config
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
+	schedconfigv1 "k8s.io/kube-scheduler/config/v1"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// SchemeGroupVersion is the internal version of upstream's group, in which the
-// plugin arguments are registered.
-var SchemeGroupVersion = schedconfig.SchemeGroupVersion
-
-var localSchemeBuilder = &schedconfig.SchemeBuilder
-
-// AddToScheme adds upstream's internal types and those of this package to a
-// scheme.
-var AddToScheme = localSchemeBuilder.AddToScheme
-
 func init() {
-	localSchemeBuilder.Register(addKnownTypes)
+	schedconfig.SchemeBuilder.Register(addInternal)
+	schedconfigv1.SchemeBuilder.Register(addVersioned)
 }
 
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion,
-		&QueueSortArgs{},
-		&QueuePreemptionArgs{},
-		&NodeReservationArgs{},
-	)
+func types() []runtime.Object {
+	return []runtime.Object{&QueueSortArgs{}, &QueuePreemptionArgs{}, &NodeReservationArgs{}}
+}
+
+func addInternal(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(schedconfig.SchemeGroupVersion, types()...)
+	return nil
+}
+
+func addVersioned(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(schedconfigv1.SchemeGroupVersion, types()...)
+	for _, t := range types() {
+		scheme.AddTypeDefaultingFunc(t, func(args any) { args.(interface{ SetDefaults() }).SetDefaults() })
+	}
 	return nil
 }

@@ -72,105 +72,250 @@ const (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// QueueSortArgs configure the QueueSort plugin and the queue store that all
-// plugins and profiles of the process share. Defaults and bounds are with the
-// fields of the external type in package v1.
+// QueueSortArgs configure the QueueSort plugin and with it the queue store that
+// all plugins and profiles of the process share. They must be equal in all
+// profiles; the scheduler refuses to start otherwise.
 type QueueSortArgs struct {
-	metav1.TypeMeta
+	metav1.TypeMeta `json:",inline"`
 
-	// ConfigNamespace is the namespace of the ConfigMaps with the queues. Empty
-	// means what EffectiveConfigNamespace answers.
-	ConfigNamespace string
-	// ConfigFile is the path of a queues.yaml read instead of the ConfigMaps.
-	// Empty means the ConfigMaps.
-	ConfigFile string
-	// ManagedProfiles are the values of spec.schedulerName of pods that belong to queues.
-	// Never empty.
-	ManagedProfiles []string
+	// ConfigNamespace is the namespace of the ConfigMaps yunikorn-defaults and
+	// yunikorn-configs. Default: the value of the environment variable
+	// POD_NAMESPACE, else "yunikorn". Bounds: the name of a namespace; left out if
+	// configFile is set.
+	// +optional
+	ConfigNamespace string `json:"configNamespace"`
+
+	// ConfigFile is the path of a queues.yaml that is read instead of the
+	// ConfigMaps; relative to the working directory unless absolute. Default:
+	// none, the ConfigMaps are read. Bounds: not beside configNamespace.
+	// +optional
+	ConfigFile string `json:"configFile"`
+
+	// ManagedProfiles are the values of spec.schedulerName of pods that belong to queues;
+	// pods of all other schedulers are foreign. Default: [yunikorn]. Bounds: at least
+	// one, no duplicates.
+	// +optional
+	ManagedProfiles []string `json:"managedProfiles"`
+
 	// Window is the number of managed pods let into the scheduling queue at
-	// once, in pods.
-	Window int32
-	// MaxWindow is what the window may grow to, in pods.
-	MaxWindow int32
-	// MetricsQueues is how many queues have series of their own on /metrics; 0 is
-	// none.
-	MetricsQueues int32
-	// MaxDynamicQueues and MaxDynamicQueuesPerNamespace bound the queues that rules make;
-	// 0 is no bound.
-	MaxDynamicQueues, MaxDynamicQueuesPerNamespace int32
-	// SlotLease is how long an admitted pod keeps its place in the window.
-	SlotLease metav1.Duration
-	// GenerateUniqueAppID gives pods without an application one of their own
-	// instead of one for the namespace.
-	GenerateUniqueAppID bool
-	// DaemonSetOwner says which pods are pods of DaemonSets.
-	DaemonSetOwner DaemonSetOwner
-	// PodInitialBackoff is the wait after the first failed attempt.
-	PodInitialBackoff metav1.Duration
-	// PodMaxBackoff is the longest wait after failed attempts.
-	PodMaxBackoff metav1.Duration
-	// RESTAddress is where the REST interface listens. Empty means nowhere.
-	RESTAddress string
-	// RESTHosts are further names under which clients may ask for it.
-	RESTHosts []string
-	// RESTTLSCertFile and RESTTLSKeyFile are the paths of its certificate and key.
-	// Empty means plain HTTP, or a certificate of its own with Delegated.
-	RESTTLSCertFile, RESTTLSKeyFile string
-	// RESTAuthorization says which clients may read from it.
-	RESTAuthorization RESTAuthorization
+	// once, in pods. A small window follows changes of usage closely, a large
+	// one hides the latency of letting the next pod in. There is at least one
+	// place per leaf queue with work whatever the value. Default: 4. Bounds: 1
+	// to maxWindow.
+	// +optional
+	Window *int32 `json:"window,omitempty"`
+
+	// MaxWindow is what the window doubles up to while pods keep being placed,
+	// in pods. Default: 1024, or window if that is larger. Bounds: window to
+	// 65536.
+	// +optional
+	MaxWindow *int32 `json:"maxWindow,omitempty"`
+
+	// MetricsQueues is how many queues have series of their own on /metrics, about
+	// a dozen each; those nearest to root come first, and the others are in the
+	// numbers of a queue above them. 0 is none. Default: 1000. Bounds: 0 to 100000.
+	// +optional
+	MetricsQueues *int32 `json:"metricsQueues,omitempty"`
+
+	// MaxDynamicQueues is how many queues rules with create: true make at most, parents of
+	// others included. A pod that needs one more waits with reason TooManyQueues. A pod
+	// that runs has its queue in any case. Default: 1000. Bounds: at least 0, where 0 is
+	// no bound.
+	// +optional
+	MaxDynamicQueues *int32 `json:"maxDynamicQueues,omitempty"`
+
+	// MaxDynamicQueuesPerNamespace bounds them for the pods of one namespace: a queue
+	// counts for the namespace of its first pod. Default: 100. Bounds: at least 0, where 0
+	// is no bound.
+	// +optional
+	MaxDynamicQueuesPerNamespace *int32 `json:"maxDynamicQueuesPerNamespace,omitempty"`
+
+	// SlotLease is how long an admitted pod keeps its place in the window
+	// without being attempted, as a duration. It is the safety net against a
+	// lost wake-up, not a tuning knob. Default: 30s. Bounds: 100ms to 1h.
+	// +optional
+	SlotLease *metav1.Duration `json:"slotLease,omitempty"`
+
+	// GenerateUniqueAppID gives every pod that names no application one of its
+	// own. Default: false, such pods of a namespace that name the same queue share
+	// one.
+	// +optional
+	GenerateUniqueAppID bool `json:"generateUniqueAppId"`
+
+	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
+	// their node, and they are never preempted. Verified: a DaemonSet of apps/v1 with the
+	// name and UID of an owner of the pod exists in its namespace. Claimed: an owner of
+	// the pod has kind DaemonSet, as with YuniKorn; every user that may make pods can
+	// write that and take room of queues with a guarantee, so it is for clusters of one
+	// tenant. Verified needs leave to list and watch daemonsets. Default: Verified.
+	// Bounds: Verified or Claimed.
+	// +optional
+	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`
+
+	// PodInitialBackoff is the wait of a managed pod after its first failed
+	// attempt, as a duration. Must equal podInitialBackoffSeconds of the
+	// KubeSchedulerConfiguration, or the store would offer pods that upstream
+	// still holds back. Default: 1s. Bounds: whole seconds, at least 0s (none).
+	// +optional
+	PodInitialBackoff *metav1.Duration `json:"podInitialBackoff,omitempty"`
+
+	// PodMaxBackoff is the longest wait of a managed pod after failed attempts,
+	// as a duration; the wait doubles up to it. Must equal podMaxBackoffSeconds
+	// of the KubeSchedulerConfiguration. Default: 10s. Bounds: whole seconds,
+	// at least podInitialBackoff.
+	// +optional
+	PodMaxBackoff *metav1.Duration `json:"podMaxBackoff,omitempty"`
+
+	// RESTAddress is where the read-only REST interface listens. The empty string
+	// turns it off. Default: 127.0.0.1:9080. Bounds: host:port, where no host means
+	// all addresses and port 0 any free port.
+	// +optional
+	RESTAddress *string `json:"restAddress,omitempty"`
+
+	// RESTHosts are the names under which clients may ask for the interface, beside IP
+	// addresses, localhost, yunikorn-service and the host of restAddress: a request for
+	// another name gets 421, because a web page of any site can have its name lead here.
+	// A name without a dot is that of a Service in the namespace of the ConfigMaps, and
+	// stands for NAME.NAMESPACE, NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local,
+	// too. Default: none. Bounds: names of DNS, without a port.
+	// +optional
+	RESTHosts []string `json:"restHosts,omitempty"`
+
+	// RESTTLSCertFile is the path of a PEM certificate, with those that signed it:
+	// the interface is HTTPS then. It is read again when it changes. Default: none,
+	// plain HTTP; with restAuthorization Delegated HTTPS, with a certificate that the
+	// scheduler signs itself when it starts. Bounds: together with restTLSKeyFile or not
+	// at all.
+	// +optional
+	RESTTLSCertFile string `json:"restTLSCertFile"`
+
+	// RESTTLSKeyFile is the path of the key of that certificate, PEM. It is read
+	// again when it changes. Default: none. Bounds: together with restTLSCertFile.
+	// +optional
+	RESTTLSKeyFile string `json:"restTLSKeyFile"`
+
+	// RESTAuthorization says which clients may read. None: all that reach the address.
+	// Delegated: those that send a bearer token that the API server knows and may "get"
+	// the path, with /paddock before it, as a nonResourceURL; the scheduler then needs
+	// leave to create tokenreviews and subjectaccessreviews, and the interface is HTTPS.
+	// Default: None. Bounds: None or Delegated.
+	// +optional
+	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// QueuePreemptionArgs configure the QueuePreemption plugin. Defaults and bounds
-// are with the fields of the external type in package v1.
+// QueuePreemptionArgs configure the QueuePreemption plugin: when and how fast
+// queues take back what is theirs. Which pods may be taken is not configurable
+// here but in queues.yaml. Must be the same in all profiles.
 type QueuePreemptionArgs struct {
-	metav1.TypeMeta
+	metav1.TypeMeta `json:",inline"`
 
-	// RetryInterval is the wait before a refused asker is planned for again.
-	RetryInterval metav1.Duration
-	// Round is the period that MaxVictimsPerRound counts in.
-	Round metav1.Duration
-	// MaxVictimsPerRound bounds the victims of a round, in pods, cluster-wide.
-	// Zero means no bound.
-	MaxVictimsPerRound int32
-	// StrictGuarantee lets a queue ask only up to its guarantee, not once over
-	// the line.
-	StrictGuarantee bool
-	// PodOptOut says whether a pod may override its PriorityClass's opt-out.
-	PodOptOut PodOptOutPolicy
+	// RetryInterval is the wait before an asker whose plan was refused or did
+	// not help is planned for again, as a duration; a change of what the
+	// refusal named may bring it earlier, at most once a second. An asker that
+	// lost the room made for it waits for twice as long with each loss in a row,
+	// up to 64 times as long or an hour. Default: 15s. Bounds: 100ms to 24h.
+	// +optional
+	RetryInterval *metav1.Duration `json:"retryInterval,omitempty"`
+
+	// Round is the period in which maxVictimsPerRound counts, as a duration.
+	// Default: 1s. Bounds: 10ms to 1h.
+	// +optional
+	Round *metav1.Duration `json:"round,omitempty"`
+
+	// MaxVictimsPerRound is how many pods may be preempted in a round, in the
+	// whole cluster. A plan with more victims than that runs alone in an empty
+	// round. Default: 0, which means no bound. Bounds: at least 0.
+	// +optional
+	MaxVictimsPerRound int32 `json:"maxVictimsPerRound"`
+
+	// StrictGuarantee lets a queue ask for preemption only if it stays within
+	// its guarantee with the asking pod added. Default: false, the asking pod
+	// may carry the queue over the line once.
+	// +optional
+	StrictGuarantee bool `json:"strictGuarantee"`
+
+	// PodOptOut says whether the annotation or label
+	// yunikorn.apache.org/allow-preemption on a pod overrides the one on its
+	// PriorityClass. Default: Honor. Bounds: Honor or Ignore.
+	// +optional
+	PodOptOut PodOptOutPolicy `json:"podOptOut,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NodeReservationArgs configure the NodeReservation plugin. Defaults and bounds
-// are with the fields of the external type in package v1.
+// NodeReservationArgs configure the NodeReservation plugin: how long nodes are
+// held and how room is made for DaemonSet pods. Must be the same in all profiles.
+// Room is made for DaemonSet pods of the managed profiles, and of every other
+// profile that enables QueuePreemption at PostFilter, before DefaultPreemption; pods
+// of all these may be victims.
 type NodeReservationArgs struct {
-	metav1.TypeMeta
+	metav1.TypeMeta `json:",inline"`
 
-	// ReservationTimeout is how long a hold lasts after its last victim is gone.
-	ReservationTimeout metav1.Duration
-	// MaxVictimGrace bounds the grace period of victims. Nil means their own.
-	MaxVictimGrace *metav1.Duration
-	// PreemptionStartDelay is the age a DaemonSet pod's hold must reach before
-	// pods are preempted for it. Zero means at once.
-	PreemptionStartDelay metav1.Duration
-	// ClassOrder is the order of the classes of victims.
-	ClassOrder ClassOrder
-	// VictimSelection are the ways to choose victims, each tried only when the
-	// one before found nothing. Never empty.
-	VictimSelection []VictimSelection
-	// SingleDeviationPercent bounds how far a single victim may exceed the
-	// request, in percent of the request. Nil means no bound.
-	SingleDeviationPercent *int32
-	// MaxVictims bounds the victims of one hold, in pods. Nil means no bound.
-	MaxVictims *int32
-	// DaemonSetNamespaces are the namespaces in which DaemonSets may take guaranteed room.
-	// Empty means all.
-	DaemonSetNamespaces []string
-	// PreemptForeign allows pods of other schedulers as victims, after all
-	// other classes.
-	PreemptForeign bool
-	// HoldTaint says whether held nodes get a taint that other schedulers see.
-	HoldTaint HoldTaint
+	// ReservationTimeout is how long a node stays held for an asker after the
+	// last victim is gone, or, while victims are there, after they were told to
+	// go, as a duration. Default: 10m. Bounds: 100ms to 24h.
+	// +optional
+	ReservationTimeout *metav1.Duration `json:"reservationTimeout,omitempty"`
+
+	// MaxVictimGrace bounds the time that a preempted pod has to stop, as a
+	// duration: the delete shortens a longer terminationGracePeriodSeconds of the
+	// pod. Default: none, the pod's own. Bounds: 1s to 24h, whole seconds.
+	// +optional
+	MaxVictimGrace *metav1.Duration `json:"maxVictimGrace,omitempty"`
+
+	// PreemptionStartDelay is the age the hold of a DaemonSet pod must reach
+	// before pods are preempted for it, as a duration. Default: 0s, at once.
+	// Bounds: 0s to 24h.
+	// +optional
+	PreemptionStartDelay metav1.Duration `json:"preemptionStartDelay"`
+
+	// ClassOrder is the order in which victims of a DaemonSet pod are taken:
+	// Seed is regular, originator, opted out; YuniKorn is regular, opted out,
+	// originator. Default: Seed. Bounds: Seed or YuniKorn.
+	// +optional
+	ClassOrder ClassOrder `json:"classOrder,omitempty"`
+
+	// VictimSelection lists the ways to choose victims for a DaemonSet pod, in
+	// order; each is tried only when the one before found nothing. Default:
+	// [multiple]. Bounds: one or both of single, multiple, no duplicates.
+	// +optional
+	VictimSelection []VictimSelection `json:"victimSelection"`
+
+	// SingleDeviationPercent bounds how far the one victim of the selection
+	// "single" may differ from the request, in percent of the request. Default:
+	// none, no bound. Bounds: at least 0.
+	// +optional
+	SingleDeviationPercent *int32 `json:"singleDeviationPercent,omitempty"`
+
+	// MaxVictims bounds the victims of the selection "multiple", in pods; if
+	// more would be needed, none is preempted. Default: none, no bound. Bounds:
+	// at least 1.
+	// +optional
+	MaxVictims *int32 `json:"maxVictims,omitempty"`
+
+	// DaemonSetNamespaces are the namespaces in which DaemonSets may take room that is
+	// guaranteed to queues. The DaemonSet pods of other namespaces take only what queues
+	// use above their guarantees: for them laws 1, 2, 5 and 7 and preemption.policy
+	// disabled hold (docs/laws.md). Default: none, which means all namespaces. Bounds: names of namespaces.
+	// +optional
+	DaemonSetNamespaces []string `json:"daemonSetNamespaces,omitempty"`
+
+	// PreemptForeign allows pods of schedulers outside this process as victims
+	// of a DaemonSet pod, after all other classes; static pods never. Default:
+	// false.
+	// +optional
+	PreemptForeign bool `json:"preemptForeign"`
+
+	// HoldTaint says whether a node gets a taint (NoSchedule) while it is held and
+	// pods go to make room on it, so that schedulers outside this process do not
+	// take the room. Auto taints where no profile of this process is
+	// default-scheduler; where the API server refuses the taint, room is made
+	// without it. Always taints whatever the profiles are; where the taint is
+	// refused, no pod is preempted: so in place of kube-scheduler Always needs the
+	// right to patch nodes, which overlay replace-default does not give. Never
+	// taints nothing. Default: Auto. Bounds: Auto, Always or Never.
+	// +optional
+	HoldTaint HoldTaint `json:"holdTaint,omitempty"`
 }

@@ -14,7 +14,11 @@ import (
 func (in *NodeReservationArgs) DeepCopyInto(out *NodeReservationArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
-	out.ReservationTimeout = in.ReservationTimeout
+	if in.ReservationTimeout != nil {
+		in, out := &in.ReservationTimeout, &out.ReservationTimeout
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.MaxVictimGrace != nil {
 		in, out := &in.MaxVictimGrace, &out.MaxVictimGrace
 		*out = new(v1.Duration)
@@ -66,8 +70,16 @@ func (in *NodeReservationArgs) DeepCopyObject() runtime.Object {
 func (in *QueuePreemptionArgs) DeepCopyInto(out *QueuePreemptionArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
-	out.RetryInterval = in.RetryInterval
-	out.Round = in.Round
+	if in.RetryInterval != nil {
+		in, out := &in.RetryInterval, &out.RetryInterval
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.Round != nil {
+		in, out := &in.Round, &out.Round
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	return
 }
 
@@ -98,9 +110,51 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	out.SlotLease = in.SlotLease
-	out.PodInitialBackoff = in.PodInitialBackoff
-	out.PodMaxBackoff = in.PodMaxBackoff
+	if in.Window != nil {
+		in, out := &in.Window, &out.Window
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxWindow != nil {
+		in, out := &in.MaxWindow, &out.MaxWindow
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MetricsQueues != nil {
+		in, out := &in.MetricsQueues, &out.MetricsQueues
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxDynamicQueues != nil {
+		in, out := &in.MaxDynamicQueues, &out.MaxDynamicQueues
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxDynamicQueuesPerNamespace != nil {
+		in, out := &in.MaxDynamicQueuesPerNamespace, &out.MaxDynamicQueuesPerNamespace
+		*out = new(int32)
+		**out = **in
+	}
+	if in.SlotLease != nil {
+		in, out := &in.SlotLease, &out.SlotLease
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.PodInitialBackoff != nil {
+		in, out := &in.PodInitialBackoff, &out.PodInitialBackoff
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.PodMaxBackoff != nil {
+		in, out := &in.PodMaxBackoff, &out.PodMaxBackoff
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.RESTAddress != nil {
+		in, out := &in.RESTAddress, &out.RESTAddress
+		*out = new(string)
+		**out = **in
+	}
 	if in.RESTHosts != nil {
 		in, out := &in.RESTHosts, &out.RESTHosts
 		*out = make([]string, len(*in))

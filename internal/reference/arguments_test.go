@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	configv1 "github.com/paddock-scheduler/paddock/apis/config/v1"
+	"github.com/paddock-scheduler/paddock/apis/config"
 )
 
 // defaulted are the arguments with their defaults.
 func defaulted(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	sort, preemption, reservation := &configv1.QueueSortArgs{}, &configv1.QueuePreemptionArgs{}, &configv1.NodeReservationArgs{}
-	configv1.SetDefaults_QueueSortArgs(sort)
-	configv1.SetDefaults_QueuePreemptionArgs(preemption)
-	configv1.SetDefaults_NodeReservationArgs(reservation)
+	sort, preemption, reservation := &config.QueueSortArgs{}, &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
+	sort.SetDefaults()
+	preemption.SetDefaults()
+	reservation.SetDefaults()
 	out := map[string]map[string]any{}
 	for plugin, args := range map[string]runtime.Object{"QueueSort": sort, "QueuePreemption": preemption, "NodeReservation": reservation} {
 		text, err := json.Marshal(args)

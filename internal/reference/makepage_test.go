@@ -7,7 +7,7 @@ import (
 
 const head = `# Configuration
 
-<!-- Made from apis/config/v1/types.go and internal/reference: go test ./internal/reference -rewrite -->
+<!-- Made from apis/config/types.go and internal/reference: go test ./internal/reference -rewrite -->
 
 There are three places: the [arguments](#arguments) of the plugins, which the scheduler reads when it starts; [queues.yaml](#queuesyaml), which it reads again whenever
 it changes; and [labels and annotations](#labels-and-annotations) of pods, PriorityClasses and namespaces.

@@ -12,7 +12,7 @@ var rewrite = flag.Bool("rewrite", false, "write the page anew")
 
 const (
 	pagePath  = "../../docs/configuration.md"
-	typesPath = "../../apis/config/v1/types.go"
+	typesPath = "../../apis/config/types.go"
 )
 
 func TestPageIsUpToDate(t *testing.T) {

@@ -33,15 +33,15 @@ partitions:
 func TestAFindingOfTheAuditors(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
 	args := plugintest.Args()
-	args.RESTAddress = freeAddress(t)
+	*args.RESTAddress = freeAddress(t)
 	p := configured(t, h, args)
 	runs := plugintest.On(podOf("v1", "root.b"), "n1")
 	h.Create(t, runs)
 	h.Start(t)
 	waitStarted(t, p)
-	wantChecks(t, args.RESTAddress)
+	wantChecks(t, *args.RESTAddress)
 	p.Store().Delete(runs.UID, p.Clock.Now()) // the API server still has the pod
-	wantChecks(t, args.RESTAddress, "Pods: pod ns/v1: the store does not know it")
+	wantChecks(t, *args.RESTAddress, "Pods: pod ns/v1: the store does not know it")
 }
 
 func nodeOf(name, cpu string) *corev1.Node {

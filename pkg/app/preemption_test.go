@@ -17,7 +17,7 @@ import (
 
 func preemptionArgs() *config.QueuePreemptionArgs {
 	return &config.QueuePreemptionArgs{
-		RetryInterval: metav1.Duration{Duration: 7 * time.Second}, Round: metav1.Duration{Duration: 2 * time.Second},
+		RetryInterval: &metav1.Duration{Duration: 7 * time.Second}, Round: &metav1.Duration{Duration: 2 * time.Second},
 		MaxVictimsPerRound: 3, PodOptOut: config.PodOptOutIgnore,
 	}
 }
@@ -37,7 +37,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 		t.Errorf("other ones: %v", err)
 	}
 	holds := &config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: time.Minute}, PreemptionStartDelay: metav1.Duration{Duration: 3 * time.Second},
+		ReservationTimeout: &metav1.Duration{Duration: time.Minute}, PreemptionStartDelay: metav1.Duration{Duration: 3 * time.Second},
 		VictimSelection:        []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true, DaemonSetNamespaces: []string{"kube-system"},
 	}

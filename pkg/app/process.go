@@ -160,7 +160,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}, logger); err != nil {
 		return err
 	}
-	p.measure(ctx, s, int(args.MetricsQueues), decided)
+	p.measure(ctx, s, int(*args.MetricsQueues), decided)
 	p.managed.Store(&managed)
 	p.record.Store(decided)
 	p.watcher.Store(watcher)
@@ -194,9 +194,9 @@ func (p *Process) watch(h fwk.Handle, s informer.Store, o informer.Options) (*in
 
 func storeOptions(args *config.QueueSortArgs) store.Options {
 	return store.Options{
-		Window: int(args.Window), MaxWindow: int(args.MaxWindow), SlotLease: args.SlotLease.Duration,
+		Window: int(*args.Window), MaxWindow: int(*args.MaxWindow), SlotLease: args.SlotLease.Duration,
 		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
-		DynamicQueues: queues.DynamicLimits{Total: int(args.MaxDynamicQueues), PerNamespace: int(args.MaxDynamicQueuesPerNamespace)},
+		DynamicQueues: queues.DynamicLimits{Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace)},
 		Placement:     placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
 	}
 }

@@ -108,7 +108,7 @@ func TestEverythingEndsWithTheContext(t *testing.T) {
 		goleak.IgnoreAnyFunction("k8s.io/kubernetes/pkg/scheduler/metrics.(*MetricAsyncRecorder).run"))
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")))
 	args := plugintest.Args()
-	args.RESTAddress = "127.0.0.1:0"
+	*args.RESTAddress = "127.0.0.1:0"
 	p := configured(t, h, args)
 	h.Start(t)
 	waitStarted(t, p)
@@ -142,9 +142,9 @@ func TestConfigureOnce(t *testing.T) {
 		t.Error("the second profile made another store")
 	}
 	for name, change := range map[string]func(*config.QueueSortArgs){
-		"window":   func(a *config.QueueSortArgs) { a.Window++ },
+		"window":   func(a *config.QueueSortArgs) { *a.Window++ },
 		"profiles": func(a *config.QueueSortArgs) { a.ManagedProfiles = []string{"yunikorn", "more"} },
-		"address":  func(a *config.QueueSortArgs) { a.RESTAddress = "127.0.0.1:0" },
+		"address":  func(a *config.QueueSortArgs) { *a.RESTAddress = "127.0.0.1:0" },
 	} {
 		args := plugintest.Args()
 		change(args)
@@ -164,9 +164,9 @@ func TestConfigureWhenTheAddressIsTaken(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	h := plugintest.New(t)
 	p, args := For(h.Context(), h), plugintest.Args()
-	args.RESTAddress = taken.Addr().String()
+	*args.RESTAddress = taken.Addr().String()
 	err = p.Configure(h.Context(), h, args)
-	if err == nil || !strings.Contains(err.Error(), `restAddress "`+args.RESTAddress+`"`) ||
+	if err == nil || !strings.Contains(err.Error(), `restAddress "`+*args.RESTAddress+`"`) ||
 		!strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), "give another address") {
 		t.Errorf("got %v", err)
 	}

@@ -25,7 +25,7 @@ import (
 // serveREST starts the REST interface, and what only it needs; nothing if it has no
 // address.
 func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger) error {
-	if args.RESTAddress == "" {
+	if *args.RESTAddress == "" {
 		return nil
 	}
 	var err error
@@ -47,9 +47,9 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 			return err
 		}
 	}
-	listener, err := net.Listen("tcp", args.RESTAddress)
+	listener, err := net.Listen("tcp", *args.RESTAddress)
 	if err != nil {
-		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", args.RESTAddress, err)
+		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", *args.RESTAddress, err)
 	}
 	options.Events = eventlog.New(s.Follow(output.Facts), eventlog.Size)
 	go rest.NewServer(options).Serve(ctx, listener, logger)
@@ -63,7 +63,7 @@ const restService = "yunikorn-service"
 // restHosts returns the names under which clients may ask.
 func restHosts(args *config.QueueSortArgs) []string {
 	names := append([]string{restService}, args.RESTHosts...)
-	if host, _, err := net.SplitHostPort(args.RESTAddress); err == nil && host != "" {
+	if host, _, err := net.SplitHostPort(*args.RESTAddress); err == nil && host != "" {
 		names = append(names, host)
 	}
 	return rest.HostNames(names, args.EffectiveConfigNamespace(os.Getenv))

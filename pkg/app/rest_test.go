@@ -78,7 +78,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 // under which clients may ask.
 func TestOwnCertificate(t *testing.T) {
 	t.Setenv(config.PodNamespaceEnv, "queues")
-	names := restHosts(&config.QueueSortArgs{RESTAddress: "paddock.example.com:9080", RESTHosts: []string{"mine"}})
+	names := restHosts(&config.QueueSortArgs{RESTAddress: new("paddock.example.com:9080"), RESTHosts: []string{"mine"}})
 	c, err := selfSignedTLS(names)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestTaintPolicy(t *testing.T) {
 			if got := p.taintPolicy(); got != evict.TaintNever {
 				t.Errorf("without NodeReservation the policy is %v", got)
 			}
-			must(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds}))
+			must(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds, ReservationTimeout: &metav1.Duration{}}))
 			for _, profile := range c.profiles {
 				For(h.Context(), h.Other(t, profile))
 			}
@@ -66,7 +66,7 @@ func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	h := plugintest.New(t, plugintest.Queues(takesBack), node)
 	p := configured(t, h, plugintest.Args())
 	must(t, p.ConfigureReservation(&config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
+		ReservationTimeout: &metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
 	}))
 	asker := podOf("asker", "root.a")
 	h.Create(t, plugintest.On(podOf("v1", "root.b"), "n1"), plugintest.On(podOf("v2", "root.b"), "n1"), asker)

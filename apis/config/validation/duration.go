@@ -9,7 +9,7 @@ import (
 )
 
 // between reports a duration outside [low, high].
-func between(path *field.Path, value metav1.Duration, low, high time.Duration) field.ErrorList {
+func between(path *field.Path, value *metav1.Duration, low, high time.Duration) field.ErrorList {
 	if value.Duration >= low && value.Duration <= high {
 		return nil
 	}
@@ -18,7 +18,7 @@ func between(path *field.Path, value metav1.Duration, low, high time.Duration) f
 }
 
 // wholeSeconds reports a duration that is negative or has a fraction of a second.
-func wholeSeconds(path *field.Path, value metav1.Duration) field.ErrorList {
+func wholeSeconds(path *field.Path, value *metav1.Duration) field.ErrorList {
 	if value.Duration >= 0 && value.Duration%time.Second == 0 {
 		return nil
 	}

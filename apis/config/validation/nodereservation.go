@@ -29,11 +29,11 @@ var (
 func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationArgs) error {
 	errs := between(path.Child("reservationTimeout"), args.ReservationTimeout,
 		minReservationTimeout, maxReservationTimeout)
-	errs = append(errs, between(path.Child("preemptionStartDelay"), args.PreemptionStartDelay,
+	errs = append(errs, between(path.Child("preemptionStartDelay"), &args.PreemptionStartDelay,
 		0, maxPreemptionStartDelay)...)
 	if grace := args.MaxVictimGrace; grace != nil {
-		errs = append(errs, between(path.Child("maxVictimGrace"), *grace, minVictimGrace, maxVictimGrace)...)
-		errs = append(errs, wholeSeconds(path.Child("maxVictimGrace"), *grace)...)
+		errs = append(errs, between(path.Child("maxVictimGrace"), grace, minVictimGrace, maxVictimGrace)...)
+		errs = append(errs, wholeSeconds(path.Child("maxVictimGrace"), grace)...)
 	}
 	if !slices.Contains(classOrders, args.ClassOrder) {
 		errs = append(errs, field.NotSupported(path.Child("classOrder"), args.ClassOrder, classOrders))

@@ -33,7 +33,7 @@ func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
 		errs = append(errs, field.NotSupported(path.Child("daemonSetOwner"), args.DaemonSetOwner, daemonSetOwners))
 	}
 	errs = append(errs, validateBackoff(path, args)...)
-	errs = append(errs, validateAddress(path.Child("restAddress"), args.RESTAddress)...)
+	errs = append(errs, validateAddress(path.Child("restAddress"), *args.RESTAddress)...)
 	errs = append(errs, validateRESTAccess(path, args)...)
 	return errs.ToAggregate()
 }
@@ -72,24 +72,24 @@ func validateManagedProfiles(path *field.Path, profiles []string) field.ErrorLis
 
 func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
 	var errs field.ErrorList
-	if args.Window < 1 {
-		errs = append(errs, field.Invalid(path.Child("window"), args.Window, "must be at least 1"))
+	if *args.Window < 1 {
+		errs = append(errs, field.Invalid(path.Child("window"), *args.Window, "must be at least 1"))
 	}
-	if args.MaxWindow < args.Window {
-		errs = append(errs, field.Invalid(path.Child("maxWindow"), args.MaxWindow, "must be at least window"))
+	if *args.MaxWindow < *args.Window {
+		errs = append(errs, field.Invalid(path.Child("maxWindow"), *args.MaxWindow, "must be at least window"))
 	}
-	if args.MaxWindow > maxMaxWindow {
-		errs = append(errs, field.Invalid(path.Child("maxWindow"), args.MaxWindow,
+	if *args.MaxWindow > maxMaxWindow {
+		errs = append(errs, field.Invalid(path.Child("maxWindow"), *args.MaxWindow,
 			"must be at most "+strconv.Itoa(maxMaxWindow)))
 	}
-	if args.MetricsQueues < 0 || args.MetricsQueues > maxMetricsQueues {
-		errs = append(errs, field.Invalid(path.Child("metricsQueues"), args.MetricsQueues,
+	if *args.MetricsQueues < 0 || *args.MetricsQueues > maxMetricsQueues {
+		errs = append(errs, field.Invalid(path.Child("metricsQueues"), *args.MetricsQueues,
 			"must be between 0 and "+strconv.Itoa(maxMetricsQueues)))
 	}
 	for _, bound := range []struct {
 		name string
 		n    int32
-	}{{"maxDynamicQueues", args.MaxDynamicQueues}, {"maxDynamicQueuesPerNamespace", args.MaxDynamicQueuesPerNamespace}} {
+	}{{"maxDynamicQueues", *args.MaxDynamicQueues}, {"maxDynamicQueuesPerNamespace", *args.MaxDynamicQueuesPerNamespace}} {
 		if bound.n < 0 {
 			errs = append(errs, field.Invalid(path.Child(bound.name), bound.n, "must be at least 0, where 0 is no bound"))
 		}

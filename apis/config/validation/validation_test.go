@@ -66,8 +66,10 @@ func report(t *testing.T, err error) string {
 
 // A caller without a path gets the bare names.
 func TestValidateWithoutPath(t *testing.T) {
-	err := validation.ValidateQueuePreemptionArgs(nil, &config.QueuePreemptionArgs{})
-	if err == nil || !strings.Contains(err.Error(), "[retryInterval: Invalid value") {
-		t.Errorf("got %v, want an error that begins with the field retryInterval", err)
+	args := &config.QueuePreemptionArgs{PodOptOut: "Never"}
+	args.SetDefaults()
+	err := validation.ValidateQueuePreemptionArgs(nil, args)
+	if err == nil || !strings.HasPrefix(err.Error(), "podOptOut: Unsupported value") {
+		t.Errorf("got %v, want an error that begins with the field podOptOut", err)
 	}
 }

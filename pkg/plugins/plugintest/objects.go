@@ -1,8 +1,6 @@
 package plugintest
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,15 +17,14 @@ const (
 	Namespace = "yunikorn"
 )
 
-// Args are the default arguments of QueueSort, without REST, for the ConfigMaps
-// of Namespace.
+// Args are arguments of QueueSort without REST, for the ConfigMaps of Namespace.
 func Args() *config.QueueSortArgs {
-	return &config.QueueSortArgs{
-		ConfigNamespace: Namespace, ManagedProfiles: []string{Profile}, Window: 64, MaxWindow: 1024, MetricsQueues: 1000, RESTAuthorization: config.RESTAuthorizationNone,
-		DaemonSetOwner:    config.DaemonSetOwnerClaimed,
-		SlotLease:         metav1.Duration{Duration: 30 * time.Second},
-		PodInitialBackoff: metav1.Duration{Duration: time.Second}, PodMaxBackoff: metav1.Duration{Duration: 10 * time.Second},
+	args := &config.QueueSortArgs{
+		ConfigNamespace: Namespace, Window: new(int32(64)), RESTAddress: new(""), DaemonSetOwner: config.DaemonSetOwnerClaimed,
+		MaxDynamicQueues: new(int32(0)), MaxDynamicQueuesPerNamespace: new(int32(0)),
 	}
+	args.SetDefaults()
+	return args
 }
 
 // Queues is the ConfigMap with the document.

@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -54,17 +53,10 @@ var filters = []string{
 }
 
 func pluginArgs() map[string]runtime.Object {
-	return map[string]runtime.Object{
-		queuesort.Name: plugintest.Args(),
-		preemption.Name: &config.QueuePreemptionArgs{
-			PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
-		},
-		reservation.Name: &config.NodeReservationArgs{
-			ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
-			VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
-		},
-		patient: nil,
-	}
+	preempts, holds := &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
+	preempts.SetDefaults()
+	holds.SetDefaults()
+	return map[string]runtime.Object{queuesort.Name: plugintest.Args(), preemption.Name: preempts, reservation.Name: holds, patient: nil}
 }
 
 // patient is a Permit plugin that lets every pod wait.

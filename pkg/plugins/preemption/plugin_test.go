@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -20,9 +19,9 @@ import (
 )
 
 func args() *config.QueuePreemptionArgs {
-	return &config.QueuePreemptionArgs{
-		RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9}, PodOptOut: config.PodOptOutHonor,
-	}
+	a := &config.QueuePreemptionArgs{}
+	a.SetDefaults()
+	return a
 }
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {

@@ -59,8 +59,8 @@ func TestNewRefuses(t *testing.T) {
 		{"no arguments", nil, []string{"<nil>", "QueueSortArgs"}},
 		{"the arguments of another plugin", &config.NodeReservationArgs{}, []string{"NodeReservationArgs", "want QueueSortArgs"}},
 		{"no profile", changed(func(a *config.QueueSortArgs) { a.ManagedProfiles = nil }), []string{"managedProfiles"}},
-		{"several mistakes", changed(func(a *config.QueueSortArgs) { a.Window, a.RESTAddress = 0, "x" }), []string{"window", "restAddress"}},
-		{"a port in use", changed(func(a *config.QueueSortArgs) { a.RESTAddress = taken.Addr().String() }),
+		{"several mistakes", changed(func(a *config.QueueSortArgs) { *a.Window, *a.RESTAddress = 0, "x" }), []string{"window", "restAddress"}},
+		{"a port in use", changed(func(a *config.QueueSortArgs) { *a.RESTAddress = taken.Addr().String() }),
 			[]string{"restAddress", "in use", "give another address"}},
 	} {
 		h := plugintest.New(t)
@@ -83,7 +83,7 @@ func TestNewRefusesOtherArgumentsInAnotherProfile(t *testing.T) {
 	second := h.Other(t, "default-scheduler")
 	newPlugin(t, second, plugintest.Args())
 	args := plugintest.Args()
-	args.MaxWindow *= 2
+	*args.MaxWindow *= 2
 	_, err := queuesort.New(second.Context(), args, second)
 	if err == nil || !strings.Contains(err.Error(), "plugin QueueSort: the arguments of QueueSort differ between profiles; give every profile the same ones") {
 		t.Errorf("got %v", err)

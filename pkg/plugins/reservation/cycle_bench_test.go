@@ -56,15 +56,13 @@ func benchPod(i int) *corev1.Pod {
 func BenchmarkCycle(b *testing.B) {
 	h := plugintest.New(b)
 	args := plugintest.Args()
-	args.Window, args.MaxWindow = benchBatch, benchBatch
+	args.Window, args.MaxWindow = new(int32(benchBatch)), new(int32(benchBatch))
+	preempts, holds := &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
+	preempts.SetDefaults()
+	holds.SetDefaults()
 	sorter := must(b)(queuesort.New(h.Context(), args, h)).(*queuesort.Plugin)
-	quota := must(b)(preemption.New(h.Context(), &config.QueuePreemptionArgs{
-		PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
-	}, h)).(*preemption.Plugin)
-	hold := must(b)(reservation.New(h.Context(), &config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
-		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
-	}, h)).(*reservation.Plugin)
+	quota := must(b)(preemption.New(h.Context(), preempts, h)).(*preemption.Plugin)
+	hold := must(b)(reservation.New(h.Context(), holds, h)).(*reservation.Plugin)
 	s := app.For(h.Context(), h).Store()
 	h.Start(b)
 	plugintest.Eventually(b, func() error {

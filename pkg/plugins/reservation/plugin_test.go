@@ -26,10 +26,9 @@ import (
 )
 
 func args() *config.NodeReservationArgs {
-	return &config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
-		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
-	}
+	a := &config.NodeReservationArgs{}
+	a.SetDefaults()
+	return a
 }
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
