@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -178,7 +179,7 @@ const mostNamed = 3
 func victimsOf(d *record.Decision) string {
 	names := make([]string, 0, len(d.Victims))
 	for i := range d.Victims {
-		names = append(names, named(d.Victims[i].Pod))
+		names = append(names, named(d.Victims[i].Ref))
 	}
 	return few(names)
 }
@@ -195,7 +196,7 @@ func few(names []string) string {
 }
 
 // named is namespace and name of a pod, or its UID where no more is known.
-func named(p record.Pod) string {
+func named(p objects.Ref) string {
 	if p.Name == "" {
 		return string(p.UID)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -71,7 +70,7 @@ func printHolds(w io.Writer, list []documents.Hold) error {
 func waitsFor(h *documents.Hold) string {
 	var names []string
 	for _, l := range h.WaitsFor {
-		name := named(record.Pod{Namespace: l.Namespace, Name: l.Name, UID: l.UID})
+		name := named(l.Ref)
 		if !l.Chosen {
 			name += " (leaves anyway)"
 		}

@@ -58,7 +58,7 @@ func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview,
 	case documents.PreviewPreempts:
 		used, guaranteed := int64(0), int64(4000)
 		p.Decision = &record.Decision{
-			Victims: []record.Victim{{Pod: record.Pod{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]int64{"vcore": 2000}}},
+			Victims: []record.Victim{{Ref: objects.Ref{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]int64{"vcore": 2000}}},
 			Numbers: []record.Number{{Law: "4", Queue: "root.a", Resource: "vcore", Used: &used, Guaranteed: &guaranteed}},
 		}
 		p.Makes, p.Waiting = true, 2

@@ -13,10 +13,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Ref identifies a pod to the caller.
+// Ref identifies a pod to the caller, and in documents.
 type Ref struct {
-	UID             types.UID
-	Namespace, Name string
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
 }
 
 // OptOut is the pod's own setting about being preempted (law 1).

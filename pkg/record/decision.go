@@ -33,10 +33,10 @@ type Decision struct {
 	ID string `json:"id"`
 	// Time is when it was made; Last when it was made again with the same outcome
 	// and reason, and Times how often it was made in all.
-	Time  time.Time `json:"time"`
-	Last  time.Time `json:"last"`
-	Times int       `json:"times"`
-	Asker Pod       `json:"asker"`
+	Time  time.Time   `json:"time"`
+	Last  time.Time   `json:"last"`
+	Times int         `json:"times"`
+	Asker objects.Ref `json:"asker"`
 	// Queue is the asker's leaf; empty for a pod of no queue.
 	Queue string `json:"queue,omitempty"`
 	Kind  Kind   `json:"kind"`
@@ -77,18 +77,9 @@ type Choice struct {
 	Incomplete  bool `json:"incomplete,omitempty"`
 }
 
-// Pod names a pod.
-type Pod struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
-}
-
-func podOf(r objects.Ref) Pod { return Pod{Namespace: r.Namespace, Name: r.Name, UID: r.UID} }
-
 // Victim is a pod that is to go.
 type Victim struct {
-	Pod
+	objects.Ref
 	// Queue is its leaf; empty for a pod of no queue, and where that is not known any more.
 	Queue    string           `json:"queue,omitempty"`
 	Node     string           `json:"node,omitempty"`
@@ -174,7 +165,7 @@ type Stage struct {
 // decisionOf is the decision that a step carries, without stages.
 func decisionOf(s *output.Step) *Decision {
 	d := &Decision{
-		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: podOf(s.Ref), Queue: s.Queue, Kind: Queue,
+		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: s.Ref, Queue: s.Queue, Kind: Queue,
 		Outcome: planner.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
 	}
 	switch {
@@ -207,7 +198,7 @@ func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	for i := range q.Victims {
 		v := &q.Victims[i]
 		d.Victims = append(d.Victims, Victim{
-			Pod: podOfVictim(v.Pod), Queue: v.Queue, Node: v.Node, Requests: amounts(v.Request, types), Priority: v.Pod.Priority,
+			Ref: victimRef(v.Pod), Queue: v.Queue, Node: v.Node, Requests: amounts(v.Request, types), Priority: v.Pod.Priority,
 			Effective: &v.Below, AskerEffective: &v.AskBelow, OptedOut: v.OptedOut, Originator: v.Originator, Note: q.VictimNote(i),
 		})
 	}
@@ -240,7 +231,7 @@ func (d *Decision) addRequired(r *daemonset.Decision, types []string) {
 	for i := range r.Victims {
 		v := &r.Victims[i]
 		d.Victims = append(d.Victims, Victim{
-			Pod: podOfVictim(v.Pod.Pod), Node: r.Node, Requests: amounts(v.Request, types), Priority: v.Priority,
+			Ref: victimRef(v.Pod.Pod), Node: r.Node, Requests: amounts(v.Request, types), Priority: v.Priority,
 			OptedOut: v.OptedOut, Originator: v.Originator, Class: v.Class.String(), Note: r.VictimNote(i),
 		})
 	}
@@ -259,8 +250,8 @@ func (d *Decision) reject(list []planner.Rejection) {
 	}
 }
 
-func podOfVictim(p *planner.Pod) Pod {
-	return Pod{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
+func victimRef(p *planner.Pod) objects.Ref {
+	return objects.Ref{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
 func number(a resources.Amount) *int64 {

@@ -2,22 +2,22 @@
 // it, so that users can ask afterwards: why was my pod killed, why was no room made,
 // which pod holds this node.
 //
-//	store: journal of steps ──► Record.Run, one goroutine ──► ring of decisions ──► readers
-//	                                        │                 ring of holds that ended
+//	store: journal of steps ──► Record.Run, one goroutine ──► the last decisions ──► readers
+//	                                        │                 the last holds that ended
 //	                                        └──► followers, each step in order
 //
 // The store enters a step into its journal while it holds its lock, which costs a
-// place in a list. All else happens here: numbers are written out, rings turned,
+// place in a list. All else happens here: numbers are written out, and
 // followers told. Readers take a lock of the record, never one of the store, and
 // get decisions that do not change any more: a later stage of one makes a changed
 // copy.
 //
 // A decision that held a node, or let pods go, is not pushed out by refusals, of
-// which a busy cluster has many: each have a ring of their own. A refusal that
+// which a busy cluster has many: each have a list of their own. A refusal that
 // repeats the one before it of the same pod, with the same reason, takes its place
 // and counts.
 //
 //	decision.go  what is remembered of a decision, and how it is read off the store's
-//	record.go    the rings, and what readers ask
+//	record.go    the lists, and what readers ask
 //	steps.go     what each step does to them
 package record

@@ -3,12 +3,14 @@ package record
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -36,20 +38,15 @@ type Record struct {
 	missed    func(steps int)
 
 	mu        sync.Mutex // guards the rest
-	decisions ring[*Decision]
-	refusals  ring[*Decision]
-	ended     ring[EndedHold]
-	places    map[string]place     // of decisions, by ID
+	most      Options
+	decisions map[string]*Decision // by ID
+	held      []string             // those by which a node was held, the oldest first
+	refusals  []string             // the refusals, the oldest first
+	ended     []EndedHold          // the oldest first
 	latest    map[types.UID]string // the last decision about an asker
 	current   map[types.UID]string // the decision that its hold is from
 	refused   uint64               // counts refusals
 	lost      int64
-}
-
-// place is where a decision is.
-type place struct {
-	in *ring[*Decision]
-	at int
 }
 
 // EndedHold is a hold that is over.
@@ -65,11 +62,8 @@ type EndedHold struct {
 
 // New returns a record of what a source does from now on.
 func New(source Source, o Options) *Record {
-	return &Record{
-		source:    source,
-		decisions: newRing[*Decision](o.Decisions), refusals: newRing[*Decision](o.Refusals), ended: newRing[EndedHold](o.Ended),
-		places: map[string]place{}, latest: map[types.UID]string{}, current: map[types.UID]string{},
-	}
+	o.Decisions, o.Refusals, o.Ended = cmp.Or(o.Decisions, defaultKept), cmp.Or(o.Refusals, defaultKept), cmp.Or(o.Ended, defaultKept)
+	return &Record{source: source, most: o, decisions: map[string]*Decision{}, latest: map[types.UID]string{}, current: map[types.UID]string{}}
 }
 
 // Follow has a function told of every step, in order, by one goroutine, after the
@@ -136,7 +130,7 @@ type Query struct {
 }
 
 // Wants tells whether something about an asker of a queue is wanted.
-func (q *Query) Wants(asker Pod, queue string) bool {
+func (q *Query) Wants(asker objects.Ref, queue string) bool {
 	return (q.Namespace == "" || q.Namespace == asker.Namespace) && (q.Pod == "" || q.Pod == asker.Name) &&
 		(q.Queue == "" || q.Queue == queue || len(queue) > len(q.Queue) && queue[:len(q.Queue)+1] == q.Queue+".")
 }
@@ -159,56 +153,35 @@ func (r *Record) Decisions(q Query) []*Decision {
 func (r *Record) all() []*Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append(slices.Clone(r.decisions.list), r.refusals.list...)
+	return slices.Collect(maps.Values(r.decisions))
 }
 
 // Last returns the last decision about a pod; nil if none is remembered.
 func (r *Record) Last(pod types.UID) *Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.decision(r.latest[pod])
+	return r.decisions[r.latest[pod]]
 }
 
 // Choosing returns the last decision that chose a pod to go; nil if none is
 // remembered.
 func (r *Record) Choosing(pod types.UID) *Decision {
-	var last *Decision
-	for _, d := range r.all() {
-		if (last == nil || d.Last.After(last.Last)) && d.VictimOf(pod) != nil {
-			last = d
+	for _, d := range r.Decisions(Query{}) {
+		if d.VictimOf(pod) != nil {
+			return d
 		}
 	}
-	return last
-}
-
-// decision returns a decision by its ID; nil if it is not remembered.
-func (r *Record) decision(id string) *Decision {
-	p, ok := r.places[id]
-	if !ok {
-		return nil
-	}
-	return p.in.list[p.at]
-}
-
-// Decision returns a decision by its ID, such as that of a hold; nil if it is not
-// remembered.
-func (r *Record) Decision(id string) *Decision {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.decision(id)
+	return nil
 }
 
 // Ended returns the holds that ended and are wanted, the last first.
 func (r *Record) Ended(q Query) []EndedHold {
 	r.mu.Lock()
-	all := r.ended.inOrder()
-	r.mu.Unlock()
-	slices.Reverse(all)
-	out := make([]EndedHold, 0, min(len(all), max(q.Limit, 0)))
-	for i := range all {
-		h := &all[i]
-		if q.Wants(Pod{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, h.Queue) {
-			if out = append(out, *h); len(out) == q.Limit {
+	defer r.mu.Unlock()
+	out := []EndedHold{}
+	for _, h := range slices.Backward(r.ended) {
+		if q.Wants(objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, h.Queue) {
+			if out = append(out, h); len(out) == q.Limit {
 				break
 			}
 		}
@@ -220,42 +193,10 @@ func (r *Record) Ended(q Query) []EndedHold {
 func (r *Record) EndedOf(pod types.UID) (EndedHold, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.ended.inOrder()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].Asker == pod {
-			return all[i], true
+	for _, h := range slices.Backward(r.ended) {
+		if h.Asker == pod {
+			return h, true
 		}
 	}
 	return EndedHold{}, false
-}
-
-// ring has the last of something.
-type ring[T any] struct {
-	list []T
-	next int // where the following one goes, once it is full
-	size int
-}
-
-func newRing[T any](size int) ring[T] {
-	if size <= 0 {
-		size = defaultKept
-	}
-	return ring[T]{size: size}
-}
-
-// add adds one; where it is, and the one that had the place.
-func (r *ring[T]) add(v T) (at int, old T, replaced bool) {
-	if len(r.list) < r.size {
-		r.list = append(r.list, v)
-		return len(r.list) - 1, old, false
-	}
-	at, old = r.next, r.list[r.next]
-	r.list[at] = v
-	r.next = (r.next + 1) % r.size
-	return at, old, true
-}
-
-// inOrder lists all, the oldest first.
-func (r *ring[T]) inOrder() []T {
-	return append(slices.Clone(r.list[r.next:]), r.list[:r.next]...)
 }

@@ -141,7 +141,7 @@ func TestTheWayOfADecision(t *testing.T) {
 	}
 	seven, eight := int64(7), int64(8)
 	want := []Victim{{
-		Pod: Pod{"ns", "v", "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]int64{"memory": 5}, Priority: -3,
+		Ref: objects.Ref{Namespace: "ns", Name: "v", UID: "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]int64{"memory": 5}, Priority: -3,
 		Effective: &seven, AskerEffective: &eight, OptedOut: true, Originator: true, Note: d.Victims[0].Note,
 	}}
 	if diff := cmp.Diff(want, d.Victims); diff != "" || d.Victims[0].Note == "" {
@@ -257,7 +257,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	if got := ids(s.Decisions(Query{})); !slices.Equal(got, []string{"d2", "d1"}) {
 		t.Errorf("%v", got)
 	}
-	if s.Decision("d1") == nil || s.Decision("d3") != nil {
+	if s.decisions["d1"] == nil || s.decisions["d3"] != nil {
 		t.Error("decisions by ID")
 	}
 }
@@ -306,11 +306,11 @@ func TestRingsForget(t *testing.T) {
 	if diff := cmp.Diff(want, ids(s.Decisions(Query{}))); diff != "" {
 		t.Error(diff)
 	}
-	if s.Last("uid-1") != nil || s.Last("uid-2") == nil || s.Decision("d2") != nil || s.Decision("d4") == nil {
+	if s.Last("uid-1") != nil || s.Last("uid-2") == nil || s.decisions["d2"] != nil || s.decisions["d4"] == nil {
 		t.Error("what is forgotten is found, or the other way round")
 	}
-	if len(s.places) != 5 || len(s.latest) != 3 || len(s.current) != 0 {
-		t.Errorf("%d places, %d latest, %d current", len(s.places), len(s.latest), len(s.current))
+	if len(s.decisions) != 5 || len(s.latest) != 3 || len(s.current) != 0 {
+		t.Errorf("%d decisions, %d latest, %d current", len(s.decisions), len(s.latest), len(s.current))
 	}
 	if got := s.Ended(Query{}); len(got) != 2 || got[0].Name != "4" || got[1].Name != "3" {
 		t.Errorf("%+v", got)

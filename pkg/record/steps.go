@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -39,44 +37,44 @@ func (r *Record) add(s *output.Step) {
 func (r *Record) refuse(s *output.Step) {
 	d := decisionOf(s)
 	d.Stages = []Stage{}
-	if last := r.decision(r.latest[s.UID]); last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
+	if last := r.decisions[r.latest[s.UID]]; last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
 		d.ID, d.Time, d.Times = last.ID, last.Time, last.Times+1
-		r.put(d)
+		r.decisions[d.ID] = d
 		return
 	}
 	r.refused++
 	d.ID = fmt.Sprintf("%s-refused-%d", s.UID, r.refused)
-	r.insert(&r.refusals, d)
+	r.insert(&r.refusals, r.most.Refusals, d)
 }
 
 // hold records a decision by which a node is held. One that adds no victim is the same
 // decision, made again.
 func (r *Record) hold(s *output.Step) {
 	d := decisionOf(s)
-	old := r.decision(d.ID)
+	old := r.decisions[d.ID]
 	switch {
 	case old == nil:
 		d.Stages = []Stage{{Stage: StageHeld, Time: s.At}}
-		r.insert(&r.decisions, d)
+		r.insert(&r.held, r.most.Decisions, d)
 	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
 		d = old
 	default:
 		d.Time, d.Times, d.Stages, d.TakenUp = old.Time, old.Times+1, old.Stages, false
-		r.put(d)
+		r.decisions[d.ID] = d
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 }
 
 // takeUp records the hold of an earlier process.
 func (r *Record) takeUp(s *output.Step) {
-	d := r.decision(s.Hold.Decision)
+	d := r.decisions[s.Hold.Decision]
 	if d == nil {
 		d = decisionOf(s)
 		d.TakenUp, d.Stages = true, []Stage{}
 		for _, uid := range s.Hold.Chosen {
-			d.Victims = append(d.Victims, Victim{Pod: Pod{UID: uid}})
+			d.Victims = append(d.Victims, Victim{Ref: objects.Ref{UID: uid}})
 		}
-		r.insert(&r.decisions, d)
+		r.insert(&r.held, r.most.Decisions, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 	r.stage(s, StageTakenUp)
@@ -85,16 +83,16 @@ func (r *Record) takeUp(s *output.Step) {
 // lose records that room was lost: of the hold that goes on, or, where it is over, of the
 // latest decision.
 func (r *Record) lose(s *output.Step) {
-	old := r.decision(r.current[s.UID])
+	old := r.decisions[r.current[s.UID]]
 	if old == nil {
-		old = r.decision(r.latest[s.UID])
+		old = r.decisions[r.latest[s.UID]]
 	}
 	r.addStage(old, s, StageLost)
 }
 
 // stage adds a stage to the decision that a hold is from.
 func (r *Record) stage(s *output.Step, name string) {
-	r.addStage(r.decision(r.current[s.UID]), s, name)
+	r.addStage(r.decisions[r.current[s.UID]], s, name)
 }
 
 func (r *Record) addStage(old *Decision, s *output.Step, name string) {
@@ -102,26 +100,15 @@ func (r *Record) addStage(old *Decision, s *output.Step, name string) {
 		return
 	}
 	d := *old
-	d.Stages = append(slices.Clone(old.Stages), Stage{Stage: name, Time: s.At, Reason: code(s, name), Message: message(s, name)})
+	stage := Stage{Stage: name, Time: s.At}
+	if name != StageTakenUp {
+		stage.Reason, stage.Message = s.Reason.Code, s.Reason.Text
+	}
+	d.Stages = append(slices.Clone(old.Stages), stage)
 	if s.Kind == output.StepCommitted {
 		d.name(s.Going)
 	}
-	r.put(&d)
-}
-
-// code and message say why, where it is not as decided.
-func code(s *output.Step, stage string) reasons.Code {
-	if stage == StageTakenUp {
-		return ""
-	}
-	return s.Reason.Code
-}
-
-func message(s *output.Step, stage string) string {
-	if stage == StageTakenUp {
-		return ""
-	}
-	return s.Reason.Text
+	r.decisions[d.ID] = &d
 }
 
 // name completes what is known of victims: of those of an earlier process nothing
@@ -131,7 +118,7 @@ func (d *Decision) name(going []output.Victim) {
 	for _, g := range going {
 		for i := range d.Victims {
 			if v := &d.Victims[i]; v.UID == g.UID {
-				v.Pod, v.Queue, v.Node, v.Note = podOf(g.Ref), g.Queue, g.Node, g.Note
+				v.Ref, v.Queue, v.Node, v.Note = g.Ref, g.Queue, g.Node, g.Note
 			}
 		}
 	}
@@ -140,30 +127,21 @@ func (d *Decision) name(going []output.Victim) {
 // end records that a hold is over.
 func (r *Record) end(s *output.Step) {
 	r.stage(s, string(s.Ended))
-	r.ended.add(EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
+	r.ended = append(r.ended, EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
+	r.ended = r.ended[max(0, len(r.ended)-r.most.Ended):]
 	delete(r.current, s.UID)
 }
 
-// insert adds a decision to a ring; the one that had its place is forgotten.
-func (r *Record) insert(in *ring[*Decision], d *Decision) {
-	at, old, replaced := in.add(d)
-	if replaced {
-		delete(r.places, old.ID)
-		r.forget(old.Asker.UID, old.ID)
+// insert adds a decision to a list. Where there are more than most, the oldest is forgotten.
+func (r *Record) insert(in *[]string, most int, d *Decision) {
+	r.decisions[d.ID], r.latest[d.Asker.UID] = d, d.ID
+	if *in = append(*in, d.ID); len(*in) <= most {
+		return
 	}
-	r.places[d.ID] = place{in, at}
-	r.latest[d.Asker.UID] = d.ID
-}
-
-// forget forgets a decision of an asker, if it is the last one.
-func (r *Record) forget(asker types.UID, id string) {
-	if r.latest[asker] == id {
-		delete(r.latest, asker)
+	old := r.decisions[(*in)[0]]
+	*in = (*in)[1:]
+	delete(r.decisions, old.ID)
+	if r.latest[old.Asker.UID] == old.ID {
+		delete(r.latest, old.Asker.UID)
 	}
-}
-
-// put replaces a decision by a changed copy.
-func (r *Record) put(d *Decision) {
-	p := r.places[d.ID]
-	p.in.list[p.at] = d
 }

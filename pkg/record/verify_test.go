@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -13,7 +14,7 @@ func taken() *Decision {
 	n := func(v int64) *int64 { return &v }
 	return &Decision{
 		Kind: Queue, Outcome: planner.Preempt, Queue: "root.a", Contested: []string{"vcore"},
-		Victims: []Victim{{Pod: Pod{Namespace: "ns", Name: "v"}, Queue: "root.b.c", Requests: map[string]int64{"vcore": 2}, Effective: n(0), AskerEffective: n(0)}},
+		Victims: []Victim{{Ref: objects.Ref{Namespace: "ns", Name: "v"}, Queue: "root.b.c", Requests: map[string]int64{"vcore": 2}, Effective: n(0), AskerEffective: n(0)}},
 		Numbers: []Number{
 			{Law: "2", Queue: "root", Resource: "vcore", Used: n(6), Taken: n(2), Asked: n(2), Guaranteed: n(6)},
 			{Law: "2", Queue: "root.b.c", Resource: "vcore", Used: n(4), Taken: n(2), Asked: n(0), Guaranteed: n(1)},

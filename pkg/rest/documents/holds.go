@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -34,7 +35,7 @@ type Holds struct {
 
 // Hold is a node that is held for a pod.
 type Hold struct {
-	Asker record.Pod  `json:"asker"`
+	Asker objects.Ref `json:"asker"`
 	Queue string      `json:"queue,omitempty"`
 	Node  string      `json:"node"`
 	Kind  record.Kind `json:"kind"`
@@ -58,7 +59,7 @@ type Hold struct {
 
 // Leaver is a pod that has to leave before a hold is clear.
 type Leaver struct {
-	record.Pod
+	objects.Ref
 	Queue string `json:"queue,omitempty"`
 	Node  string `json:"node,omitempty"`
 	// Chosen is true for a victim of the decision, false for a pod that was leaving
@@ -69,7 +70,7 @@ type Leaver struct {
 
 // EndedHold is a hold that is over.
 type EndedHold struct {
-	Asker record.Pod  `json:"asker"`
+	Asker objects.Ref `json:"asker"`
 	Queue string      `json:"queue,omitempty"`
 	Node  string      `json:"node"`
 	Kind  record.Kind `json:"kind"`
@@ -86,7 +87,7 @@ type EndedHold struct {
 // HoldOf returns the document for a hold. Preempted has the pods of the view by UID.
 func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
-		Asker: record.Pod{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
+		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
 		Since: h.Since, Requests: map[string]int64{}, Note: h.Note, Decision: h.Decision,
 	}
 	for name, amount := range h.Request.All() {
@@ -110,7 +111,7 @@ func leaverOf(v *inventory.View, h *reservations.Hold, uid types.UID, p *invento
 	if p == nil {
 		p = onNode(v.Node(h.Node), uid)
 	}
-	l := Leaver{Pod: record.Pod{UID: uid}}
+	l := Leaver{Ref: objects.Ref{UID: uid}}
 	for _, chosen := range h.Chosen {
 		l.Chosen = l.Chosen || chosen == uid
 	}
@@ -157,7 +158,7 @@ func holdState(h *reservations.Hold) string {
 // EndedHoldOf returns the document for a hold that has ended.
 func EndedHoldOf(e *record.EndedHold) EndedHold {
 	return EndedHold{
-		Asker: record.Pod{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
+		Asker: objects.Ref{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
 		Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
 	}
 }
