@@ -26,11 +26,9 @@ func admit(node *corev1.Node, used usage, pod *corev1.Pod, d demand) *rejection 
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok || err != nil {
 		return predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
 	}
-	for _, want := range d.ports {
-		for _, have := range used.ports {
-			if want.conflicts(have) {
-				return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
-			}
+	for _, p := range d.ports {
+		if used.ports.CheckConflict(p.HostIP, string(p.Protocol), p.HostPort) {
+			return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
 		}
 	}
 	if !static(pod) && untolerated(node, pod) {

@@ -76,7 +76,7 @@ func New(o Options) (*Agent, error) {
 	if o.KubeletVersion == "" {
 		o.KubeletVersion = "v0.0.0"
 	}
-	a := &Agent{options: o, client: o.Client, ledger: newLedger()}
+	a := &Agent{options: o, client: o.Client, ledger: newLedger(), counters: counters{totals: Stats{Rejections: map[string]int64{}}}}
 	a.addresses.Store(rand.Uint32())
 	a.podQueue = newQueue()
 	a.nodeQueue = newQueue()
@@ -171,7 +171,7 @@ func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], d
 		case err == nil:
 			q.Forget(key)
 		case ctx.Err() == nil:
-			c.count(&c.errors)
+			c.change(func(s *Stats) { s.Errors++ })
 			klog.FromContext(ctx).V(1).Info("will be repeated", "object", key, "err", err)
 			q.AddRateLimited(key)
 		}

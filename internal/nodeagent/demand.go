@@ -6,30 +6,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // demand is the resources that one pod uses on its node: cpu in thousandths of a core,
 // everything else in units of one.
 type demand struct {
 	amounts map[corev1.ResourceName]int64
-	ports   []hostPort
-}
-
-// hostPort is a port of the node that a container occupies; an empty ip means all addresses.
-type hostPort struct {
-	ip       string
-	protocol corev1.Protocol
-	port     int32
-}
-
-func (p hostPort) conflicts(other hostPort) bool {
-	return p.port == other.port && p.protocol == other.protocol && (p.ip == other.ip || p.ip == "" || other.ip == "")
+	ports   []corev1.ContainerPort // with a port of the node
 }
 
 // demandOf sums up a pod as scheduler and kubelet do, overhead and init containers
 // included. Resources that are zero or that a ResourceClaim provides are left out.
 func demandOf(pod *corev1.Pod) demand {
-	d := demand{amounts: map[corev1.ResourceName]int64{}}
+	d := demand{amounts: map[corev1.ResourceName]int64{}, ports: schedutil.GetHostPorts(pod)}
 	claimed := map[string]bool{}
 	if s := pod.Status.ExtendedResourceClaimStatus; s != nil {
 		for _, m := range s.RequestMappings {
@@ -41,57 +32,27 @@ func demandOf(pod *corev1.Pod) demand {
 			d.amounts[name] = v
 		}
 	}
-	for _, c := range pod.Spec.Containers {
-		d.ports = append(d.ports, hostPorts(c)...)
-	}
-	for _, c := range pod.Spec.InitContainers {
-		if restartable(c) {
-			d.ports = append(d.ports, hostPorts(c)...)
-		}
-	}
 	return d
-}
-
-func hostPorts(c corev1.Container) []hostPort {
-	var out []hostPort
-	for _, p := range c.Ports {
-		if p.HostPort == 0 {
-			continue
-		}
-		h := hostPort{ip: p.HostIP, protocol: p.Protocol, port: p.HostPort}
-		if h.ip == "0.0.0.0" || h.ip == "::" {
-			h.ip = ""
-		}
-		if h.protocol == "" {
-			h.protocol = corev1.ProtocolTCP
-		}
-		out = append(out, h)
-	}
-	return out
-}
-
-// restartable tells whether an init container is a sidecar, which runs as long as the pod
-// does.
-func restartable(c corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 // usage is the sum of the demands of the pods a node has admitted.
 type usage struct {
 	pods    int64
 	amounts map[corev1.ResourceName]int64
-	ports   []hostPort
+	ports   fwk.HostPortInfo
 }
 
 func (u *usage) add(d demand) {
 	if u.amounts == nil {
-		u.amounts = map[corev1.ResourceName]int64{}
+		u.amounts, u.ports = map[corev1.ResourceName]int64{}, fwk.HostPortInfo{}
 	}
 	u.pods++
 	for name, v := range d.amounts {
 		u.amounts[name] += v
 	}
-	u.ports = append(u.ports, d.ports...)
+	for _, p := range d.ports {
+		u.ports.Add(p.HostIP, string(p.Protocol), p.HostPort)
+	}
 }
 
 func (u *usage) remove(d demand) {
@@ -100,9 +61,7 @@ func (u *usage) remove(d demand) {
 		u.amounts[name] -= v
 	}
 	for _, p := range d.ports {
-		if i := slices.Index(u.ports, p); i >= 0 {
-			u.ports = slices.Delete(u.ports, i, i+1)
-		}
+		u.ports.Remove(p.HostIP, string(p.Protocol), p.HostPort)
 	}
 }
 

@@ -2,7 +2,7 @@ package nodeagent
 
 import (
 	"context"
-	"hash/fnv"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -56,7 +56,7 @@ func (l *leases) ensure(ctx context.Context, node *corev1.Node) {
 	l.running.Go(func() {
 		select {
 		case <-ctx.Done():
-		case <-time.After(spread(node.Name, interval)):
+		case <-time.After(rand.N(interval)): // nodes that appear together do not renew their leases together
 			renewer.Run(ctx)
 		}
 	})
@@ -70,12 +70,4 @@ func (l *leases) drop(node string) {
 		r.stop()
 		delete(l.renewed, node)
 	}
-}
-
-// spread returns a part of the interval for each name, so that nodes that appear together do
-// not renew their leases together.
-func spread(name string, interval time.Duration) time.Duration {
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return time.Duration(float64(interval) * float64(h.Sum32()) / (1 << 32))
 }

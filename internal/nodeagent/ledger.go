@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // ledger knows which pods every node has admitted. The watches feed it, in their order;
@@ -82,7 +83,7 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 		}
 	}
 	switch {
-	case terminal(pod):
+	case podutil.IsPodTerminal(pod):
 		l.move(e, ended)
 	case e.where == waiting && started(pod):
 		l.move(e, admitted)

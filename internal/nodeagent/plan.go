@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // standing is the state of a pod on its node.
@@ -49,7 +50,7 @@ func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Tim
 	if pod.DeletionTimestamp != nil {
 		return deletionStep(pod, where, s, deletedAt, now)
 	}
-	if terminal(pod) {
+	if podutil.IsPodTerminal(pod) {
 		return step{}
 	}
 	switch where {
@@ -66,7 +67,7 @@ func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Tim
 }
 
 func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
-	if terminal(pod) {
+	if podutil.IsPodTerminal(pod) {
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
 			return step{} // only finalizers keep it
 		}
@@ -111,22 +112,14 @@ func runningStep(pod *corev1.Pod, s script, now time.Time) step {
 	return next
 }
 
-func terminal(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // started tells whether the status shows that a node has admitted the pod.
 func started(pod *corev1.Pod) bool {
-	return pod.Status.StartTime != nil && !terminal(pod)
+	return pod.Status.StartTime != nil && !podutil.IsPodTerminal(pod)
 }
 
 func conditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == kind {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	_, c := podutil.GetPodCondition(&pod.Status, kind)
+	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 // gatesOpen tells whether all readiness gates of the pod are true; other controllers set

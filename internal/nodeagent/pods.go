@@ -88,7 +88,7 @@ func (a *Agent) settle(ctx context.Context, node string) error {
 	}
 	_, refusals := a.ledger.settle(node, true)
 	for _, e := range refusals {
-		a.counters.rejected(e.refusal.reason)
+		a.counters.change(func(s *Stats) { s.Rejections[e.refusal.reason]++ })
 		klog.FromContext(ctx).Info("pod refused", "pod", e.key, "node", node, "reason", e.refusal.reason, "message", e.refusal.message)
 		if a.options.Recorder != nil {
 			a.options.Recorder.Event(e.pod, corev1.EventTypeWarning, e.refusal.reason, e.refusal.message)
@@ -165,6 +165,6 @@ func (a *Agent) remove(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", podKey(pod), err)
 	}
-	a.counters.count(&a.counters.removed)
+	a.counters.change(func(s *Stats) { s.Removed++ })
 	return nil
 }

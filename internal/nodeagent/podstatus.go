@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // hostAddress is the address of every simulated node: nothing listens there, so that "kubectl logs" fails at once.
@@ -59,7 +61,7 @@ func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
 		condition(corev1.ContainersReady, true, "", now),
 		readiness(pod, now))
 	for _, c := range pod.Spec.InitContainers {
-		if restartable(c) {
+		if podutil.IsRestartableInitContainer(&c) {
 			s.InitContainerStatuses = append(s.InitContainerStatuses, runningContainer(pod, c, now))
 		} else {
 			s.InitContainerStatuses = append(s.InitContainerStatuses, endedContainer(pod, c, 0, now, now))
@@ -95,7 +97,7 @@ func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus
 	}
 	for _, c := range pod.Spec.InitContainers {
 		code := int32(0)
-		if restartable(c) {
+		if podutil.IsRestartableInitContainer(&c) {
 			code = exitCode
 		}
 		s.InitContainerStatuses = append(s.InitContainerStatuses, endedContainer(pod, c, code, from, now))
@@ -157,12 +159,7 @@ func endedContainer(pod *corev1.Pod, c corev1.Container, code int32, from, to me
 }
 
 func isInit(pod *corev1.Pod, c corev1.Container) bool {
-	for i := range pod.Spec.InitContainers {
-		if pod.Spec.InitContainers[i].Name == c.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name })
 }
 
 func containerID(pod *corev1.Pod, c corev1.Container) string {

@@ -40,40 +40,26 @@ func (s Stats) Rejected() int64 {
 
 // counters are the running totals.
 type counters struct {
-	mu         sync.Mutex
-	rejections map[string]int64
-	removed    int64
-	errors     int64
+	mu     sync.Mutex
+	totals Stats
 }
 
-func (c *counters) rejected(reason string) {
+func (c *counters) change(f func(*Stats)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rejections == nil {
-		c.rejections = map[string]int64{}
-	}
-	c.rejections[reason]++
-}
-
-func (c *counters) count(field *int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	*field++
+	f(&c.totals)
 }
 
 // Stats returns the present counts.
 func (a *Agent) Stats() Stats {
 	var s Stats
+	a.counters.change(func(totals *Stats) {
+		s = *totals
+		s.Rejections = maps.Clone(totals.Rejections)
+	})
 	var pods map[standing]int
 	s.Nodes, s.OvercommittedNodes, pods = a.ledger.waitCounts()
 	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
-	a.counters.mu.Lock()
-	defer a.counters.mu.Unlock()
-	s.Rejections = maps.Clone(a.counters.rejections)
-	if s.Rejections == nil {
-		s.Rejections = map[string]int64{}
-	}
-	s.Removed, s.Errors = a.counters.removed, a.counters.errors
 	return s
 }
 
