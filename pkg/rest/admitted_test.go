@@ -63,7 +63,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 					t.Fatalf("it was asked %d times, want %d", got, i+2)
 				}
 				c.foreign(t, 1)
-				c.server.events.Collect()
+				c.server.options.Events.Collect()
 				if got := stream.line(t).ReferenceID; got == "" {
 					t.Fatalf("no record after %v was said", says)
 				}
@@ -82,7 +82,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 // guardedStream is a stream of a reader with a token, after its first line.
 func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits)) streaming {
 	t.Helper()
-	c.server.guard = guard
+	c.server.options.Guard = guard
 	s := servePiped(t, c, limit)
 	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mine\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
@@ -116,10 +116,10 @@ func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
 			c, guard := newCluster(t, ""), &fickle{}
 			stream := guardedStream(t, c, guard, func(l *limits) { l.streamTime = 2 * l.streamAdmitted })
 			c.foreign(t, 1)
-			c.server.events.Collect()
+			c.server.options.Events.Collect()
 			synctest.Wait() // this one is on the way
 			c.foreign(t, inHand)
-			c.server.events.Collect()
+			c.server.options.Events.Collect()
 			guard.say(says)
 			time.Sleep(c.server.limits.streamAdmitted)
 			if got := guard.times(); got != 1 {

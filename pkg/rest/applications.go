@@ -13,14 +13,14 @@ import (
 // applicationList answers with some of the applications that have pods.
 func (s *Server) applicationList(w http.ResponseWriter, v *inventory.View, apps []*inventory.Application, states []string) {
 	documents.SetHeader(w)
-	p, now := documents.NewPage(w), s.clock.Now()
+	p, now := documents.NewPage(w), s.options.Clock.Now()
 	p.Open('[')
 	for _, a := range apps {
 		if p.Failed() {
 			return
 		}
 		if len(states) == 0 || slices.Contains(states, strings.ToLower(documents.StateOf(a.AppRecord))) {
-			p.Application(s.inventory, v, a, now)
+			p.Application(s.options.Inventory, v, a, now)
 		}
 	}
 	p.Close(']')
@@ -32,7 +32,7 @@ func (s *Server) applications(w http.ResponseWriter, r *http.Request) {
 	switch state := strings.ToLower(r.PathValue("state")); state {
 	case "active":
 		if states, ok := documents.ActiveStatesOf(w, r); ok {
-			v := s.inventory.View()
+			v := s.options.Inventory.View()
 			s.applicationList(w, v, v.Applications, states)
 		}
 	case "completed":
@@ -49,7 +49,7 @@ func (s *Server) completed(w http.ResponseWriter) {
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
 	p.Open('[')
-	for _, a := range s.inventory.View().Finished {
+	for _, a := range s.options.Inventory.View().Finished {
 		p.Open('{')
 		p.Record(a)
 		p.Close('}')
@@ -70,7 +70,7 @@ func (s *Server) queueApplications(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		s.applicationList(w, v, v.InQueue(q.Path), states)
 	}
@@ -81,7 +81,7 @@ func (s *Server) queueApplications(w http.ResponseWriter, r *http.Request) {
 // a namespace only, so a namespace may be given; the first that was submitted is
 // shown else, one with pods before one that is completed.
 func (s *Server) application(w http.ResponseWriter, r *http.Request) {
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	queue := ""
 	if r.PathValue("queue") != "" {
 		q, ok := findQueue(w, r, v)
@@ -98,7 +98,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		if wanted(a.AppRecord) {
 			documents.SetHeader(w)
 			p := documents.NewPage(w)
-			p.Application(s.inventory, v, a, s.clock.Now())
+			p.Application(s.options.Inventory, v, a, s.options.Clock.Now())
 			_ = p.Done()
 			return
 		}
@@ -119,7 +119,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 
 // rejected answers with the applications that have no queue.
 func (s *Server) rejected(w http.ResponseWriter) {
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
 	p.Open('[')
@@ -157,7 +157,7 @@ func (s *Server) refused(v *inventory.View) []documents.Refused {
 		}
 	}
 	var out []documents.Refused
-	for i, why := range s.inventory.Whys(firsts) {
+	for i, why := range s.options.Inventory.Whys(firsts) {
 		if !why.None() {
 			out = append(out, documents.Refused{First: firsts[i], Why: why})
 		}

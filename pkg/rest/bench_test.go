@@ -123,7 +123,7 @@ func BenchmarkUnderLock(b *testing.B) {
 	for i := range 64 {
 		waits = append(waits, benchPod(c, 10*i, request).UID)
 	}
-	for _, a := range c.server.inventory.View().Applications[:256] {
+	for _, a := range c.server.options.Inventory.View().Applications[:256] {
 		owners = append(owners, queues.Charged{Queue: queues.RootID, Name: a.User})
 	}
 	b.Run("bite of 256 pods", func(b *testing.B) {
@@ -161,8 +161,8 @@ func BenchmarkUnderLock(b *testing.B) {
 // BenchmarkBooks is the check of the books, which takes no lock of the store for long.
 func BenchmarkBooks(b *testing.B) {
 	c := benchCluster(b)
-	books := &audit.Books{Inventory: c.server.inventory, Owners: c.store.OwnersUse}
-	c.server.inventory.View()
+	books := &audit.Books{Inventory: c.server.options.Inventory, Owners: c.store.OwnersUse}
+	c.server.options.Inventory.View()
 	for b.Loop() {
 		if err := books.Check(); err != nil {
 			b.Fatal(err)

@@ -10,7 +10,7 @@ import (
 )
 
 func (s *Server) clusterList(v *inventory.View) []documents.Cluster {
-	build := maps.Clone(s.build)
+	build := maps.Clone(s.options.Build)
 	if build["rmId"] != "" {
 		build["rmId"] = documents.ClusterID(v)
 	}
@@ -22,7 +22,7 @@ func (s *Server) clusterList(v *inventory.View) []documents.Cluster {
 
 // clusters answers GET clusters.
 func (s *Server) clusters(w http.ResponseWriter, _ *http.Request) {
-	documents.Answer(w, s.clusterList(s.inventory.View()))
+	documents.Answer(w, s.clusterList(s.options.Inventory.View()))
 }
 
 func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
@@ -46,5 +46,5 @@ func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
 
 // partitions answers GET partitions.
 func (s *Server) partitions(w http.ResponseWriter, _ *http.Request) {
-	documents.Answer(w, s.partitionList(s.inventory.View()))
+	documents.Answer(w, s.partitionList(s.options.Inventory.View()))
 }

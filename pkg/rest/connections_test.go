@@ -121,7 +121,7 @@ func TestFewIdleConnectionsAreKept(t *testing.T) {
 func TestKnownReadersKeepTheirConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
-		c.server.guard = guardFunc(func(r *http.Request) error {
+		c.server.options.Guard = guardFunc(func(r *http.Request) error {
 			if r.Header.Get("Authorization") != "Bearer mine" {
 				return ErrUnknown
 			}

@@ -153,7 +153,7 @@ partitions:
       properties: {priority.offset: '-5'}
       limits: [{limit: l, users: [dev1], groups: [dev], maxresources: {vcore: 9}, maxapplications: 9}]
 `)
-	c.server.build = stampedBuild(t)
+	c.server.options.Build = stampedBuild(t)
 	c.server.health.checks = []Check{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
 	c.server.CheckHealth()
 	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")

@@ -13,7 +13,7 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
-	case s.record == nil:
+	case s.options.Record == nil:
 		documents.Refuse(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
 		return
 	}
@@ -22,14 +22,14 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
 	p.Open('{')
 	p.Key("decisions")
 	p.Open('[')
-	for _, d := range s.record.Decisions(q) {
+	for _, d := range s.options.Record.Decisions(q) {
 		if p.Failed() {
 			break
 		}
 		p.Value(d)
 	}
 	p.Close(']')
-	p.NumberField("lost", s.record.Lost())
+	p.NumberField("lost", s.options.Record.Lost())
 	p.Close('}')
 	_ = p.Done()
 }

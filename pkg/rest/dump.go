@@ -10,7 +10,7 @@ import (
 
 // fullStateDump answers GET fullstatedump: everything, of one moment.
 func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
-	v, now := s.inventory.View(), s.clock.Now()
+	v, now := s.options.Inventory.View(), s.options.Clock.Now()
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
 	p.Open('{')
@@ -22,7 +22,7 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 		if p.Failed() {
 			return
 		}
-		p.Application(s.inventory, v, a, now)
+		p.Application(s.options.Inventory, v, a, now)
 	}
 	p.Close(']')
 	p.Field("appHistory", s.history.AppSamples())
@@ -31,7 +31,7 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	p.Open('{')
 	p.TextField("partitionName", documents.Partition)
 	p.Key("nodesInfo")
-	p.Nodes(v, s.labelsOf)
+	p.Nodes(v, s.options.NodeLabels)
 	p.Close('}')
 	p.Close(']')
 	p.Field("clusterInfo", s.clusterList(v))

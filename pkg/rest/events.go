@@ -28,10 +28,10 @@ func number(w http.ResponseWriter, r *http.Request, name string, least, byDefaul
 
 // recorded refuses requests for events where they are not recorded.
 func (s *Server) recorded(w http.ResponseWriter) bool {
-	if s.events == nil {
+	if s.options.Events == nil {
 		documents.Refuse(w, http.StatusNotFound, "No events", "this process does not record events")
 	}
-	return s.events != nil
+	return s.options.Events != nil
 }
 
 // eventBatch answers GET events/batch: at most count records from the one with the
@@ -44,13 +44,13 @@ func (s *Server) eventBatch(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	s.events.Collect()
-	lowest, _ := s.events.Bounds()
+	s.options.Events.Collect()
+	lowest, _ := s.options.Events.Bounds()
 	start, ok := number(w, r, "start", 0, lowest)
 	if !ok {
 		return
 	}
-	records, lowest, next := s.events.Range(start, int(min(count, batchSize)))
+	records, lowest, next := s.options.Events.Range(start, int(min(count, batchSize)))
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
 	p.Open('{')

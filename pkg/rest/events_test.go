@@ -100,7 +100,7 @@ func TestEventBatch(t *testing.T) {
 
 func TestEventBatchIsBounded(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.events = eventlog.New(c.store.Follow(output.Facts), batchSize+5)
+	c.server.options.Events = eventlog.New(c.store.Follow(output.Facts), batchSize+5)
 	c.foreign(t, batchSize+10)
 	all := c.batch(t, "?count=1000000")
 	if len(all.EventRecords) != batchSize || all.LowestID != 5 || all.HighestID != batchSize+9 || all.EventRecords[0].Reference != "f6" {
@@ -113,7 +113,7 @@ func TestEventBatchIsBounded(t *testing.T) {
 
 func TestEventsWithoutARecorder(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.events = nil
+	c.server.options.Events = nil
 	for _, path := range []string{batchPath, "/ws/v1/events/stream"} {
 		if r, body := c.do(t, http.MethodGet, path); r.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, r.Code, body)

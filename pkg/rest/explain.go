@@ -20,12 +20,12 @@ type Explainer interface {
 // explain answers GET /api/v1/pods/{namespace}/{name}/explain.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	if s.explainer == nil {
+	if s.options.Explainer == nil {
 		documents.Refuse(w, http.StatusServiceUnavailable, "Nothing to ask", "this server knows no scheduler")
 		return
 	}
-	if p := s.inventory.Find(namespace, name); p != nil {
-		if x, known := s.explainer.Explanation(p.UID, s.clock.Now()); known {
+	if p := s.options.Inventory.Find(namespace, name); p != nil {
+		if x, known := s.options.Explainer.Explanation(p.UID, s.options.Clock.Now()); known {
 			out := documents.ExplanationOf(x)
 			s.remember(out, p.UID)
 			if s.standsBy() {
@@ -42,14 +42,14 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 
 // remember adds what the record has of a pod.
 func (s *Server) remember(out *documents.Explanation, uid types.UID) {
-	if s.record == nil {
+	if s.options.Record == nil {
 		return
 	}
 	if out.MakesRoomFor != nil {
-		out.Chosen(s.record.Choosing(uid), uid)
+		out.Chosen(s.options.Record.Choosing(uid), uid)
 	}
-	out.LastDecision = s.record.Last(uid)
-	if e, ended := s.record.EndedOf(uid); ended {
+	out.LastDecision = s.options.Record.Last(uid)
+	if e, ended := s.options.Record.EndedOf(uid); ended {
 		over := documents.EndedHoldOf(&e)
 		out.LastHold = &over
 	}

@@ -30,9 +30,9 @@ type kept struct {
 }
 
 func (c *cluster) kept() kept {
-	c.server.events.Collect()
-	_, next := c.server.events.Bounds()
-	k := kept{spec: c.store.Spec(), queues: c.store.Snapshot(), view: c.server.inventory.View(), events: next}
+	c.server.options.Events.Collect()
+	_, next := c.server.options.Events.Bounds()
+	k := kept{spec: c.store.Spec(), queues: c.store.Snapshot(), view: c.server.options.Inventory.View(), events: next}
 	for i := range k.waits {
 		k.waits[i] = c.store.Explain(types.UID(fmt.Sprint("pod-", i+1)))
 	}

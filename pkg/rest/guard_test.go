@@ -28,7 +28,7 @@ func (doorman) Admit(r *http.Request) error {
 
 func TestGuard(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.guard = doorman{}
+	c.server.options.Guard = doorman{}
 	guarded := c.server.Handler()
 	for word, want := range map[string]int{"": 401, "friend": 200, "stranger": 403, "?": 503} {
 		for _, path := range []string{queuesPath, "/api/v1/holds", streamPath, batchPath, "/debug/fullstatedump", "/ws/v1/validate-conf", "/nowhere"} {

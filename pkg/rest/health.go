@@ -135,7 +135,7 @@ func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
 		documents.Refuse(w, http.StatusNotFound, "Health not known yet", "the checks have not come to an end since the scheduler began; ask again in a moment")
 		return
 	}
-	w.Header().Set("Age", strconv.Itoa(int(max(s.clock.Since(last.began), 0)/time.Second)))
+	w.Header().Set("Age", strconv.Itoa(int(max(s.options.Clock.Since(last.began), 0)/time.Second)))
 	documents.Answer(w, last.Health)
 }
 

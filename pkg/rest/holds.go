@@ -17,7 +17,7 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
 	}
-	documents.Answer(w, documents.Holds{Holds: s.holdsOf(s.inventory.View(), q), Ended: s.endedHolds(q)})
+	documents.Answer(w, documents.Holds{Holds: s.holdsOf(s.options.Inventory.View(), q), Ended: s.endedHolds(q)})
 }
 
 // holdsOf lists the holds that are wanted.
@@ -30,7 +30,7 @@ func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 	for _, h := range v.Holds.All() {
 		hold := documents.HoldOf(v, &h, preempted)
 		if q.Wants(hold.Asker, hold.Queue) {
-			hold.Taint = s.taint(hold.Node)
+			hold.Taint = s.options.Taint(hold.Node)
 			out = append(out, hold)
 		}
 	}
@@ -40,10 +40,10 @@ func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 // endedHolds lists the holds that are over and wanted.
 func (s *Server) endedHolds(q record.Query) []documents.EndedHold {
 	out := []documents.EndedHold{}
-	if s.record == nil {
+	if s.options.Record == nil {
 		return out
 	}
-	for _, e := range s.record.Ended(q) {
+	for _, e := range s.options.Record.Ended(q) {
 		out = append(out, documents.EndedHoldOf(&e))
 	}
 	return out

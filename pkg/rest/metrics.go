@@ -11,5 +11,5 @@ import (
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	documents.SetHeader(w)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_ = metrics.WriteYuniKorn(w, s.inventory.View()) // the reader has gone away
+	_ = metrics.WriteYuniKorn(w, s.options.Inventory.View()) // the reader has gone away
 }

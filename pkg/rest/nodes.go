@@ -6,26 +6,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// labelsOf returns the labels of a node.
-func (s *Server) labelsOf(node string) map[string]string {
-	if s.nodeLabels == nil {
-		return nil
-	}
-	return s.nodeLabels(node)
-}
-
 // nodes answers GET partition/{partition}/nodes.
 func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
-	p.Nodes(v, s.labelsOf)
+	p.Nodes(v, s.options.NodeLabels)
 	_ = p.Done()
 }
 
 // node answers GET partition/{partition}/node/{node}.
 func (s *Server) node(w http.ResponseWriter, r *http.Request) {
-	v, name := s.inventory.View(), r.PathValue("node")
+	v, name := s.options.Inventory.View(), r.PathValue("node")
 	n := v.Node(name)
 	if n == nil {
 		documents.Refuse(w, http.StatusNotFound, "Node not found", "there is no node "+name)
@@ -33,12 +25,12 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	}
 	documents.SetHeader(w)
 	p := documents.NewPage(w)
-	p.Node(v, n, s.labelsOf(n.Name))
+	p.Node(v, n, s.options.NodeLabels(n.Name))
 	_ = p.Done()
 }
 
 // nodeUtilizations answers GET scheduler/node-utilizations.
 func (s *Server) nodeUtilizations(w http.ResponseWriter, _ *http.Request) {
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	documents.Answer(w, []documents.Utilizations{{ClusterID: documents.ClusterID(v), Partition: documents.Partition, Utilizations: documents.UtilizationsOf(v.Nodes)}})
 }

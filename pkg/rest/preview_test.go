@@ -79,7 +79,7 @@ func TestPreviewAnswers(t *testing.T) {
 func TestPreviewsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := previewServer(echo{took: 8 * time.Second})
-		s.clock = clock.RealClock{}
+		s.options.Clock = clock.RealClock{}
 		handler := s.Handler()
 		began := time.Now()
 		ends := make(chan time.Duration, 3)
@@ -110,18 +110,18 @@ func TestPreviewsTakeTurns(t *testing.T) {
 func TestPreviewsHaveATimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := previewServer(echo{took: documents.PreviewTime - time.Second})
-		s.clock = clock.RealClock{}
+		s.options.Clock = clock.RealClock{}
 		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
 			t.Errorf("within its time: %d %s", w.Code, w.Body)
 		}
-		s.previewer = func() Previewer { return echo{took: time.Hour} }
+		s.options.Previewer = func() Previewer { return echo{took: time.Hour} }
 		began := time.Now()
 		w := post(t.Context(), s.Handler(), "x")
 		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != documents.PreviewTime || !strings.Contains(w.Body.String(), "longer than 20s") {
 			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
 		}
 		time.Sleep(time.Minute)
-		s.previewer = func() Previewer { return echo{} }
+		s.options.Previewer = func() Previewer { return echo{} }
 		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
 			t.Errorf("the next one: %d %s", w.Code, w.Body)
 		}
@@ -146,7 +146,7 @@ func TestPreviewsGiveTheirTurnBack(t *testing.T) {
 	if w := post(ctx, s.Handler(), "x"); w.Code != http.StatusInternalServerError {
 		t.Fatalf("%d", w.Code)
 	}
-	s.previewer = func() Previewer { return echo{} }
+	s.options.Previewer = func() Previewer { return echo{} }
 	if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -163,7 +163,7 @@ func TestAPanicLocksNoPreviewOut(t *testing.T) {
 	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no zone") {
 		t.Errorf("a panic: %d %s; want 500 that says what happened", w.Code, w.Body)
 	}
-	s.previewer = func() Previewer { return echo{} }
+	s.options.Previewer = func() Previewer { return echo{} }
 	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusOK {
 		t.Errorf("the next preview: %d %s", w.Code, w.Body)
 	}

@@ -8,5 +8,5 @@ import (
 
 // placementRules answers GET partition/{partition}/placementrules.
 func (s *Server) placementRules(w http.ResponseWriter, _ *http.Request) {
-	documents.Answer(w, documents.RulesOf(s.inventory.View().Spec))
+	documents.Answer(w, documents.RulesOf(s.options.Inventory.View().Spec))
 }

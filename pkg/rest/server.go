@@ -61,32 +61,21 @@ type Options struct {
 
 // Server answers requests from views.
 type Server struct {
-	inventory *inventory.Inventory
-	record    *record.Record
-	explainer Explainer
-	previewer func() Previewer
-	leading   func() bool
+	options Options
 	// One preview is made at a time, and one document is validated.
 	previews    *semaphore.Weighted
 	validations *semaphore.Weighted
 	drafts      atomic.Int32 // documents to validate that are in memory
 	health      health
 	history     documents.History
-	taint       func(node string) string
 	documents   documents.ConfigDocuments
-	clock       clock.WithTicker
 	started     time.Time
-	nodeLabels  func(name string) map[string]string
 	limits      limits
 	inFlight    inFlight
 	cache       *pageCache
-	tls         *tls.Config
-	guard       Guard
 	hosts       hosts
-	events      *eventlog.Log
 	streams     streams
 	instance    string
-	build       map[string]string
 	pages       *web.Pages
 }
 
@@ -98,11 +87,13 @@ func NewServer(o Options) *Server {
 	if o.Taint == nil {
 		o.Taint = func(string) string { return "" }
 	}
+	if o.NodeLabels == nil {
+		o.NodeLabels = func(string) map[string]string { return nil }
+	}
 	s := &Server{
-		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
-		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
-		started: o.Clock.Now(), nodeLabels: o.NodeLabels, taint: o.Taint, build: o.Build,
-		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), tls: o.TLS, guard: o.Guard, hosts: newHosts(o.Hosts), events: o.Events, instance: string(uuid.NewUUID()),
+		options: o, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
+		health: health{checks: o.Checks, clock: o.Clock}, started: o.Clock.Now(),
+		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), hosts: newHosts(o.Hosts), instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,
@@ -117,7 +108,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, http.MethodGet, streamPath, s.marked(http.HandlerFunc(s.eventStream)))
 	mux.Handle("/", s.cache.wrap(s.inFlight.wrap(compressed(s.marked(s.mux())))))
-	return guarded(answering(mux), s.guard)
+	return guarded(answering(mux), s.options.Guard)
 }
 
 // mux routes the requests.
@@ -162,17 +153,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	server := s.limits.server(s.hosts.wrap(s.Handler()))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go s.health.run(ctx)
-	if s.inventory != nil {
+	if s.options.Inventory != nil {
 		go s.sample(ctx)
 	}
-	if s.events != nil {
-		go s.events.Run(ctx, s.clock, logger)
+	if s.options.Events != nil {
+		go s.options.Events.Run(ctx, s.options.Clock, logger)
 	}
-	logger.Info("REST is served", "address", listener.Addr().String(), "tls", s.tls != nil, "guarded", s.guard != nil)
+	logger.Info("REST is served", "address", listener.Addr().String(), "tls", s.options.TLS != nil, "guarded", s.options.Guard != nil)
 	address := listener.Addr().String()
 	listener = bounded(listener, s.limits)
-	if s.tls != nil {
-		listener = tls.NewListener(listener, s.tls)
+	if s.options.TLS != nil {
+		listener = tls.NewListener(listener, s.options.TLS)
 	}
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		logger.Error(err, "REST has stopped", "address", address)
@@ -183,11 +174,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 // no request waits for all of it at once: each minute, and soon after a change of the
 // configuration.
 func (s *Server) sample(ctx context.Context) {
-	minutes, looks := s.clock.NewTicker(documents.SampleInterval), s.clock.NewTicker(documents.SpecInterval)
+	minutes, looks := s.options.Clock.NewTicker(documents.SampleInterval), s.options.Clock.NewTicker(documents.SpecInterval)
 	defer minutes.Stop()
 	defer looks.Stop()
 	for {
-		if spec := s.inventory.Spec(); spec != nil {
+		if spec := s.options.Inventory.Spec(); spec != nil {
 			_, _, _ = s.documents.Of(spec)
 		}
 		select {
@@ -195,8 +186,8 @@ func (s *Server) sample(ctx context.Context) {
 			return
 		case <-looks.C():
 		case now := <-minutes.C():
-			s.history.Count(s.inventory.Queues(), now)
-			s.inventory.View().ForgetTexts()
+			s.history.Count(s.options.Inventory.Queues(), now)
+			s.options.Inventory.View().ForgetTexts()
 		}
 	}
 }
@@ -238,13 +229,13 @@ func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T,
 
 // queues answers GET partition/{partition}/queues.
 func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	documents.AnswerQueue(w, s.inventory.View(), queues.RootID, true)
+	documents.AnswerQueue(w, s.options.Inventory.View(), queues.RootID, true)
 }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
 // below it, unless there is a parameter subtree.
 func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
-	v := s.inventory.View()
+	v := s.options.Inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		_, subtree := r.URL.Query()["subtree"]
 		documents.AnswerQueue(w, v, q.ID, subtree)

@@ -102,7 +102,7 @@ func (c *cluster) cycle(t *testing.T) {
 // the next reader needs, is held.
 func TestACycleWaitsForNoReader(t *testing.T) {
 	c := busyCluster(t)
-	c.server.previewer = func() Previewer { return echo{} }
+	c.server.options.Previewer = func() Previewer { return echo{} }
 	var pages []string
 	for route := range c.server.routes() {
 		for name, value := range map[string]string{

@@ -27,7 +27,7 @@ partitions:
     - {name: a, resources: {max: {vcore: 4}}}
 `)
 	leads := false
-	c.server.leading = func() bool { return leads }
+	c.server.options.Leading = func() bool { return leads }
 	for _, p := range []podArgs{
 		{name: "tried", queue: "root.a", app: "x", request: "vcore=1"},
 		{name: "large", queue: "root.a", app: "y", request: "vcore=8"},

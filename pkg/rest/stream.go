@@ -84,7 +84,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	stream := &EventStream{Name: host, CreatedAt: s.clock.Now(), known: isKnown(r.Context())}
+	stream := &EventStream{Name: host, CreatedAt: s.options.Clock.Now(), known: isKnown(r.Context())}
 	if !s.streams.enter(stream, &s.limits) {
 		w.Header().Set("Retry-After", "10")
 		documents.Refuse(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
@@ -95,10 +95,10 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	s.events.Collect()
-	lowest, next := s.events.Bounds()
+	s.options.Events.Collect()
+	lowest, next := s.options.Events.Bounds()
 	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
-	sender.turnedAway = func() *documents.Problem { return turnedAway(s.guard, r) }
+	sender.turnedAway = func() *documents.Problem { return turnedAway(s.options.Guard, r) }
 	_ = sender.connection.SetReadDeadline(time.Time{}) // nothing more is to be read
 	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
 }
@@ -125,7 +125,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 	again := time.NewTimer(s.server.limits.streamAdmitted)
 	defer again.Stop()
 	for err := s.send(); err == nil; err = s.send() {
-		records, more, kept := s.server.events.Next(s.records[:0], first, streamBite)
+		records, more, kept := s.server.options.Events.Next(s.records[:0], first, streamBite)
 		if s.records = records; !kept || !s.goesOn(done, more, again) {
 			return
 		}

@@ -114,7 +114,7 @@ func eventStream(t *testing.T) {
 	time.Sleep(c.server.limits.readTime + c.server.limits.writeTime) // longer than any other request may take
 	for range 3 {
 		c.foreign(t, 1)
-		c.server.events.Collect()
+		c.server.options.Events.Collect()
 		if got, want := stream.line(t).ReferenceID, fmt.Sprint("f", c.pods); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -122,7 +122,7 @@ func eventStream(t *testing.T) {
 	news := s.stream(t, "")
 	news.line(t)
 	c.foreign(t, 1)
-	c.server.events.Collect()
+	c.server.options.Events.Collect()
 	if got := news.line(t).ReferenceID; got != "f7" {
 		t.Errorf("without count: %s first, want what happens from now on", got)
 	}
@@ -193,7 +193,7 @@ func flood(t *testing.T, c *cluster, until func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patient); !until(); {
 		c.foreign(t, 1000)
-		c.server.events.Collect()
+		c.server.options.Events.Collect()
 		if time.Now().After(deadline) {
 			t.Fatal("they are never cut", c.pods, len(c.server.streams.list()))
 		}
@@ -241,7 +241,7 @@ func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		for range 10 {
 			c.foreign(t, 1000)
-			c.server.events.Collect()
+			c.server.options.Events.Collect()
 		}
 		time.Sleep(time.Hour - time.Second)
 		if len(c.server.streams.list()) != 1 {
@@ -257,14 +257,14 @@ func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 // TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
 func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.events = eventlog.New(c.store.Follow(output.Facts), 1000)
+	c.server.options.Events = eventlog.New(c.store.Follow(output.Facts), 1000)
 	s := serveCluster(t, c, quietly)
 	stream := s.stream(t, "")
 	stream.line(t)
 	c.server.inFlight.enter() // it cannot write its next lines before all has happened
 	for range 4 {
 		c.foreign(t, 1000)
-		c.server.events.Collect()
+		c.server.options.Events.Collect()
 	}
 	c.server.inFlight.leave()
 	_ = stream.SetReadDeadline(time.Now().Add(patient))

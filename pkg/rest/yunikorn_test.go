@@ -70,7 +70,7 @@ func TestNodeHasItsLabels(t *testing.T) {
 	c.node(t, "n1", "vcore=1")
 	c.node(t, "n2", "vcore=1")
 	labels := map[string]map[string]string{"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si/node-partition": "mine"}}
-	c.server.nodeLabels = func(name string) map[string]string { return labels[name] }
+	c.server.options.NodeLabels = func(name string) map[string]string { return labels[name] }
 	for name, want := range map[string]map[string]string{
 		"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si.io/hostname": "n1", "si/node-partition": "default"},
 		"n2": {"si.io/hostname": "n2", "si/node-partition": "default"},
