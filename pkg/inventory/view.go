@@ -126,6 +126,30 @@ func (v *View) InQueue(path string) []*Application {
 	return out
 }
 
+// UnplacedApplications are the wanted ones of the pods without a queue, by the application
+// that they would be in, in the order of the view.
+func (v *View) UnplacedApplications(wanted func(*Pod) bool) [][]*Pod {
+	type name struct{ namespace, id, queue string }
+	places := map[name]int{}
+	var out [][]*Pod
+	for _, p := range v.Unplaced {
+		if !wanted(p) {
+			continue
+		}
+		of := name{namespace: p.Namespace, id: p.Wanted.Application}
+		if p.Wanted.Shared { // its ID was generated
+			of.queue = p.Wanted.Queue
+		}
+		at, known := places[of]
+		if !known {
+			at = len(out)
+			places[of], out = at, append(out, nil)
+		}
+		out[at] = append(out[at], p)
+	}
+	return out
+}
+
 // Preempting is what victims that are not gone yet use, by queue.
 func (v *View) Preempting() map[queues.ID]resources.Vector {
 	out := map[queues.ID]resources.Vector{}

@@ -12,19 +12,19 @@ import (
 
 // applicationList answers with some of the applications that have pods.
 func (s *Server) applicationList(w http.ResponseWriter, v *inventory.View, apps []*inventory.Application, states []string) {
-	documents.SetHeader(w)
-	p, now := documents.NewPage(w), s.options.Clock.Now()
-	p.Open('[')
-	for _, a := range apps {
-		if p.Failed() {
-			return
+	now := s.options.Clock.Now()
+	documents.Write(w, func(p *documents.Page) {
+		p.Open('[')
+		for _, a := range apps {
+			if p.Failed() {
+				return
+			}
+			if len(states) == 0 || slices.Contains(states, strings.ToLower(documents.StateOf(a.AppRecord))) {
+				p.Application(s.options.Inventory, v, a, now)
+			}
 		}
-		if len(states) == 0 || slices.Contains(states, strings.ToLower(documents.StateOf(a.AppRecord))) {
-			p.Application(s.options.Inventory, v, a, now)
-		}
-	}
-	p.Close(']')
-	_ = p.Done() // the reader has gone away
+		p.Close(']')
+	})
 }
 
 // applications answers GET partition/{partition}/applications/{state}.
@@ -46,16 +46,13 @@ func (s *Server) applications(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) completed(w http.ResponseWriter) {
-	documents.SetHeader(w)
-	p := documents.NewPage(w)
-	p.Open('[')
-	for _, a := range s.options.Inventory.View().Finished {
-		p.Open('{')
-		p.Record(a)
-		p.Close('}')
-	}
-	p.Close(']')
-	_ = p.Done()
+	documents.Write(w, func(p *documents.Page) {
+		p.Open('[')
+		for _, a := range s.options.Inventory.View().Finished {
+			p.Ended(a)
+		}
+		p.Close(']')
+	})
 }
 
 // queueApplications answers GET partition/{partition}/queue/{queue}/applications
@@ -96,71 +93,35 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, a := range v.Applications {
 		if wanted(a.AppRecord) {
-			documents.SetHeader(w)
-			p := documents.NewPage(w)
-			p.Application(s.options.Inventory, v, a, s.options.Clock.Now())
-			_ = p.Done()
+			documents.Write(w, func(p *documents.Page) { p.Application(s.options.Inventory, v, a, s.options.Clock.Now()) })
 			return
 		}
 	}
 	for _, a := range slices.Backward(v.Finished) {
 		if wanted(a) {
-			documents.SetHeader(w)
-			p := documents.NewPage(w)
-			p.Open('{')
-			p.Record(a)
-			p.Close('}')
-			_ = p.Done()
+			documents.Write(w, func(p *documents.Page) { p.Ended(a) })
 			return
 		}
 	}
 	documents.Refuse(w, http.StatusNotFound, "Application not found", "there is no application "+id)
 }
 
-// rejected answers with the applications that have no queue.
+// rejected answers with the applications that have no queue, by their oldest pods. Before the
+// start none was refused.
 func (s *Server) rejected(w http.ResponseWriter) {
-	v := s.options.Inventory.View()
-	documents.SetHeader(w)
-	p := documents.NewPage(w)
-	p.Open('[')
-	for _, app := range s.refused(v) {
-		wanted := app.First.Wanted
-		p.Open('{')
-		p.TextField("applicationID", wanted.Application)
-		p.TextField("namespace", app.First.Namespace)
-		p.TextField("partition", documents.Partition)
-		p.TextField("queueName", wanted.Queue)
-		p.TimeField("submissionTime", app.First.Created)
-		p.TextField("applicationState", documents.StateRejected)
-		p.TextField("user", wanted.User.Name)
-		p.TextsField("groups", wanted.User.Groups)
-		p.TextField("rejectedMessage", app.Why.String())
-		p.Close('}')
-	}
-	p.Close(']')
-	_ = p.Done()
-}
-
-// refused lists the applications that have no queue, by their oldest pod.
-func (s *Server) refused(v *inventory.View) []documents.Refused {
-	if !v.Started {
-		return nil // no application was refused yet
-	}
-	type name struct{ namespace, id, queue string }
-	seen := map[name]bool{}
 	var firsts []*inventory.Pod
-	for _, pod := range v.Unplaced {
-		of := name{namespace: pod.Namespace, id: pod.Wanted.Application, queue: documents.SharedQueue(pod.Wanted)}
-		if !pod.Gated && !seen[of] {
-			seen[of] = true
-			firsts = append(firsts, pod)
+	if v := s.options.Inventory.View(); v.Started {
+		for _, pods := range v.UnplacedApplications(func(p *inventory.Pod) bool { return !p.Gated }) {
+			firsts = append(firsts, pods[0])
 		}
 	}
-	var out []documents.Refused
-	for i, why := range s.options.Inventory.Whys(firsts) {
-		if !why.None() {
-			out = append(out, documents.Refused{First: firsts[i], Why: why})
+	documents.Write(w, func(p *documents.Page) {
+		p.Open('[')
+		for i, why := range s.options.Inventory.Whys(firsts) {
+			if !why.None() {
+				p.Refused(firsts[i], why)
+			}
 		}
-	}
-	return out
+		p.Close(']')
+	})
 }

@@ -9,7 +9,7 @@
 //
 //   - routes.go has the routes, and server.go serves them. Each answers with a document
 //     of package documents, except health.go and the log below. What YuniKorn does not
-//     have is below /api/v1, in decisions.go, holds.go, explain.go and preview.go.
+//     have is below /api/v1: decisions (pages.go), holds.go, explain.go and preview.go.
 //   - events.go and stream.go show what happened, from the log of package eventlog.
 //   - inflight.go bounds how many answers are made at a time, and compresses them;
 //     cache.go keeps large ones for a moment. limits.go, connections.go and hosts.go bound

@@ -3,7 +3,9 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -11,8 +13,10 @@ import (
 // fullStateDump answers GET fullstatedump: everything, of one moment.
 func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	v, now := s.options.Inventory.View(), s.options.Clock.Now()
-	documents.SetHeader(w)
-	p := documents.NewPage(w)
+	documents.Write(w, func(p *documents.Page) { s.dump(p, v, now) })
+}
+
+func (s *Server) dump(p *documents.Page, v *inventory.View, now time.Time) {
 	p.Open('{')
 	p.TimeField("timestamp", now)
 	p.Field("partitions", s.partitionList(v))
@@ -48,5 +52,4 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	}
 	p.Field("placementRules", []documents.PartitionRules{{Partition: documents.Partition, Rules: documents.RulesOf(v.Spec)}})
 	p.Close('}')
-	_ = p.Done()
 }

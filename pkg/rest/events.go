@@ -51,20 +51,19 @@ func (s *Server) eventBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	records, lowest, next := s.options.Events.Range(start, int(min(count, batchSize)))
-	documents.SetHeader(w)
-	p := documents.NewPage(w)
-	p.Open('{')
-	p.TextField("InstanceUUID", s.instance)
-	p.Key("LowestID")
-	p.Number(int64(lowest))
-	p.Key("HighestID")
-	p.Number(int64(max(next, 1) - 1))
-	p.Key("EventRecords")
-	p.Open('[')
-	for i := range records {
-		p.Event(&records[i])
-	}
-	p.Close(']')
-	p.Close('}')
-	_ = p.Done()
+	documents.Write(w, func(p *documents.Page) {
+		p.Open('{')
+		p.TextField("InstanceUUID", s.instance)
+		p.Key("LowestID")
+		p.Number(int64(lowest))
+		p.Key("HighestID")
+		p.Number(int64(max(next, 1) - 1))
+		p.Key("EventRecords")
+		p.Open('[')
+		for i := range records {
+			p.Event(&records[i])
+		}
+		p.Close(']')
+		p.Close('}')
+	})
 }

@@ -1,24 +1,29 @@
 package rest
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+)
 
 // routes are the pages of YuniKorn's interface below /ws/v1, all of which are
 // read with GET.
 func (s *Server) routes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
-		"clusters":                    s.clusters,
+		"clusters":                    s.viewed(func(v *inventory.View) any { return s.clusterList(v) }),
 		"config":                      s.config,
-		"history/apps":                s.appHistory,
+		"history/apps":                s.viewed(func(*inventory.View) any { return s.history.AppSamples() }),
 		"metrics":                     s.metrics,
-		"history/containers":          s.containerHistory,
-		"partitions":                  s.partitions,
+		"history/containers":          s.viewed(func(*inventory.View) any { return s.history.ContainerSamples() }),
+		"partitions":                  s.viewed(func(v *inventory.View) any { return s.partitionList(v) }),
 		"scheduler/healthcheck":       s.healthcheck,
-		"scheduler/node-utilizations": s.nodeUtilizations,
+		"scheduler/node-utilizations": s.viewed(func(v *inventory.View) any { return documents.UtilizationsOf(v) }),
 		"events/batch":                s.eventBatch,
 		"fullstatedump":               s.fullStateDump,
 	}
 	for page, handler := range map[string]http.HandlerFunc{
-		"placementrules":                          s.placementRules,
+		"placementrules":                          s.viewed(func(v *inventory.View) any { return documents.RulesOf(v.Spec) }),
 		"queues":                                  s.queues,
 		"queue/{queue}":                           s.queue,
 		"queue/{queue}/applications":              s.queueApplications,
@@ -28,9 +33,9 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 		"applications/{state}":                    s.applications,
 		"nodes":                                   s.nodes,
 		"node/{node}":                             s.node,
-		"usage/users":                             s.users,
+		"usage/users":                             s.viewed(func(v *inventory.View) any { return documents.UsersOf(v) }),
 		"usage/user/{user}":                       s.user,
-		"usage/groups":                            s.groups,
+		"usage/groups":                            s.viewed(func(v *inventory.View) any { return documents.GroupsOf(v) }),
 		"usage/group/{group}":                     s.group,
 	} {
 		routes["partition/{partition}/"+page] = ofPartition(handler)

@@ -229,7 +229,7 @@ func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T,
 
 // queues answers GET partition/{partition}/queues.
 func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	documents.AnswerQueue(w, s.options.Inventory.View(), queues.RootID, true)
+	documents.Write(w, func(p *documents.Page) { p.QueueTree(s.options.Inventory.View(), queues.RootID, true) })
 }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
@@ -238,6 +238,6 @@ func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
 	v := s.options.Inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		_, subtree := r.URL.Query()["subtree"]
-		documents.AnswerQueue(w, v, q.ID, subtree)
+		documents.Write(w, func(p *documents.Page) { p.QueueTree(v, q.ID, subtree) })
 	}
 }

@@ -101,7 +101,9 @@ func (r *request) waiting(filter *waitingContent, every bool) (list []waiting, p
 			list = append(list, waiting{pod: pod})
 		}
 	}
-	for _, requests := range r.unplaced(filter) {
+	for _, requests := range r.UnplacedApplications(func(p *inventory.Pod) bool {
+		return filter.wants(wantedQueue(p), p.Namespace, p.Wanted.Application)
+	}) {
 		add(requests)
 	}
 	for _, a := range r.Applications {
@@ -110,30 +112,6 @@ func (r *request) waiting(filter *waitingContent, every bool) (list []waiting, p
 		}
 	}
 	return list, pods
-}
-
-// unplaced are the pods without a queue, by the application they would be in.
-func (r *request) unplaced(filter *waitingContent) [][]*inventory.Pod {
-	type name struct{ namespace, id, queue string }
-	places := map[name]int{}
-	var out [][]*inventory.Pod
-	for _, pod := range r.Unplaced {
-		if !filter.wants(wantedQueue(pod), pod.Namespace, pod.Wanted.Application) {
-			continue
-		}
-		of := name{pod.Namespace, pod.Wanted.Application, ""}
-		if pod.Wanted.Shared {
-			of.queue = pod.Wanted.Queue
-		}
-		at, known := places[of]
-		if !known {
-			at = len(out)
-			places[of] = at
-			out = append(out, nil)
-		}
-		out[at] = append(out[at], pod)
-	}
-	return out
 }
 
 func wantedQueue(pod *inventory.Pod) string { return strings.ToLower(pod.Wanted.Queue) }

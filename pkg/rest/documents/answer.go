@@ -36,11 +36,14 @@ func Refuse(w http.ResponseWriter, status int, message, description string) {
 }
 
 // Answer writes a document as JSON.
-func Answer(w http.ResponseWriter, body any) {
+func Answer(w http.ResponseWriter, body any) { Write(w, func(p *Page) { p.Value(body) }) }
+
+// Write answers with what write writes.
+func Write(w http.ResponseWriter, write func(p *Page)) {
 	SetHeader(w)
 	p := NewPage(w)
-	p.Value(body)
-	_ = p.Done() // the reader has gone away
+	write(p)
+	_ = p.Done() // an error means that the reader has gone away
 }
 
 // SetHeader sets the headers of a JSON answer that pages of other origins may read.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -18,7 +17,7 @@ const (
 	stateAccepted  = "Accepted"
 	stateRunning   = "Running"
 	stateCompleted = "Completed"
-	StateRejected  = "Rejected"
+	stateRejected  = "Rejected"
 )
 
 // activeStates are those that YuniKorn knows for active applications; the value
@@ -41,14 +40,36 @@ func StateOf(a *output.AppRecord) string {
 // Application writes an application that has pods.
 func (p *Page) Application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.Open('{')
-	p.Record(a.AppRecord)
+	p.record(a.AppRecord)
 	p.allocations(a.Allocations)
 	p.requests(inv, v, a, now)
 	p.Close('}')
 }
 
-// Record writes what is known of an application without its pods.
-func (p *Page) Record(a *output.AppRecord) {
+// Ended writes an application that has no pods any more.
+func (p *Page) Ended(a *output.AppRecord) {
+	p.Open('{')
+	p.record(a)
+	p.Close('}')
+}
+
+// Refused writes an application that has no queue, by its oldest pod.
+func (p *Page) Refused(first *inventory.Pod, why reasons.Reason) {
+	p.Open('{')
+	p.TextField("applicationID", first.Wanted.Application)
+	p.TextField("namespace", first.Namespace)
+	p.TextField("partition", Partition)
+	p.TextField("queueName", first.Wanted.Queue)
+	p.TimeField("submissionTime", first.Created)
+	p.TextField("applicationState", stateRejected)
+	p.TextField("user", first.Wanted.User.Name)
+	p.TextsField("groups", first.Wanted.User.Groups)
+	p.TextField("rejectedMessage", why.String())
+	p.Close('}')
+}
+
+// record writes what is known of an application without its pods.
+func (p *Page) record(a *output.AppRecord) {
 	p.TextField("applicationID", a.ID)
 	p.TextField("namespace", a.Namespace)
 	if a.Finished.IsZero() {
@@ -126,19 +147,4 @@ func ActiveStatesOf(w http.ResponseWriter, r *http.Request) (states []string, ok
 		}
 	}
 	return states, true
-}
-
-// Refused is an application without a queue for any of its waiting pods: what YuniKorn
-// rejects. It is tried again when the configuration changes.
-type Refused struct {
-	First *inventory.Pod
-	Why   reasons.Reason
-}
-
-// SharedQueue distinguishes applications with a generated ID.
-func SharedQueue(id *placement.Identity) string {
-	if id.Shared {
-		return id.Queue
-	}
-	return ""
 }

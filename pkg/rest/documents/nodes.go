@@ -91,10 +91,10 @@ var bucketNames = [...]string{
 
 // UtilizationsOf counts the nodes by how much of them pods of queues use. A node at
 // a limit is below it; one that has nothing of a type is not counted there.
-func UtilizationsOf(nodes []*inventory.Node) []Utilization {
+func UtilizationsOf(v *inventory.View) []Utilizations {
 	byType := map[string][]Bucket{}
 	var types []string
-	for _, n := range nodes {
+	for _, n := range v.Nodes {
 		for name, most := range n.Allocatable.All() {
 			if most <= 0 {
 				continue
@@ -118,5 +118,5 @@ func UtilizationsOf(nodes []*inventory.Node) []Utilization {
 	for _, name := range types {
 		out = append(out, Utilization{Type: name, Utilization: byType[name]})
 	}
-	return out
+	return []Utilizations{{ClusterID: ClusterID(v), Partition: Partition, Utilizations: out}}
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/bits"
-	"net/http"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -69,14 +68,6 @@ func (p *Page) QueueTree(v *inventory.View, id queues.ID, below bool) {
 		room: maxOf(v.Queues, root).Headroom(root.Allocated),
 	}
 	p.queue(&t, id, below)
-}
-
-// AnswerQueue answers with a queue.
-func AnswerQueue(w http.ResponseWriter, v *inventory.View, id queues.ID, below bool) {
-	SetHeader(w)
-	p := NewPage(w)
-	p.QueueTree(v, id, below)
-	_ = p.Done() // the reader has gone away
 }
 
 // tree is what queues are shown from.

@@ -124,15 +124,3 @@ func GroupsOf(v *inventory.View) []GroupUsage {
 	}
 	return out
 }
-
-// IndexIn finds entries of a list by their names.
-func IndexIn[T any](list []T, nameOf func(*T) string) func(string) (int, bool) {
-	return func(name string) (int, bool) {
-		for i := range list {
-			if nameOf(&list[i]) == name {
-				return i, true
-			}
-		}
-		return 0, false
-	}
-}

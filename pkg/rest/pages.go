@@ -1,0 +1,127 @@
+package rest
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+)
+
+// viewed answers with a document about what there is now.
+func (s *Server) viewed(document func(v *inventory.View) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		documents.Answer(w, document(s.options.Inventory.View()))
+	}
+}
+
+func (s *Server) clusterList(v *inventory.View) []documents.Cluster {
+	build := maps.Clone(s.options.Build)
+	if build["rmId"] != "" {
+		build["rmId"] = documents.ClusterID(v)
+	}
+	return []documents.Cluster{{
+		StartTime: s.started.UnixNano(), RMBuildInformation: []map[string]string{build},
+		Partition: documents.Partition, ClusterName: "kubernetes",
+	}}
+}
+
+func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
+	capacity, used := v.Queues.Capacity(), v.Queues.Root().Allocated
+	apps := map[string]int{"total": len(v.Applications)}
+	for _, a := range v.Applications {
+		apps[documents.StateOf(a.AppRecord)]++
+	}
+	return []documents.PartitionInfo{{
+		ClusterID: documents.ClusterID(v), Name: documents.Partition,
+		Capacity: documents.PartitionCapacity{
+			Capacity: documents.Amounts(capacity.Map()), UsedCapacity: documents.Amounts(used.Map()),
+			Utilization: documents.Percent(used, resources.LimitFrom(capacity.Map())),
+		},
+		NodeSortingPolicy: documents.NodeSortingPolicy{Type: documents.SortedByProfile},
+		PreemptionEnabled: v.Spec.PreemptionEnabled, TotalNodes: len(v.Nodes),
+		Applications: apps, TotalContainers: v.Containers(),
+		State: "Active", LastStateTransitionTime: s.started.UnixNano(),
+	}}
+}
+
+// nodes answers GET partition/{partition}/nodes.
+func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
+	documents.Write(w, func(p *documents.Page) { p.Nodes(s.options.Inventory.View(), s.options.NodeLabels) })
+}
+
+// node answers GET partition/{partition}/node/{node}.
+func (s *Server) node(w http.ResponseWriter, r *http.Request) {
+	v, name := s.options.Inventory.View(), r.PathValue("node")
+	n := v.Node(name)
+	if n == nil {
+		documents.Refuse(w, http.StatusNotFound, "Node not found", "there is no node "+name)
+		return
+	}
+	documents.Write(w, func(p *documents.Page) { p.Node(v, n, s.options.NodeLabels(n.Name)) })
+}
+
+// user answers GET partition/{partition}/usage/user/{user}.
+func (s *Server) user(w http.ResponseWriter, r *http.Request) {
+	all := documents.UsersOf(s.options.Inventory.View())
+	i, ok := named(r, "user", func(name string) (int, bool) {
+		i := slices.IndexFunc(all, func(u documents.UserUsage) bool { return u.UserName == name })
+		return i, i >= 0
+	})
+	if !ok {
+		documents.Refuse(w, http.StatusNotFound, "User not found", "no application of user "+r.PathValue("user")+" runs")
+		return
+	}
+	documents.Answer(w, all[i])
+}
+
+// group answers GET partition/{partition}/usage/group/{group}.
+func (s *Server) group(w http.ResponseWriter, r *http.Request) {
+	all := documents.GroupsOf(s.options.Inventory.View())
+	i, ok := named(r, "group", func(name string) (int, bool) {
+		i := slices.IndexFunc(all, func(g documents.GroupUsage) bool { return g.GroupName == name })
+		return i, i >= 0
+	})
+	if !ok {
+		documents.Refuse(w, http.StatusNotFound, "Group not found", "no application runs that limits of group "+r.PathValue("group")+" hold for")
+		return
+	}
+	documents.Answer(w, all[i])
+}
+
+// metrics answers GET metrics: YuniKorn's names, in the text format of Prometheus.
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
+	documents.SetHeader(w)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = metrics.WriteYuniKorn(w, s.options.Inventory.View()) // the reader has gone away
+}
+
+// decisions answers GET /api/v1/decisions.
+func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
+	q, err := documents.QueryOf(r.URL.Query(), "victim")
+	switch {
+	case err != nil:
+		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
+		return
+	case s.options.Record == nil:
+		documents.Refuse(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
+		return
+	}
+	documents.Write(w, func(p *documents.Page) {
+		p.Open('{')
+		p.Key("decisions")
+		p.Open('[')
+		for _, d := range s.options.Record.Decisions(q) {
+			if p.Failed() {
+				break
+			}
+			p.Value(d)
+		}
+		p.Close(']')
+		p.NumberField("lost", s.options.Record.Lost())
+		p.Close('}')
+	})
+}
