@@ -8,8 +8,8 @@
 // readers are told what they found last.
 //
 //   - routes.go has the routes, and server.go serves them. Each answers with a document
-//     of package documents, except health.go and the log below. What YuniKorn does not
-//     have is below /api/v1: decisions (pages.go), holds.go, explain.go and preview.go.
+//     of package documents, the short ones in pages.go, except health.go and the log below.
+//     What YuniKorn does not have is below /api/v1.
 //   - events.go and stream.go show what happened, from the log of package eventlog.
 //   - inflight.go bounds how many answers are made at a time, and compresses them;
 //     cache.go keeps large ones for a moment. limits.go, connections.go and hosts.go bound

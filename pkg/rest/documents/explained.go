@@ -43,7 +43,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 		out.Queue = queueFound(x)
 	}
 	if x.App != nil {
-		out.Quota = quotaOf(x.Queues, x.App.Leaf, p.Request, p.Node == "")
+		out.Quota = quotaOf(x.Queues, x.Queues, x.App.Leaf, p.Request, p.Node == "")
 		out.Window = &Window{x.Window, x.Taken}
 	}
 	if x.Standing != nil {

@@ -24,36 +24,27 @@ type sample struct {
 	apps, containers int64
 }
 
-// History is the last samples, a ring.
+// History is the last samples, the oldest first.
 type History struct {
 	mu      sync.Mutex // guards the rest
 	samples []sample
-	next    int
 }
 
 // Count adds a sample: the applications that have pods, and the pods of queues
 // that have a node.
 func (h *History) Count(s *queues.Snapshot, now time.Time) {
-	root := s.Root()
-	h.add(sample{at: now, apps: int64(root.Applications), containers: int64(root.Allocated.Get(resources.Pods))})
-}
-
-func (h *History) add(s sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.samples) < samplesKept {
-		h.samples = append(h.samples, s)
-		return
-	}
-	h.samples[h.next] = s
-	h.next = (h.next + 1) % samplesKept
+	root := s.Root()
+	h.samples = append(h.samples, sample{at: now, apps: int64(root.Applications), containers: int64(root.Allocated.Get(resources.Pods))})
+	h.samples = h.samples[max(0, len(h.samples)-samplesKept):]
 }
 
-// all returns the samples, the oldest first.
+// all returns the samples, which are never written again.
 func (h *History) all() []sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append(append(make([]sample, 0, len(h.samples)), h.samples[h.next:]...), h.samples[:h.next]...)
+	return h.samples
 }
 
 // AppSample and ContainerSample are samples as YuniKorn's interface shows them:

@@ -83,7 +83,7 @@ func (p *Preview) Placed(r *store.Rehearsal, request map[string]int64) {
 // Judged fills in what each queue of the path says.
 func (p *Preview) Judged(r *store.Rehearsal) {
 	if r.Queues != nil && r.Ask != nil {
-		p.Quota = quotaIn(r.Queues, r.Snapshot, r.Leaf, r.Request)
+		p.Quota = quotaOf(r.Queues, r.Snapshot, r.Leaf, r.Request, true)
 	}
 }
 

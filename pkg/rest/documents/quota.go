@@ -31,18 +31,9 @@ type QueueQuota struct {
 	Refuses *Reason `json:"refuses,omitempty"`
 }
 
-// quotaOf are the queues from root to a leaf; judged tells whether the request is
-// still to be admitted.
-func quotaOf(s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
-	return pathQuota(s, s, leaf, request, judged)
-}
-
-// quotaIn is the same in a tree with queues that are not there yet.
-func quotaIn(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector) []QueueQuota {
-	return pathQuota(v, s, leaf, request, true)
-}
-
-func pathQuota(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
+// quotaOf are the queues from root to a leaf, in a tree that may have queues that are not
+// there yet; judged tells whether the request is still to be admitted.
+func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
 	var out []QueueQuota
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
 		out = append(out, queueQuota(s, q, request, judged))
