@@ -1,6 +1,7 @@
 package web
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -131,12 +132,17 @@ func byRank(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// inOrder are the types of a vector as they are shown.
-func inOrder(v resources.Vector) []string {
-	var names []string
-	for name := range v.All() {
-		names = append(names, name)
+// common are the types that are shown of every queue and node.
+var common = []string{resources.CPU, resources.Memory}
+
+// ranked are types and those of amounts as they are shown, each once.
+func ranked(types []string, amounts ...iter.Seq2[string, resources.Amount]) []string {
+	types = slices.Clone(types)
+	for _, all := range amounts {
+		for name := range all {
+			types = append(types, name)
+		}
 	}
-	slices.SortFunc(names, byRank)
-	return names
+	slices.SortFunc(types, byRank)
+	return slices.Compact(types)
 }

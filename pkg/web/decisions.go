@@ -25,12 +25,10 @@ const (
 	showRefused = "refuse"
 )
 
-func decisionChoices() []choice {
-	return []choice{
-		{Value: showAll, Label: "all"},
-		{Value: showMade, Label: "for which a node was held"},
-		{Value: showRefused, Label: "refused"},
-	}
+var decisionChoices = []choice{
+	{Value: showAll, Label: "all"},
+	{Value: showMade, Label: "for which a node was held"},
+	{Value: showRefused, Label: "refused"},
 }
 
 // decisionsContent is what is on the page of decisions.
@@ -50,12 +48,11 @@ type decisionsContent struct {
 
 // decisionRow is a decision.
 type decisionRow struct {
-	ID                  string
-	Time                moment
-	Age                 string
-	Namespace, Pod      string
-	Queue, QueueAddress string
-	Node, NodeAddress   string
+	ID             string
+	Time           moment
+	Age            string
+	Namespace, Pod string
+	Queue, Node    linked
 	// Outcome is a word for it, Kind how that looks.
 	Outcome, Kind string
 	Code          reasons.Code
@@ -75,13 +72,12 @@ type unlisted struct{ Victims, Numbers int }
 
 // victimRow is a pod that is to go.
 type victimRow struct {
-	Namespace, Pod      string
-	Queue, QueueAddress string
-	Node, NodeAddress   string
-	Requests            string
-	Priority            int32
-	Note                string
-	Marks               []mark
+	Namespace, Pod string
+	Queue, Node    linked
+	Requests       string
+	Priority       int32
+	Note           string
+	Marks          []mark
 }
 
 // numberRow is what one law was asked about, written out; empty for what plays no part.
@@ -99,20 +95,19 @@ type stageRow struct {
 
 // endedRow is a hold that is over.
 type endedRow struct {
-	Node, NodeAddress   string
-	Namespace, Pod      string
-	Queue, QueueAddress string
-	Since, Ended        moment
-	End, Message        string
-	Code                reasons.Code
+	Node, Queue    linked
+	Namespace, Pod string
+	Since, Ended   moment
+	End, Message   string
+	Code           reasons.Code
 }
 
 func (p *Pages) decisionsPage(r *request) (any, string) {
 	out := decisionsContent{
 		Kept: p.options.Record != nil, Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod"),
 	}
-	show := r.choice("show", decisionChoices())
-	out.Shows = chosen(decisionChoices(), show)
+	var show string
+	show, out.Shows = r.choose("show", decisionChoices)
 	if !out.Kept {
 		return out, ""
 	}
@@ -143,13 +138,7 @@ func (p *Pages) decisionsPage(r *request) (any, string) {
 func decisionOf(d *record.Decision, now time.Time) decisionRow {
 	row := decisionRow{
 		ID: visible(d.ID), Time: at(d.Last), Age: age(now, d.Last), Namespace: visible(d.Asker.Namespace), Pod: visible(d.Asker.Name),
-		Queue: visible(d.Queue), Node: visible(d.Node), Code: d.Reason, Message: sentence(visible(d.Message)), Notes: notesOf(d),
-	}
-	if d.Queue != "" {
-		row.QueueAddress = link("", "queue", d.Queue)
-	}
-	if d.Node != "" {
-		row.NodeAddress = link("node", "name", d.Node)
+		Queue: linkedQueue(d.Queue), Node: linkedNode(d.Node), Code: d.Reason, Message: sentence(visible(d.Message)), Notes: notesOf(d),
 	}
 	switch d.Outcome {
 	case planner.Preempt:
@@ -184,14 +173,8 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 
 func victimOf(v *record.Victim) victimRow {
 	row := victimRow{
-		Namespace: visible(v.Namespace), Pod: visible(v.Name), Queue: visible(v.Queue), Node: visible(v.Node),
+		Namespace: visible(v.Namespace), Pod: visible(v.Name), Queue: linkedQueue(v.Queue), Node: linkedNode(v.Node),
 		Requests: requested(v.Requests), Priority: v.Priority, Note: visible(v.Note),
-	}
-	if v.Queue != "" {
-		row.QueueAddress = link("", "queue", v.Queue)
-	}
-	if v.Node != "" {
-		row.NodeAddress = link("node", "name", v.Node)
 	}
 	if v.OptedOut {
 		row.Marks = append(row.Marks, mark{"opted out", "alert", "it asked not to be preempted, and there was no lawful way without it"})
@@ -268,13 +251,9 @@ func notesOf(d *record.Decision) []string {
 }
 
 func endedOf(h *record.EndedHold) endedRow {
-	row := endedRow{
-		Node: visible(h.Node), NodeAddress: link("node", "name", h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
-		Queue: visible(h.Queue), Since: at(h.Since), Ended: at(h.At), End: visible(string(h.End)),
+	return endedRow{
+		Node: linkedNode(h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
+		Queue: linkedQueue(h.Queue), Since: at(h.Since), Ended: at(h.At), End: visible(string(h.End)),
 		Message: sentence(visible(h.Reason.Text)), Code: h.Reason.Code,
 	}
-	if h.Queue != "" {
-		row.QueueAddress = link("", "queue", h.Queue)
-	}
-	return row
 }

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -24,14 +24,12 @@ const (
 	nodesOverfull = "overfull"
 )
 
-func nodeChoices() []choice {
-	return []choice{
-		{Value: showAll, Label: "all nodes"},
-		{Value: nodesHeld, Label: "held for a pod"},
-		{Value: nodesForeign, Label: "with pods of other schedulers"},
-		{Value: nodesClosed, Label: "that take no new pods"},
-		{Value: nodesOverfull, Label: "with more on them than they hold"},
-	}
+var nodeChoices = []choice{
+	{Value: showAll, Label: "all nodes"},
+	{Value: nodesHeld, Label: "held for a pod"},
+	{Value: nodesForeign, Label: "with pods of other schedulers"},
+	{Value: nodesClosed, Label: "that take no new pods"},
+	{Value: nodesOverfull, Label: "with more on them than they hold"},
 }
 
 // nodesContent is what is on the page of nodes.
@@ -60,9 +58,8 @@ type nodeRow struct {
 
 // holdRow is a node held for a pod.
 type holdRow struct {
-	Node, NodeAddress    string
+	Node, Queue          linked
 	Namespace, Pod       string
-	Queue, QueueAddress  string
 	Since                moment
 	Kind, State, Request string
 	Taint                string // empty where other schedulers are not kept off
@@ -70,8 +67,8 @@ type holdRow struct {
 
 func nodesPage(r *request) (any, string) {
 	out := nodesContent{Find: r.text("find"), None: len(r.Nodes) == 0}
-	show := r.choice("show", nodeChoices())
-	out.Shows = chosen(nodeChoices(), show)
+	var show string
+	show, out.Shows = r.choose("show", nodeChoices)
 	var found []*inventory.Node
 	for _, n := range r.Nodes {
 		if strings.Contains(n.Name, out.Find) && r.showsNode(n, show) {
@@ -126,19 +123,12 @@ func (r *request) nodeRow(n *inventory.Node) nodeRow {
 // nodeBars are the types that are used on a node, CPU and memory at least; or all
 // that it has.
 func nodeBars(n *inventory.Node, all bool) []bar {
-	names := []string{resources.CPU, resources.Memory}
-	show := []resources.Vector{n.Allocated, n.Occupied}
+	show := []iter.Seq2[string, resources.Amount]{n.Allocated.All(), n.Occupied.All()}
 	if all {
-		show = append(show, n.Allocatable)
+		show = append(show, n.Allocatable.All())
 	}
-	for _, v := range show {
-		for name := range v.All() {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, byRank)
 	var bars []bar
-	for _, name := range slices.Compact(names) {
+	for _, name := range ranked(common, show...) {
 		s := scale{name: name, used: n.Allocated.Get(name), occupied: n.Occupied.Get(name), limit: n.Allocatable.Get(name), limited: true}
 		bars = append(bars, s.draw())
 	}
@@ -147,7 +137,7 @@ func nodeBars(n *inventory.Node, all bool) []bar {
 
 func (r *request) holdRow(h *reservations.Hold) holdRow {
 	row := holdRow{
-		Node: visible(h.Node), NodeAddress: link("node", "name", h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
+		Node: linkedNode(h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
 		Since: at(h.Since), Kind: "it may run elsewhere until pods were made to leave", State: stateOf(h), Request: amounts(h.Request),
 	}
 	switch {
@@ -156,8 +146,8 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	case h.Binding():
 		row.Kind = "it is kept to this node"
 	}
-	if asker := r.Holders[h.Asker]; asker != nil && asker.Queue != "" {
-		row.Queue, row.QueueAddress = visible(asker.Queue), link("", "queue", asker.Queue)
+	if asker := r.Holders[h.Asker]; asker != nil {
+		row.Queue = linkedQueue(asker.Queue)
 	}
 	if r.taint != nil {
 		row.Taint = visible(r.taint(h.Node))
@@ -199,7 +189,7 @@ type nodeContent struct {
 type podRow struct {
 	Namespace, Name, Request string
 	Application              string
-	Queue, QueueAddress      string
+	Queue                    linked
 	Priority                 int32
 	Created                  moment
 	Marks                    []mark
@@ -223,14 +213,10 @@ func podRows(pods []*inventory.Pod) (rows []podRow, more int) {
 		if i == podsAtOnce {
 			return rows, len(pods) - i
 		}
-		row := podRow{
+		rows = append(rows, podRow{
 			Namespace: visible(p.Namespace), Name: visible(p.Name), Request: amounts(withoutPods(p.Request)), Application: visible(p.AppID),
-			Priority: p.Priority, Created: at(p.Created), Marks: podMarks(p),
-		}
-		if p.Queue != "" {
-			row.Queue, row.QueueAddress = visible(p.Queue), link("", "queue", p.Queue)
-		}
-		rows = append(rows, row)
+			Queue: linkedQueue(p.Queue), Priority: p.Priority, Created: at(p.Created), Marks: podMarks(p),
+		})
 	}
 	return rows, 0
 }

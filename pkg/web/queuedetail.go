@@ -1,7 +1,6 @@
 package web
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,14 +93,10 @@ func namedOr(each, kind, name string) string {
 
 // limited writes a limit.
 func limited(l resources.Limit) string {
-	var names []string
-	for name := range l.All() {
-		names = append(names, name)
-	}
+	names := ranked(nil, l.All())
 	if len(names) == 0 {
 		return "no limit"
 	}
-	slices.SortFunc(names, byRank)
 	for i, name := range names {
 		most, _ := l.Get(name)
 		names[i] = amountOf(name, most)

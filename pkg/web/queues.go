@@ -1,6 +1,7 @@
 package web
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -33,14 +34,12 @@ const (
 	showFences  = "fences"
 )
 
-func queueChoices() []choice {
-	return []choice{
-		{Value: showAll, Label: "all queues, as a tree"},
-		{Value: showWaiting, Label: "leaves with waiting pods"},
-		{Value: showShort, Label: "under their guarantee while pods wait"},
-		{Value: showFull, Label: "at their max"},
-		{Value: showFences, Label: "fences"},
-	}
+var queueChoices = []choice{
+	{Value: showAll, Label: "all queues, as a tree"},
+	{Value: showWaiting, Label: "leaves with waiting pods"},
+	{Value: showShort, Label: "under their guarantee while pods wait"},
+	{Value: showFull, Label: "at their max"},
+	{Value: showFences, Label: "fences"},
 }
 
 // queuesContent is what is on the page of queues.
@@ -49,7 +48,7 @@ type queuesContent struct {
 	Find  string
 	Shows []choice
 	// Path are the queues from root to the one that the page is about.
-	Path []step
+	Path []linked
 	// Queue is that queue; nil where queues were searched for.
 	Queue *queueDetail
 	// Rows are the queues below it, or those found. Flat is true for the latter.
@@ -60,8 +59,19 @@ type queuesContent struct {
 	Alone bool
 }
 
-// step is a queue on the way down.
-type step struct{ Name, Address string }
+// linked is a queue or a node with the address of its page; empty for none.
+type linked struct{ Name, Address string }
+
+func linkedQueue(path string) linked { return linkedTo(path, "", "queue") }
+
+func linkedNode(name string) linked { return linkedTo(name, "node", "name") }
+
+func linkedTo(name, page, parameter string) linked {
+	if name == "" {
+		return linked{}
+	}
+	return linked{visible(name), link(page, parameter, name)}
+}
 
 // queueRow is a queue of a list.
 type queueRow struct {
@@ -91,8 +101,8 @@ type mark struct {
 
 func queuesPage(r *request) (any, string) {
 	out := queuesContent{Find: r.text("find"), Flat: true}
-	show := r.choice("show", queueChoices())
-	out.Shows = chosen(queueChoices(), show)
+	var show string
+	show, out.Shows = r.choose("show", queueChoices)
 	root := r.Queues.Root()
 	out.Alone = len(root.Children) == 0
 	if out.Find != "" || show != showAll {
@@ -114,7 +124,7 @@ func queuesPage(r *request) (any, string) {
 		about = q
 	}
 	for q := range r.Queues.Ancestors(about.ID) {
-		out.Path = append(out.Path, step{visible(q.Name), link("", "queue", q.Path)})
+		out.Path = append(out.Path, linked{visible(q.Name), link("", "queue", q.Path)})
 	}
 	slices.Reverse(out.Path)
 	out.Queue = detailOf(r, about)
@@ -279,25 +289,11 @@ func barsOf(v *inventory.View, q *queues.Queue) []bar {
 // do with. How many pods there are is said in words, unless they are limited or
 // promised.
 func typesOf(v *inventory.View, q *queues.Queue) []string {
-	names := []string{resources.CPU, resources.Memory}
-	for name := range q.Guaranteed.All() {
-		names = append(names, name)
-	}
-	for name := range q.Max.All() {
-		names = append(names, name)
-	}
-	for _, used := range []resources.Vector{q.Allocated, q.Pending} {
-		for name := range used.All() {
-			if name != resources.Pods {
-				names = append(names, name)
-			}
-		}
+	show := []iter.Seq2[string, resources.Amount]{
+		q.Guaranteed.All(), q.Max.All(), withoutPods(q.Allocated).All(), withoutPods(q.Pending).All(),
 	}
 	if q.IsRoot() {
-		for name := range v.Queues.Capacity().All() {
-			names = append(names, name)
-		}
+		show = append(show, v.Queues.Capacity().All())
 	}
-	slices.SortFunc(names, byRank)
-	return slices.Compact(names)
+	return ranked(common, show...)
 }

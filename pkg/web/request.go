@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,32 +50,20 @@ func (r *request) number(name string) int {
 	return max(n, 1)
 }
 
-// choice is a parameter that has one of a few values; the first where it has none
-// of them.
-func (r *request) choice(name string, choices []choice) string {
-	given := r.text(name)
-	for _, c := range choices {
-		if c.Value == given {
-			return given
-		}
-	}
-	return choices[0].Value
-}
-
 // choice is one of the values of a parameter.
 type choice struct {
 	Value, Label string
 	Chosen       bool
 }
 
-// chosen are the choices with the one that was made.
-func chosen(choices []choice, value string) []choice {
-	out := make([]choice, len(choices))
-	for i, c := range choices {
-		c.Chosen = c.Value == value
-		out[i] = c
-	}
-	return out
+// choose reads a parameter that has one of a few values; the first where it has none of
+// them. It also returns the choices with the one that was made.
+func (r *request) choose(name string, choices []choice) (string, []choice) {
+	given := r.text(name)
+	at := max(slices.IndexFunc(choices, func(c choice) bool { return c.Value == given }), 0)
+	choices = slices.Clone(choices)
+	choices[at].Chosen = true
+	return choices[at].Value, choices
 }
 
 // link is the address of a page with parameters, relative to any page: the server

@@ -81,7 +81,7 @@ func quantity(name string, a resources.Amount) string {
 // amounts writes all of a vector: "1.5 cores, 2 GiB memory, 3 pods".
 func amounts(v resources.Vector) string {
 	var parts []string
-	for _, name := range inOrder(v) {
+	for _, name := range ranked(nil, v.All()) {
 		parts = append(parts, amountOf(name, v.Get(name)))
 	}
 	if len(parts) == 0 {

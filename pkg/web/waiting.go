@@ -17,11 +17,9 @@ const (
 	eachPod         = "pod"
 )
 
-func waitingChoices() []choice {
-	return []choice{
-		{Value: eachApplication, Label: "the oldest pod of each application"},
-		{Value: eachPod, Label: "every pod"},
-	}
+var waitingChoices = []choice{
+	{Value: eachApplication, Label: "the oldest pod of each application"},
+	{Value: eachPod, Label: "every pod"},
 }
 
 // waitingContent is what is on the page of waiting pods.
@@ -40,13 +38,14 @@ type waitingContent struct {
 type waitingRow struct {
 	Namespace, Name, Application string
 	// Queue is empty for a pod that has none; Wanted is what it says of itself then.
-	Queue, QueueAddress, Wanted string
-	Created                     moment
-	Age, Request                string
-	Code                        reasons.Code
-	Text, Remedy                string
+	Queue        linked
+	Wanted       string
+	Created      moment
+	Age, Request string
+	Code         reasons.Code
+	Text, Remedy string
 	// Node is held for the pod; empty for none.
-	Node, NodeAddress string
+	Node linked
 	// Decisions is where the decisions about the pod are; empty where there may be none.
 	Decisions string
 	// Others is how many more of the application wait.
@@ -66,8 +65,8 @@ func (p *Pages) waitingPage(r *request) (any, string) {
 	out := waitingContent{
 		Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Application: r.text("application"),
 	}
-	each := r.choice("each", waitingChoices())
-	out.Each = chosen(waitingChoices(), each)
+	var each string
+	each, out.Each = r.choose("each", waitingChoices)
 	out.Filtered = out.Queue+out.Namespace+out.Application != ""
 	all, pods := r.waiting(&out, each == eachPod)
 	thing := "application"
@@ -131,7 +130,7 @@ var decided = map[reasons.Code]bool{
 func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	pod := w.pod
 	row := waitingRow{
-		Namespace: visible(pod.Namespace), Name: visible(pod.Name), Application: visible(pod.AppID), Queue: visible(pod.Queue),
+		Namespace: visible(pod.Namespace), Name: visible(pod.Name), Application: visible(pod.AppID), Queue: linkedQueue(pod.Queue),
 		Created: at(pod.Created), Age: age(r.now, pod.Created), Request: amounts(withoutPods(pod.Request)),
 		Code: why.Code, Text: sentence(visible(why.Text)), Others: w.others,
 	}
@@ -139,14 +138,12 @@ func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	if pod.Wanted != nil {
 		queue, application = wantedQueue(pod), pod.Wanted.Application
 		row.Application, row.Wanted = visible(application), visible(pod.Wanted.Queue)
-	} else {
-		row.QueueAddress = link("", "queue", pod.Queue)
 	}
 	if w.others > 0 {
 		row.OthersAddress = link("waiting", "queue", queue, "namespace", pod.Namespace, "application", application, "each", eachPod)
 	}
 	if hold, holds := r.Holds.Of(pod.UID); holds {
-		row.Node, row.NodeAddress = visible(hold.Node), link("node", "name", hold.Node)
+		row.Node = linkedNode(hold.Node)
 	}
 	if decided[why.Code] {
 		row.Decisions = link("decisions", "namespace", pod.Namespace, "pod", pod.Name)
