@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,11 +68,6 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.serverName, "tls-server-name", "", "name that the certificate of an https --server is for, where the URL has another, as with kubectl port-forward")
 	f.BoolVar(&c.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of an https --server, such as one that the scheduler signed itself; for kubectl port-forward, which leads to the right pod")
 	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer")
-}
-
-// get returns the body at a path of the REST interface.
-func (c *connection) get(ctx context.Context, path string) ([]byte, error) {
-	return c.query(ctx, path, nil)
 }
 
 // read reads the answer to a query at a path.
@@ -149,7 +145,7 @@ func (c *connection) judge(method string, a reply, err error) ([]byte, error) {
 			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
 	case err != nil:
 		return nil, err
-	case a.status == http.StatusNotFound && isMissing(a.body):
+	case a.status == http.StatusNotFound && problemOf(a.body).Message == documents.PodNotFound:
 		return nil, &missingError{message(a.body)}
 	case a.status != http.StatusOK:
 		return nil, c.refused(method, a.status, a.body)
@@ -162,17 +158,9 @@ type missingError struct{ told string }
 
 func (e *missingError) Error() string { return e.told }
 
-// isMissing tells whether the body of a 404 is the scheduler's word about a pod.
-func isMissing(body []byte) bool {
-	var p documents.Problem
-	return json.Unmarshal(body, &p) == nil && p.Message == documents.PodNotFound
-}
-
 // namespace is that of the kubeconfig's context; default where there is none.
 func (c *connection) namespace() string {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.kubeconfig
-	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).Namespace()
+	namespace, _, err := c.loading().Namespace()
 	if err != nil || namespace == "" {
 		return "default"
 	}
@@ -243,15 +231,15 @@ func (c *connection) apiServer() (*http.Client, *url.URL, error) {
 	return client, base, nil
 }
 
-// loaded is what the kubeconfig says of the API server and of the user.
-func (c *connection) loaded() (*clientrest.Config, error) {
+// loading reads what the kubeconfig says of the API server and of the user.
+func (c *connection) loading() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).ClientConfig()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
 func (c *connection) clientConfig() (*clientrest.Config, error) {
-	config, err := c.loaded()
+	config, err := c.loading().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("there is no kubeconfig")
 	}
@@ -271,18 +259,17 @@ func splitService(s string) (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
-// message returns what the body of an error says, of the API server or of the
+// problemOf returns what the body of an error says, of the API server or of the
 // scheduler; empty where it is neither.
+func problemOf(body []byte) documents.Problem {
+	var p documents.Problem
+	if json.Unmarshal(body, &p) != nil {
+		return documents.Problem{}
+	}
+	return p
+}
+
 func message(body []byte) string {
-	var known struct {
-		Message     string `json:"message"`
-		Description string `json:"description"`
-	}
-	if json.Unmarshal(body, &known) != nil {
-		return ""
-	}
-	if known.Description != "" {
-		return known.Description
-	}
-	return known.Message
+	p := problemOf(body)
+	return cmp.Or(p.Description, p.Message)
 }

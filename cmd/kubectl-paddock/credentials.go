@@ -50,7 +50,7 @@ func (c *connection) credentials() (*clientrest.Config, error) {
 	case c.overrides.AuthInfo.Token != "":
 		user.BearerToken = c.overrides.AuthInfo.Token
 	default:
-		found, err := c.loaded()
+		found, err := c.loading().ClientConfig()
 		if err != nil && !clientcmd.IsEmptyConfig(err) {
 			return nil, fmt.Errorf("kubeconfig: %w", err)
 		}

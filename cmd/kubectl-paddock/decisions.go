@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func printDecisions(w io.Writer, list *documents.Decisions) error {
 		if d.Times > 1 {
 			outcome += fmt.Sprintf(" (%d times)", d.Times)
 		}
-		t.add(moment(d.Last), named(d.Asker), orDash(d.Queue), outcome, orDash(d.Node), victimsOf(d), stageOf(d), d.Message)
+		t.add(moment(d.Last), named(d.Asker), cmp.Or(d.Queue, "-"), outcome, cmp.Or(d.Node, "-"), victimsOf(d), stageOf(d), d.Message)
 	}
 	return t.write(w)
 }
@@ -212,13 +213,6 @@ func stageOf(d *record.Decision) string {
 
 // moment is a time to the second, the same wherever it is read.
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
 
 // decode reads an answer of the scheduler.
 func decode(body []byte, path string, into any) error {

@@ -141,7 +141,7 @@ func readDocuments(cmd *cobra.Command, conn *connection, names []string) ([]docu
 // inForce asks the scheduler for its configuration. A scheduler has a valid one; a server
 // without one is no scheduler.
 func inForce(ctx context.Context, conn *connection) ([]byte, error) {
-	text, err := conn.get(ctx, configPath)
+	text, err := conn.query(ctx, configPath, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func inForce(ctx context.Context, conn *connection) ([]byte, error) {
 
 // look adds the forecast for a cluster.
 func (c *comparison) look(cmd *cobra.Command, conn *connection, from cluster, before, after *config.Spec) error {
-	tree, err := from.tree(cmd, conn)
+	tree, err := from.tree(cmd.Context(), conn, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

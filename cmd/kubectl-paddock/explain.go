@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,7 +62,7 @@ func (c *connection) explanation(ctx context.Context, namespace, name string) (*
 	if !plainName(namespace) || !plainName(name) {
 		return nil, usagef("%q in namespace %q is no name of a pod", name, namespace)
 	}
-	body, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name+"/explain")
+	body, err := c.query(ctx, "/api/v1/pods/"+namespace+"/"+name+"/explain", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func explainOrder(line func(string, ...any), x *documents.Explanation) {
 			line("  The first of them: %s", podsText(o.First))
 		}
 		for _, q := range o.Queues {
-			line("  Queue %s is number %d of %d; before it: %s", q.Queue, q.Place, q.Of, orNone(strings.Join(q.Before, ", ")))
+			line("  Queue %s is number %d of %d; before it: %s", q.Queue, q.Place, q.Of, cmp.Or(strings.Join(q.Before, ", "), "none"))
 		}
 	}
 	if o.Next != nil {
@@ -196,7 +197,7 @@ func explainOrder(line func(string, ...any), x *documents.Explanation) {
 
 func explainRoom(line func(string, ...any), x *documents.Explanation) {
 	if h := x.Hold; h != nil {
-		line("Node %s is held for it since %s; it waits for: %s", h.Node, timeOf(h.Since), orNone(podsText(h.WaitsFor)))
+		line("Node %s is held for it since %s; it waits for: %s", h.Node, timeOf(h.Since), cmp.Or(podsText(h.WaitsFor), "none"))
 		if h.Note != "" {
 			line("  %s", h.Note)
 		}
@@ -213,10 +214,10 @@ func explainRoom(line func(string, ...any), x *documents.Explanation) {
 		}
 	}
 	if d := x.LastDecision; d != nil {
-		line("Last decision, %s: %s: %s", d.Last.UTC().Format(time.RFC3339), d.Outcome, d.Message)
+		line("Last decision, %s: %s: %s", moment(d.Last), d.Outcome, d.Message)
 	}
 	if h := x.LastHold; h != nil && h.Message != "" {
-		line("Its last hold, of node %s, ended %s: %s: %s", h.Node, h.Ended.UTC().Format(time.RFC3339), h.End, h.Message)
+		line("Its last hold, of node %s, ended %s: %s: %s", h.Node, moment(h.Ended), h.End, h.Message)
 	}
 }
 
@@ -228,26 +229,19 @@ func podsText(pods []documents.PodName) string {
 	return strings.Join(names, ", ")
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
 func amountsText(m map[string]int64) string {
 	var parts []string
 	for _, typ := range slices.Sorted(maps.Keys(m)) {
 		parts = append(parts, typ+"="+quantity(typ, m[typ]))
 	}
-	return orNone(strings.Join(parts, " "))
+	return cmp.Or(strings.Join(parts, " "), "none")
 }
 
 // timeOf is a time to the second.
 func timeOf(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return orNone(text)
+		return cmp.Or(text, "none")
 	}
-	return t.UTC().Format(time.RFC3339)
+	return moment(t)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -60,7 +61,7 @@ func printHolds(w io.Writer, list []documents.Hold) error {
 		if h.Taint != "" {
 			taint = "yes"
 		}
-		t.add(h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), h.State, moment(h.Since), until, taint, waitsFor(h))
+		t.add(h.Node, named(h.Asker), cmp.Or(h.Queue, "-"), string(h.Kind), h.State, moment(h.Since), until, taint, waitsFor(h))
 	}
 	return t.write(w)
 }
@@ -90,7 +91,7 @@ func printEnded(w io.Writer, list []documents.EndedHold) error {
 	t := newTable("ENDED", "NODE", "POD", "QUEUE", "KIND", "SINCE", "END", "MESSAGE")
 	for i := range list {
 		h := &list[i]
-		t.add(moment(h.Ended), h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), moment(h.Since), string(h.End), orDash(h.Message))
+		t.add(moment(h.Ended), h.Node, named(h.Asker), cmp.Or(h.Queue, "-"), string(h.Kind), moment(h.Since), string(h.End), cmp.Or(h.Message, "-"))
 	}
 	return t.write(w)
 }

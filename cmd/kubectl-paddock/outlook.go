@@ -16,8 +16,8 @@ import (
 
 // cluster is the cluster a new configuration is held against.
 type cluster struct {
-	live  bool
-	usage string // file name
+	live bool
+	source
 }
 
 func (c *cluster) addFlags(cmd *cobra.Command) {
@@ -42,10 +42,6 @@ func (c *cluster) check(args []string) error {
 		return usagef("only one of the files can be the standard input")
 	}
 	return nil
-}
-
-func (c *cluster) tree(cmd *cobra.Command, conn *connection) (*documents.Queue, error) {
-	return (&source{c.usage}).tree(cmd.Context(), conn, cmd.InOrStdin())
 }
 
 // booksOf translates a tree as it is served.

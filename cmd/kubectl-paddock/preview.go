@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,7 +121,7 @@ func previewVictims(line func(string, ...any), p *documents.Preview) {
 	}
 	line("Would leave for it:")
 	for _, v := range d.Victims {
-		line("  %s/%s of queue %s on node %s, which requests %s", v.Namespace, v.Name, orNone(v.Queue), v.Node, amountsText(v.Requests))
+		line("  %s/%s of queue %s on node %s, which requests %s", v.Namespace, v.Name, cmp.Or(v.Queue, "none"), v.Node, amountsText(v.Requests))
 	}
 	for _, n := range d.Numbers {
 		if n.Guaranteed != nil && n.Used != nil {

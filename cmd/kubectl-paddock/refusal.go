@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // answered renders an answer that is not 200.
@@ -18,20 +15,15 @@ func answered(status int, body []byte) string {
 	return told
 }
 
-// byScheduler tells whether an answer that is not 200 is the scheduler's own, not
-// that of an API server before it.
-func byScheduler(body []byte) bool {
-	var p documents.Problem
-	return json.Unmarshal(body, &p) == nil && p.StatusCode != 0 && p.Message != ""
-}
-
 // proxyVerbs are the verbs on services/proxy that the API server wants for a method.
 var proxyVerbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create"}
 
 // refused says what to do with an answer to a method that is not 200.
 func (c *connection) refused(method string, status int, body []byte) error {
 	told := answered(status, body)
-	switch own := byScheduler(body); {
+	p := problemOf(body)
+	own := p.StatusCode != 0 && p.Message != "" // not of an API server before the scheduler
+	switch {
 	case c.server != "":
 		return c.refusedDirectly(status, told, own)
 	case own && status == http.StatusUnauthorized:

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"io"
 	"maps"
-	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -103,12 +103,7 @@ func percent(used, of int64) int64 {
 	if of <= 0 {
 		return 100
 	}
-	p := big.NewInt(used)
-	p.Mul(p, big.NewInt(100)).Quo(p, big.NewInt(of))
-	if !p.IsInt64() {
-		return int64(resources.MaxAmount)
-	}
-	return p.Int64()
+	return documents.HundredTimes(uint64(max(used, 0)), uint64(of))
 }
 
 func printStandings(w io.Writer, list []standing) error {
@@ -122,7 +117,7 @@ func printStandings(w io.Writer, list []standing) error {
 		if s.Guaranteed != nil {
 			guaranteed = quantity(s.Type, *s.Guaranteed)
 		}
-		t.add(s.Queue, big.NewInt(s.Percent).String()+"%", s.Of, s.Type,
+		t.add(s.Queue, strconv.FormatInt(s.Percent, 10)+"%", s.Of, s.Type,
 			quantity(s.Type, s.Allocated), guaranteed, quantity(s.Type, s.Pending))
 	}
 	return t.write(w)

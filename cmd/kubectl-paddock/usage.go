@@ -18,7 +18,7 @@ const standardInput = "-"
 
 // liveTree asks the scheduler for its queues.
 func liveTree(ctx context.Context, conn *connection) (*documents.Queue, error) {
-	body, err := conn.get(ctx, queuesPath)
+	body, err := conn.query(ctx, queuesPath, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the queues: %w", err)
 	}

@@ -17,19 +17,10 @@ import (
 // verdict is what is told of one document.
 type verdict struct {
 	// File is its name; "-" for the standard input.
-	File     string    `json:"file"`
-	Valid    bool      `json:"valid"`
-	Errors   []problem `json:"errors,omitempty"`
-	Warnings []problem `json:"warnings,omitempty"`
-}
-
-// problem is an error or a warning at a place of a document.
-type problem struct {
-	// Line counts from 1; 0 is the document as a whole.
-	Line int    `json:"line,omitempty"`
-	Path string `json:"path,omitempty"`
-	Key  string `json:"key,omitempty"`
-	Text string `json:"text"`
+	File     string           `json:"file"`
+	Valid    bool             `json:"valid"`
+	Errors   []config.Problem `json:"errors,omitempty"`
+	Warnings []config.Problem `json:"warnings,omitempty"`
 }
 
 func newValidate() *cobra.Command {
@@ -76,19 +67,11 @@ func judge(name string, text []byte) verdict {
 	if err != nil {
 		var invalid *config.InvalidError
 		if errors.As(err, &invalid) {
-			return verdict{File: name, Errors: problems(invalid.Problems)}
+			return verdict{File: name, Errors: invalid.Problems}
 		}
-		return verdict{File: name, Errors: []problem{{Text: err.Error()}}}
+		return verdict{File: name, Errors: []config.Problem{{Text: err.Error()}}}
 	}
-	return verdict{File: name, Valid: true, Warnings: problems(spec.Warnings)}
-}
-
-func problems(list []config.Problem) []problem {
-	var out []problem
-	for _, p := range list {
-		out = append(out, problem{Line: p.Line, Path: p.Path, Key: p.Key, Text: p.Text})
-	}
-	return out
+	return verdict{File: name, Valid: true, Warnings: spec.Warnings}
 }
 
 func printVerdicts(w io.Writer, verdicts []verdict) error {
@@ -111,7 +94,7 @@ func printVerdicts(w io.Writer, verdicts []verdict) error {
 }
 
 // printProblems writes problems as compilers do, so that editors and CI find the place.
-func printProblems(w io.Writer, file, kind string, list []problem) {
+func printProblems(w io.Writer, file, kind string, list []config.Problem) {
 	for _, p := range list {
 		parts := []string{file}
 		if p.Line > 0 {

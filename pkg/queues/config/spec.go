@@ -199,12 +199,12 @@ func (f Filter) Empty() bool {
 // Problem is one error or warning of a document.
 type Problem struct {
 	// Line is the line in the document, from 1; 0 when it is about no line in particular.
-	Line int
+	Line int `json:"line,omitempty"`
 	// Path is the queue path the problem is in ("root.a.b"), or another place
 	// such as "placementrules[2]"; empty for the document as a whole.
-	Path string
+	Path string `json:"path,omitempty"`
 	// Key is the key within Path ("resources.max.memory"); may be empty.
-	Key string
+	Key string `json:"key,omitempty"`
 	// Text is the sentence for people.
-	Text string
+	Text string `json:"text"`
 }

@@ -243,7 +243,7 @@ func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, re
 				continue
 			}
 			if most > 0 {
-				percent = hundredTimes(uint64(u), uint64(most))
+				percent = HundredTimes(uint64(u), uint64(most))
 			}
 			if !yield(name, resources.Amount(percent)) {
 				return
@@ -252,8 +252,8 @@ func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, re
 	}
 }
 
-// hundredTimes is 100*u/v, rounded down, at most the largest int64.
-func hundredTimes(u, v uint64) int64 {
+// HundredTimes is 100*u/v, rounded down, at most the largest int64.
+func HundredTimes(u, v uint64) int64 {
 	hi, lo := bits.Mul64(u, 100)
 	if hi >= v {
 		return math.MaxInt64
