@@ -57,7 +57,7 @@ func (d *decoder) fields(n *yaml.Node, at place) []field {
 		return nil
 	}
 	out := make([]field, 0, len(n.Content)/2)
-	var first firstLines
+	lines := make(map[string]int, len(n.Content)/2) // of the keys so far
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := deref(n.Content[i]), n.Content[i+1]
@@ -66,48 +66,22 @@ func (d *decoder) fields(n *yaml.Node, at place) []field {
 			merged = append(merged, value)
 		case key.Kind != yaml.ScalarNode:
 			d.errorf(at, key.Line, "a key must be a plain word, not %s", kindOf(key))
-		case first.of(out, key.Value) != 0:
-			d.errorf(at.at(label(key.Value)), key.Line, "is given twice, first in line %d", first.of(out, key.Value))
+		case lines[key.Value] != 0:
+			d.errorf(at.at(label(key.Value)), key.Line, "is given twice, first in line %d", lines[key.Value])
 		default:
+			lines[key.Value] = key.Line
 			out = append(out, field{at.at(label(key.Value)), key.Value, key.Line, value})
 		}
 	}
 	for _, m := range merged {
-		out = d.merge(out, &first, m, at)
+		out = d.merge(out, lines, m, at)
 	}
 	return out
 }
 
-// firstLines finds keys that were read already: by looking through them, or by
-// a map once they are many.
-type firstLines struct {
-	byKey  map[string]int
-	mapped int
-}
-
-// of returns the line of the first field with the key, 0 when there is none.
-func (l *firstLines) of(read []field, key string) int {
-	const many = 24
-	if len(read) > many {
-		if l.byKey == nil {
-			l.byKey = make(map[string]int, 2*many)
-		}
-		for ; l.mapped < len(read); l.mapped++ {
-			l.byKey[read[l.mapped].key] = read[l.mapped].line
-		}
-		return l.byKey[key]
-	}
-	for i := range read {
-		if read[i].key == key {
-			return read[i].line
-		}
-	}
-	return 0
-}
-
 // merge appends the fields of a merged mapping, or of a list of them, that are
 // not there yet.
-func (d *decoder) merge(out []field, seen *firstLines, n *yaml.Node, at place) []field {
+func (d *decoder) merge(out []field, seen map[string]int, n *yaml.Node, at place) []field {
 	n = deref(n)
 	sources := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -119,7 +93,8 @@ func (d *decoder) merge(out []field, seen *firstLines, n *yaml.Node, at place) [
 			continue
 		}
 		for _, f := range d.fields(source, at) {
-			if seen.of(out, f.key) == 0 {
+			if seen[f.key] == 0 {
+				seen[f.key] = f.line
 				out = append(out, f)
 			}
 		}

@@ -75,9 +75,9 @@ func (r *report) rootQuotas(root *rawQueue) {
 // what q wants guaranteed by its parent: its own guarantee, or, where it has
 // none, the sum over its children.
 func (r *report) quotas(q *rawQueue, above ceiling) sums {
-	r.maxWithinParent(q, above)
+	r.within(q, "max", q.resources.max, above)
 	effective := above.lowered(q)
-	r.guaranteedWithinMax(q, effective)
+	r.within(q, "guaranteed", q.resources.guaranteed, effective)
 	wanted := sums{}
 	for _, child := range q.queues {
 		asked := r.quotas(child, effective)
@@ -101,19 +101,11 @@ func (r *report) quotas(q *rawQueue, above ceiling) sums {
 	return asked
 }
 
-func (r *report) maxWithinParent(q *rawQueue, above ceiling) {
-	for _, own := range q.resources.max.list {
-		if b, limited := above[own.name]; limited && own.amount > b.amount {
-			r.errorf(q.place("resources.max."+label(own.name)), own.line,
-				"%s is more than the max %s of %s", quantity.Format(own.name, own.amount), quantity.Format(own.name, b.amount), b.path)
-		}
-	}
-}
-
-func (r *report) guaranteedWithinMax(q *rawQueue, effective ceiling) {
-	for _, own := range q.resources.guaranteed.list {
-		if b, limited := effective[own.name]; limited && own.amount > b.amount {
-			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
+// within compares amounts of a queue with the smallest max of the way up.
+func (r *report) within(q *rawQueue, key string, amounts rawAmounts, most ceiling) {
+	for _, own := range amounts.list {
+		if b, limited := most[own.name]; limited && own.amount > b.amount {
+			r.errorf(q.place("resources."+key+"."+label(own.name)), own.line,
 				"%s is more than the max %s of %s", quantity.Format(own.name, own.amount), quantity.Format(own.name, b.amount), b.path)
 		}
 	}

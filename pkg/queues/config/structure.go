@@ -60,13 +60,6 @@ func (r *report) partitionLimits(p *rawPartition, root *rawQueue) {
 
 // sameLimit tells whether two limits say the same, wherever they stand.
 func sameLimit(a, b *rawLimit) bool {
-	values := func(list []text) []string {
-		out := make([]string, len(list))
-		for i, t := range list {
-			out[i] = t.value
-		}
-		return out
-	}
 	return a.description == b.description &&
 		slices.Equal(values(a.users), values(b.users)) &&
 		slices.Equal(values(a.groups), values(b.groups)) &&

@@ -2,8 +2,8 @@ package compare
 
 import (
 	"maps"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 
@@ -71,9 +71,9 @@ func Specs(before, after *config.Spec) []Difference {
 	for _, c := range config.Diff(before, after) {
 		switch a, b := old[c.Path], now[c.Path]; {
 		case c.Kind == config.GuaranteedChanged && a != nil && b != nil:
-			out = append(out, guarantees(c.Path, a.Guaranteed, b.Guaranteed)...)
+			out = append(out, quotas(c.Path, "guaranteed", none, a.Guaranteed.Map(), b.Guaranteed.Map())...)
 		case c.Kind == config.MaxChanged && a != nil && b != nil:
-			out = append(out, maxima(c.Path, a.Max, b.Max)...)
+			out = append(out, quotas(c.Path, "max", unlimited, a.Max.Map(), b.Max.Map())...)
 		default:
 			out = append(out, whole(c))
 		}
@@ -111,33 +111,28 @@ func whole(c config.Change) Difference {
 	return d
 }
 
-func guarantees(path string, before, after resources.Guarantee) []Difference {
-	var out []Difference
-	for _, name := range names(before.Map(), after.Map()) {
-		a, had := before.Get(name)
-		b, has := after.Get(name)
-		if had == has && a == b {
-			continue
+// quotas are the changes of a guarantee or a max by type. More of it, or unset where that
+// is the largest, is raised.
+func quotas(path, setting, unset string, before, after map[string]resources.Amount) []Difference {
+	size := func(m map[string]resources.Amount, name string) (size resources.Amount, text string) {
+		a, set := m[name]
+		switch {
+		case set:
+			return a, quantity.Format(name, a)
+		case unset == unlimited:
+			return math.MaxInt64, unset
 		}
-		d := Difference{Queue: path, Setting: "guaranteed " + name, Effect: Raised, Old: amount(name, a, had, none), New: amount(name, b, has, none)}
-		if a > b || had && !has {
-			d.Effect = Lowered
-		}
-		out = append(out, d)
+		return -1, unset
 	}
-	return out
-}
-
-func maxima(path string, before, after resources.Limit) []Difference {
 	var out []Difference
-	for _, name := range names(before.Map(), after.Map()) {
-		a, had := before.Get(name)
-		b, has := after.Get(name)
-		if had == has && a == b {
+	for _, name := range names(before, after) {
+		a, old := size(before, name)
+		b, now := size(after, name)
+		if old == now {
 			continue
 		}
-		d := Difference{Queue: path, Setting: "max " + name, Effect: Raised, Old: amount(name, a, had, unlimited), New: amount(name, b, has, unlimited)}
-		if !had || has && b < a {
+		d := Difference{Queue: path, Setting: setting + " " + name, Effect: Raised, Old: old, New: now}
+		if b < a {
 			d.Effect = Lowered
 		}
 		out = append(out, d)
@@ -146,14 +141,7 @@ func maxima(path string, before, after resources.Limit) []Difference {
 }
 
 func names(a, b map[string]resources.Amount) []string {
-	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.SortFunc(all, strings.Compare)
-	return slices.Compact(all)
-}
-
-func amount(name string, a resources.Amount, set bool, unset string) string {
-	if !set {
-		return unset
-	}
-	return quantity.Format(name, a)
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
 }
