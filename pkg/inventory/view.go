@@ -115,6 +115,25 @@ type View struct {
 	Holders map[types.UID]*Pod
 }
 
+// Tenths are the names of the nodes, by type of resource and by how many tenths of it pods of
+// queues use. A node at a limit is below it; one that has nothing of a type is not there.
+func (v *View) Tenths() map[string]*[10][]string {
+	out := map[string]*[10][]string{}
+	for _, n := range v.Nodes {
+		for name, most := range n.Allocatable.All() {
+			if most <= 0 {
+				continue
+			}
+			if out[name] == nil {
+				out[name] = &[10][]string{}
+			}
+			at := n.Tenth(name)
+			out[name][at] = append(out[name][at], n.Name)
+		}
+	}
+	return out
+}
+
 // InQueue returns the applications of a queue itself, in the order of the view.
 func (v *View) InQueue(path string) []*Application {
 	var out []*Application

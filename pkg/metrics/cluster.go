@@ -43,15 +43,15 @@ func (c *collector) follow(s Source, most int) {
 }
 
 var (
-	resourceDesc     = describe(queueResource)
-	applicationsDesc = describe(queueApplications)
-	shownDesc        = describe(queuesShown)
-	hiddenDesc       = describe(queuesHidden)
-	unmetDesc        = describe(unmetGuarantee)
-	gatedDesc        = describe(gatedPods)
-	holdsDesc        = describe(holdsNow)
-	clearDesc        = describe(longestClear)
-	victimsDesc      = describe(victimsGone)
+	resourceDesc     = describe("queue_resource")
+	applicationsDesc = describe("queue_applications")
+	shownDesc        = describe("queues_shown")
+	hiddenDesc       = describe("queues_hidden")
+	unmetDesc        = describe("queue_unmet_guarantee_seconds_total")
+	gatedDesc        = describe("gated_pods")
+	holdsDesc        = describe("holds")
+	clearDesc        = describe("longest_clear_hold_timestamp_seconds")
+	victimsDesc      = describe("preemption_victims_total")
 )
 
 // DescribeWithStability serves the registry.

@@ -13,15 +13,15 @@ import (
 )
 
 var (
-	decided  = newCounters(decisionsMade)
-	rejected = newCounters(candidatesRejected)
+	decided  = newCounters("preemption_decisions_total")
+	rejected = newCounters("preemption_rejected_candidates_total")
 	// All of its series are there from the start, so that the first loss is an increase.
-	lostHolds = newCounters(holdsLost)
+	lostHolds = newCounters("holds_lost_total")
 	gone      = victimCounts{of: map[victimKey]int64{}}
 	// From a second to about a day.
-	held = newHistogramVec(holdDuration, metrics.ExponentialBuckets(1, 2, 17))
+	held = newHistogramVec("hold_duration_seconds", metrics.ExponentialBuckets(1, 2, 17))
 	// From 50 us to 3 s.
-	planned = newHistogramVec(planDuration, metrics.ExponentialBuckets(0.00005, 2, 17))
+	planned = newHistogramVec("preemption_plan_duration_seconds", metrics.ExponentialBuckets(0.00005, 2, 17))
 )
 
 // The values of label kind: the kind of pod that room is made for, a pod of a queue or a

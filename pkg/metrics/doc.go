@@ -8,10 +8,8 @@
 //     scheduled. How many queues have series is bounded.
 //   - guarantee.go looks once a second for how long queues are under their
 //     guarantee while pods wait that preemption could lawfully serve.
-//   - audit.go counts what the auditors find.
 //   - decisions.go counts decisions about making room, from the steps of the store's
-//     journal; victims.go counts the evicted pods. audit.go counts findings that should
-//     not exist.
+//     journal; victims.go counts the evicted pods.
 //   - yunikorn.go writes YuniKorn's names, for the REST interface.
-//   - config.go has what is counted when the configuration is read.
+//   - register.go counts what the auditors find, and reads of the configuration.
 package metrics

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -10,8 +11,15 @@ import (
 var (
 	registerOnce sync.Once
 	cluster      = &collector{}
+
+	drifts = newCounters("store_drift_total")
+	lost   = newCounter("decision_steps_lost_total")
+
+	reloadSuccess   = newGauge("config_last_reload_success")
+	reloadTimestamp = newGauge("config_last_reload_success_timestamp_seconds")
+	reloadFailures  = newCounter("config_reload_failures_total")
 	// From a second to about an hour.
-	timeToGuaranteeSeconds = newHistogram(timeToGuarantee, metrics.ExponentialBuckets(1, 2, 13))
+	timeToGuaranteeSeconds = newHistogram("time_to_guarantee_seconds", metrics.ExponentialBuckets(1, 2, 13))
 )
 
 // Register makes the metrics known; it may be called more than once.
@@ -26,3 +34,30 @@ func Register() {
 // name. There is one scheduler in a process, so the last one counts; nil shows
 // nothing.
 func Follow(s Source, most int) { cluster.follow(s, most) }
+
+// StepsLost counts steps of decisions that were dropped.
+func StepsLost(steps int) { lost.Add(float64(steps)) }
+
+// Drifted notes that a thing of a kind is otherwise in the books than in the API server.
+func Drifted(kind string) { drifts.WithLabelValues(kind).Inc() }
+
+// Audited shows the kinds of things that are looked after before anything is found,
+// so that the first finding is an increase.
+func Audited(kinds []string) {
+	Register()
+	for _, kind := range kinds {
+		drifts.WithLabelValues(kind)
+	}
+}
+
+// ConfigLoaded notes that a configuration came into force.
+func ConfigLoaded(now time.Time) {
+	reloadSuccess.Set(1)
+	reloadTimestamp.Set(float64(now.Unix()))
+}
+
+// ConfigFailed notes that a configuration could not be used.
+func ConfigFailed() {
+	reloadSuccess.Set(0)
+	reloadFailures.Inc()
+}

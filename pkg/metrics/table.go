@@ -35,56 +35,32 @@ func (e Entry) FullName() string { return Subsystem + "_" + e.Name }
 // Table lists every metric once, in the order of docs/metrics.md.
 func Table() []Entry { return slices.Clone(table) }
 
-// The names, without the subsystem.
-const (
-	queueResource      = "queue_resource"
-	queueApplications  = "queue_applications"
-	queuesShown        = "queues_shown"
-	queuesHidden       = "queues_hidden"
-	unmetGuarantee     = "queue_unmet_guarantee_seconds_total"
-	timeToGuarantee    = "time_to_guarantee_seconds"
-	gatedPods          = "gated_pods"
-	holdsNow           = "holds"
-	longestClear       = "longest_clear_hold_timestamp_seconds"
-	holdDuration       = "hold_duration_seconds"
-	holdsLost          = "holds_lost_total"
-	decisionsMade      = "preemption_decisions_total"
-	candidatesRejected = "preemption_rejected_candidates_total"
-	victimsGone        = "preemption_victims_total"
-	planDuration       = "preemption_plan_duration_seconds"
-	reloadOK           = "config_last_reload_success"
-	reloadTime         = "config_last_reload_success_timestamp_seconds"
-	reloadsFailed      = "config_reload_failures_total"
-	stepsLost          = "decision_steps_lost_total"
-	storeDrift         = "store_drift_total"
-)
-
 var table = []Entry{
-	{queueResource, Gauge, []string{"queue", "resource", "state"},
+	{"queue_resource", Gauge, []string{"queue", "resource", "state"},
 		"What a queue is guaranteed, may use at most, uses and waits for: cores of vcore, bytes of memory and storage, else counts."},
-	{queueApplications, Gauge, []string{"queue", "state"},
+	{"queue_applications", Gauge, []string{"queue", "state"},
 		"Applications of a queue and those below it: all that have pods, those that count as running, and how many may."},
-	{queuesShown, Gauge, nil, "Queues that have series of their own."},
-	{queuesHidden, Gauge, nil, "Queues that have no series of their own, because there are too many queues; those above them include them."},
-	{unmetGuarantee, Counter, []string{"queue", "reason"},
+	{"queues_shown", Gauge, nil, "Queues that have series of their own."},
+	{"queues_hidden", Gauge, nil, "Queues that have no series of their own, because there are too many queues; those above them include them."},
+	{"queue_unmet_guarantee_seconds_total", Counter, []string{"queue", "reason"},
 		"For how long a queue was under its guarantee while pods waited that preemption could lawfully make room for, by what they waited for."},
-	{timeToGuarantee, Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
-	{gatedPods, Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
-	{holdsNow, Gauge, []string{"kind", "state"}, "Nodes held for pods, by the kind of pod, and whether the victims are gone."},
-	{longestClear, Gauge, []string{"kind"}, "When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits."},
-	{holdDuration, Histogram, []string{"kind", "end"}, "How long nodes were held, by the kind of pod, and how the hold ended."},
-	{holdsLost, Counter, []string{"kind", "reason"},
+	{"time_to_guarantee_seconds", Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
+	{"gated_pods", Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
+	{"holds", Gauge, []string{"kind", "state"}, "Nodes held for pods, by the kind of pod, and whether the victims are gone."},
+	{"longest_clear_hold_timestamp_seconds", Gauge, []string{"kind"}, "When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits."},
+	{"hold_duration_seconds", Histogram, []string{"kind", "end"}, "How long nodes were held, by the kind of pod, and how the hold ended."},
+	{"holds_lost_total", Counter, []string{"kind", "reason"},
 		"Holds that were lost: pods went, the node was kept clear until the time-out, or the plan could not be carried out, and the pod did not get the room. By the reason."},
-	{decisionsMade, Counter, []string{"kind", "outcome", "reason"},
+	{"preemption_decisions_total", Counter, []string{"kind", "outcome", "reason"},
 		"Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them."},
-	{candidatesRejected, Counter, []string{"kind", "rule"}, "Pods that decisions found could not go, by the law or rule that protects them, once for each decision."},
-	{victimsGone, Counter, []string{"queue", "kind", "class"}, "Pods that were preempted, by their queue, the kind of pod that preempted them, and their role in their application."},
-	{planDuration, Histogram, []string{"kind"}, "How long it took to decide whether room can be made for a pod."},
-	{reloadOK, Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
-	{reloadTime, Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
-	{reloadsFailed, Counter, nil, "How often the queue configuration was read and could not be used."},
-	{stepsLost, Counter, nil, "Steps of decisions that were not recorded, because there were too many at a time."},
-	{storeDrift, Counter, []string{"kind"}, "How often the scheduler's books were found to differ from what the API server says; anything above 0 is a mistake of the scheduler."},
+	{"preemption_rejected_candidates_total", Counter, []string{"kind", "rule"}, "Pods that decisions found could not go, by the law or rule that protects them, once for each decision."},
+	{"preemption_victims_total", Counter, []string{"queue", "kind", "class"}, "Pods that were preempted, by their queue, the kind of pod that preempted them, and their role in their application."},
+	{"preemption_plan_duration_seconds", Histogram, []string{"kind"}, "How long it took to decide whether room can be made for a pod."},
+	{"config_last_reload_success", Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
+	{"config_last_reload_success_timestamp_seconds", Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
+	{"config_reload_failures_total", Counter, nil, "How often the queue configuration was read and could not be used."},
+	{"decision_steps_lost_total", Counter, nil, "Steps of decisions that were not recorded, because there were too many at a time."},
+	{"store_drift_total", Counter, []string{"kind"}, "How often the scheduler's books were found to differ from what the API server says; anything above 0 is a mistake of the scheduler."},
 }
 
 // entry is the line of the table with a name; a name that it does not have is a

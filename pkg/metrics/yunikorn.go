@@ -175,34 +175,17 @@ func (p *page) nodes(v *inventory.View) {
 	p.family("yunikorn_scheduler_node", "gauge", "Nodes that take new pods (active), and cordoned ones (draining).")
 	p.sample("yunikorn_scheduler_node", active, "state", "active")
 	p.sample("yunikorn_scheduler_node", draining, "state", "draining")
-	usage := usageOf(v.Nodes)
+	usage := v.Tenths()
 	for _, resource := range slices.Sorted(maps.Keys(usage)) {
 		name, ok := usageName(resource)
 		if !ok {
 			continue
 		}
 		p.family(name, "gauge", "Nodes by how much of the resource pods of queues use.")
-		for i, count := range usage[resource] {
-			p.sample(name, count, "range", ranges[i])
+		for i, nodes := range usage[resource] {
+			p.sample(name, int64(len(nodes)), "range", ranges[i])
 		}
 	}
-}
-
-// usageOf counts the nodes that have a resource by the range of what is used of it.
-func usageOf(nodes []*inventory.Node) map[string]*[len(ranges)]int64 {
-	usage := map[string]*[len(ranges)]int64{}
-	for _, n := range nodes {
-		for resource, most := range n.Allocatable.All() {
-			if most <= 0 {
-				continue
-			}
-			if usage[resource] == nil {
-				usage[resource] = &[len(ranges)]int64{}
-			}
-			usage[resource][n.Tenth(resource)]++
-		}
-	}
-	return usage
 }
 
 // usageName is the name for a type of resource. It is false for types that have

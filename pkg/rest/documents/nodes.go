@@ -89,34 +89,16 @@ var bucketNames = [...]string{
 	"0-10%", "10-20%", "20-30%", "30-40%", "40-50%", "50-60%", "60-70%", "70-80%", "80-90%", "90-100%",
 }
 
-// UtilizationsOf counts the nodes by how much of them pods of queues use. A node at
-// a limit is below it; one that has nothing of a type is not counted there.
+// UtilizationsOf counts the nodes by how much of them pods of queues use.
 func UtilizationsOf(v *inventory.View) []Utilizations {
-	byType := map[string][]Bucket{}
-	var types []string
-	for _, n := range v.Nodes {
-		for name, most := range n.Allocatable.All() {
-			if most <= 0 {
-				continue
-			}
-			buckets := byType[name]
-			if buckets == nil {
-				types = append(types, name)
-				buckets = make([]Bucket, len(bucketNames))
-				for i := range buckets {
-					buckets[i].BucketName = bucketNames[i]
-				}
-				byType[name] = buckets
-			}
-			b := &buckets[n.Tenth(name)]
-			b.NumOfNodes++
-			b.NodeNames = append(b.NodeNames, n.Name)
+	tenths := v.Tenths()
+	out := make([]Utilization, 0, len(tenths))
+	for _, name := range slices.Sorted(maps.Keys(tenths)) {
+		u := Utilization{Type: name}
+		for i, nodes := range tenths[name] {
+			u.Utilization = append(u.Utilization, Bucket{BucketName: bucketNames[i], NumOfNodes: len(nodes), NodeNames: nodes})
 		}
-	}
-	slices.Sort(types)
-	out := make([]Utilization, 0, len(types))
-	for _, name := range types {
-		out = append(out, Utilization{Type: name, Utilization: byType[name]})
+		out = append(out, u)
 	}
 	return []Utilizations{{ClusterID: ClusterID(v), Partition: Partition, Utilizations: out}}
 }
