@@ -4,23 +4,18 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// poll calls check every interval until it returns true, fails, or the context ends.
+// poll calls check every interval until it returns true, fails, or the context ends, with
+// the cause of that end.
 func poll(ctx context.Context, interval time.Duration, check func(context.Context) (bool, error)) error {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		ok, err := check(ctx)
-		if err != nil || ok {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
+	err := wait.PollUntilContextCancel(ctx, interval, true, check)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	return err
 }
 
 // awaitProcess polls until the check returns true. It gives up with a DiedError when the
@@ -31,13 +26,11 @@ func awaitProcess(ctx context.Context, p *Process, patience time.Duration, check
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, patience,
 		fmt.Errorf("%s is not ready after %v, see %s", p.name, patience, p.log))
 	defer cancelTimeout()
-	finished := make(chan struct{})
-	defer close(finished)
 	go func() {
 		select {
 		case <-p.done:
 			cancel(died(p))
-		case <-finished:
+		case <-ctx.Done():
 		}
 	}()
 	return poll(ctx, 50*time.Millisecond, check)
