@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -131,13 +132,16 @@ func (o Options) run(ctx context.Context, args []string, take func(string) bool)
 
 // eachLine reads to the end and returns the lines that take refuses, the last hundred of them.
 func eachLine(r io.Reader, take func(string) bool) (rest []string) {
-	for line := range lines(r) {
-		if line != "" && !take(line) {
+	for b := bufio.NewReader(r); ; {
+		line, err := b.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" && !take(line) {
 			rest = append(rest, line)
 			rest = rest[max(0, len(rest)-100):]
 		}
+		if err != nil {
+			return rest
+		}
 	}
-	return rest
 }
 
 // FindRoot returns the directory of this module's go.mod, looking from dir upwards.

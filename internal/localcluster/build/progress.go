@@ -1,9 +1,6 @@
 package build
 
 import (
-	"bufio"
-	"io"
-	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -69,20 +66,4 @@ func (c *counter) tick(interval time.Duration) (stop func()) {
 // compiler and linker.
 func isImportPath(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#()\"") && !strings.HasPrefix(line, "/") && !strings.HasPrefix(line, ".")
-}
-
-// lines yields the lines of a reader, without their ends, up to its end or its first error.
-func lines(r io.Reader) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		b := bufio.NewReader(r)
-		for {
-			line, err := b.ReadString('\n')
-			if line != "" && !yield(strings.TrimRight(line, "\r\n")) {
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}
 }

@@ -41,7 +41,8 @@ func Workloads(objects []*unstructured.Unstructured) ([]Workload, error) {
 		switch o.GetKind() {
 		case "Deployment":
 			w.Pods, err = number(o, 1, "spec", "replicas")
-			w.selector = labels.SelectorFromSet(nestedStrings(o, "spec", "selector", "matchLabels"))
+			match, _, _ := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels") // nil for another form
+			w.selector = labels.SelectorFromSet(match)
 		case "Job":
 			w.Pods, err = number(o, 1, "spec", "parallelism")
 			w.selector = labels.SelectorFromSet(labels.Set{"batch.kubernetes.io/job-name": w.Name})
@@ -77,14 +78,6 @@ func number(o *unstructured.Unstructured, absent int, path ...string) (int, erro
 	default:
 		return 0, fmt.Errorf("%s is %v, want a number", strings.Join(path, "."), v)
 	}
-}
-
-func nestedStrings(o *unstructured.Unstructured, path ...string) map[string]string {
-	m, _, err := unstructured.NestedStringMap(o.Object, path...)
-	if err != nil {
-		return nil
-	}
-	return m
 }
 
 // Placement is the progress of the pods of one workload.
