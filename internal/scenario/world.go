@@ -81,32 +81,12 @@ type Waiting struct {
 
 // Queue returns the queue of a path, or nil.
 func (w *World) Queue(path string) *config.Queue {
-	for q := range w.Queues() {
+	for q := range w.Root.All() {
 		if q.Path == path {
 			return q
 		}
 	}
 	return nil
-}
-
-// Queues yields all queues, parents before their children, with their depth
-// below root.
-func (w *World) Queues() func(yield func(q *config.Queue, depth int) bool) {
-	return func(yield func(*config.Queue, int) bool) {
-		var walk func(q *config.Queue, depth int) bool
-		walk = func(q *config.Queue, depth int) bool {
-			if !yield(q, depth) {
-				return false
-			}
-			for _, c := range q.Children {
-				if !walk(c, depth+1) {
-					return false
-				}
-			}
-			return true
-		}
-		walk(w.Root, 0)
-	}
 }
 
 // clone copies the parts that change during the scenario.
@@ -121,7 +101,7 @@ func (w *World) clone() *World {
 // line.
 func (w *World) usage() string {
 	var b strings.Builder
-	for q := range w.Queues() {
+	for q := range w.Root.All() {
 		used := w.Used(q.Path)
 		var words []string
 		for _, name := range Types() {

@@ -93,7 +93,7 @@ func deciding(plan planFunc) scenario.Decide {
 // modelOf is the world of a scenario as a model.
 func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 	m := &model{types: scenario.Types(), strict: strict}
-	for q := range w.Queues() {
+	for q := range w.Root.All() {
 		i := m.addQueue(m.find(parentOf(q.Path)), q.Name)
 		m.queues[i].policies = q.Policies
 		for t, name := range m.types {

@@ -28,7 +28,7 @@ func TestQueuesAreReadBack(t *testing.T) {
 			continue
 		}
 		read := scenario.World{Root: spec.Root}
-		for q := range c.World.Queues() {
+		for q := range c.World.Root.All() {
 			got := read.Queue(q.Path)
 			if got == nil || got.Leaf != q.Leaf {
 				t.Errorf("%s: %s is read as %+v", c.Name, q.Path, got)
