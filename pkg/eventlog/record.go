@@ -1,7 +1,7 @@
 package eventlog
 
 import (
-	"unicode/utf8"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -88,9 +88,5 @@ func short(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	end := maxMessage
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end]
+	return strings.ToValidUTF8(message[:maxMessage], "")
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -26,16 +28,7 @@ func NewConfigFile(path string, every time.Duration, handler ConfigHandler) *Con
 
 // Run reads and follows the file until the context ends.
 func (c *ConfigFile) Run(ctx context.Context) {
-	ticker := time.NewTicker(c.every)
-	defer ticker.Stop()
-	for {
-		c.read()
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) { c.read() }, c.every)
 }
 
 func (c *ConfigFile) read() {

@@ -70,7 +70,7 @@ func NewConfigMaps(client kubernetes.Interface, namespace string, handler Config
 		if err := informer.SetWatchErrorHandlerWithContext(watchErrors(handler, logger, namespace, name)); err != nil {
 			return nil, fmt.Errorf("watch ConfigMap %s/%s: %w", namespace, name, err)
 		}
-		if _, err := informer.AddEventHandler(handlerFor(c.touch)); err != nil {
+		if _, err := informer.AddEventHandler(Handler(func(_, _ *corev1.ConfigMap) { c.touch() }, func(*corev1.ConfigMap) { c.touch() })); err != nil {
 			return nil, fmt.Errorf("watch ConfigMap %s/%s: %w", namespace, name, err)
 		}
 		c.informers = append(c.informers, informer)
@@ -91,14 +91,6 @@ func watchErrors(handler ConfigHandler, logger klog.Logger, namespace, name stri
 			"is scheduled. Let the scheduler's service account list and watch ConfigMaps in the namespace",
 			"namespace", namespace, "configMap", name)
 		handler.Unreadable(err, namespace, name)
-	}
-}
-
-func handlerFor(touch func()) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { touch() },
-		UpdateFunc: func(any, any) { touch() },
-		DeleteFunc: func(any) { touch() },
 	}
 }
 

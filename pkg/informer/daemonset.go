@@ -100,7 +100,7 @@ func watchDaemonSets(client kubernetes.Interface, w *Watcher, logger klog.Logger
 	informer := appsinformers.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
 	err := informer.SetTransform(bareDaemonSet)
 	if err == nil {
-		d.optional, err = watchOptional(informer, handler(w.daemonSet, w.daemonSetGone), logger, withoutDaemonSets)
+		d.optional, err = watchOptional(informer, Handler(w.daemonSet, w.daemonSetGone), logger, withoutDaemonSets)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("watch DaemonSets: %w", err)

@@ -182,7 +182,7 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
-	h := handler(s.watcher.pod, s.watcher.podGone)
+	h := Handler(s.watcher.pod, s.watcher.podGone)
 	h.OnAdd(foreign(managed("a", "f1", "n1")), true)
 	ended := foreign(managed("a", "f1", "n1"))
 	ended.Status.Phase = corev1.PodSucceeded
@@ -484,7 +484,7 @@ func TestUnreadableClaimIsToldOnce(t *testing.T) {
 		return holding(managed("p", "u1", ""), corev1.ConditionTrue, message)
 	}
 	good := someClaim()
-	h := handler(s.watcher.pod, s.watcher.podGone)
+	h := Handler(s.watcher.pod, s.watcher.podGone)
 	h.OnAdd(held(good.Message()), true)
 	told(0, "readable")
 	h.OnUpdate(held(good.Message()), held("n1"))

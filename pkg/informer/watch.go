@@ -96,10 +96,10 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"namespaces", factory.Core().V1().Namespaces().Informer(), handler(w.namespace, w.namespaceGone)},
-		{"nodes", factory.Core().V1().Nodes().Informer(), handler(w.node, w.nodeGone)},
+		{"namespaces", factory.Core().V1().Namespaces().Informer(), Handler(w.namespace, w.namespaceGone)},
+		{"nodes", factory.Core().V1().Nodes().Informer(), Handler(w.node, w.nodeGone)},
 		{"pods", factory.Core().V1().Pods().Informer(), w.podHandler()},
-		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), handler(w.budget, w.budgetGone)},
+		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), Handler(w.budget, w.budgetGone)},
 	} {
 		registration, err := r.informer.AddEventHandler(r.handler)
 		if err != nil {
@@ -116,7 +116,7 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 			return nil, err
 		}
 	}
-	w.classes, err = watchPriorityClasses(o.Client, handler(w.priorityClass, w.priorityClassGone), o.Logger)
+	w.classes, err = watchPriorityClasses(o.Client, Handler(w.priorityClass, w.priorityClassGone), o.Logger)
 	return w, err
 }
 
@@ -217,7 +217,7 @@ func (w *Watcher) podGone(pod *corev1.Pod) {
 // passed on as it was last seen. If it had no node then, it is not known whether the
 // scheduler had chosen one.
 func (w *Watcher) podHandler() cache.ResourceEventHandler {
-	h := handler(w.pod, w.podGone)
+	h := Handler(w.pod, w.podGone)
 	h.DeleteFunc = func(obj any) {
 		unknown, missed := obj.(cache.DeletedFinalStateUnknown)
 		if missed {
@@ -320,9 +320,9 @@ func (w *Watcher) tell(ns *corev1.Namespace, wrong []error) {
 	}
 }
 
-// handler converts typed functions to an event handler; old is nil for an object that was
+// Handler converts typed functions to an event handler; old is nil for an object that was
 // not known.
-func handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandlerFuncs {
+func Handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if t, ok := obj.(*T); ok {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/util"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -168,12 +169,12 @@ func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }
 
 // run tells the store of PodGroups until the context ends.
 func run(ctx context.Context, client versioned.Interface, s Store, c clock.PassiveClock) {
-	informer := informers.NewPodGroupInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
-	if _, err := informer.AddEventHandler(handler(s, c)); err != nil {
+	groups := informers.NewPodGroupInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
+	if _, err := groups.AddEventHandler(handler(s, c)); err != nil {
 		runtimeutil.HandleErrorWithContext(ctx, err, "PodGroups cannot be followed")
 		return
 	}
-	informer.RunWithContext(ctx)
+	groups.RunWithContext(ctx)
 }
 
 // Store is what is told of PodGroups: a [store.Store].
@@ -184,21 +185,7 @@ type Store interface {
 
 // handler tells a store of PodGroups.
 func handler(s Store, c clock.PassiveClock) cache.ResourceEventHandler {
-	set := func(obj any) {
-		if g, ok := obj.(*v1alpha1.PodGroup); ok {
-			s.UpsertPodGroup(g.Namespace, g.Name, int(g.Spec.MinMember), c.Now())
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, obj any) { set(obj) },
-		DeleteFunc: func(obj any) {
-			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = unknown.Obj
-			}
-			if g, ok := obj.(*v1alpha1.PodGroup); ok {
-				s.DeletePodGroup(g.Namespace, g.Name, c.Now())
-			}
-		},
-	}
+	return informer.Handler(
+		func(_, g *v1alpha1.PodGroup) { s.UpsertPodGroup(g.Namespace, g.Name, int(g.Spec.MinMember), c.Now()) },
+		func(g *v1alpha1.PodGroup) { s.DeletePodGroup(g.Namespace, g.Name, c.Now()) })
 }
