@@ -22,15 +22,8 @@ type auditors struct {
 func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
 	logger = logger.WithName("audit")
 	decided.Missing(metrics.StepsLost)
-	drift := &audit.Drift{
-		Inventory: books, Truth: w, Clock: p.Clock, Logger: logger,
-		Count: func(kind audit.Kind) { metrics.Drifted(string(kind)) },
-	}
-	var kinds []string
-	for _, kind := range audit.Kinds {
-		kinds = append(kinds, string(kind))
-	}
-	metrics.Audited(kinds)
+	drift := &audit.Drift{Inventory: books, Truth: w, Clock: p.Clock, Logger: logger, Count: metrics.Drifted[audit.Kind]}
+	metrics.Audited(audit.Kinds)
 	return auditors{&audit.Books{Inventory: books, Owners: s.OwnersUse}, drift}
 }
 

@@ -1,14 +1,12 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"sync"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	certutil "k8s.io/client-go/util/cert"
@@ -80,11 +78,14 @@ func selfSignedTLS(names []string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a certificate for REST: %w", err)
 	}
-	return restTLS(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }), nil
+	config := restTLS()
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
 }
 
-func restTLS(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"}}
+// restTLS has no certificate yet.
+func restTLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 }
 
 // nodeLabels returns the labels of nodes in the scheduler's informer.
@@ -99,15 +100,6 @@ func nodeLabels(h fwk.Handle) func(name string) map[string]string {
 	}
 }
 
-// certificate is a certificate and its key, as read from the files.
-type certificate struct {
-	content dynamiccertificates.CertKeyContentProvider
-
-	mu        sync.Mutex // guards the rest
-	cert, key []byte     // from which pair was made
-	pair      *tls.Certificate
-}
-
 // servingTLS reads the files, and again whenever they change, until the context ends. A
 // later invalid pair is logged, and the previous one stays in force.
 func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, error) {
@@ -115,22 +107,12 @@ func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, err
 	if err != nil {
 		return nil, fmt.Errorf("restTLSCertFile %q and restTLSKeyFile %q: %w; give a PEM certificate and its key, or leave both out for plain HTTP", certFile, keyFile, err)
 	}
+	served := dynamiccertificates.NewDynamicServingCertificateController(restTLS(), nil, content, nil, nil)
+	content.AddListener(served)
+	if err := served.RunOnce(); err != nil {
+		return nil, fmt.Errorf("restTLSCertFile %q and restTLSKeyFile %q: %w", certFile, keyFile, err)
+	}
 	go content.Run(ctx, 1)
-	c := &certificate{content: content}
-	return restTLS(c.get), nil
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	cert, key := c.content.CurrentCertKeyContent()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pair != nil && bytes.Equal(cert, c.cert) && bytes.Equal(key, c.key) {
-		return c.pair, nil
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, err
-	}
-	c.cert, c.key, c.pair = cert, key, &pair
-	return c.pair, nil
+	go served.Run(1, ctx.Done())
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: served.GetConfigForClient}, nil
 }

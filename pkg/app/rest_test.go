@@ -43,11 +43,11 @@ func pair(t *testing.T, dir, host string) (certFile, keyFile string) {
 // hostOf is the host that a certificate is for.
 func hostOf(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	pair, err := c.GetCertificate(&tls.ClientHelloInfo{})
+	served, err := c.GetConfigForClient(&tls.ClientHelloInfo{ServerName: "any"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair.Leaf.DNSNames[0]
+	return served.Certificates[0].Leaf.DNSNames[0]
 }
 
 func TestCertificateIsReadAgain(t *testing.T) {
@@ -83,10 +83,7 @@ func TestOwnCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := c.GetCertificate(&tls.ClientHelloInfo{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := c.Certificates[0]
 	for _, name := range []string{
 		"localhost", "127.0.0.1", "::1", "yunikorn-service", "yunikorn-service.queues.svc", "mine.queues.svc.cluster.local", "paddock.example.com",
 	} {

@@ -39,14 +39,14 @@ func Follow(s Source, most int) { cluster.follow(s, most) }
 func StepsLost(steps int) { lost.Add(float64(steps)) }
 
 // Drifted notes that a thing of a kind is otherwise in the books than in the API server.
-func Drifted(kind string) { drifts.WithLabelValues(kind).Inc() }
+func Drifted[Kind ~string](kind Kind) { drifts.WithLabelValues(string(kind)).Inc() }
 
 // Audited shows the kinds of things that are looked after before anything is found,
 // so that the first finding is an increase.
-func Audited(kinds []string) {
+func Audited[Kind ~string](kinds []Kind) {
 	Register()
 	for _, kind := range kinds {
-		drifts.WithLabelValues(kind)
+		drifts.WithLabelValues(string(kind))
 	}
 }
 
