@@ -142,16 +142,6 @@ func (v Vector) HasNegative() bool {
 	return false
 }
 
-// HasPositive tells whether any amount is above 0.
-func (v Vector) HasPositive() bool {
-	for _, e := range v.entries {
-		if e.Amount > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Covers tells whether v has at least the amount of w for every type that w
 // names. Types w does not name are not looked at.
 func (v Vector) Covers(w Vector) bool {

@@ -67,10 +67,10 @@ func TestVectorQueries(t *testing.T) {
 	if v.Get(CPU) != -1 || v.Get(Memory) != 10 || v.Get(Pods) != 0 {
 		t.Errorf("Get gives %d %d %d", v.Get(CPU), v.Get(Memory), v.Get(Pods))
 	}
-	if v.Len() != 2 || v.IsZero() || !v.HasNegative() || !v.HasPositive() {
-		t.Errorf("Len %d, IsZero %t, HasNegative %t, HasPositive %t", v.Len(), v.IsZero(), v.HasNegative(), v.HasPositive())
+	if v.Len() != 2 || v.IsZero() || !v.HasNegative() {
+		t.Errorf("Len %d, IsZero %t, HasNegative %t", v.Len(), v.IsZero(), v.HasNegative())
 	}
-	if (Vector{}).Len() != 0 || !(Vector{}).IsZero() || (Vector{}).HasNegative() || (Vector{}).HasPositive() {
+	if (Vector{}).Len() != 0 || !(Vector{}).IsZero() || (Vector{}).HasNegative() {
 		t.Error("the zero value is not zero")
 	}
 	covers := []struct {

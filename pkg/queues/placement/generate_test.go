@@ -46,7 +46,6 @@ var scenes = rapid.Custom(func(t *rapid.T) scene {
 				Name:        segments.Draw(t, "namespace"),
 				Annotations: map[string]string{placement.KeyParentQueue: wishes.Draw(t, "parentqueue")},
 			},
-			Tags:    map[string]string{"team": wishes.Draw(t, "team"), "TEAM": wishes.Draw(t, "TEAM"), "Team": wishes.Draw(t, "Team")},
 			Running: rapid.Bool().Draw(t, "running"),
 		},
 		tree: tr,
@@ -106,7 +105,7 @@ var trees = rapid.Custom(func(t *rapid.T) tree {
 			path += "." + part
 			if _, exists := out[path]; !exists {
 				out[path] = queue{
-					QueueInfo: placement.QueueInfo{Managed: rapid.Bool().Draw(t, "managed"), Draining: rapid.IntRange(0, 5).Draw(t, "draining") == 0},
+					QueueInfo: placement.QueueInfo{Draining: rapid.IntRange(0, 5).Draw(t, "draining") == 0},
 					submit:    accessLists.Draw(t, "submit"),
 				}
 			}

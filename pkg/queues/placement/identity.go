@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func Identify(p Pod, o Options) (Identity, reasons.Reason) {
 	id := Identity{
 		Application: application,
 		Shared:      shared,
-		Queue:       firstOf(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]),
+		Queue:       cmp.Or(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]),
 		User:        user,
 		Gang:        gangOf(p.Annotations),
 	}
@@ -84,12 +85,12 @@ func Identify(p Pod, o Options) (Identity, reasons.Reason) {
 }
 
 func applicationOf(p Pod, o Options) (id string, shared bool) {
-	id = firstOf(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
+	id = cmp.Or(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
 		p.Labels[KeyLegacyApplicationID], p.Labels[KeySparkSelector])
 	switch {
 	case strings.HasSuffix(id, uniqueSuffix), id == "" && o.GenerateUniqueAppID:
 		// Without a UID (a manifest that was not created yet) the name stands in.
-		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+firstOf(p.UID, p.Name), maxGeneratedID), false
+		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+cmp.Or(p.UID, p.Name), maxGeneratedID), false
 	case id == "":
 		return cut("yunikorn-"+p.Namespace+"-autogen", maxGeneratedID), true
 	}
@@ -97,7 +98,7 @@ func applicationOf(p Pod, o Options) (id string, shared bool) {
 }
 
 func userOf(p Pod) (User, reasons.Reason) {
-	fallback := User{Name: firstOf(p.Labels[KeyUsername], UnknownUser)}
+	fallback := User{Name: cmp.Or(p.Labels[KeyUsername], UnknownUser)}
 	text := p.Annotations[KeyUserInfo]
 	if text == "" {
 		return fallback, reasons.Reason{}
@@ -140,16 +141,6 @@ func parseUserInfo(text string) (User, error) {
 		}
 	}
 	return user, nil
-}
-
-// firstOf returns the first value that is not empty; an empty label names nothing.
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 func cut(s string, length int) string { return s[:min(len(s), length)] }

@@ -43,8 +43,7 @@ const (
 	KeyParentQueue = Domain + "parentqueue"
 )
 
-// Tags that tag rules read and that always come from the namespace, never from the pod,
-// so that no user can place a pod by claiming another namespace.
+// Tags that tag rules read.
 const (
 	// TagNamespace is the name of the namespace.
 	TagNamespace = "namespace"

@@ -23,11 +23,11 @@ const operators = "testdata/operators"
 func TestOperators(t *testing.T) {
 	everybody := config.ACL{Everybody: true}
 	queues := tree{
-		"root":           {QueueInfo: placement.QueueInfo{Managed: true}, submit: everybody},
-		"root.spark":     {QueueInfo: placement.QueueInfo{Managed: true}},
-		"root.spark.etl": {QueueInfo: placement.QueueInfo{Managed: true, Leaf: true}},
-		"root.ray":       {QueueInfo: placement.QueueInfo{Managed: true, Leaf: true}},
-		"root.flink":     {QueueInfo: placement.QueueInfo{Managed: true, Leaf: true}},
+		"root":           {submit: everybody},
+		"root.spark":     {},
+		"root.spark.etl": {QueueInfo: placement.QueueInfo{Leaf: true}},
+		"root.ray":       {QueueInfo: placement.QueueInfo{Leaf: true}},
+		"root.flink":     {QueueInfo: placement.QueueInfo{Leaf: true}},
 	}
 	var wanted map[string][]struct{ Pod, Queue, Application, User, Gang string }
 	readYAML(t, "wanted.yaml", &wanted)

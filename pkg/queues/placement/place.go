@@ -20,9 +20,6 @@ type Tree interface {
 type QueueInfo struct {
 	// Leaf is true for a queue that holds applications.
 	Leaf bool
-	// Managed is true for a queue of queues.yaml, false for a dynamic one. It
-	// has no influence on placement.
-	Managed bool
 	// Draining is true for a queue that left the configuration and takes nothing new.
 	Draining bool
 }
@@ -31,10 +28,6 @@ type QueueInfo struct {
 type Request struct {
 	Identity  Identity
 	Namespace Namespace
-	// Tags are further values for tag rules; their names are compared without
-	// regard to case. "namespace" and the tags of namespace annotations (see
-	// [TagNamespace]) are taken from Namespace only; here they are ignored.
-	Tags map[string]string
 	// Running is true for a pod that has a node already: it is placed in any case.
 	Running bool
 }

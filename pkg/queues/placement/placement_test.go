@@ -23,12 +23,12 @@ import (
 //	tree
 //	root
 //	  team submit=alice,bob/devs
-//	    batch leaf dynamic draining admin=carol
+//	    batch leaf draining admin=carol
 //	----
 //
-// sets the queues, one a line, children indented by two spaces. Flags: leaf, dynamic
-// (else managed), draining, submit= and admin= with users, then, after a slash, groups;
-// "*" is all users. Without flags a queue is a managed parent.
+// sets the queues, one a line, children indented by two spaces. Flags: leaf,
+// draining, submit= and admin= with users, then, after a slash, groups; "*" is all users.
+// Without flags a queue is a parent.
 //
 //	rules
 //	- {name: provided, create: true}
@@ -48,7 +48,7 @@ import (
 //
 // prints the identity of the pod, and the reason if there is one.
 //
-//	place [running] [queue=Q] [user=U] [groups=(G,H)] [tags=(name:value,...)]
+//	place [running] [queue=Q] [user=U] [groups=(G,H)]
 //
 // places the pod, with parts of its identity replaced, and prints the result
 // and every step that failed.
@@ -122,12 +122,6 @@ func (w *world) place(t *testing.T, d *datadriven.TestData) string {
 			req.Identity.User.Name = strings.Join(arg.Vals, ",")
 		case "groups":
 			req.Identity.User.Groups = arg.Vals
-		case "tags":
-			req.Tags = map[string]string{}
-			for _, pair := range arg.Vals {
-				name, value, _ := strings.Cut(pair, ":")
-				req.Tags[name] = value
-			}
 		default:
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
@@ -212,13 +206,11 @@ func parseTree(t *testing.T, d *datadriven.TestData) tree {
 			d.Fatalf(t, "line %q is indented too far", line)
 		}
 		path = append(path[:depth], fields[0])
-		q := queue{QueueInfo: placement.QueueInfo{Managed: true}}
+		var q queue
 		for _, flag := range fields[1:] {
 			switch name, value, _ := strings.Cut(flag, "="); name {
 			case "leaf":
 				q.Leaf = true
-			case "dynamic":
-				q.Managed = false
 			case "draining":
 				q.Draining = true
 			case "submit":

@@ -101,10 +101,10 @@ func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 	return parent + "." + name, verdict{}
 }
 
-// tag returns the value of a tag, empty when it is not set.
+// tag returns the value of a tag, empty when it is not set. All tags are the namespace's, so
+// that no user can place a pod by claiming another namespace.
 func (r Request) tag(name string) string {
-	name = strings.ToLower(name)
-	switch name {
+	switch strings.ToLower(name) {
 	case TagNamespace:
 		return r.Namespace.Name
 	case TagParentQueue:
@@ -116,14 +116,7 @@ func (r Request) tag(name string) string {
 	case TagNamespaceMaxApps:
 		return r.Namespace.Annotations[KeyNamespaceMaxApps]
 	}
-	// Of several spellings the first by name counts, so that map order does not.
-	spelling := ""
-	for key, value := range r.Tags {
-		if value != "" && strings.ToLower(key) == name && (spelling == "" || key < spelling) {
-			spelling = key
-		}
-	}
-	return r.Tags[spelling]
+	return ""
 }
 
 // allows tells whether a filter lets a user pass. A user that is listed, by name or by

@@ -23,7 +23,7 @@ func (t Tree) Queue(path string) (placement.QueueInfo, bool) {
 	if !ok {
 		return placement.QueueInfo{}, false
 	}
-	return placement.QueueInfo{Leaf: q.Leaf, Managed: q.Managed, Draining: q.State == queues.Draining}, true
+	return placement.QueueInfo{Leaf: q.Leaf, Draining: q.State == queues.Draining}, true
 }
 
 // MaySubmit tells whether the user may submit to an existing queue.
