@@ -119,11 +119,11 @@ func (b Books) charge(d *queues.Draft) {
 	}
 }
 
-// ownUse is what a queue uses itself, without the queues below it.
-func ownUse(v queues.View, q *queues.Queue) resources.Vector {
-	own := q.Used()
+// own is what a queue uses itself, or waits for, without the queues below it.
+func own(v queues.View, q *queues.Queue, of func(*queues.Queue) resources.Vector) resources.Vector {
+	own := of(q)
 	for _, c := range q.Children {
-		own = own.Sub(v.Queue(c).Used())
+		own = own.Sub(of(v.Queue(c)))
 	}
 	return own.Floor0()
 }

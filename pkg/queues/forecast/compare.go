@@ -19,18 +19,10 @@ const (
 // after with the numbers of after, then what is gone, sorted as in a [Forecast].
 func Compare(before, after Forecast) Forecast {
 	return Forecast{
-		OverMax: compare(before.OverMax, after.OverMax, func(o *OverMax) (*Status, key) {
-			return &o.Status, key{o.Queue, o.Type}
-		}),
-		Unmet: compare(before.Unmet, after.Unmet, func(u *Unmet) (*Status, key) {
-			return &u.Status, key{u.Queue, u.Type}
-		}),
-		Stranded: compare(before.Stranded, after.Stranded, func(s *Stranded) (*Status, key) {
-			return &s.Status, key{s.Queue, string(s.Cause)}
-		}),
-		Losers: compare(before.Losers, after.Losers, func(l *Loser) (*Status, key) {
-			return &l.Status, key{l.Queue, l.Type}
-		}),
+		OverMax:  compare(before.OverMax, after.OverMax, (*OverMax).id),
+		Unmet:    compare(before.Unmet, after.Unmet, (*Unmet).id),
+		Stranded: compare(before.Stranded, after.Stranded, (*Stranded).id),
+		Losers:   compare(before.Losers, after.Losers, (*Loser).id),
 	}
 }
 
@@ -45,35 +37,36 @@ func (f Forecast) Worse() bool {
 // key says which findings are the same one.
 type key struct{ queue, about string }
 
-func compare[T any](before, after []T, of func(*T) (*Status, key)) []T {
-	old := map[key]bool{}
-	for i := range before {
-		_, k := of(&before[i])
-		old[k] = true
-	}
-	out := []T{}
-	now := map[key]bool{}
-	for _, finding := range after {
-		status, k := of(&finding)
-		*status = New
-		if old[k] {
-			*status = Kept
-		}
-		now[k] = true
-		out = append(out, finding)
+func (o *OverMax) id() (*Status, key)  { return &o.Status, key{o.Queue, o.Type} }
+func (u *Unmet) id() (*Status, key)    { return &u.Status, key{u.Queue, u.Type} }
+func (s *Stranded) id() (*Status, key) { return &s.Status, key{s.Queue, string(s.Cause)} }
+func (l *Loser) id() (*Status, key)    { return &l.Status, key{l.Queue, l.Type} }
+
+// sorted sorts findings as in a [Forecast], and keeps those with the same key in order.
+func sorted[T any](findings []T, id func(*T) (*Status, key)) []T {
+	slices.SortStableFunc(findings, func(a, b T) int {
+		_, ka := id(&a)
+		_, kb := id(&b)
+		return cmp.Or(cmp.Compare(ka.queue, kb.queue), cmp.Compare(ka.about, kb.about))
+	})
+	return findings
+}
+
+func compare[T any](before, after []T, id func(*T) (*Status, key)) []T {
+	out := append(make([]T, 0, len(after)+len(before)), after...) // has room: statuses are not copied
+	now := map[key]*Status{}
+	for i := range out {
+		status, k := id(&out[i])
+		*status, now[k] = New, status
 	}
 	for _, finding := range before {
-		status, k := of(&finding)
-		if now[k] {
+		status, k := id(&finding)
+		if now[k] != nil {
+			*now[k] = Kept
 			continue
 		}
 		*status = Gone
 		out = append(out, finding)
 	}
-	slices.SortStableFunc(out, func(a, b T) int {
-		_, ka := of(&a)
-		_, kb := of(&b)
-		return cmp.Or(cmp.Compare(ka.queue, kb.queue), cmp.Compare(ka.about, kb.about))
-	})
-	return out
+	return sorted(out, id)
 }

@@ -31,18 +31,16 @@ func losers(tree *queues.Snapshot) []Loser {
 	gatherings := gatheringsOf(tree)
 	var out []Loser
 	for q := range tree.All() {
-		own := ownUse(tree, q)
-		if own.IsZero() || protected(tree, q) {
+		if protected(tree, q) {
 			continue
 		}
-		for name, used := range own.All() {
+		for name, used := range own(tree, q, (*queues.Queue).Used).All() {
 			if l := lose(tree, q, name, used, gatherings); len(l.Askers) > 0 {
 				out = append(out, l)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Loser) int { return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type)) })
-	return out
+	return sorted(out, (*Loser).id)
 }
 
 // lose tells what a queue may lose of a type it uses: as long as every queue on the way

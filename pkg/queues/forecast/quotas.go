@@ -18,8 +18,7 @@ func overMax(tree *queues.Snapshot) []OverMax {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b OverMax) int { return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type)) })
-	return out
+	return sorted(out, (*OverMax).id)
 }
 
 func stranded(tree *queues.Snapshot) []Stranded {
@@ -34,23 +33,14 @@ func stranded(tree *queues.Snapshot) []Stranded {
 			}
 			s.Cause, allocated, pending = WasRemoved, q.Allocated, q.Pending
 		case !q.Leaf:
-			s.Cause, allocated, pending = BecameParent, ownUse(tree, q), ownPending(tree, q)
+			s.Cause, allocated, pending = BecameParent, own(tree, q, (*queues.Queue).Used), own(tree, q, func(q *queues.Queue) resources.Vector { return q.Pending })
 		}
 		if !allocated.IsZero() || !pending.IsZero() {
 			s.Allocated, s.Pending = allocated.Map(), pending.Map()
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b Stranded) int { return cmp.Compare(a.Queue, b.Queue) })
-	return out
-}
-
-func ownPending(v queues.View, q *queues.Queue) resources.Vector {
-	own := q.Pending
-	for _, c := range q.Children {
-		own = own.Sub(v.Queue(c).Pending)
-	}
-	return own.Floor0()
+	return sorted(out, (*Stranded).id)
 }
 
 // demand is what is guaranteed of one type in a part of the tree.
@@ -66,8 +56,7 @@ func (d demand) add(e demand) demand {
 func unmet(tree *queues.Snapshot) []Unmet {
 	var out []Unmet
 	demands(tree, tree.Root(), &out)
-	slices.SortFunc(out, func(a, b Unmet) int { return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type)) })
-	return out
+	return sorted(out, (*Unmet).id)
 }
 
 // demands returns what is guaranteed to a queue, by type: its own guarantee, or,
