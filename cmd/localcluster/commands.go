@@ -31,23 +31,15 @@ type command struct {
 	do        func(ctx context.Context, t target, args []string) error
 }
 
-// commandOf returns the command of this name.
-func commandOf(name string) (command, bool) {
-	switch name {
-	case "queues":
-		return command{nil, queuesCommand}, true
-	case "pods":
-		return command{nil, podsCommand}, true
-	case "scale":
-		return command{[]string{"NAMESPACE/DEPLOYMENT", "REPLICAS"}, scaleCommand}, true
-	default:
-		return command{}, false
-	}
+var commands = map[string]command{
+	"queues": {nil, queuesCommand},
+	"pods":   {nil, podsCommand},
+	"scale":  {[]string{"NAMESPACE/DEPLOYMENT", "REPLICAS"}, scaleCommand},
 }
 
 // checkCommand looks whether the words are a command, without doing it.
 func checkCommand(words []string) error {
-	c, known := commandOf(words[0])
+	c, known := commands[words[0]]
 	if !known {
 		return fmt.Errorf("unexpected argument %q: the commands are queues, pods and scale, all else are flags, see --help", words[0])
 	}
@@ -73,8 +65,8 @@ func runCommand(ctx context.Context, dir string, words []string, out io.Writer) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandPatience)
 	defer cancel()
-	c, _ := commandOf(words[0]) // checked by checkCommand
-	if err := c.do(ctx, target{client: client, rest: r.REST, out: out}, words[1:]); err != nil {
+	do := commands[words[0]].do // checked by checkCommand
+	if err := do(ctx, target{client: client, rest: r.REST, out: out}, words[1:]); err != nil {
 		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
 	}
 	return nil

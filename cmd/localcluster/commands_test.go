@@ -53,7 +53,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 			continue
 		}
-		c, _ := commandOf(list[0])
+		c := commands[list[0]]
 		if err := c.do(t.Context(), to, list[1:]); err != nil || out.String() != want {
 			t.Errorf("%s: got %v,\n%s\nwant\n%s", words, err, out, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -262,24 +263,20 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 
 // table prints the queues. A scheduler without REST API is worth a remark, not a failure.
 func (l *launcher) table(ctx context.Context) {
-	end := time.Now().Add(5 * time.Second)
-	for {
+	var text strings.Builder
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+		text.Reset()
 		root, err := demo.FetchQueues(ctx, l.restURL())
 		if err == nil {
-			var text strings.Builder
-			text.WriteString("\n")
-			if err = demo.PrintQueues(&text, root); err == nil {
-				l.screen.plain(text.String())
-				return
-			}
+			err = demo.PrintQueues(&text, root)
 		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			l.screen.say("no table of queues: %v", err)
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		last = err
+		return err == nil, nil
+	})
+	if err != nil {
+		l.screen.say("no table of queues: %v", last)
+		return
 	}
+	l.screen.plain("\n" + text.String())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -112,31 +114,23 @@ func (e *NotPlacedError) Error() string {
 // AwaitPlaced polls the pods twice per second until all workloads are done. It calls
 // report after every poll. After patience it gives up with a *NotPlacedError.
 func AwaitPlaced(ctx context.Context, client kubernetes.Interface, workloads []Workload, patience time.Duration, report func([]Placement)) error {
-	end := time.Now().Add(patience)
-	for {
+	var missing []Placement
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		placements, err := look(ctx, client, workloads)
 		if err != nil {
-			return err
+			return false, err
 		}
 		report(placements)
-		var missing []Placement
-		for _, p := range placements {
-			if !p.Done() {
-				missing = append(missing, p)
-			}
-		}
-		if len(missing) == 0 {
-			return nil
-		}
-		if time.Now().After(end) {
-			return &NotPlacedError{missing}
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(500 * time.Millisecond):
-		}
+		missing = slices.DeleteFunc(slices.Clone(placements), Placement.Done)
+		return len(missing) == 0, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wait.Interrupted(err):
+		return &NotPlacedError{missing}
 	}
+	return err
 }
 
 func look(ctx context.Context, client kubernetes.Interface, workloads []Workload) ([]Placement, error) {

@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"sigs.k8s.io/yaml"
 )
 
 // The label of all objects that this package applies.
@@ -55,17 +55,12 @@ func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
 
 func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data))); ; {
-		buffer := make([]byte, len(data)+1)
-		n, err := documents.Read(buffer)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 1024); ; {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(buffer[:n], &object.Object); err != nil {
+		switch err := documents.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
 			return nil, err
 		}
 		if len(object.Object) == 0 {
@@ -128,17 +123,12 @@ func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (our
 	}
 	labels[OwnerLabel] = OwnerValue
 	o.SetLabels(labels)
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	polled := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
 		_, err = client.Create(ctx, o, metav1.CreateOptions{})
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "serviceaccount") || time.Now().After(deadline) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
-		}
+		return !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "serviceaccount"), nil
+	})
+	if polled != nil && ctx.Err() != nil {
+		return false, context.Cause(ctx)
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err == nil, err

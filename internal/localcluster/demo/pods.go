@@ -3,7 +3,6 @@ package demo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -84,15 +84,9 @@ func Scale(ctx context.Context, client kubernetes.Interface, namespace, name str
 	if err != nil {
 		return 0, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
 	}
-	before = 1 // the API server's default
-	if d.Spec.Replicas != nil {
-		before = *d.Spec.Replicas
-	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
-	if err != nil {
-		return before, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
-	}
-	if _, err := deployments.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	before = ptr.Deref(d.Spec.Replicas, 1) // the API server's default
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	if _, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return before, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
 	}
 	return before, nil
