@@ -113,12 +113,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		Previewer: pv, stage: s, pod: pod, out: out, state: framework.NewCycleState(), statuses: map[string]*fwk.Status{},
 		r: pv.process.Store().Rehearse(event, pv.process.Clock.Now()),
 	}
-	request := map[string]int64{}
-	for name, amount := range event.Request.All() {
-		request[name] = int64(amount)
-	}
-	out.Placed(x.r, request)
-	out.Judged(x.r)
+	out.Placed(x.r, event.Request)
 	switch {
 	case event.Gated:
 		x.waits(reasons.Brief(reasons.SchedulingGated))

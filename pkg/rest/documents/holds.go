@@ -88,10 +88,7 @@ type EndedHold struct {
 func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
 		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
-		Since: h.Since, Requests: map[string]int64{}, Note: h.Note, Decision: h.Decision,
-	}
-	for name, amount := range h.Request.All() {
-		out.Requests[name] = int64(amount)
+		Since: h.Since, Requests: Amounts(h.Request.Map()), Note: h.Note, Decision: h.Decision,
 	}
 	if asker := v.Holders[h.Asker]; asker != nil {
 		out.Queue = asker.Queue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -68,9 +69,10 @@ type PreviewNodes struct {
 	Refused map[string]int `json:"refused,omitempty"`
 }
 
-// Placed fills in what a rehearsal says of the pod's queue.
-func (p *Preview) Placed(r *store.Rehearsal, request map[string]int64) {
-	p.Request, p.Waiting, p.Makes, p.Limits = request, r.Waiting, r.Placement.Create, reasonOf(r.Limited)
+// Placed fills in what a rehearsal says of the pod's queue, and what each queue of the path
+// says.
+func (p *Preview) Placed(r *store.Rehearsal, request resources.Vector) {
+	p.Request, p.Waiting, p.Makes, p.Limits = Amounts(request.Map()), r.Waiting, r.Placement.Create, reasonOf(r.Limited)
 	p.Queue = &ExplainedQueue{
 		Path: r.Placement.Path, Application: r.Identity.Application, User: r.Identity.User.Name, Groups: r.Identity.User.Groups,
 		Named: r.Identity.Queue, FoundBy: r.Placement.Rule, Rules: stepsOf(r.Placement.Trace),
@@ -78,10 +80,6 @@ func (p *Preview) Placed(r *store.Rehearsal, request map[string]int64) {
 	if r.Joins {
 		p.Queue.Note = "its application has pods already, and keeps their queue"
 	}
-}
-
-// Judged fills in what each queue of the path says.
-func (p *Preview) Judged(r *store.Rehearsal) {
 	if r.Queues != nil && r.Ask != nil {
 		p.Quota = quotaOf(r.Queues, r.Snapshot, r.Leaf, r.Request, true)
 	}

@@ -227,11 +227,7 @@ func Amounts(m map[string]resources.Amount) map[string]int64 {
 // Percent is how much of the limit is used, rounded down, per limited type that
 // is used at all. Any use of a type limited to nothing is 100.
 func Percent(used resources.Vector, limit resources.Limit) map[string]int64 {
-	out := map[string]int64{}
-	for name, n := range percents(used, limit) {
-		out[name] = int64(n)
-	}
-	return out
+	return Amounts(maps.Collect(percents(used, limit)))
 }
 
 // percents is percent, sorted by name.

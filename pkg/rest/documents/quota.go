@@ -45,9 +45,9 @@ func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resource
 func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, judged bool) QueueQuota {
 	most := maxOf(s, q)
 	out := QueueQuota{
-		Queue: q.Path, Guaranteed: amountsOrNone(q.Guaranteed.Map()), Max: amountsOrNone(most.Map()),
-		Allocated: vectorOf(q.Allocated), Leaving: vectorOf(q.Leaving), Arriving: vectorOf(q.Arriving),
-		Admitted: vectorOf(q.Admitted), Pending: vectorOf(q.Pending), Headroom: amountsOrNone(most.Headroom(q.Allocated).Map()),
+		Queue: q.Path, Guaranteed: Amounts(q.Guaranteed.Map()), Max: Amounts(most.Map()),
+		Allocated: Amounts(q.Allocated.Map()), Leaving: Amounts(q.Leaving.Map()), Arriving: Amounts(q.Arriving.Map()),
+		Admitted: Amounts(q.Admitted.Map()), Pending: Amounts(q.Pending.Map()), Headroom: Amounts(most.Headroom(q.Allocated).Map()),
 		RunningApplications: max(q.Running, 0), MaxApplications: q.MaxApplications,
 	}
 	if !judged || q.IsRoot() {

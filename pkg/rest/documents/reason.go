@@ -6,7 +6,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Reason is a reason of the table, with the sentence of the case.
@@ -68,18 +67,4 @@ func timeText(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
-}
-
-func vectorOf(v resources.Vector) map[string]int64 {
-	if v.IsZero() {
-		return nil
-	}
-	return Amounts(v.Map())
-}
-
-func amountsOrNone(m map[string]resources.Amount) map[string]int64 {
-	if len(m) == 0 {
-		return nil
-	}
-	return Amounts(m)
 }
