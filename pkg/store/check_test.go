@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -43,6 +44,13 @@ func busy(t *testing.T) *Store {
 	return s
 }
 
+// hold plants a hold in the ledger.
+func hold(s *Store, asker types.UID, node string) {
+	if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, Required: true}); err != nil {
+		panic(err)
+	}
+}
+
 // Check finds every kind of planted error.
 func TestCheckFindsDisorder(t *testing.T) {
 	if err := busy(t).Check(); err != nil {
@@ -73,6 +81,12 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod that waits shares its turn", func(s *Store) { s.model.Pods["unplaced"].Turn = s.model.NoTurn }, "shares its turn with pods that do"},
 		{"what many share is written", func(s *Store) { s.model.NoTurn.TreeGen = 7 }, "share a turn that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
+		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
+		{"a hold of a pod without a queue", func(s *Store) { hold(s, "unplaced", "n1") }, "is held for unplaced, which has no queue"},
+		{"a hold of a node that is gone", func(s *Store) { hold(s, "parked", "n9") }, "node n9: is held for parked: node n9 is not there"},
+		{"a node-bound pod that is gone", func(s *Store) {
+			s.model.Preemption.NodeBound.Update(&objects.Pod{UID: "nobody", RequiredNode: "n1"}, epoch)
+		}, "node-bound pods: nobody is gone"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.model.Charge(s.model.Pods["parked"], queuestest.Vector("pods=9"), cache.Pending)
