@@ -74,8 +74,27 @@ whatever revision, on a node that has one. */ -}}
 {{ toYaml $affinity }}
 {{- end -}}
 
+{{- /* Values that are arguments of the same name, by plugin, where they are not the default
+of the argument. */ -}}
+{{- define "paddock.changed" -}}
+{{- $defaults := dict
+  "QueueSort" (dict "daemonSetOwner" "Verified" "maxDynamicQueues" 1000 "maxDynamicQueuesPerNamespace" 100)
+  "NodeReservation" (dict "daemonSetNamespaces" (list) "holdTaint" "Auto" "maxVictimGrace" "") -}}
+{{- range $plugin, $arguments := $defaults -}}
+{{- range $name, $default := $arguments -}}
+{{- if or (not (hasKey $.Values $name)) (eq (get $.Values $name | toString) (toString $default)) -}}
+{{- $_ := unset $arguments $name -}}
+{{- else -}}
+{{- $_ := set $arguments $name (get $.Values $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ toYaml $defaults }}
+{{- end -}}
+
 {{- /* Arguments of plugins that are the same in all profiles. */ -}}
 {{- define "paddock.arguments" -}}
+{{- $changed := include "paddock.changed" . | fromYaml -}}
 - name: QueueSort
   args:
     managedProfiles: [yunikorn]
@@ -94,22 +113,28 @@ whatever revision, on a node that has one. */ -}}
     {{- if ne .Values.rest.authorization "None" }}
     restAuthorization: {{ .Values.rest.authorization }}
     {{- end }}
-{{- if or (ne .Values.holdTaint "Auto") .Values.maxVictimGrace }}
+    {{- with $changed.QueueSort }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- with $changed.NodeReservation }}
 - name: NodeReservation
   args:
-    {{- if ne .Values.holdTaint "Auto" }}
-    holdTaint: {{ .Values.holdTaint }}
-    {{- end }}
-    {{- if .Values.maxVictimGrace }}
-    maxVictimGrace: {{ .Values.maxVictimGrace }}
-    {{- end }}
+    {{- toYaml . | nindent 4 }}
 {{- end }}
 {{- end -}}
 
 {{- /* The configuration of the scheduler. */ -}}
 {{- define "paddock.config" -}}
 {{- if .Values.schedulerConfig -}}
-{{ tpl .Values.schedulerConfig . }}
+{{- $own := tpl .Values.schedulerConfig . -}}
+{{- range $plugin, $arguments := include "paddock.changed" . | fromYaml -}}
+{{- range $name, $value := $arguments -}}
+{{- if not (contains $name $own) -}}
+{{- fail (printf "%s is set, and schedulerConfig does not have it: set it there, too, in the arguments of %s" $name $plugin) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ $own }}
 {{- else -}}
 {{ tpl (.Files.Get "files/scheduler.yaml") . }}
 {{- end -}}

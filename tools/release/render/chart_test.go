@@ -66,6 +66,10 @@ func TestValuesRefused(t *testing.T) {
 		{"admission.setSchedulerName", "v1alpha1", "/admission/setSchedulerName"},
 		{"yunikornDefaults", map[string]any{"queues.yaml": map[string]any{}}, "/yunikornDefaults/queues.yaml"},
 		{"rest.hosts", []any{"https://queues"}, "/rest/hosts/0"},
+		{"daemonSetNamespaces", []any{"No Name"}, "/daemonSetNamespaces/0"},
+		{"daemonSetOwner", "claimed", "/daemonSetOwner"},
+		{"maxDynamicQueues", -1, "/maxDynamicQueues"},
+		{"maxDynamicQueuesPerNamespace", "many", "/maxDynamicQueuesPerNamespace"},
 		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
 	} {
 		_, err := Chart(chartDir, standard(nest(c.path, c.value)))
@@ -115,6 +119,12 @@ func TestValues(t *testing.T) {
 		{"networkPolicy.restFrom", []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.10/32"}}}, []string{"- ipBlock:", "cidr: 10.0.0.10/32"}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
+		{"holdTaint", "Never", []string{"- name: NodeReservation", "holdTaint: Never"}},
+		{"maxVictimGrace", "10m", []string{"- name: NodeReservation", "maxVictimGrace: 10m"}},
+		{"daemonSetNamespaces", []any{"kube-system", "monitoring"}, []string{"- name: NodeReservation", "daemonSetNamespaces:", "- kube-system", "- monitoring"}},
+		{"daemonSetOwner", "Claimed", []string{"daemonSetOwner: Claimed"}},
+		{"maxDynamicQueues", 2000000, []string{"maxDynamicQueues: 2000000"}},
+		{"maxDynamicQueuesPerNamespace", 0, []string{"maxDynamicQueuesPerNamespace: 0"}},
 		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]", "- --feature-gates=NominatedNodeNameForExpectation=false"}},
 		{"requireSpread", true, []string{"requiredDuringSchedulingIgnoredDuringExecution:", "topologyKey: topology.kubernetes.io/zone"}},
 	} {

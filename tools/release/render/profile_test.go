@@ -1,11 +1,15 @@
 package render
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,8 +45,10 @@ func TestDaemonSetProfile(t *testing.T) {
 	}
 	// With all that changes the arguments, which have to be the same in both.
 	values := map[string]any{
-		"service": map[string]any{"port": 9443},
-		"rest":    map[string]any{"tlsSecret": "mine", "authorization": "Delegated"},
+		"service":             map[string]any{"port": 9443},
+		"rest":                map[string]any{"tlsSecret": "mine", "authorization": "Delegated"},
+		"daemonSetNamespaces": []any{"monitoring"},
+		"maxDynamicQueues":    7,
 	}
 	before := configOf(values)
 	values["daemonSetProfile"] = "agents"
@@ -59,5 +65,38 @@ func TestDaemonSetProfile(t *testing.T) {
 	values["schedulerConfig"] = "profiles: []"
 	if _, err := Chart(chartDir, standard(values)); err == nil {
 		t.Error("daemonSetProfile beside schedulerConfig is accepted")
+	}
+}
+
+// TestArguments: values that are arguments of the scheduler have its defaults, by
+// docs/configuration.md, and with schedulerConfig they are refused unless it has them, too.
+func TestArguments(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := loader.LoadDir(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]any{
+		"holdTaint": "Never", "maxVictimGrace": "10m", "daemonSetNamespaces": []any{"monitoring"}, "daemonSetOwner": "Claimed",
+		"maxDynamicQueues": 7, "maxDynamicQueuesPerNamespace": 7,
+	} {
+		is := fmt.Sprint(chart.Values[name])
+		if is == "" || is == "[]" {
+			is = "none, "
+		}
+		if row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| [^|]* \\| " + is); !row.Match(page) {
+			t.Errorf("docs/configuration.md does not say that the default of %s is %q", name, is)
+		}
+		values := map[string]any{name: other, "schedulerConfig": "profiles: []"}
+		if _, err := Chart(chartDir, standard(values)); err == nil || !strings.Contains(err.Error(), name+" is set, and schedulerConfig does not have it") {
+			t.Errorf("%s beside schedulerConfig without it: got error %v", name, err)
+		}
+		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toYaml .Values.%s }}", name, name)
+		if _, err := Chart(chartDir, standard(values)); err != nil {
+			t.Errorf("%s beside schedulerConfig with it: %v", name, err)
+		}
 	}
 }
