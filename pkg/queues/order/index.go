@@ -19,7 +19,12 @@ type Index struct {
 	leavesWithWork int
 	// refused counts the asks of blocked groups by the reason of the verdict.
 	refused map[reasons.Code]int
+	visits  int
 }
+
+// Visits counts the computed shares and next asks of queues. Tests show with it that the
+// work of a change does not grow with the number of queues.
+func (x *Index) Visits() int { return x.visits }
 
 // node is a queue in the order.
 type node struct {
@@ -191,6 +196,7 @@ func (x *Index) reorder(n *node) {
 }
 
 func (x *Index) share(n *node) resources.Share {
+	x.visits++
 	return resources.DominantShare(n.used, n.settings.Guaranteed, n.settings.PathMax, x.capacity)
 }
 

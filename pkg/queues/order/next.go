@@ -16,6 +16,7 @@ type next struct {
 // findNext finds the next ask of a queue after its children have found theirs, and
 // reports whether it changed.
 func (x *Index) findNext(n *node) bool {
+	x.visits++
 	var now next
 	// A queue that changed from leaf to parent finishes its own asks first.
 	if group, ok := n.groups.First(); ok {

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+)
+
+// invented is a request of n types that no other pod requests.
+func invented(pod, n int) resources.Vector {
+	entries := []resources.Entry{{Name: resources.Pods, Amount: 1}, {Name: resources.CPU, Amount: 1}}
+	for i := range n {
+		entries = append(entries, resources.Entry{Name: fmt.Sprintf("e%d.example.com/r%d", pod, i), Amount: 1})
+	}
+	return resources.VectorOf(entries...)
+}
+
+// cost is the work of a store: what it allocates, and how often it looks at a queue.
+type cost struct {
+	allocations, bytes uint64
+	visits             int
+}
+
+// isAtMostTwice tells whether the cost is at most twice another one.
+func (c cost) isAtMostTwice(other cost) bool {
+	return c.allocations <= 2*other.allocations && c.bytes <= 2*other.bytes && c.visits <= 2*other.visits
+}
+
+// crowd is a tenant with pods that find no node.
+type crowd struct {
+	pods   int
+	types  int  // invented types of each pod
+	queues bool // each pod names a queue of its own, which a rule makes
+	most   int  // such queues at most; 0 for no bound
+}
+
+// beside measures what the store does for a crowd, and then for pods of another tenant
+// and plans for one of them. Also, if set, is called at each event of these.
+func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Store) {
+	t.Helper()
+	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
+	var err error
+	if spec.Rules, err = queuestest.Rules("provided create"); err != nil {
+		t.Fatal(err)
+	}
+	spec.PreemptionEnabled = true
+	s = New(spec, model.Options{DynamicQueues: queues.DynamicLimits{PerNamespace: c.most}})
+	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
+	s.Start(epoch)
+	pod := func(name, namespace, queue string, request resources.Vector) objects.Pod {
+		return objects.Pod{
+			UID: types.UID(name), Namespace: namespace, Name: name, Created: epoch, Request: request,
+			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+		}
+	}
+	tried := func(p objects.Pod, kind string) {
+		s.Upsert(p, epoch)
+		for _, ref := range s.TakeActivations() {
+			s.Gate(ref.UID, epoch)
+			s.NoNode(ref.UID, kind+string(ref.UID), reasons.Brief(reasons.NoNodeFits), epoch)
+		}
+	}
+	own = workOf(s, func() {
+		for i := range c.pods {
+			queue := "root.evil"
+			if c.queues {
+				queue = fmt.Sprintf("root.e%d", i)
+			}
+			tried(pod(fmt.Sprintf("evil%d", i), "evil", queue, invented(i, c.types)), "evil")
+		}
+	})
+	later := epoch.Add(time.Hour)
+	others = workOf(s, func() {
+		tried(pod("asker", "a", "root.a", queuestest.Vector("vcore=9 memory=1Gi pods=1")), "a")
+		for i := range 100 {
+			p := pod(fmt.Sprintf("a%d", i), "a", "root.a", queuestest.Vector("vcore=1m memory=1Mi pods=1"))
+			s.Upsert(p, later)
+			s.TakeActivations()
+			s.Gate(p.UID, later)
+			s.CheckQuota(p.UID)
+			s.Assume(p.UID, "n1", NoSnapshot, later)
+			p.Node = "n1"
+			s.Upsert(p, later)
+			if _, why := s.Attempt("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
+				t.Fatalf("no plan: %v", why)
+			}
+			if also != nil {
+				also(s)
+			}
+			s.Delete(p.UID, later)
+		}
+	})
+	return own, others, s
+}
+
+// workOf measures the work of a store.
+func workOf(s *Store, do func()) cost {
+	visits := func() int {
+		m := s.model
+		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.BackingOff.Visits() + m.Pending.Unschedulable.Visits() + m.Asking.Order.Visits()
+	}
+	var before, after runtime.MemStats
+	visited := visits()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return cost{after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc, visits() - visited}
+}
+
+// TestInventedTypes: pods with types that no node offers cost others at most twice what
+// as many ordinary pods cost. Usage sums and plans have only types that a node offers or a
+// queue names.
+func TestInventedTypes(t *testing.T) {
+	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
+	for _, n := range []int{20, cache.MostTypes - 1, 200} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			own, others, s := crowd{pods: 1000, types: n}.beside(t, nil)
+			t.Logf("ordinary pods cost others %+v, pods with invented types %+v; their own cost is %+v", ordinary, others, own)
+			if !others.isAtMostTwice(ordinary) {
+				t.Errorf("pods with %d invented types each cost others %+v, ordinary ones %+v", n, others, ordinary)
+			}
+			if got := len(s.model.Preemption.Snapshot.Names()); got > 4 {
+				t.Errorf("plans have %d types", got)
+			}
+			for q := range s.model.Cache.Tree().All() {
+				if got := q.Pending.Len(); got > 3 {
+					t.Errorf("queue %s: %d types are pending", q.Path, got)
+				}
+			}
+		})
+	}
+}
+
+// TestInventedQueues: pods that each have a queue made, or would have one made beyond the
+// bound, cost others at most twice what as many ordinary pods cost. A thousand such queues
+// cost others at most twice what a hundred cost.
+func TestInventedQueues(t *testing.T) {
+	made := map[int]cost{}
+	for _, n := range []int{100, 1000} {
+		_, ordinary, _ := crowd{pods: n}.beside(t, nil)
+		for _, most := range []int{0, n / 10} {
+			own, others, s := crowd{pods: n, queues: true, most: most}.beside(t, nil)
+			t.Logf("%d ordinary pods cost others %+v, pods with queues (at most %d) %+v; their own cost is %+v", n, ordinary, most, others, own)
+			if !others.isAtMostTwice(ordinary) {
+				t.Errorf("%d pods with queues, at most %d, cost others %+v, ordinary ones %+v", n, most, others, ordinary)
+			}
+			if got, want := len(s.model.Cache.Tree().Root().Children), 2+cmp.Or(most, n); got != want {
+				t.Errorf("root has %d queues, want %d", got, want)
+			}
+			if most == 0 {
+				made[n] = others
+			}
+		}
+	}
+	if !made[1000].isAtMostTwice(made[100]) {
+		t.Errorf("1,000 queues cost others %+v, 100 queues %+v", made[1000], made[100])
+	}
+}
+
+// TestWorkThatGrowsIsFound plants work at each event that grows with the queues, without
+// an allocation.
+func TestWorkThatGrowsIsFound(t *testing.T) {
+	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
+	for name, planted := range map[string]func(*Store){
+		"a walk through all queues": func(s *Store) {
+			for q := range s.model.Cache.Tree().All() {
+				q.Empty()
+			}
+		},
+		"new shares of all queues": func(s *Store) {
+			s.model.TellCapacity()
+			s.model.Pending.Order.Next()
+		},
+	} {
+		if _, others, _ := (crowd{pods: 1000, queues: true}).beside(t, planted); others.isAtMostTwice(ordinary) {
+			t.Errorf("%s is not found: %+v beside %+v", name, others, ordinary)
+		}
+	}
+}
