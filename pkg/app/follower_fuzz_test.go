@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -67,6 +68,7 @@ func followerSeeds(t testing.TB) []fuzzed {
 		{configs: "# nothing\n"}, {configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")}, {configs: large}, {group: "mine", key: "mine.yaml.gz", packed: gzipped(t, large)},
 		{group: "mine", configs: brokenDocument}, {key: "queues.yaml.gz", packed: gzipped(t, brokenDocument)}, {key: "queues.yaml.gz", packed: gzipped(t, large)[:50]},
 		{key: "queues.yaml.gz", packed: []byte("no gzip")}, {key: "queues.yaml", packed: []byte("\xff")}, {key: "other", packed: []byte("\xff"), configs: "\xff"},
+		{key: "Queues.yaml.gz", packed: gzipped(t, large)}, {group: "mine", configs: large},
 		{key: "service.policyGroup.gz", packed: gzipped(t, "queues")},
 	}
 	const queues = "partitions:\n- name: default\n  queues:\n  - name: root\n    "
@@ -165,6 +167,8 @@ type shown struct {
 	waits   reasons.Reason // why the second pod waits
 	pages   web.Configuration
 	inForce bool
+	health  error
+	metric  float64 // paddock_config_last_reload_success
 	check   error
 }
 
@@ -208,13 +212,24 @@ func (l *life) read(defaults, configs *corev1.ConfigMap) {
 func (l *life) look() {
 	l.shown = shown{
 		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
-		pages: l.configuration(), inForce: l.inForce(), check: l.store.Check(),
+		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(), metric: lastReload(), check: l.store.Check(),
 	}
 	for all := false; !all; {
 		c := l.store.TakeChanges(1000)
 		l.shown.changed += len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes)
 		all = c.Rest != nil
 	}
+}
+
+// lastReload is the value of paddock_config_last_reload_success.
+func lastReload() float64 {
+	families, _ := legacyregistry.DefaultGatherer.Gather() // what could be read
+	for _, f := range families {
+		if f.GetName() == "paddock_config_last_reload_success" && len(f.GetMetric()) == 1 {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return -1
 }
 
 // judge returns what is wrong with the visible state, given the ConfigMaps.
@@ -260,8 +275,11 @@ func (l *life) refused(before shown, err error, about string) (wrong []string) {
 		now.pages.Source != before.pages.Source || now.pages.Since != before.pages.Since {
 		wrong = append(wrong, fmt.Sprintf("refused, and something changed: %d things, document %q after %q", now.changed, now.spec.Document, before.spec.Document))
 	}
-	if f := now.pages.Failure; f == nil || f.Err.Error() != err.Error() || !f.Corrected.IsZero() {
-		wrong = append(wrong, fmt.Sprintf("the pages say %+v of %v", f, err))
+	if f := now.pages.Failure; f == nil || f.Err.Error() != err.Error() || !f.Corrected.IsZero() || !errors.Is(now.health, f.Err) {
+		wrong = append(wrong, fmt.Sprintf("the pages say %+v of %v, and the health check %v", f, err, now.health))
+	}
+	if now.metric != 0 {
+		wrong = append(wrong, "the metric says that the last read succeeded")
 	}
 	problem := firstOf(err)
 	head, waits := "the configuration before stays in force: ", now.waits == before.waits
@@ -303,8 +321,11 @@ func (l *life) accepted(before shown, spec *config.Spec) (wrong []string) {
 			wrong = append(wrong, "there is no queue "+queue)
 		}
 	}
-	if f := now.pages.Failure; f != nil && f.Corrected.IsZero() {
-		wrong = append(wrong, fmt.Sprintf("the pages say %v of a valid document", f.Err))
+	if f := now.pages.Failure; f != nil && f.Corrected.IsZero() || now.health != nil {
+		wrong = append(wrong, fmt.Sprintf("the pages say %+v of a valid document, and the health check %v", f, now.health))
+	}
+	if now.metric != 1 {
+		wrong = append(wrong, "the metric says that the last read failed")
 	}
 	if now.events > before.events || now.waits.Code == reasons.ConfigurationInvalid {
 		wrong = append(wrong, fmt.Sprintf("valid, and an event says %q, or the pod waits for %v", l.events[before.events:], now.waits))
@@ -373,6 +394,12 @@ func TestWrongFollowersAreFound(t *testing.T) {
 				f.failed(errors.New("bad"), source)
 			}
 		}, "the pages say"},
+		{"leaves the metric as it is", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.Failed(err, source, about)
+				metrics.ConfigLoaded(f.process.Clock.Now())
+			}
+		}, "the metric says"},
 		{"tells pods something else", func(p *planted, f *follower) {
 			p.failed = func(err error, source string, about *corev1.ConfigMap) {
 				f.Failed(err, source, about)
