@@ -32,7 +32,6 @@ func (s *core) checkHistory() []error {
 	add("pods", s.model.History.Pods.Check(maps.All(s.model.Pods), s.model.RecordOf))
 	add("applications", s.model.History.Apps.Check(s.model.Apps.All(), s.model.RecordOfApp))
 	add("nodes", s.model.History.Nodes.Check(nodes, model.RecordOfNode))
-	add("finished applications", s.model.History.Finished.Check())
 	tallies := make([]history.Tally, 0, len(s.model.Pods))
 	for _, p := range s.model.Pods {
 		tallies = append(tallies, model.TallyOf(p))

@@ -113,20 +113,3 @@ func TestDirtyNoticesAMissingMark(t *testing.T) {
 		t.Error("a changed thing without a mark is not noticed")
 	}
 }
-
-func TestRecentKeepsTheLast(t *testing.T) {
-	r := history.NewRecent[int](3)
-	for i := range 8 {
-		r.Add(i)
-		var want []int
-		for k := max(0, i-2); k <= i; k++ {
-			want = append(want, k)
-		}
-		if got := r.List(); !slices.Equal(got, want) {
-			t.Errorf("after %d: %v, want %v", i, got, want)
-		}
-		if err := r.Check(); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -3,7 +3,6 @@
 //	Events   a bounded list of events for several readers
 //	Reports  what users are told of waiting pods, and when
 //	Dirty    the things of one kind that changed since a reader looked at them
-//	Recent   the last things that ended
 //	WaitCounts  how many pods wait, by state, reason and queue
 //
 // The types have no lock, no clock and no goroutine. The store calls them under its own

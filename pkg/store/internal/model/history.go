@@ -41,15 +41,15 @@ type History struct {
 	Nodes history.Dirty[string, output.NodeRecord, *SeenNode]
 	Seen  map[string]*SeenNode // the nodes that are known, by name
 
-	Unsaid   []*App // applications to be stamped with times
-	Finished history.Recent[*output.AppRecord]
+	Unsaid   []*App              // applications to be stamped with times
+	Finished []*output.AppRecord // the last applications that ended, oldest first; readers share it
 	Counts   output.Counts
 }
 
 func newHistory() History {
 	return History{
 		Events: newEvents(), Reports: history.NewReports(), Waits: history.NewWaitCounts(),
-		Seen: map[string]*SeenNode{}, Finished: history.NewRecent[*output.AppRecord](FinishedKept),
+		Seen: map[string]*SeenNode{},
 	}
 }
 
@@ -196,7 +196,8 @@ func (h *History) finish(a *output.AppRecord, now time.Time) {
 	if a.Accepted.IsZero() {
 		a.Accepted = now // it came and went in the same change
 	}
-	h.Finished.Add(a)
+	h.Finished = append(h.Finished, a)
+	h.Finished = h.Finished[max(len(h.Finished)-FinishedKept, 0):]
 }
 
 // Empty tells whether readers have taken all changes.
