@@ -35,7 +35,7 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 	if warn, warning := s.model.History.TakeWarning(p, now); warn {
 		return true, warning
 	}
-	code := s.states.Code(p)
+	code := s.states.Last(p).Code
 	if p.Beyond.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}

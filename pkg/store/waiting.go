@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -32,7 +33,7 @@ func (s *Readers) Gated() map[reasons.Code]int {
 		byClass -= n
 	}
 	for g := range s.model.Pending.Groups.All() {
-		add(g.Code(), g.Blocked())
+		add(g.Why(objects.PodGroupLabel).Code, g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
 	add(reasons.InOrder, s.model.Pending.Order.Eligible())

@@ -13,83 +13,56 @@ import (
 
 // Explain returns why a pod is in its state; none for pods that were let through.
 func (x *States) Explain(p *model.Pod) reasons.Reason {
-	switch p.State {
-	case state.NoQueue:
-		if !x.Started {
-			return x.NotStarted()
+	why := x.Last(p)
+	switch {
+	case judged(p):
+		// The verdict may be old; users want the current numbers.
+		if latest := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated); latest.Reason.Code == why.Code {
+			return latest.Reason
 		}
-		return p.Reason
-	case state.Queued:
-		if p.HeldByClass() {
-			return p.Stopped() // its cycle found no node, and since then a pod of its class found none
-		}
-		if v := p.Ask.Group().Verdict(); !v.OK() {
-			// The verdict may be old; users want the current numbers.
-			if latest := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {
-				return latest.Reason
-			}
-			return v.Reason
-		}
+	case p.State == state.Queued && !p.HeldByClass():
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			x.Cache.Tree().Queue(p.App.Leaf).Path, x.Pending.Order.EligibleAt(p.App.Leaf))
-	case state.GroupBlocked:
-		return p.PodGroup.Why(objects.PodGroupLabel)
-	case state.Unschedulable:
-		return p.Stopped()
-	case state.BackingOff:
-		if p.Asks.Holds() || !p.Beyond.None() {
-			return p.Stopped()
-		}
+	case p.State == state.BackingOff && why.Text == "":
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.Failed.Attempts()), p.Reason.Text)
+	}
+	return why
+}
+
+// judged tells whether a pod waits because a quota refused its group of the order.
+func judged(p *model.Pod) bool {
+	return p.State == state.Queued && !p.HeldByClass() && !p.Ask.Group().Verdict().OK()
+}
+
+// Last is Explain with the last verdict of a quota, which is not checked again, and without
+// the text of Explain for pods that are in the order or back off.
+func (x *States) Last(p *model.Pod) reasons.Reason {
+	switch {
+	case p.State == state.NoQueue && !x.Started:
+		return x.NotStarted()
+	case p.State == state.NoQueue:
+		return p.Reason
+	case judged(p):
+		return p.Ask.Group().Verdict().Reason
+	case p.State == state.GroupBlocked:
+		return p.PodGroup.Why(objects.PodGroupLabel)
+	case p.State == state.BackingOff && !p.Asks.Holds() && p.Beyond.None():
+		return reasons.Reason{Code: reasons.BackingOff}
+	case p.State.WaitsForNode(), p.HeldByClass(): // its cycle found no node, and since then a pod of its class found none
+		return p.Stopped()
+	case p.State == state.Queued:
+		return reasons.Reason{Code: reasons.InOrder}
 	}
 	return reasons.Reason{}
 }
 
-// Code is the code of Explain, without the text.
-func (x *States) Code(p *model.Pod) reasons.Code {
-	switch p.State {
-	case state.NoQueue:
-		if !x.Started {
-			return x.NotStarted().Code
-		}
-		return p.Reason.Code
-	case state.Queued:
-		if p.HeldByClass() {
-			return p.Stopped().Code
-		}
-		if v := p.Ask.Group().Verdict(); !v.OK() {
-			return v.Reason.Code
-		}
-		return reasons.InOrder
-	case state.GroupBlocked:
-		return p.PodGroup.Code()
-	case state.Unschedulable:
-		return p.Stopped().Code
-	case state.BackingOff:
-		if p.Asks.Holds() || !p.Beyond.None() {
-			return p.Stopped().Code
-		}
-		return reasons.BackingOff
-	}
-	return ""
-}
-
-// CauseOf is the cause of the reason that Explain returns for the pod. It uses the last
-// verdict and does not check quotas again.
+// CauseOf is the cause of the reason that Last returns for the pod.
 func (x *States) CauseOf(p *model.Pod) history.Cause {
-	switch p.State {
-	case state.NoQueue:
-		if !x.Started {
-			return history.CauseOfSentence(x.NotStarted().Text)
-		}
-		return history.CauseOfSentence(p.Reason.Text)
-	case state.Queued:
-		if p.HeldByClass() { // it has no group in the order, and no report
-			return history.CauseOfSentence("")
-		}
-		if v := p.Ask.Group().Verdict(); !v.OK() {
-			return history.CauseOfVerdict(v.Reason.Text)
-		}
+	switch why := x.Last(p); {
+	case p.State == state.NoQueue:
+		return history.CauseOfSentence(why.Text)
+	case judged(p):
+		return history.CauseOfVerdict(why.Text)
 	}
 	return history.CauseOfSentence("")
 }

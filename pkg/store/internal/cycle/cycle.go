@@ -79,7 +79,7 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	if p.State.HasNode() {
 		return reasons.Reason{}, true // it has passed every gate
 	}
-	return reasons.Brief(x.states.Code(p)), true
+	return reasons.Brief(x.states.Last(p).Code), true
 }
 
 // CheckQuota is the verdict at the beginning of a cycle. It does not check

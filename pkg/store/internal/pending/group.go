@@ -96,9 +96,13 @@ func (g *Group[P, D]) Refusal() queues.Verdict { return g.refusal }
 
 // Select returns the members for which the function holds, in the order of members.
 func (g *Group[P, D]) Select(which func(P) bool) []P {
+	return g.selected(func(m *member[P]) bool { return which(m.pod) })
+}
+
+func (g *Group[P, D]) selected(which func(*member[P]) bool) []P {
 	var out []P
 	for _, m := range g.members {
-		if which(m.pod) {
+		if which(m) {
 			out = append(out, m.pod)
 		}
 	}
@@ -111,14 +115,7 @@ func (g *Group[P, D]) Members() []P { return g.Select(func(P) bool { return true
 
 // InState returns the members in one of the states, in the order of members.
 func (g *Group[P, D]) InState(states ...state.State) []P {
-	var out []P
-	for _, m := range g.members {
-		if slices.Contains(states, m.in) {
-			out = append(out, m.pod)
-		}
-	}
-	slices.SortFunc(out, g.order)
-	return out
+	return g.selected(func(m *member[P]) bool { return slices.Contains(states, m.in) })
 }
 
 // Next returns as many members as are missing, in the order of members.
@@ -160,17 +157,6 @@ func (g *Group[P, D]) Why(label string) reasons.Reason {
 		return reasons.New(reasons.InOrder, "PodGroup %s: another PodGroup is being started, and it is one at a time", g.name)
 	}
 	return reasons.New(reasons.InOrder, "PodGroup %s is about to be tried", g.name)
-}
-
-// Code is the code of Why, without its text.
-func (g *Group[P, D]) Code() reasons.Code {
-	switch {
-	case !g.Able():
-		return reasons.PodGroupIncomplete
-	case !g.refusal.OK():
-		return g.refusal.Reason.Code
-	}
-	return reasons.InOrder
 }
 
 // Knows tells whether a pod is a member in this state.
