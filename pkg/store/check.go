@@ -27,7 +27,7 @@ func (s *Readers) Check() error {
 		errs = append(errs, errors.New("pods that run share a turn that is not empty"))
 	}
 	for _, p := range s.model.SortedPods() {
-		if err := s.checkPod(p); err != nil {
+		if err := errors.Join(s.checkPod(p), s.model.Cache.Types.Check(p.Pod)); err != nil {
 			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.State, err))
 		}
 	}
@@ -46,7 +46,7 @@ func (s *Readers) Check() error {
 	errs = append(errs, s.model.Preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkHistory()...)
-	errs = append(errs, s.model.Cache.Protection.Check(s.model.GuardedPods()), s.model.Cache.Capacity.Check(s.model.Cache.Nodes.Capacity()), s.model.Cache.Types.Check(s.objects()))
+	errs = append(errs, s.model.Cache.Protection.Check(s.model.GuardedPods()), s.model.Cache.Capacity.Check(s.model.Cache.Nodes.Capacity()))
 	errs = append(errs, s.model.Pending.Check(), s.model.Cache.CheckSnapshot())
 	return errors.Join(errs...)
 }
@@ -149,17 +149,6 @@ func (s *core) compare(l *objects.Pod) error {
 		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.Amount())
 	}
 	return nil
-}
-
-// objects yields the latest event of each pod.
-func (s *core) objects() iter.Seq[*objects.Pod] {
-	return func(yield func(*objects.Pod) bool) {
-		for _, p := range s.model.Pods {
-			if !yield(p.Pod) {
-				return
-			}
-		}
-	}
 }
 
 // checkShares verifies that a pod has its own values where it needs them.

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -90,36 +88,33 @@ func TestEmptyQueues(t *testing.T) {
 	}
 }
 
-// TestResourceTypes checks that a type counts once it is named, and that its pods are told.
+// TestResourceTypes checks that a type counts once it is named, and that the requests of
+// its pods are split again then.
 func TestResourceTypes(t *testing.T) {
 	rt := cache.NewResourceTypes()
 	p := &objects.Pod{UID: "p", Request: queuestest.Vector("vcore=1 gpu=2")}
-	pods := slices.Values([]*objects.Pod{p})
+	if rt.Check(p) == nil {
+		t.Error("Check does not see a pod that is charged a type that does not count")
+	}
 	rt.Split(p)
-	rt.Note(p)
-	if p.Request.Get("gpu") != 0 || p.Uncounted.Get("gpu") != 2 {
+	if p.Request.Get("gpu") != 0 || p.Uncounted.Get("gpu") != 2 || !rt.IsSplit(p) {
 		t.Errorf("charged %v, not charged %v", p.Request, p.Uncounted)
 	}
-	if err := rt.Check(pods); err != nil {
+	if err := rt.Check(p); err != nil {
 		t.Error(err)
 	}
-	if got := rt.Add(cache.TypesIn(queuestest.Vector("vcore=1"))); got != nil {
-		t.Errorf("%v request a type that counted before", got)
+	if rt.Add(cache.TypesIn(queuestest.Vector("vcore=1"))) {
+		t.Error("a type that counted before is new")
 	}
-	if got := rt.Add(cache.TypesIn(queuestest.Vector("gpu=8"))); !slices.Equal(got, []types.UID{"p"}) {
-		t.Errorf("%v request gpu, want p", got)
+	if !rt.Add(cache.TypesIn(queuestest.Vector("gpu=8"))) || rt.IsSplit(p) {
+		t.Error("a type that a node offers does not count")
 	}
-	if rt.Check(pods) == nil {
+	if rt.Check(p) == nil {
 		t.Error("Check does not see a pod that is not charged")
 	}
 	rt.Split(p)
-	rt.Note(p)
-	if err := rt.Check(pods); err != nil || !p.Uncounted.IsZero() || p.Request.Get("gpu") != 2 {
+	if err := rt.Check(p); err != nil || !p.Uncounted.IsZero() || p.Request.Get("gpu") != 2 {
 		t.Errorf("charged %v, not charged %v: %v", p.Request, p.Uncounted, err)
-	}
-	rt.Forget("p")
-	if err := rt.Check(slices.Values([]*objects.Pod(nil))); err != nil {
-		t.Error(err)
 	}
 }
 

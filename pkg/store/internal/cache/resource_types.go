@@ -3,9 +3,6 @@ package cache
 import (
 	"fmt"
 	"iter"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -28,166 +25,91 @@ import (
 // administrators named.
 //
 // Make one with NewResourceTypes.
-type ResourceTypes struct {
-	counted map[string]struct{}
-	// partly has the pods that request types that do not count.
-	partly map[types.UID]*objects.Pod
-}
+type ResourceTypes map[string]bool
 
 // MostTypes is how many types a pod may request, in addition to pods.
 const MostTypes = 64
 
 // NewResourceTypes returns the usual types.
 func NewResourceTypes() ResourceTypes {
-	t := ResourceTypes{counted: map[string]struct{}{}, partly: map[types.UID]*objects.Pod{}}
-	for _, name := range []string{resources.CPU, resources.Memory, resources.Pods, "ephemeral-storage"} {
-		t.counted[name] = struct{}{}
-	}
-	return t
-}
-
-func (t *ResourceTypes) counts(name string) bool {
-	_, counted := t.counted[name]
-	return counted
+	return ResourceTypes{resources.CPU: true, resources.Memory: true, resources.Pods: true, "ephemeral-storage": true}
 }
 
 // Split moves the types that do not count from Request to Uncounted, and back those that
 // do.
-func (t *ResourceTypes) Split(p *objects.Pod) {
-	full := p.Request.Add(p.Uncounted)
-	p.Request, p.Uncounted = full, resources.Vector{}
-	for name := range full.All() {
-		if !t.counts(name) {
-			p.Request, p.Uncounted = full.Split(t.counts)
-			return
-		}
-	}
+func (t ResourceTypes) Split(p *objects.Pod) {
+	p.Request, p.Uncounted = p.Request.Add(p.Uncounted).Split(func(name string) bool { return t[name] })
 }
 
-// Add makes types count. It returns the pods that request any of the new types, sorted.
-func (t *ResourceTypes) Add(names iter.Seq[string]) []types.UID {
-	grown := false
-	for name := range names {
-		if !t.counts(name) {
-			t.counted[name], grown = struct{}{}, true
-		}
+// Add makes types count. It tells whether any of them did not before.
+func (t ResourceTypes) Add(names []string) (grown bool) {
+	for _, name := range names {
+		grown = grown || !t[name]
+		t[name] = true
 	}
-	if !grown {
-		return nil
-	}
-	var out []types.UID
-	for uid, p := range t.partly {
-		for name := range p.Uncounted.All() {
-			if t.counts(name) {
-				out = append(out, uid)
-				break
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
+	return grown
 }
 
-// Note takes over an event of a pod. Its request was split.
-func (t *ResourceTypes) Note(p *objects.Pod) {
-	if p.Uncounted.IsZero() {
-		delete(t.partly, p.UID)
-	} else {
-		t.partly[p.UID] = p
-	}
-}
-
-// Forget removes a pod that is gone.
-func (t *ResourceTypes) Forget(uid types.UID) { delete(t.partly, uid) }
-
-// Check verifies that the requests of all pods have types that count and no others.
-func (t *ResourceTypes) Check(pods iter.Seq[*objects.Pod]) error {
-	partly := 0
-	for p := range pods {
-		if err := t.checkRequest(p); err != nil {
-			return err
-		}
-		if p.Uncounted.IsZero() {
-			continue
-		}
-		if partly++; t.partly[p.UID] != p {
-			return fmt.Errorf("pod %s/%s requests types that do not count, and is not listed", p.Namespace, p.Name)
-		}
-	}
-	if partly != len(t.partly) {
-		return fmt.Errorf("%d pods request types that do not count, %d are listed", partly, len(t.partly))
-	}
-	return nil
-}
-
-// checkRequest verifies that a pod is charged exactly for the types that count.
-func (t *ResourceTypes) checkRequest(p *objects.Pod) error {
-	for name := range p.Request.All() {
-		if !t.counts(name) {
-			return fmt.Errorf("pod %s/%s is charged %s, which does not count", p.Namespace, p.Name, name)
-		}
-	}
+// IsSplit tells whether no type that counts is in the Uncounted of a pod.
+func (t ResourceTypes) IsSplit(p *objects.Pod) bool {
 	for name := range p.Uncounted.All() {
-		if t.counts(name) {
-			return fmt.Errorf("pod %s/%s requests %s, which counts, and is not charged for it", p.Namespace, p.Name, name)
-		}
-	}
-	return nil
-}
-
-// TypesOf yields the types that a configuration names.
-func TypesOf(spec *config.Spec) iter.Seq[string] {
-	return func(yield func(string) bool) { typesOfQueue(spec.Root, yield) }
-}
-
-func typesOfQueue(q *config.Queue, yield func(string) bool) bool {
-	ok := yieldNames(q.Guaranteed, q.Max, yield)
-	if q.Template != nil {
-		ok = ok && yieldNames(q.Template.Guaranteed, q.Template.Max, yield)
-	}
-	for i := range q.Limits {
-		ok = ok && yieldNames(resources.Guarantee{}, q.Limits[i].MaxResources, yield)
-	}
-	for _, child := range q.Children {
-		ok = ok && typesOfQueue(child, yield)
-	}
-	return ok
-}
-
-// yieldNames yields the types named by a guarantee or a max.
-func yieldNames(g resources.Guarantee, m resources.Limit, yield func(string) bool) bool {
-	for name := range g.All() {
-		if !yield(name) {
-			return false
-		}
-	}
-	for name := range m.All() {
-		if !yield(name) {
+		if t[name] {
 			return false
 		}
 	}
 	return true
 }
 
-// TypesOfQuota yields the types that the quota of a namespace names; none for nil.
-func TypesOfQuota(q *queues.NamespaceQuota) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if q != nil {
-			yieldNames(q.Guaranteed, q.Max, yield)
+// Check verifies that a pod is charged exactly for the types that count.
+func (t ResourceTypes) Check(p *objects.Pod) error {
+	for name := range p.Request.All() {
+		if !t[name] {
+			return fmt.Errorf("is charged %s, which does not count", name)
 		}
 	}
+	if !t.IsSplit(p) {
+		return fmt.Errorf("is not charged for all of %v, and a type of these counts", p.Uncounted)
+	}
+	return nil
 }
 
-// TypesIn yields the types of a vector.
-func TypesIn(v resources.Vector) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name := range v.All() {
-			if !yield(name) {
-				return
-			}
+// TypesOf lists the types that a configuration names.
+func TypesOf(spec *config.Spec) []string { return typesOfQueue(nil, spec.Root) }
+
+// typesOfQueue appends the types that a queue and those below it name.
+func typesOfQueue(out []string, q *config.Queue) []string {
+	out = appendTypes(out, q.Guaranteed.All(), q.Max.All())
+	if q.Template != nil {
+		out = appendTypes(out, q.Template.Guaranteed.All(), q.Template.Max.All())
+	}
+	for i := range q.Limits {
+		out = appendTypes(out, q.Limits[i].MaxResources.All())
+	}
+	for _, child := range q.Children {
+		out = typesOfQueue(out, child)
+	}
+	return out
+}
+
+func appendTypes(out []string, from ...iter.Seq2[string, resources.Amount]) []string {
+	for _, all := range from {
+		for name := range all {
+			out = append(out, name)
 		}
 	}
+	return out
 }
+
+// TypesOfQuota lists the types that the quota of a namespace names; none for nil.
+func TypesOfQuota(q *queues.NamespaceQuota) []string {
+	if q == nil {
+		return nil
+	}
+	return appendTypes(nil, q.Guaranteed.All(), q.Max.All())
+}
+
+// TypesIn lists the types of a vector.
+func TypesIn(v resources.Vector) []string { return appendTypes(nil, v.All()) }
 
 // Chargeable returns why the request of a pod cannot be charged; none if it can: it has too
 // many types, or too much of one.

@@ -27,7 +27,6 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		p = model.NewPod(event, x.NoTurn)
 		p.State = state.Unschedulable
 		x.Pods[p.UID] = p
-		x.Cache.Types.Note(p.Pod)
 		x.CountForeign(p, 1)
 		x.holds.Inherit(p, now)
 		x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
@@ -84,7 +83,6 @@ func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
 	x.CountForeign(p, -1)
 	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
 	delete(x.Pods, p.UID)
-	x.Cache.Types.Forget(p.UID)
 	if node != nil {
 		x.History.NoteForeign(output.ForeignWent, p)
 	}

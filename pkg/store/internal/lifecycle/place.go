@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -134,9 +133,19 @@ func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
 }
 
 // countTypes makes types count from now on, for all pods.
-func (x *Lifecycle) countTypes(names iter.Seq[string], now time.Time) {
-	for _, uid := range x.Cache.Types.Add(names) {
-		x.splitAgain(x.Pods[uid], now)
+func (x *Lifecycle) countTypes(names []string, now time.Time) {
+	if !x.Cache.Types.Add(names) {
+		return
+	}
+	var again []*model.Pod
+	for _, p := range x.Pods {
+		if !x.Cache.Types.IsSplit(p.Pod) {
+			again = append(again, p)
+		}
+	}
+	slices.SortFunc(again, func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	for _, p := range again {
+		x.splitAgain(p, now)
 	}
 }
 

@@ -91,7 +91,6 @@ func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	p := model.NewPod(event, x.NoTurn)
 	x.Pods[p.UID] = p
-	x.Cache.Types.Note(p.Pod)
 	x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
 	x.Unplaced[p.UID] = p
 	x.History.Tally(p)
@@ -137,7 +136,6 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.Pending.Keys.Remove(p.UID)
 	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
 	delete(x.Pods, p.UID)
-	x.Cache.Types.Forget(p.UID)
 	delete(x.Unplaced, p.UID)
 	x.History.Waits.Update(&p.Tallied, history.Tally{})
 	x.History.Reports.Forget(p.Report)

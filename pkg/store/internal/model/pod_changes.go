@@ -19,7 +19,6 @@ func (x *Model) TakeOver(p *Pod, event *objects.Pod) {
 		before = x.Cache.Protection.Budgets(p.Guarded())
 	}
 	x.Recounted(p, func() { p.Say(event) })
-	x.Cache.Types.Note(p.Pod)
 	if health != event.Health && !slices.Equal(before, x.Cache.Protection.Budgets(p.Guarded())) {
 		x.TouchPod(p)
 	}
