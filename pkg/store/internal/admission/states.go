@@ -111,7 +111,7 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 
 // ToAllocated makes a pod assumed or bound. It was admitted, and its admitted charge
 // becomes the allocation, or it was pending and out of the order.
-func (x *States) ToAllocated(p *model.Pod, to state.State, node string) {
+func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time.Time) {
 	if p.State.HasSlot() {
 		x.leaveSlot(p)
 	}
@@ -130,7 +130,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string) {
 	}
 	x.History.Counts.Allocated++
 	if to == state.Bound {
-		x.History.Begin(p.App)
+		x.History.Begin(p.App, now)
 	}
 	x.Count(p.App)
 }

@@ -69,9 +69,6 @@ func (a *App) MostUsed() resources.Vector { return a.mostUsed }
 // Counted tells whether it counts against maxapplications; see [Books.Recount].
 func (a *App) Counted() bool { return a.counted }
 
-// Running tells whether a pod of it was bound.
-func (a *App) Running() bool { return a.running }
-
 // Begin notes that a pod of it is bound. It tells whether this is the first one.
 func (a *App) Begin() bool {
 	first := !a.running

@@ -220,7 +220,7 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 		x.states.Withdraw(p)
 	}
 	x.Pending.Classes.Placed(p.EquivalenceClass)
-	x.states.ToAllocated(p, state.Assumed, node)
+	x.states.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {
 		x.holds.Supersede(p.On(), now)
 	}

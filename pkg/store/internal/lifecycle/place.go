@@ -47,7 +47,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		x.refuse(p, why)
 		return
 	}
-	a, gang, reason := x.appFor(p)
+	a, gang, reason := x.appFor(p, now)
 	if a == nil {
 		x.refuse(p, reason)
 		return
@@ -55,7 +55,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	delete(x.Unplaced, p.UID)
 	x.Join(a, p)
 	if p.Node != "" {
-		x.states.ToAllocated(p, state.Bound, p.Node)
+		x.states.ToAllocated(p, state.Bound, p.Node, now)
 		x.AtWork(p, now)
 		return
 	}
@@ -72,7 +72,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 
 // appFor finds or creates the application of a pod, and its queue if that is missing. It
 // also returns which gang the pod asks for.
-func (x *Lifecycle) appFor(p *model.Pod) (*model.App, placement.Gang, reasons.Reason) {
+func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.Gang, reasons.Reason) {
 	id, reason := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
 	if reason.None() && p.Node == "" {
 		reason = x.keepBack(p, id)
@@ -80,13 +80,13 @@ func (x *Lifecycle) appFor(p *model.Pod) (*model.App, placement.Gang, reasons.Re
 	if !reason.None() && p.Node == "" {
 		return nil, id.Gang, reason
 	}
-	a, reason := x.appOf(p, id)
+	a, reason := x.appOf(p, id, now)
 	return a, id.Gang, reason
 }
 
 // appOf is the application with an identity: one that the pod may join, or a new one in
 // the queue that the placement rules name.
-func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity) (*model.App, reasons.Reason) {
+func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*model.App, reasons.Reason) {
 	running := p.Node != ""
 	name := cache.AppName{Namespace: p.Namespace, ID: id.Application}
 	if id.Shared {
@@ -119,7 +119,7 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity) (*model.App, reas
 	if a := x.Apps.Rejoin(leaf, name); a != nil {
 		return a, reasons.Reason{}
 	}
-	return x.NewApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}
+	return x.NewApp(name, leaf, id.User.Name, id.User.Groups, p.Created, now), reasons.Reason{}
 }
 
 // refuse sets the reason why a pod has no queue.

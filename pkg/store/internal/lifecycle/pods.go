@@ -160,7 +160,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		}
 		x.states.Enter(p, state.Bound)
 		p.Late = nil
-		x.History.Begin(p.App)
+		x.History.Begin(p.App, now)
 		x.resize(p, event, now)
 		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 		x.follow(p, now)
@@ -182,7 +182,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		x.states.Withdraw(p)
 	}
 	x.renewPod(p, event)
-	x.states.ToAllocated(p, state.Bound, event.Node)
+	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
 	x.Pending.Release(x.Cache.Tree(), p.App.Leaf) // it may use less than it requested

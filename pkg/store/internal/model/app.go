@@ -81,14 +81,15 @@ func (x *Model) LeaveForGood(p *Pod, now time.Time) {
 }
 
 // NewApp makes an application without pods.
-func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted time.Time) *App {
+func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups []string, submitted, now time.Time) *App {
 	owner := queues.Owner{User: user, Group: queues.GroupFor(x.Cache.Tree(), leaf, groups)}
-	a := &App{CacheApp: cache.NewApp(name, leaf, owner, groups, submitted)}
+	a := &App{CacheApp: cache.NewApp(name, leaf, owner, groups, submitted), accepted: now}
 	a.Ordered = x.Pending.Order.NewApp(leaf, name.String(), submitted, a.Class(x.Cache.Tree()))
 	x.Apps.Add(a)
 	x.History.Waits.Open(leaf)
 	x.Cache.Empty.Forget(leaf)
-	x.History.enroll(a)
+	x.History.Counts.Accepted++
+	x.History.Apps.Add(a)
 	x.History.Rename(a, x.Cache.Path(a.Leaf))
 	x.History.noteApp(output.AppAdded, a)
 	x.Cache.Books.AddApplications(leaf, 1)

@@ -41,7 +41,6 @@ type History struct {
 	Nodes history.Dirty[string, output.NodeRecord, *SeenNode]
 	Seen  map[string]*SeenNode // the nodes that are known, by name
 
-	Unsaid   []*App              // applications to be stamped with times
 	Finished []*output.AppRecord // the last applications that ended, oldest first; readers share it
 	Counts   output.Counts
 }
@@ -71,7 +70,6 @@ func (h *History) AddFact(e output.Event) { h.Events.Add(output.Facts, e) }
 // End ends the current change. tree is the generation of the queue tree, and queues
 // returns a snapshot of it.
 func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time) {
-	h.stamp(now)
 	if tree != h.treeNoted && h.Events.Wants(output.Facts) {
 		h.treeNoted = tree
 		h.Events.AddFirst(output.Facts, output.Event{Kind: output.QueuesCame, Queues: queues()})
@@ -160,42 +158,18 @@ func (h *History) ChangedNode(n *cache.Node) {
 	}
 }
 
-// enroll notes a new application.
-func (h *History) enroll(a *App) {
-	h.Counts.Accepted++
-	h.Apps.Add(a)
-	h.Unsaid = append(h.Unsaid, a)
-}
-
 // Begin notes that an application runs.
-func (h *History) Begin(a *App) {
+func (h *History) Begin(a *App, now time.Time) {
 	if a.Begin() {
+		a.began = now
 		h.noteApp(output.AppRuns, a)
-		h.Unsaid = append(h.Unsaid, a)
 	}
-}
-
-// stamp sets the times of applications that changed in this change.
-func (h *History) stamp(now time.Time) {
-	for i, a := range h.Unsaid {
-		if a.accepted.IsZero() {
-			a.accepted = now
-		}
-		if a.Running() && a.began.IsZero() {
-			a.began = now
-		}
-		h.Unsaid[i] = nil
-	}
-	h.Unsaid = h.Unsaid[:0]
 }
 
 // finish remembers an application after its last pod is gone.
 func (h *History) finish(a *output.AppRecord, now time.Time) {
 	a.Finished = now
 	h.Counts.Completed++
-	if a.Accepted.IsZero() {
-		a.Accepted = now // it came and went in the same change
-	}
 	h.Finished = append(h.Finished, a)
 	h.Finished = h.Finished[max(len(h.Finished)-FinishedKept, 0):]
 }
