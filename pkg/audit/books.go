@@ -64,9 +64,7 @@ func applicationDiffers(a *inventory.Application) string {
 
 // added is what a queue uses with one more application.
 func added(u queues.Usage, a *inventory.Application) queues.Usage {
-	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(a.Usage.Allocated), u.Admitted.Add(a.Usage.Admitted), u.Pending.Add(a.Usage.Pending)
-	u.Leaving, u.Arriving = u.Leaving.Add(a.Usage.Leaving), u.Arriving.Add(a.Usage.Arriving)
-	u.Preempted = u.Preempted.Add(a.Usage.Preempted)
+	u = u.Add(a.Usage)
 	u.Applications++
 	if a.Counted {
 		u.Running++

@@ -93,6 +93,27 @@ type Usage struct {
 	Applications, Running int
 }
 
+// Add returns the sum of two usages.
+func (u Usage) Add(w Usage) Usage { return u.combine(w, resources.Vector.Add, 1) }
+
+// Sub returns u-w.
+func (u Usage) Sub(w Usage) Usage { return u.combine(w, resources.Vector.Sub, -1) }
+
+func (u Usage) combine(w Usage, amounts func(a, b resources.Vector) resources.Vector, sign int) Usage {
+	return Usage{
+		Allocated: amounts(u.Allocated, w.Allocated), Leaving: amounts(u.Leaving, w.Leaving), Arriving: amounts(u.Arriving, w.Arriving),
+		Preempted: amounts(u.Preempted, w.Preempted), Admitted: amounts(u.Admitted, w.Admitted), Pending: amounts(u.Pending, w.Pending),
+		Applications: u.Applications + sign*w.Applications, Running: u.Running + sign*w.Running,
+	}
+}
+
+// Equal tells whether both are the same.
+func (u Usage) Equal(w Usage) bool {
+	return u.Allocated.Equal(w.Allocated) && u.Admitted.Equal(w.Admitted) && u.Pending.Equal(w.Pending) &&
+		u.Leaving.Equal(w.Leaving) && u.Arriving.Equal(w.Arriving) && u.Preempted.Equal(w.Preempted) &&
+		u.Applications == w.Applications && u.Running == w.Running
+}
+
 // Queue is one queue at one moment. Immutable once its snapshot is published.
 type Queue struct {
 	ID ID

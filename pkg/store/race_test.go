@@ -14,7 +14,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
@@ -92,7 +91,7 @@ func TestConcurrentUse(t *testing.T) {
 		s.Delete(hammered(i, 0).UID, at(rounds))
 	}
 	s.Tick(at(100 * rounds))
-	if u := s.Snapshot().Root().Usage; !cache.SameUsage(u, queues.Usage{}) {
+	if u := s.Snapshot().Root().Usage; !u.Equal(queues.Usage{}) {
 		t.Errorf("all pods are gone, and root has %+v", u)
 	}
 }

@@ -28,31 +28,20 @@ const (
 	Preempted
 )
 
-// Change is what one charge adds to the usage of an application and of its queues, by
-// column. Amounts may be negative.
-type Change struct {
-	Pending, Admitted, Arriving, Allocated, Leaving, Preempted resources.Vector
-}
+// Change is what one charge adds to the usage of an application and of its queues. Amounts
+// may be negative.
+type Change queues.Usage
 
 // ForPlans tells whether the change matters to plans. Changes of pending pods do not.
-func (c *Change) ForPlans() bool {
+func (c Change) ForPlans() bool {
 	return !c.Allocated.IsZero() || !c.Leaving.IsZero() || !c.Arriving.IsZero()
 }
 
 // Orders tells whether the change matters to the order of queues, which depends on
 // what is committed and on the part of it that plans take.
-func (c *Change) Orders() bool {
+func (c Change) Orders() bool {
 	more := c.Allocated.Add(c.Admitted).Add(c.Arriving)
 	return !more.IsZero() || !c.Leaving.IsZero() || !c.Preempted.IsZero()
-}
-
-func (c *Change) addTo(u *queues.Usage) {
-	u.Allocated = u.Allocated.Add(c.Allocated)
-	u.Admitted = u.Admitted.Add(c.Admitted)
-	u.Pending = u.Pending.Add(c.Pending)
-	u.Leaving = u.Leaving.Add(c.Leaving)
-	u.Arriving = u.Arriving.Add(c.Arriving)
-	u.Preempted = u.Preempted.Add(c.Preempted)
 }
 
 // Books have the usage of queues, users and groups, and decide what the quotas allow. The
@@ -74,43 +63,27 @@ func (b *Books) Tree() *queues.Draft { return b.tree }
 // Charge sets what a pod of an application is charged, and in which columns. It may be
 // called again. It is the only function that changes the usage by a pod.
 func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
-	a, same := p.app, amount.Equal(p.amount)
-	delta := func(column Columns) (v resources.Vector) {
-		was, is := p.in&column != 0, in&column != 0
-		switch {
-		case was && is && same, !was && !is:
-		case !was:
-			v = amount
-		case !is:
-			v = v.Sub(p.amount)
-		default:
-			v = amount.Sub(p.amount)
-		}
-		return v
-	}
-	c := Change{
-		Pending: delta(Pending), Admitted: delta(Admitted), Arriving: delta(Arriving),
-		Allocated: delta(Allocated), Leaving: delta(Leaving), Preempted: delta(Preempted),
-	}
+	a, before := p.app, p.charged()
 	a.allocations += bit(in, Allocated) - bit(p.in, Allocated)
 	p.amount, p.in = amount, in
+	c := p.charged().Sub(before)
 	if in&Leaving != 0 {
 		b.leaving[p] = struct{}{}
 	} else {
 		delete(b.leaving, p)
 	}
-	c.addTo(&a.used)
+	a.used = a.used.Add(c)
 	if !c.Allocated.IsZero() && !a.mostUsed.Covers(a.used.Allocated) {
 		a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 	}
-	b.tree.Update(a.Leaf, c.addTo)
+	b.tree.Update(a.Leaf, func(u *queues.Usage) { *u = u.Add(c) })
 	if !c.Allocated.IsZero() || !c.Admitted.IsZero() {
 		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
 			u.Allocated = u.Allocated.Add(c.Allocated)
 			u.Admitted = u.Admitted.Add(c.Admitted)
 		})
 	}
-	return c
+	return Change(c)
 }
 
 func bit(in, column Columns) int {
@@ -292,10 +265,7 @@ func (b *Books) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all i
 // Check verifies the usage of queues, users and groups against the sum over all pods, by
 // columns.
 func (b *Books) Check(pods iter.Seq[*Pod]) error {
-	sum := sums{usage: map[queues.ID]*queues.Usage{}, owners: queues.NewLedger(), apps: map[*App]*App{}}
-	for q := range b.tree.All() {
-		sum.usage[q.ID] = &queues.Usage{}
-	}
+	sum := sums{usage: map[queues.ID]queues.Usage{}, owners: queues.NewLedger(), apps: map[*App]*App{}}
 	var errs []error
 	for p := range pods {
 		switch {
@@ -306,15 +276,15 @@ func (b *Books) Check(pods iter.Seq[*Pod]) error {
 		}
 	}
 	for q := range b.tree.All() {
-		if w := sum.usage[q.ID]; !SameUsage(q.Usage, *w) {
-			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
+		if w := sum.usage[q.ID]; !q.Usage.Equal(w) {
+			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, w))
 		}
 	}
 	if len(b.leaving) != sum.leaving {
 		errs = append(errs, fmt.Errorf("%d pods are listed as leaving, and %d leave", len(b.leaving), sum.leaving))
 	}
 	for a, w := range sum.apps {
-		if !SameUsage(a.used, w.used) || a.pods != w.pods || a.allocations != w.allocations {
+		if !a.used.Equal(w.used) || a.pods != w.pods || a.allocations != w.allocations {
 			errs = append(errs, fmt.Errorf("an application has %d pods (%d allocated) and %+v, its pods sum up to %d (%d) and %+v",
 				a.pods, a.allocations, a.used, w.pods, w.allocations, w.used))
 		}
@@ -327,7 +297,7 @@ func (b *Books) Check(pods iter.Seq[*Pod]) error {
 
 // sums are what the books should say, added up from pods.
 type sums struct {
-	usage   map[queues.ID]*queues.Usage
+	usage   map[queues.ID]queues.Usage
 	owners  *queues.Ledger
 	apps    map[*App]*App // by the application that is checked
 	leaving int
@@ -336,41 +306,32 @@ type sums struct {
 // add adds a pod of an application.
 func (s *sums) add(tree *queues.Draft, p *Pod) {
 	a, c := p.app, p.charged()
-	applications, running := 0, 0 // that the pod is the first one of
-	if s.apps[a] == nil {
-		s.apps[a] = &App{}
-		applications = 1
+	w := s.apps[a]
+	if w == nil { // it is the first pod of the application
+		w = &App{}
+		s.apps[a] = w
+		c.Applications = 1
 		if a.counted {
-			running = 1
+			c.Running = 1
 		}
 	}
-	c.addTo(&s.apps[a].used)
-	s.apps[a].pods++
-	s.apps[a].allocations += bit(p.in, Allocated)
+	w.used = w.used.Add(p.charged())
+	w.pods++
+	w.allocations += bit(p.in, Allocated)
 	s.leaving += bit(p.in, Leaving)
 	for q := range tree.Ancestors(a.Leaf) {
-		u := s.usage[q.ID]
-		c.addTo(u)
-		u.Applications += applications
-		u.Running += running
+		s.usage[q.ID] = s.usage[q.ID].Add(c)
 	}
 	s.owners.Update(tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
 		u.Allocated, u.Admitted = u.Allocated.Add(c.Allocated), u.Admitted.Add(c.Admitted)
-		u.Running += running
+		u.Running += c.Running
 	})
 }
 
 // charged is what the pod is charged, by column.
-func (p *Pod) charged() Change {
-	return Change{
+func (p *Pod) charged() queues.Usage {
+	return queues.Usage{
 		Pending: p.Charged(Pending), Admitted: p.Charged(Admitted), Arriving: p.Charged(Arriving),
 		Allocated: p.Charged(Allocated), Leaving: p.Charged(Leaving), Preempted: p.Charged(Preempted),
 	}
-}
-
-// SameUsage tells whether two usages are equal.
-func SameUsage(a, b queues.Usage) bool {
-	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
-		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) && a.Preempted.Equal(b.Preempted) &&
-		a.Applications == b.Applications && a.Running == b.Running
 }

@@ -71,7 +71,7 @@ func (c *Cache) Snapshot() *queues.Snapshot {
 
 // CheckSnapshot verifies that a snapshot that is up to date has the usage of the books.
 func (c *Cache) CheckSnapshot() error {
-	if got, current := c.Shown(); current && !SameUsage(got.Root().Usage, c.Books.tree.Root().Usage) {
+	if got, current := c.Shown(); current && !got.Root().Usage.Equal(c.Books.tree.Root().Usage) {
 		return fmt.Errorf("snapshot: root has %+v, the books %+v", got.Root().Usage, c.Books.tree.Root().Usage)
 	}
 	return nil

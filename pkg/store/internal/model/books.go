@@ -13,7 +13,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	c := x.Cache.Books.Charge(&p.CachePod, amount, in)
 	x.Pending.Demand.Changed()
 	x.History.Apps.Add(a)
-	x.queuesChanged(a.Leaf, &c)
+	x.queuesChanged(a.Leaf, c)
 	x.Asking.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
 	if !c.Orders() {
 		return
@@ -23,7 +23,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 
 // queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
 // do not count; otherwise a preemptor's own cycles would trigger its checks.
-func (x *Model) queuesChanged(leaf queues.ID, c *cache.Change) {
+func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	if x.Preemption.Watches.Idle() || !c.ForPlans() {
 		return
 	}
