@@ -31,26 +31,30 @@ var (
 // nodes came. What was let through counts once it is known whether it found a node.
 func OnDemand(d *Demand) Basis { return Basis{demand: d} }
 
+// With adds pods that are to be let through at the same time to OnCommitted.
+func (on Basis) With(d *Demand) Basis { return Basis{on.committed, d} }
+
 // used is what a queue uses on this basis.
 func (on Basis) used(q *Queue) resources.Vector {
 	switch {
 	case on.committed:
-		return q.Committed()
+		return q.Committed().Add(on.demand.of(q.ID))
 	case on.demand != nil:
-		return q.Allocated.Add(q.Arriving).Add(on.demand.queues[q.ID])
+		return q.Allocated.Add(q.Arriving).Add(on.demand.of(q.ID))
 	}
 	return q.Allocated
 }
 
 // usedBy is what a user or group uses on this basis.
 func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
-	switch {
-	case on.committed:
-		return u.Allocated.Add(u.Admitted)
-	case on.demand != nil:
-		return u.Allocated.Add(on.demand.owners[by])
+	used := u.Allocated
+	if on.committed {
+		used = used.Add(u.Admitted)
 	}
-	return u.Allocated
+	if on.demand != nil {
+		used = used.Add(on.demand.owners[by])
+	}
+	return used
 }
 
 // Verdict is the answer to "may this ask run now".
@@ -98,10 +102,10 @@ func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
 	b := resources.WorstBreach(q.Max.Breaches(used, ask))
 	waiting := ""
 	switch {
-	case on.demand.at(q.ID, b.Name) > 0:
-		waiting = " (with pods that wait for a node)"
-	case on.committed && q.Admitted.Get(b.Name) > 0:
+	case on.committed && q.Admitted.Add(on.demand.of(q.ID)).Get(b.Name) > 0:
 		waiting = " (with pods about to be placed)"
+	case !on.committed && on.demand.of(q.ID).Get(b.Name) > 0:
+		waiting = " (with pods that wait for a node)"
 	}
 	return whetherEver(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
 		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
@@ -142,20 +146,16 @@ func IsBelow(v View, id, of ID) bool {
 // leaf: maxapplications of the leaf and every ancestor, root included.
 func AdmitApplication(v View, leaf ID, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		waiting := on.demand.starting(q.ID)
+		waiting, text := on.demand.starting(q.ID), ""
+		if waiting > 0 && !on.committed {
+			text = " or waiting for a node"
+		}
 		if n := max(q.Running, 0) + waiting; q.MaxApplications > 0 && uint64(n) >= q.MaxApplications {
 			return Verdict{At: q.ID, Reason: reasons.New(reasons.MaxApplications,
-				"queue %s: %s running%s, maxapplications %d", q.Path, count(n, "application"), orWaiting(waiting), q.MaxApplications)}
+				"queue %s: %s running%s, maxapplications %d", q.Path, count(n, "application"), text, q.MaxApplications)}
 		}
 	}
 	return Granted
-}
-
-func orWaiting(n int) string {
-	if n > 0 {
-		return " or waiting for a node"
-	}
-	return ""
 }
 
 func count(n int, noun string) string {

@@ -6,7 +6,8 @@ import "github.com/paddock-scheduler/paddock/pkg/resources"
 // as far as quotas allow all of them at once. It is kept for each queue with a max, for
 // each user and group with a limit, and as the number of applications that would start.
 // A pod that a quota refuses on top of the demand cannot run on a new node, so a cluster
-// autoscaler should add none for it. Demand is no charge: it refuses nothing else.
+// autoscaler should add none for it. Demand is no charge: it refuses nothing else. It is
+// also the sum of pods that are to be let through at the same time ([Basis.With]).
 //
 // It has one writer and no lock. The zero value, and nil for readers, is empty.
 type Demand struct {
@@ -46,11 +47,11 @@ func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts 
 	}
 }
 
-func (d *Demand) at(id ID, name string) resources.Amount {
+func (d *Demand) of(id ID) resources.Vector {
 	if d == nil {
-		return 0
+		return resources.Vector{}
 	}
-	return d.queues[id].Get(name)
+	return d.queues[id]
 }
 
 func (d *Demand) starting(id ID) int {

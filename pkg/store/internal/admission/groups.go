@@ -165,21 +165,16 @@ func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
-	v, lent := queues.Granted, 0
-	for i, part := range g.Data.Shares {
-		if v = x.Cache.Books.CheckQuota(&part.App.CacheApp, part.Request, queues.OnCommitted); !v.OK() {
+	before := queues.NewDemand()
+	for _, part := range g.Data.Shares {
+		v := x.Cache.Books.CheckQuota(&part.App.CacheApp, part.Request, queues.OnCommitted.With(before))
+		if !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
-			break
+			return v
 		}
-		if i+1 < len(g.Data.Shares) {
-			x.Cache.Books.Tentatively(&part.App.CacheApp, part.Request, 1)
-			lent++
-		}
+		before.Add(x.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !part.App.Counted())
 	}
-	for _, part := range g.Data.Shares[:lent] {
-		x.Cache.Books.Tentatively(&part.App.CacheApp, part.Request, -1)
-	}
-	return v
+	return queues.Granted
 }
 
 // sharesOf sums requests of pods by application.

@@ -131,26 +131,6 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 	}
 }
 
-// Tentatively charges a request of an application as admitted for the time of one quota
-// check, or takes that back if sign is -1.
-func (b *Books) Tentatively(a *App, request resources.Vector, sign int) {
-	running := 0
-	if !a.counted {
-		running = sign
-	}
-	if sign < 0 {
-		request = resources.Vector{}.Sub(request)
-	}
-	b.tree.Update(a.Leaf, func(u *queues.Usage) {
-		u.Admitted = u.Admitted.Add(request)
-		u.Running += running
-	})
-	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
-		u.Admitted = u.Admitted.Add(request)
-		u.Running += running
-	})
-}
-
 // CheckQuota is the verdict of all quotas on one more request of an application: max on
 // the path of its queue, limits of its owner, and maxapplications.
 func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
