@@ -143,9 +143,17 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
+// withSlot is a pod with a slot of the window.
+func withSlot(s *Store) *model.Pod {
+	for p := range s.model.Pending.Window.Pods() {
+		return p
+	}
+	return nil
+}
+
 func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
-	first := s.model.Pending.Timers.Pods()[0]
+	first := withSlot(s)
 	var waits *model.Pod
 	for i := range pods {
 		if p := s.model.Pods[pods[i].UID]; p.State == state.Queued {
@@ -195,7 +203,7 @@ func BenchmarkNextOfOrder(b *testing.B) {
 			for done := 0; done < b.N; {
 				s, _ := benchStore(b, 64, 100_000, "")
 				for taken := 0; taken < 50_000 && done < b.N; taken, done = taken+1, done+1 {
-					p := s.model.Pending.Timers.Pods()[0]
+					p := withSlot(s)
 					timed("assume", func() { s.Assume(p.UID, "n1", NoSnapshot, epoch) })
 					timed("next", func() { s.TakeActivations() })
 				}

@@ -233,7 +233,7 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 // front is the pod that the scheduler takes next; nil if there is none.
 func (s *classStore) front() *model.Pod {
 	var first *model.Pod
-	for _, p := range s.model.Pending.Timers.Pods() {
+	for p := range s.model.Pending.Window.Pods() {
 		x, _ := s.Key(p.UID)
 		if first != nil {
 			if y, _ := s.Key(first.UID); y.Seq < x.Seq {

@@ -96,7 +96,7 @@ func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
 
 // moveForeign puts a foreign pod on its node.
 func (x *Lifecycle) moveForeign(p *model.Pod, node string) {
-	came := p.On() == nil || p.On().Name() != node
+	came := !p.IsOn(node)
 	if came && p.On() != nil {
 		x.History.NoteForeign(output.ForeignWent, p)
 	}

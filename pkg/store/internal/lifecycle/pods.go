@@ -191,7 +191,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 
 // resize applies any change of what an allocated pod uses.
 func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
-	elsewhere := p.On() == nil || p.On().Name() != event.Node
+	elsewhere := !p.IsOn(event.Node)
 	if elsewhere {
 		x.History.NotePod(output.Released, p)
 	}

@@ -174,5 +174,5 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
-	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check(), x.Lost.Check(), x.TooEarly.Check())
+	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check())
 }

@@ -76,16 +76,6 @@ func (x *Timers[P]) Due(now time.Time) (P, bool) {
 	return t.pod, true
 }
 
-// Pods returns the pods whose timer is set, the next one first, the others in no
-// particular order.
-func (x *Timers[P]) Pods() []P {
-	out := make([]P, 0, x.heap.Len())
-	for _, t := range x.heap.Items() {
-		out = append(out, t.pod)
-	}
-	return out
-}
-
 // Check verifies the order of the timers.
 func (x *Timers[P]) Check() error {
 	if err := x.heap.Check(); err != nil {

@@ -1,7 +1,6 @@
 package pending
 
 import (
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,12 +36,4 @@ func (m *TooEarly) Take(uid types.UID) bool {
 	delete(m.recent, uid)
 	delete(m.older, uid)
 	return found
-}
-
-// Check verifies that pods have a time after which they are forgotten.
-func (m *TooEarly) Check() error {
-	if len(m.recent)+len(m.older) > 0 && m.turned.IsZero() {
-		return errors.New("pods that tried to preempt too early: never forgotten")
-	}
-	return nil
 }
