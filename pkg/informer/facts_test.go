@@ -104,14 +104,9 @@ func (r *recorder) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	r.Store.SetNodeSchedulable(name, ok, now)
 }
 
-func (r *recorder) UpsertPriorityClass(name string, optOut bool, now time.Time) {
+func (r *recorder) SetPriorityClass(name string, optOut bool, now time.Time) {
 	r.say("class %s optOut=%v", name, optOut)
-	r.Store.UpsertPriorityClass(name, optOut, now)
-}
-
-func (r *recorder) DeletePriorityClass(name string, now time.Time) {
-	r.say("class %s gone", name)
-	r.Store.DeletePriorityClass(name, now)
+	r.Store.SetPriorityClass(name, optOut, now)
 }
 
 func (r *recorder) UpsertBudget(b objects.Budget, now time.Time) {
@@ -240,7 +235,7 @@ func TestWatchFollowsPriorityClasses(t *testing.T) {
 	must(t, err)
 	s.store.heard(t, "class stay optOut=false")
 	must(t, classes.Delete(ctx, "plain", metav1.DeleteOptions{}))
-	s.store.heard(t, "class plain gone")
+	s.store.heard(t, "class plain optOut=false")
 	s.store.silent(t)
 }
 

@@ -69,11 +69,11 @@ func watchPriorityClasses(client kubernetes.Interface, handler cache.ResourceEve
 
 func (w *Watcher) priorityClass(_, class *schedulingv1.PriorityClass) {
 	optOut := optOutOf(class.Annotations[AllowPreemption]) == objects.OptOutYes
-	w.store.UpsertPriorityClass(class.Name, optOut, w.options.Clock.Now())
+	w.store.SetPriorityClass(class.Name, optOut, w.options.Clock.Now())
 }
 
 func (w *Watcher) priorityClassGone(class *schedulingv1.PriorityClass) {
-	w.store.DeletePriorityClass(class.Name, w.options.Clock.Now())
+	w.store.SetPriorityClass(class.Name, false, w.options.Clock.Now())
 }
 
 // PriorityClass returns the class of a name or, without a name, the default class; nil

@@ -36,8 +36,7 @@ type Store interface {
 	DeleteNode(name string, now time.Time)
 	UpsertNamespace(name string, annotations map[string]string, now time.Time) []error
 	DeleteNamespace(name string, now time.Time)
-	UpsertPriorityClass(name string, optOut bool, now time.Time)
-	DeletePriorityClass(name string, now time.Time)
+	SetPriorityClass(name string, optOut bool, now time.Time)
 	UpsertBudget(b objects.Budget, now time.Time)
 	DeleteBudget(namespace, name string, now time.Time)
 }

@@ -43,26 +43,20 @@ func (s *Store) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 // room. A pod that was let through for preemption is refused only at the second call,
 // after the plan.
 func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.QuotaRefused(uid, now)
+	s.change(now, func() { s.cycle.QuotaRefused(uid, now) })
 }
 
 // NoNode says that a cycle of the pod found no node. kind identifies what the filters see
 // of the pod and selects its equivalence class. A pod of kind "" has none.
 func (s *Store) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.NoNode(uid, kind, why, now)
+	s.change(now, func() { s.cycle.NoNode(uid, kind, why, now) })
 }
 
 // Defer says that another plugin refused to try the pod now. The store does not know
 // which event that plugin waits for, so the pod backs off and comes back by itself. With
 // SchedulingGated the scheduler's queue knows the event, and calls Gate then.
 func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.Defer(uid, why, now)
+	s.change(now, func() { s.cycle.Defer(uid, why, now) })
 }
 
 // NoSnapshot stands for the number of pods on a node where no snapshot was taken.
@@ -94,7 +88,5 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 // Forget takes back Assume: the pod is not bound. It changes nothing for a pod that is
 // not assumed, so it may be called late and more than once.
 func (s *Store) Forget(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.Forget(uid, now)
+	s.change(now, func() { s.cycle.Forget(uid, now) })
 }

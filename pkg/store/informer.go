@@ -8,98 +8,67 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 )
 
 // Upsert handles an event of a managed pod, or of a foreign pod that has a node. It may
 // be called late, again with the same content, and without an earlier call for the pod.
 func (s *Store) Upsert(event objects.Pod, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.Upsert(event, now)
+	s.change(now, func() { s.life.Upsert(event, now) })
 }
 
 // Delete handles the deletion of a pod.
 func (s *Store) Delete(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.Delete(uid, now)
+	s.change(now, func() { s.life.Delete(uid, now) })
 }
 
 // Lost handles the deletion of a pod that the informer had last seen without a node. It
 // may be of no queue. Pods that wait for room on a node are brought back.
 func (s *Store) Lost(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.Lost(uid, now)
+	s.change(now, func() { s.life.Lost(uid, now) })
 }
 
 // UpsertNode sets the allocatable of a node.
 func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.UpsertNode(name, allocatable, now)
+	s.change(now, func() { s.life.UpsertNode(name, allocatable, now) })
 }
 
 // NodeChanged handles a change of a node that matters to the filters, such as its taints.
 func (s *Store) NodeChanged(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.NodeChanged(name, now)
+	s.change(now, func() { s.life.NodeChanged(name, now) })
 }
 
 // SetNodeSchedulable sets whether new pods may go to a node. All holds of a cordoned node
 // end.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.SetNodeSchedulable(name, schedulable, now)
+	s.change(now, func() { s.life.SetNodeSchedulable(name, schedulable, now) })
 }
 
 // DeleteNode handles the deletion of a node. All its holds end.
 func (s *Store) DeleteNode(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeleteNode(name, now)
+	s.change(now, func() { s.life.DeleteNode(name, now) })
 }
 
 // UpsertBudget sets a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.UpsertBudget(b)
+	s.change(now, func() { s.life.UpsertBudget(b) })
 }
 
 // DeleteBudget handles the deletion of a PodDisruptionBudget.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeleteBudget(namespace, name)
+	s.change(now, func() { s.life.DeleteBudget(namespace, name) })
 }
 
-// UpsertPodGroup sets how many pods of a PodGroup start together.
-func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.UpsertPodGroup(namespace, name, minMember)
+// SetPodGroup sets how many pods of a PodGroup start together; 0 for one that is gone. Its
+// waiting members then keep waiting.
+func (s *Store) SetPodGroup(namespace, name string, minMember int, now time.Time) {
+	s.change(now, func() { s.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, minMember) })
 }
 
-// DeletePodGroup handles the deletion of a PodGroup. Its waiting members keep waiting.
-func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeletePodGroup(namespace, name)
-}
-
-// UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
-func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.UpsertPriorityClass(name, optOut)
-}
-
-// DeletePriorityClass handles the deletion of a PriorityClass.
-func (s *Store) DeletePriorityClass(name string, now time.Time) {
-	s.UpsertPriorityClass(name, false, now)
+// SetPriorityClass sets whether the pods of a PriorityClass are opted out; false for one that
+// is gone.
+func (s *Store) SetPriorityClass(name string, optOut bool, now time.Time) {
+	s.change(now, func() { s.life.SetPriorityClass(name, optOut) })
 }
 
 // UpsertNamespace sets the annotations of a namespace. It returns an error for each
@@ -112,15 +81,11 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 
 // DeleteNamespace handles the deletion of a namespace.
 func (s *Store) DeleteNamespace(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.DeleteNamespace(name)
+	s.change(now, func() { delete(s.model.Cache.Namespaces, name) })
 }
 
 // Configure replaces the queue configuration. Running pods are not touched; pods without
 // a queue are placed again.
 func (s *Store) Configure(spec *config.Spec, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.life.Configure(spec, now)
+	s.change(now, func() { s.life.Configure(spec, now) })
 }

@@ -30,7 +30,5 @@ func (s *Store) Vanished(pods []LostPod) {
 // ComeBack brings back a pod that found no node while a pod that is gone was still
 // counted. It does nothing to a pod in another state than Unschedulable.
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.ComeBack(uid, now)
+	s.change(now, func() { s.cycle.ComeBack(uid, now) })
 }

@@ -24,7 +24,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a max.vcore=8"), model.Options{})
 	s.FollowPodGroups()
 	s.Start(now)
-	s.UpsertPodGroup("ns", "x", 2, now)
+	s.SetPodGroup("ns", "x", 2, now)
 	add := func(name, group string, cores int) types.UID {
 		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),

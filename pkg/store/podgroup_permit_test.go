@@ -33,7 +33,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			s.FollowPodGroups()
 			s.UpsertNode("n1", queuestest.Vector("vcore=2 pods=10"), epoch)
 			s.Start(epoch)
-			s.UpsertPodGroup("ns", "g", c.min, epoch)
+			s.SetPodGroup("ns", "g", c.min, epoch)
 			add := func(name, queue, group string) types.UID {
 				labels := map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name}
 				if group != "" {

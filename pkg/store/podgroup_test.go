@@ -72,7 +72,7 @@ func (s *gangStage) add(group, queue string, cores int) {
 // setGroup creates or changes a PodGroup.
 func (s *gangStage) setGroup(group string, least int) {
 	s.min[group] = least
-	s.store.UpsertPodGroup("ns", group, least, s.now)
+	s.store.SetPodGroup("ns", group, least, s.now)
 	s.play()
 }
 
@@ -265,7 +265,7 @@ func groupHistory(t *rapid.T, s *gangStage) error {
 			s.setGroup(group, rapid.IntRange(1, 4).Draw(t, "min"))
 		case "no group":
 			delete(s.min, group)
-			s.store.DeletePodGroup("ns", group, s.now)
+			s.store.SetPodGroup("ns", group, 0, s.now)
 			s.play()
 		case "node":
 			s.free = append(s.free, rapid.IntRange(1, 4).Draw(t, "free"))

@@ -136,7 +136,7 @@ func TestConcurrentHolds(t *testing.T) {
 		func(random *rand.Rand, now time.Time) {
 			s.Tick(now)
 			s.SetNodeSchedulable("n3", random.IntN(2) == 0, now)
-			s.UpsertPriorityClass("low", random.IntN(2) == 0, now)
+			s.SetPriorityClass("low", random.IntN(2) == 0, now)
 			s.TakeActivations()
 			s.TakeVacated()
 			s.Explain(a.pod(random.IntN(arenaPods), "").UID)

@@ -247,9 +247,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "podgroup":
 		var members int
 		_, _ = fmt.Sscan(words[1], &members)
-		s.store.UpsertPodGroup("ns", words[0], members, s.now)
+		s.store.SetPodGroup("ns", words[0], members, s.now)
 	case "delete-podgroup":
-		s.store.DeletePodGroup("ns", words[0], s.now)
+		s.store.SetPodGroup("ns", words[0], 0, s.now)
 	case "node":
 		s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now)
 	case "delete-node":

@@ -135,6 +135,13 @@ func (s *Store) FollowPodGroups() {
 	}
 }
 
+// change makes a change under the lock.
+func (s *core) change(now time.Time, f func()) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	f()
+}
+
 // unlock ends a change. It admits pods as far as there is room, publishes the new state,
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.

@@ -179,13 +179,14 @@ func run(ctx context.Context, client versioned.Interface, s Store, c clock.Passi
 
 // Store is what is told of PodGroups: a [store.Store].
 type Store interface {
-	UpsertPodGroup(namespace, name string, minMember int, now time.Time)
-	DeletePodGroup(namespace, name string, now time.Time)
+	SetPodGroup(namespace, name string, minMember int, now time.Time)
 }
 
 // handler tells a store of PodGroups.
 func handler(s Store, c clock.PassiveClock) cache.ResourceEventHandler {
 	return informer.Handler(
-		func(_, g *v1alpha1.PodGroup) { s.UpsertPodGroup(g.Namespace, g.Name, int(g.Spec.MinMember), c.Now()) },
-		func(g *v1alpha1.PodGroup) { s.DeletePodGroup(g.Namespace, g.Name, c.Now()) })
+		func(_, g *v1alpha1.PodGroup) {
+			s.SetPodGroup(g.Namespace, g.Name, max(int(g.Spec.MinMember), 1), c.Now())
+		},
+		func(g *v1alpha1.PodGroup) { s.SetPodGroup(g.Namespace, g.Name, 0, c.Now()) })
 }

@@ -24,16 +24,10 @@ type listener struct {
 	told []string
 }
 
-func (l *listener) UpsertPodGroup(namespace, name string, minMember int, _ time.Time) {
+func (l *listener) SetPodGroup(namespace, name string, minMember int, _ time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told = append(l.told, fmt.Sprintf("%s/%s %d", namespace, name, minMember))
-}
-
-func (l *listener) DeletePodGroup(namespace, name string, _ time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.told = append(l.told, namespace+"/"+name+" gone")
 }
 
 // awaitTold waits until the last thing it was told is this.
@@ -82,7 +76,7 @@ func TestRun(t *testing.T) {
 	if err := groups.Delete(ctx, "there", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	l.awaitTold(t, "ns/there gone")
+	l.awaitTold(t, "ns/there 0")
 }
 
 // TestDeleteThatWasMissed: the informer has the last state only.
@@ -92,7 +86,7 @@ func TestDeleteThatWasMissed(t *testing.T) {
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/lost", Obj: podGroup("lost", 3)})
 	h.OnDelete("no PodGroup")
 	h.OnAdd("no PodGroup", false)
-	if len(l.told) != 1 || l.told[0] != "ns/lost gone" {
+	if len(l.told) != 1 || l.told[0] != "ns/lost 0" {
 		t.Errorf("told %v", l.told)
 	}
 }

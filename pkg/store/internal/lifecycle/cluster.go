@@ -7,7 +7,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -84,18 +83,8 @@ func (x *Lifecycle) DeleteBudget(namespace, name string) {
 	}
 }
 
-// UpsertPodGroup sets how many members of a PodGroup start together.
-func (x *Lifecycle) UpsertPodGroup(namespace, name string, minMember int) {
-	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, max(minMember, 1))
-}
-
-// DeletePodGroup forgets the size of a PodGroup, so that no member starts.
-func (x *Lifecycle) DeletePodGroup(namespace, name string) {
-	x.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, 0)
-}
-
-// UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
-func (x *Lifecycle) UpsertPriorityClass(name string, optOut bool) {
+// SetPriorityClass sets whether the pods of a PriorityClass are opted out.
+func (x *Lifecycle) SetPriorityClass(name string, optOut bool) {
 	if x.Cache.Protection.SetClass(name, optOut) {
 		x.TouchAll()
 	}

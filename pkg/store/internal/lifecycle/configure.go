@@ -68,11 +68,6 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 	return errs
 }
 
-// DeleteNamespace forgets the annotations of a namespace.
-func (x *Lifecycle) DeleteNamespace(name string) {
-	delete(x.Cache.Namespaces, name)
-}
-
 // reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
 // that have its quota or its applications.
 func (x *Lifecycle) reapplyNamespace(name string) {
