@@ -41,8 +41,8 @@ func TestInvalidConfigurationAtTheStart(t *testing.T) {
 		!strings.Contains(why.Text, "line 1") {
 		t.Errorf("the pod is not told where the mistake is: %s", why.Text)
 	}
-	if gate := p.Store().Gate("uid-p", time.Now()); gate.None() || p.Store().Started() || len(h.Activated()) > 0 {
-		t.Errorf("the gate says %q, started %v, activated %q; want it shut", gate, p.Store().Started(), h.Activated())
+	if gate := p.Store().Gate("uid-p", time.Now()); gate.None() || p.Store().Ready() || len(h.Activated()) > 0 {
+		t.Errorf("the gate says %q, started %v, activated %q; want it shut", gate, p.Store().Ready(), h.Activated())
 	}
 	h.SetQueues(t, plugintest.Document("{vcore: 1}"))
 	waitStarted(t, p)

@@ -54,7 +54,7 @@ func started(t *testing.T, h *plugintest.Handle) *Process {
 func waitStarted(t *testing.T, p *Process) {
 	t.Helper()
 	plugintest.Eventually(t, func() error {
-		if !p.Store().Started() {
+		if !p.Store().Ready() {
 			return errors.New("not started")
 		}
 		return nil

@@ -231,17 +231,15 @@ func (s *core) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, 
 func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod, names []string) bool {
 	var own preemption.Types // not those of real plans
 	var nodes []*planner.Node
-	for len(names) > 0 {
-		n := min(atATime, len(names))
+	for some := range slices.Chunk(names, atATime) {
 		s.mu.Lock()
-		for _, name := range names[:n] {
+		for _, name := range some {
 			if node := s.model.Cache.Nodes.Get(name); node != nil && node.Known() {
 				nodes = append(nodes, s.model.ViewOf(&own, node, rehearsed))
 				s.noteAssumed(r, node)
 			}
 		}
 		s.mu.Unlock()
-		names = names[n:]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

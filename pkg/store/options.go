@@ -1,8 +1,6 @@
 package store
 
 import (
-	"reflect"
-
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
@@ -20,11 +18,7 @@ func DefaultPreemption() PreemptionOptions { return preemption.DefaultOptions() 
 func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := &s.model.Preemption.Options
-	if old.IgnorePodOptOut != o.IgnorePodOptOut || !reflect.DeepEqual(old.Required, o.Required) ||
-		old.HoldTimeout != o.HoldTimeout || old.MaxVictimGrace != o.MaxVictimGrace {
-		s.model.TouchAll()
-	}
+	s.model.TouchAll()
 	s.model.Preemption.Options = o
 	s.model.Preemption.Holds.TimesChange()
 	s.model.Pending.SetStrict(o.StrictGuarantee)

@@ -86,13 +86,6 @@ func (s *Readers) Snapshot() *queues.Snapshot {
 	return s.model.Cache.Snapshot()
 }
 
-// Started tells whether Start was called.
-func (s *Readers) Started() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.model.Started
-}
-
 // Ready tells whether Start was called. It takes no lock.
 func (s *Readers) Ready() bool { return s.ready.Load() }
 

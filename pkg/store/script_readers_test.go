@@ -53,7 +53,7 @@ func (r *readers) read(s *Store) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	if !r.started { // what existed before Start is not in the history
-		if r.started = s.Started(); r.started {
+		if r.started = s.Ready(); r.started {
 			r.history.facts.Take(nil)
 			r.history.story = storyOf(s)
 		}

@@ -55,9 +55,7 @@ func New(spec *config.Spec, options Options) *Store {
 	s.holds = holds.New(m, s.states)
 	s.plans = plans.New(m, s.states, s.groups, s.holds)
 	s.life = lifecycle.New(m, s.states, s.holds, s.plans)
-	s.cycle = cycle.New(m, cycle.Parts{
-		States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, Plans: s.plans, Life: s.life,
-	})
+	s.cycle = &cycle.Cycle{Model: m, States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, Plans: s.plans, Life: s.life}
 	return &Store{core: s, Readers: Readers{s}}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -59,10 +60,8 @@ const waitsAtOnce = 64
 // The lock is held for waitsAtOnce queues at a time.
 func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	out := make([]reasons.Code, 0, len(leaves))
-	for len(leaves) > 0 {
-		n := min(waitsAtOnce, len(leaves))
-		out = s.waitFor(out, leaves[:n], now)
-		leaves = leaves[n:]
+	for some := range slices.Chunk(leaves, waitsAtOnce) {
+		out = s.waitFor(out, some, now)
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	if s.Started() || s.Explain(p.UID).Code != reasons.Starting {
+	if s.Ready() || s.Explain(p.UID).Code != reasons.Starting {
 		t.Errorf("before Start: %v", s.Explain(p.UID))
 	}
 	s.SetNotReady(reasons.New(reasons.QueueNotFound, "the configuration cannot be read"))
@@ -138,7 +138,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("on hold: %q", got)
 	}
 	s.Start(epoch)
-	if !s.Started() || !s.Explain(p.UID).None() {
+	if !s.Ready() || !s.Explain(p.UID).None() {
 		t.Errorf("after Start: %v", s.Explain(p.UID))
 	}
 	if s.Spec().Root.Children[0].Name != "a" {

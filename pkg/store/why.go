@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -37,10 +39,8 @@ const whysAtOnce = 64
 // is held for a few pods at a time, so the answers may be of different moments.
 func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	out := make([]reasons.Reason, 0, len(uids))
-	for len(uids) > 0 {
-		n := min(whysAtOnce, len(uids))
-		out = s.whys(out, uids[:n])
-		uids = uids[n:]
+	for some := range slices.Chunk(uids, whysAtOnce) {
+		out = s.whys(out, some)
 	}
 	return out
 }

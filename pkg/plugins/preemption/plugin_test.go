@@ -43,7 +43,7 @@ func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	h.Start(t)
 	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(t, func() error {
-		if !s.Started() {
+		if !s.Ready() {
 			return errors.New("not started")
 		}
 		return nil

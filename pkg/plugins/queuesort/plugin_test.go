@@ -32,7 +32,7 @@ func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
 	plugin := newPlugin(t, h, plugintest.Args())
 	h.Start(t)
 	plugintest.Eventually(t, func() error {
-		if !app.For(h.Context(), h).Store().Started() {
+		if !app.For(h.Context(), h).Store().Ready() {
 			return errors.New("not started")
 		}
 		return nil

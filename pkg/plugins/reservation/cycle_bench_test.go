@@ -66,7 +66,7 @@ func BenchmarkCycle(b *testing.B) {
 	s := app.For(h.Context(), h).Store()
 	h.Start(b)
 	plugintest.Eventually(b, func() error {
-		if !s.Started() {
+		if !s.Ready() {
 			return fmt.Errorf("the store has not started")
 		}
 		return nil

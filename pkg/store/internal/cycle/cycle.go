@@ -19,30 +19,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Cycle takes up the steps of scheduling cycles. Make one with New.
+// Cycle takes up the steps of scheduling cycles. The fields are what it calls.
 type Cycle struct {
 	*model.Model
-	states *admission.States
-	slots  *admission.Slots
-	demand *admission.Demand
-	holds  *holds.Holds
-	plans  *plans.Plans
-	life   *lifecycle.Lifecycle
-}
-
-// Parts are what a Cycle calls.
-type Parts struct {
 	States *admission.States
 	Slots  *admission.Slots
 	Demand *admission.Demand
 	Holds  *holds.Holds
 	Plans  *plans.Plans
 	Life   *lifecycle.Lifecycle
-}
-
-// New returns the cycles of the pods of a model.
-func New(m *model.Model, p Parts) *Cycle {
-	return &Cycle{m, p.States, p.Slots, p.Demand, p.Holds, p.Plans, p.Life}
 }
 
 // Pass is Gate under the lock. changed is false if at most the state of the pod changed,
@@ -52,34 +37,34 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	switch {
 	case !known:
 		return reasons.Brief(reasons.Starting), false
-	case p.Foreign && p.State == state.Unschedulable && x.holds.BindingHold(p) && !p.Asks.Activated:
+	case p.Foreign && p.State == state.Unschedulable && x.Holds.BindingHold(p) && !p.Asks.Activated:
 		return reasons.Brief(reasons.MakingRoom), false
 	case p.Foreign:
 		return reasons.Reason{}, false
 	case p.State == state.Admitted:
-		x.states.SetState(p, state.Scheduling)
+		x.States.SetState(p, state.Scheduling)
 		p.Sees = x.Cache.Nodes.Generation()
 		return reasons.Reason{}, false
 	case !x.Started:
 		return reasons.Brief(reasons.Starting), false
 	}
 	if p.State == state.Scheduling && p.Asks.Holds() {
-		x.holds.FailedHolder(p, now)
+		x.Holds.FailedHolder(p, now)
 	}
 	if p.State == state.Scheduling {
 		// It entered before, so its cycle has ended without a call that reports the
 		// result.
-		x.states.Vacate(p)
-		x.states.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
+		x.States.Vacate(p)
+		x.States.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		x.Pending.Keys.Remove(uid)
 	}
-	if p.State == state.Unschedulable && !x.holds.BindingHold(p) {
-		x.states.Requeue(p, now)
+	if p.State == state.Unschedulable && !x.Holds.BindingHold(p) {
+		x.States.Requeue(p, now)
 	}
 	if p.State.HasNode() {
 		return reasons.Reason{}, true // it has passed every gate
 	}
-	return reasons.Brief(x.states.Last(p).Code), true
+	return reasons.Brief(x.States.Last(p).Code), true
 }
 
 // CheckQuota is the verdict at the beginning of a cycle. It does not check
@@ -90,13 +75,13 @@ func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 	case !known:
 		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}, false
 	case p.App == nil:
-		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: x.states.Explain(p)}, false
+		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}, false
 	}
 	ask = output.Ask{
 		Ref: p.Ref(), Leaf: p.App.Leaf, Queue: x.Cache.Tree().Queue(p.App.Leaf).Path,
 		App: p.App.Name.ID, Request: p.Request,
 	}
-	if v = x.states.CheckGroup(p); !v.OK() {
+	if v = x.States.CheckGroup(p); !v.OK() {
 		return ask, v, true
 	}
 	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
@@ -110,11 +95,11 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	case x.Asking.Current() == uid && !p.Asks.OverQuota:
 		p.Asks.OverQuota = true // the cycle may still make a plan for it
 	case p.Asks.Holds():
-		x.holds.FailedHolder(p, now)
+		x.Holds.FailedHolder(p, now)
 	default:
-		x.states.Refused(p)
+		x.States.Refused(p)
 		p.Within = false
-		x.demand.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
+		x.Demand.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
 	}
 }
 
@@ -129,19 +114,19 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
 	if p.Asks.Holds() {
-		x.holds.FailedHolder(p, now)
+		x.Holds.FailedHolder(p, now)
 		return
 	}
-	x.states.Withdraw(p)
+	x.States.Withdraw(p)
 	x.Pending.Keys.Remove(uid)
 	x.Pending.Window.Failed()
 	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
-	x.states.ToUnschedulable(p, why, now)
-	x.demand.FoundNoNode(p, now)
+	x.States.ToUnschedulable(p, why, now)
+	x.Demand.FoundNoNode(p, now)
 	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
-	x.states.EnterRetryOrder(p)
+	x.States.EnterRetryOrder(p)
 	if _, due := x.Asking.When(p.Asks); !due {
-		x.states.Arm(p, p.Asks.RetryAt)
+		x.States.Arm(p, p.Asks.RetryAt)
 	}
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
@@ -149,10 +134,10 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 			from = model.Latest(from, p.Asks.RetryAt)
 		}
 		if from.After(now) {
-			x.states.BackOff(p, from)
+			x.States.BackOff(p, from)
 		}
-		x.plans.RecheckNode(p)
-		x.states.Recall(p, now)
+		x.Plans.RecheckNode(p)
+		x.States.Recall(p, now)
 	}
 }
 
@@ -163,19 +148,19 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 		return
 	}
 	if p.Asks.Holds() {
-		x.holds.FailedHolder(p, now)
+		x.Holds.FailedHolder(p, now)
 		return
 	}
-	x.states.Withdraw(p)
+	x.States.Withdraw(p)
 	x.Pending.Keys.Remove(uid)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.states.ToUnschedulable(p, why, now)
+	x.States.ToUnschedulable(p, why, now)
 	if why.Code == reasons.SchedulingGated {
 		p.NotUntil = now
 	} else {
-		x.states.BackOff(p, p.NotUntil)
+		x.States.BackOff(p, p.NotUntil)
 	}
-	x.states.KeepAsking(p)
+	x.States.KeepAsking(p)
 }
 
 // Assume is the binding verdict on a pod that found a node. It charges the pod, unless a
@@ -186,28 +171,28 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	case !known:
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is gone")}
 	case p.App == nil:
-		return queues.Verdict{At: queues.NoQueue, Reason: x.states.Explain(p)}
+		return queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}
 	case p.State.HasNode():
 		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
-	v := x.states.CheckGroup(p)
+	v := x.States.CheckGroup(p)
 	if v.OK() {
 		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
 	}
 	if !v.OK() {
 		if p.Asks.Holds() {
-			x.holds.FailedHolder(p, now)
+			x.Holds.FailedHolder(p, now)
 		} else {
-			x.states.Refused(p)
+			x.States.Refused(p)
 		}
 		return v
 	}
 	if h, ok := x.Preemption.Holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
-		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
+		x.Holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
-	if x.slots.GivesWay(p, node, seen, now) {
+	if x.Slots.GivesWay(p, node, seen, now) {
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	x.assume(p, node, now)
@@ -217,12 +202,12 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 // assume charges a pod as allocated on a node after all checks.
 func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 	if !p.State.HasSlot() {
-		x.states.Withdraw(p)
+		x.States.Withdraw(p)
 	}
 	x.Pending.Classes.Placed(p.EquivalenceClass)
-	x.states.ToAllocated(p, state.Assumed, node, now)
+	x.States.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {
-		x.holds.Supersede(p.On(), now)
+		x.Holds.Supersede(p.On(), now)
 	}
 	p.TreeGen = x.Cache.Tree().TreeGeneration()
 	x.Pending.Window.Placed()
@@ -249,30 +234,30 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 		return
 	}
 	node := p.Node
-	x.states.LeaveAllocated(p)
+	x.States.LeaveAllocated(p)
 	p.Node = ""
 	x.Charge(p, p.Request, cache.Pending)
-	x.states.Enter(p, state.Unschedulable)
+	x.States.Enter(p, state.Unschedulable)
 	x.Weigh(p)
 	x.Pending.Window.Failed()
-	x.states.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
+	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
 	p.Erred, p.Asks.RetryAt = true, model.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
-	x.states.BackOff(p, p.NotUntil)                                          // it comes back by itself, without an event
-	x.states.HeardDemand(p)                                                  // PodScheduled is from before the pod had a node
-	x.states.KeepAsking(p)
+	x.States.BackOff(p, p.NotUntil)                                          // it comes back by itself, without an event
+	x.States.HeardDemand(p)                                                  // PodScheduled is from before the pod had a node
+	x.States.KeepAsking(p)
 	if p.Asks.Holds() {
 		x.Preemption.Holds.TimesChange()
 	}
-	x.holds.Gone(uid, now)
-	x.holds.WakeHolders(node, uid, now)
+	x.Holds.Gone(uid, now)
+	x.Holds.WakeHolders(node, uid, now)
 	x.History.Reports.LookSoon(p.Report, now)
 	if late := p.Late; late != nil {
 		p.Late = nil
-		x.life.Apply(late, now)
+		x.Life.Apply(late, now)
 	}
 	if x.Pods[uid] == p && p.State == state.BackingOff && !x.Cache.Tree().Queue(p.App.Leaf).Leaf {
-		x.life.Unplace(p, now)
-		x.life.Place(p, now)
+		x.Life.Unplace(p, now)
+		x.Life.Place(p, now)
 	}
 }
 
@@ -308,13 +293,13 @@ func withoutPlace(g *model.PodGroup, but *model.Pod) *model.Pod {
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.Pods[uid]
 	if h, ok := x.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
-		x.holds.EndHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
+		x.Holds.EndHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
 	}
 }
 
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
-		x.states.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not in the retry order, because no event happened
+		x.States.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not in the retry order, because no event happened
 	}
 }
