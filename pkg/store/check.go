@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Check verifies the store against itself: the usage of every queue, user and group
@@ -108,47 +109,35 @@ func (s *core) cached() iter.Seq[*cache.Pod] {
 }
 
 // Recount compares the store with a complete listing of the managed pods, as the API
-// server has them at a quiet moment. Every listed pod that uses resources must be known
-// with that request and node, and no other pod may be.
+// server has them at a quiet moment.
 func (s *Readers) Recount(listed []objects.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
-	seen := make(map[types.UID]bool, len(listed))
+	listing := make(map[types.UID]*objects.Pod, len(listed))
 	for i := range listed {
-		l := listed[i]
-		l.Normalize()
-		s.model.Cache.Types.Split(&l)
-		if !l.Terminal && (!l.Deleting || l.Node != "") {
-			seen[l.UID] = true
-			if err := s.compare(&l); err != nil {
-				errs = append(errs, fmt.Errorf("pod %s/%s: %w", l.Namespace, l.Name, err))
-			}
+		listing[listed[i].UID] = &listed[i]
+	}
+	var errs []error
+	for _, p := range s.model.SortedPods() {
+		l := listing[p.UID]
+		delete(listing, p.UID)
+		text := ""
+		if !p.Foreign || l != nil {
+			text = output.Differs(s.model.RecordOf(p), l)
+		}
+		if text == "" && l != nil && (p.State == state.Bound) != (l.Node != "") {
+			text = fmt.Sprintf("it runs on node %q, the store has it as %s", l.Node, p.State)
+		}
+		if text != "" {
+			errs = append(errs, fmt.Errorf("pod %s/%s: %s", p.Namespace, p.Name, text))
 		}
 	}
-	for _, p := range s.model.SortedPods() {
-		if !seen[p.UID] && !p.Foreign {
-			errs = append(errs, fmt.Errorf("pod %s/%s: in the store (%s) and not in the listing", p.Namespace, p.Name, p.State))
+	for _, l := range listing {
+		if text := output.Differs(nil, l); text != "" {
+			errs = append(errs, fmt.Errorf("pod %s/%s: %s", l.Namespace, l.Name, text))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (s *core) compare(l *objects.Pod) error {
-	p, known := s.model.Pods[l.UID]
-	switch {
-	case !known:
-		return errors.New("in the listing and not in the store")
-	case l.Node != "" && p.State != state.Bound:
-		return fmt.Errorf("runs on %s, the store has it as %s", l.Node, p.State)
-	case l.Node == "" && p.State == state.Bound:
-		return fmt.Errorf("has no node, the store has it bound to %s", p.Node)
-	case l.Node != "" && p.Node != l.Node:
-		return fmt.Errorf("runs on %s, the store says %s", l.Node, p.Node)
-	case p.State == state.Bound && !p.Amount().Equal(l.Request):
-		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.Amount())
-	}
-	return nil
 }
 
 // checkShares verifies that a pod has its own values where it needs them.

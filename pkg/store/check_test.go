@@ -131,17 +131,17 @@ func TestRecountFindsDifferences(t *testing.T) {
 		{"one more", func(l []objects.Pod) []objects.Pod {
 			return append(l, objects.Pod{UID: "x", Namespace: "ns", Name: "x"})
 		},
-			"pod ns/x: in the listing and not in the store"},
-		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: in the store (Bound) and not in the listing"},
+			"pod ns/x: the store does not know it"},
+		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: it has ended, and the store has it still"},
 		{"it runs", func(l []objects.Pod) []objects.Pod { return edit(l, "assumed", func(p *objects.Pod) { p.Node = "n1" }) },
-			"pod ns/assumed: runs on n1, the store has it as Assumed"},
+			"pod ns/assumed: it runs on node \"n1\", the store has it as Assumed"},
 		{"it does not run", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "" }) },
-			"pod ns/bound: has no node, the store has it bound to n1"},
+			"pod ns/bound: it runs on node \"\", the store has it as Bound"},
 		{"it runs elsewhere", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "n2" }) },
-			"pod ns/bound: runs on n2, the store says n1"},
+			"pod ns/bound: it runs on node n2, the store says n1"},
 		{"it uses more", func(l []objects.Pod) []objects.Pod {
 			return edit(l, "bound", func(p *objects.Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
-		}, "pod ns/bound: uses pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
+		}, "pod ns/bound: it requests pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := s.Recount(c.change(listing(s)))
