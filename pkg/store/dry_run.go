@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -76,7 +77,7 @@ const patientRehearsals = 5
 // Rehearse returns what would happen to a pod. It changes nothing.
 func (s *Readers) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
 	for range patientRehearsals {
-		if r := s.dryRun(event, now); r != nil {
+		if r := s.dryRun(event, s.Spec(), now); r != nil {
 			return r
 		}
 	}
@@ -84,36 +85,22 @@ func (s *Readers) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
 }
 
 // dryRun makes one try; nil if the queue tree changed during it.
-func (s *core) dryRun(event objects.Pod, now time.Time) *Rehearsal {
+func (s *core) dryRun(event objects.Pod, spec *config.Spec, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.Normalize()
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}}
 	p := model.NewPod(&event, nil)
+	scratch := queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	s.mu.Lock()
-	s.rehearsePlace(r, p)
-	path, made := r.Placement.Path, r.Placement.Create
-	spec := s.model.Cache.Spec
 	r.tree = s.model.Cache.Tree().TreeGeneration()
-	s.mu.Unlock()
-	if !r.Unplaced.None() {
-		return r
-	}
-	var scratch *queues.Draft
-	if made {
-		scratch = queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
-	}
-	s.mu.Lock()
-	same := r.tree == s.model.Cache.Tree().TreeGeneration()
-	if same {
-		s.rehearseQuota(r, p, path, scratch)
+	same := s.model.Cache.Spec == spec
+	if s.rehearsePlace(r, p); r.Unplaced.None() {
+		s.rehearseQuota(r, p, scratch)
 	}
 	names := s.model.Cache.Nodes.Names()
 	s.mu.Unlock()
-	if !r.Unplaced.None() {
-		return r
-	}
-	if !same || !s.rehearseWorld(r, p, names) {
+	if !same || r.Unplaced.None() && !s.rehearseWorld(r, p, names) {
 		return nil
 	}
 	return r
@@ -170,7 +157,8 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 
 // rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
 // created in scratch.
-func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, path string, scratch *queues.Draft) {
+func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, scratch *queues.Draft) {
+	path := r.Placement.Path
 	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View(), s.model.Pending.Order.Eligible()
 	made := map[queues.ID]*queues.Queue{}
 	if q, exists := s.model.Cache.Tree().Find(path); exists {
