@@ -8,13 +8,8 @@ import (
 
 // next is the next deadline; zero for none.
 func (s *core) next() time.Time {
-	return earliest(s.nextChore(), s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due())
-}
-
-// nextChore is the next deadline, without those of plans, which recur for pods that stay
-// stuck.
-func (s *core) nextChore() time.Time {
-	return earliest(s.holds.HoldsDue(), s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Pending.Timers.Next())
+	return earliest(s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due(), s.holds.HoldsDue(),
+		s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Pending.Timers.Next())
 }
 
 // Tick does what is due: pods return to the order when their back-off ends, slots are

@@ -1,5 +1,10 @@
 package history
 
+import (
+	"hash/fnv"
+	"regexp"
+)
+
 // Cause distinguishes reasons of the same code by queue and type, but not by current
 // amounts.
 type Cause uint64
@@ -7,40 +12,19 @@ type Cause uint64
 // UnknownCause is the cause of a reason reported by an earlier process.
 const UnknownCause Cause = 0
 
-// noWords is the start value of the hash, which is FNV-1a.
-const noWords Cause = 14695981039346656037
-
-func (c Cause) with(b byte) Cause { return max((c^Cause(b))*1099511628211, UnknownCause+1) }
-
 // CauseOfSentence hashes the whole text.
 func CauseOfSentence(text string) Cause {
-	sum := noWords
-	for i := range len(text) {
-		sum = sum.with(text[i])
-	}
-	return sum
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(text)) // has no error
+	return max(Cause(sum.Sum64()), UnknownCause+1)
 }
 
-// CauseOfVerdict skips words that are amounts, commas, and text in brackets, which lists
-// what the amounts contain. Digits in a name count, because only a word that begins with
-// a digit is an amount.
+// amounts are the words of a verdict that are amounts, text in brackets, which lists what
+// the amounts contain, and what separates words. Digits in a name count, because only a word that begins
+// with a digit is an amount.
+var amounts = regexp.MustCompile(`\([^)]*\)|(^| )[-0-9][^ ]*|[ ,]`)
+
+// CauseOfVerdict hashes a text without its amounts.
 func CauseOfVerdict(text string) Cause {
-	sum := noWords
-	begins, amount, brackets := true, false, 0
-	for i := range len(text) {
-		c := text[i]
-		if begins {
-			amount = '0' <= c && c <= '9' || c == '-'
-		}
-		begins = c == ' '
-		switch {
-		case c == '(':
-			brackets++
-		case c == ')':
-			brackets--
-		case !begins && !amount && brackets == 0 && c != ',':
-			sum = sum.with(c)
-		}
-	}
-	return sum
+	return CauseOfSentence(amounts.ReplaceAllString(text, ""))
 }

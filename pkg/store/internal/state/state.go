@@ -2,10 +2,7 @@
 // between them.
 package state
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // State is the state of a pod.
 type State uint8
@@ -85,19 +82,6 @@ var allowed = func() (is [Count][Count]bool) {
 	}
 	return is
 }()
-
-// Drawing is the table as text, one line for each transition.
-func Drawing() string {
-	var b strings.Builder
-	for _, t := range table {
-		var from []string
-		for _, s := range t.from {
-			from = append(from, s.String())
-		}
-		fmt.Fprintf(&b, "%s: %s\n    from %s\n", t.to, t.when, strings.Join(from, ", "))
-	}
-	return b.String()
-}
 
 // Transitions watches that pods change their state only as the table says. The zero value
 // is ready.
