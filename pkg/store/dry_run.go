@@ -116,17 +116,11 @@ func (s *core) rehearsePlace(r *Rehearsal, p *model.Pod) {
 	if r.Unplaced = cache.Chargeable(p.Pod); !r.Unplaced.None() {
 		return
 	}
-	if r.Identity, r.Unplaced = placement.Identify(model.PlacementOf(p.Pod), s.model.Options.Placement); !r.Unplaced.None() {
+	if r.Identity, r.Unplaced = s.model.Identify(p.Pod); !r.Unplaced.None() {
 		return
 	}
-	r.Placement, r.Unplaced = placement.Place(s.model.Cache.Spec.Rules, placement.Request{
-		Identity:  r.Identity,
-		Namespace: s.model.Cache.Namespaces.Of(p.Namespace),
-	}, model.Tree{Draft: s.model.Cache.Tree()})
-	name := cache.AppName{Namespace: p.Namespace, ID: r.Identity.Application}
-	if r.Identity.Shared {
-		name.Queue = r.Identity.Queue
-	}
+	r.Placement, r.Unplaced = s.model.Rules(p, r.Identity)
+	name := model.AppName(p, r.Identity)
 	a := s.model.Apps.Joinable(s.model.Cache.Tree(), name, false)
 	if leaf, ok := s.model.Cache.Tree().Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
 		a = s.model.Apps.In(leaf.ID, name)

@@ -121,16 +121,12 @@ func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool)
 // applications.
 func (s *core) explainPlace(x *Explanation, p *model.Pod) {
 	var why reasons.Reason
-	x.Identity, why = placement.Identify(model.PlacementOf(p.Pod), s.model.Options.Placement)
+	x.Identity, why = s.model.Identify(p.Pod)
 	if !why.None() && p.Node == "" {
 		x.Unplaced = why
 		return
 	}
-	result, why := placement.Place(s.model.Cache.Spec.Rules, placement.Request{
-		Identity:  x.Identity,
-		Namespace: s.model.Cache.Namespaces.Of(p.Namespace),
-		Running:   p.Node != "",
-	}, model.Tree{Draft: s.model.Cache.Tree()})
+	result, why := s.model.Rules(p, x.Identity)
 	x.Placement, x.Unplaced = &result, why
 }
 

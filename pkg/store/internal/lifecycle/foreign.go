@@ -7,7 +7,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -69,29 +68,6 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	x.renewForeign(p, event)
 	x.follow(p, now)
 	x.states.Recall(p, now)
-}
-
-// dropForeign removes a foreign pod.
-func (x *Lifecycle) dropForeign(p *model.Pod, now time.Time) {
-	x.holds.SuspectRefusal(p, now)
-	node := p.On()
-	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
-	if p.State == state.BackingOff {
-		x.states.LeaveBackOff(p)
-	}
-	x.states.Disarm(p)
-	x.CountForeign(p, -1)
-	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
-	delete(x.Pods, p.UID)
-	if node != nil {
-		x.History.NoteForeign(output.ForeignWent, p)
-	}
-	x.PlaceOn(p, "", resources.Vector{})
-	x.History.Pods.Remove(p, p.UID)
-	x.holds.Gone(p.UID, now)
-	if node != nil {
-		x.holds.WakeHolders(node.Name(), "", now)
-	}
 }
 
 // moveForeign puts a foreign pod on its node.

@@ -47,7 +47,7 @@ func (x *Lifecycle) takeBack(name cache.AppName, now time.Time) {
 	for _, a := range x.Apps.Named(name) {
 		for living := range a.Living() {
 			if m := x.Pods[living.UID]; !m.State.HasNode() {
-				if id, _ := placement.Identify(model.PlacementOf(m.Pod), x.Options.Placement); id.Gang == placement.GangSoft {
+				if id, _ := x.Identify(m.Pod); id.Gang == placement.GangSoft {
 					members = append(members, m)
 				}
 			}
@@ -104,7 +104,7 @@ func (x *Lifecycle) asksForHard(p *model.Pod) (cache.AppName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
 		return cache.AppName{}, false
 	}
-	id, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+	id, _ := x.Identify(p.Pod)
 	// Pods share such an application by default: no user grouped them.
 	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }

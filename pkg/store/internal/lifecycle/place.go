@@ -73,7 +73,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 // appFor finds or creates the application of a pod, and its queue if that is missing. It
 // also returns which gang the pod asks for.
 func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.Gang, reasons.Reason) {
-	id, reason := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+	id, reason := x.Identify(p.Pod)
 	if reason.None() && p.Node == "" {
 		reason = x.keepBack(p, id)
 	}
@@ -88,19 +88,12 @@ func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.G
 // the queue that the placement rules name.
 func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*model.App, reasons.Reason) {
 	running := p.Node != ""
-	name := cache.AppName{Namespace: p.Namespace, ID: id.Application}
-	if id.Shared {
-		name.Queue = id.Queue // the pod's own queue counts, not that of another pod
-	}
+	name := model.AppName(p, id)
 	if a := x.Apps.Joinable(x.Cache.Tree(), name, running); a != nil {
 		return a, reasons.Reason{}
 	}
 	quota := x.Cache.Namespaces[p.Namespace].Quota
-	result, reason := placement.Place(x.Cache.Spec.Rules, placement.Request{
-		Identity:  id,
-		Namespace: x.Cache.Namespaces.Of(p.Namespace),
-		Running:   running,
-	}, model.Tree{Draft: x.Cache.Tree()})
+	result, reason := x.Rules(p, id)
 	if !reason.None() {
 		return nil, reason
 	}
@@ -125,7 +118,7 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 // refuse sets the reason why a pod has no queue.
 func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
 	if x.History.Events.Wants(output.Facts) && why.Code != p.Reason.Code {
-		wanted, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
+		wanted, _ := x.Identify(p.Pod)
 		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
 		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -107,27 +106,22 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 
 // drop removes a pod in any state.
 func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
-	if p.Foreign {
-		x.dropForeign(p, now)
-		return
-	}
 	x.holds.SuspectRefusal(p, now)
 	node := p.On()
 	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
-	switch p.State {
-	case state.Queued:
-		x.states.LeaveOrder(p)
-	case state.Admitted, state.Scheduling:
-		x.states.Vacate(p)
-	case state.BackingOff, state.Unschedulable:
-		x.states.LeaveBackOff(p)
-	case state.Assumed, state.Bound:
+	switch {
+	case !p.State.HasNode():
+		x.states.Withdraw(p)
+	case !p.Foreign:
 		x.states.LeaveAllocated(p)
 	}
 	x.states.Disarm(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.states.LeaveDemand(p)
-	if p.State != state.NoQueue {
+	switch {
+	case p.Foreign:
+		x.CountForeign(p, -1)
+	case p.State != state.NoQueue:
 		if !p.State.HasNode() {
 			x.Charge(p, p.Amount(), 0)
 		}
@@ -139,6 +133,9 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	delete(x.Unplaced, p.UID)
 	x.History.Waits.Update(&p.Tallied, history.Tally{})
 	x.History.Reports.Forget(p.Report)
+	if p.Foreign && node != nil {
+		x.History.NoteForeign(output.ForeignWent, p)
+	}
 	x.PlaceOn(p, "", resources.Vector{})
 	x.History.Pods.Remove(p, p.UID)
 	x.states.LeaveGroup(p)
@@ -329,8 +326,8 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 // staysPut tells whether a pod has the same application and queue after a change. The
 // hold of such a pod is kept, because pods were deleted for it.
 func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
-	before, _ := placement.Identify(model.PlacementOf(p.Pod), x.Options.Placement)
-	after, _ := placement.Identify(model.PlacementOf(event), x.Options.Placement)
+	before, _ := x.Identify(p.Pod)
+	after, _ := x.Identify(event)
 	return reflect.DeepEqual(before, after)
 }
 

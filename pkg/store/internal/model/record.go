@@ -1,7 +1,6 @@
 package model
 
 import (
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -16,7 +15,7 @@ func (x *Model) RecordOf(p *Pod) *output.PodRecord {
 		r.App, r.AppID, r.Queue = p.App.Serial, p.App.Name.ID, x.Cache.Tree().Queue(p.App.Leaf).Path
 		r.Request, r.Originator = p.Amount(), x.Cache.Originators.Is(&p.CachePod)
 	case !p.Foreign:
-		wanted, _ := placement.Identify(PlacementOf(p.Pod), x.Options.Placement)
+		wanted, _ := x.Identify(p.Pod)
 		r.Wanted = &wanted
 	}
 	return r
