@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // checkHistory verifies that readers have seen the current state of everything or have
@@ -37,7 +38,8 @@ func (s *core) checkHistory() []error {
 		tallies = append(tallies, model.TallyOf(p))
 	}
 	add("waiting pods", s.model.History.Waits.Check(slices.Values(tallies), s.model.Apps.Leaves()))
-	add("events", s.model.History.Events.Check())
+	add("facts", s.model.History.Events[output.Facts].Check())
+	add("decisions", s.model.History.Events[output.Decisions].Check())
 	add("reports", s.model.History.Reports.Check())
 	return errs
 }

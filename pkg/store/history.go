@@ -9,7 +9,7 @@ import (
 // EventReader reads the events of one topic. It is for one goroutine at a time.
 type EventReader struct {
 	s      *core
-	reader *history.Reader
+	reader *history.Reader[output.Event]
 }
 
 // Follow returns a reader of the events of a topic from now on, or from Start on for
@@ -17,7 +17,7 @@ type EventReader struct {
 func (s *Readers) Follow(t output.Topic) *EventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &EventReader{s.core, s.model.History.Events.Follow(t)}
+	return &EventReader{s.core, s.model.History.Events[t].Follow()}
 }
 
 // Ready delivers a value when there are events to take.
@@ -29,7 +29,7 @@ func (r *EventReader) Ready() <-chan struct{} { return r.reader.Ready() }
 func (r *EventReader) Take(into []output.Event) (events []output.Event, lost int) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.s.model.History.Events.Take(r.reader, into)
+	return r.reader.Take(into)
 }
 
 // TakeChanges returns at most limit changes since the last call. It is for one reader,

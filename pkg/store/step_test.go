@@ -159,7 +159,7 @@ func BenchmarkStep(b *testing.B) {
 		}
 		s.mu.Lock()
 		s.model.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d}, epoch)
-		s.model.History.Events.EndChange(epoch)
+		s.model.History.Events[output.Decisions].EndChange(epoch)
 		s.mu.Unlock()
 	}
 }

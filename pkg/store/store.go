@@ -90,7 +90,7 @@ func (s *Store) Start(now time.Time) {
 	s.plans.AdoptAll(now)
 	s.states.RecallAll(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
-	s.model.History.Events.Resume(output.Facts)
+	s.model.History.Events[output.Facts].Paused = false
 	s.ready.Store(true)
 }
 

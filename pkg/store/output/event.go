@@ -7,19 +7,20 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
 // Topic is a set of events that a reader follows.
-type Topic = history.Topic
+type Topic uint8
 
 // The topics.
 const (
 	// Facts are what happened to pods, applications, nodes and queues since Start.
-	Facts = history.Facts
+	Facts Topic = iota
 	// Decisions are the decisions about preemptors, and their outcome: events of kind
 	// Decided.
-	Decisions = history.Decisions
+	Decisions
+	// Topics is the number of topics.
+	Topics
 )
 
 // EventKind is the kind of an event.

@@ -117,7 +117,7 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 
 // refuse sets the reason why a pod has no queue.
 func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
-	if x.History.Events.Wants(output.Facts) && why.Code != p.Reason.Code {
+	if x.History.Events[output.Facts].Wants() && why.Code != p.Reason.Code {
 		wanted, _ := x.Identify(p.Pod)
 		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
 		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})

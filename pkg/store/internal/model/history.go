@@ -31,7 +31,7 @@ import (
 // entry per pod, however often the pod changes, and objects that were never published leave
 // no entry when they go.
 type History struct {
-	Events    history.Events[output.Event]
+	Events    [output.Topics]history.Events[output.Event]
 	treeNoted uint64 // tree generation of the last event QueuesWent
 	Reports   history.Reports
 	Waits     history.WaitCounts
@@ -46,10 +46,12 @@ type History struct {
 }
 
 func newHistory() History {
-	return History{
-		Events: newEvents(), Reports: history.NewReports(), Waits: history.NewWaitCounts(),
+	h := History{
+		Events: [output.Topics]history.Events[output.Event]{newEvents(), newEvents()}, Reports: history.NewReports(), Waits: history.NewWaitCounts(),
 		Seen: map[string]*SeenNode{},
 	}
+	h.Events[output.Facts].Paused = true // objects that exist before Start cause no events
+	return h
 }
 
 // FinishedKept is how many ended applications are remembered.
@@ -59,23 +61,23 @@ const FinishedKept = 1000
 const eventsKept = 1 << 16
 
 func newEvents() history.Events[output.Event] {
-	l := history.NewEvents(eventsKept, func(e *output.Event, now time.Time) { e.At = now })
-	l.Pause(output.Facts) // objects that exist before Start cause no events
-	return l
+	return history.NewEvents(eventsKept, func(e *output.Event, now time.Time) { e.At = now })
 }
 
 // AddFact adds a fact to the current change.
-func (h *History) AddFact(e output.Event) { h.Events.Add(output.Facts, e) }
+func (h *History) AddFact(e output.Event) { h.Events[output.Facts].Add(e) }
 
 // End ends the current change. tree is the generation of the queue tree, and queues
 // returns a snapshot of it.
 func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time) {
-	if tree != h.treeNoted && h.Events.Wants(output.Facts) {
+	if facts := &h.Events[output.Facts]; tree != h.treeNoted && facts.Wants() {
 		h.treeNoted = tree
-		h.Events.AddFirst(output.Facts, output.Event{Kind: output.QueuesCame, Queues: queues()})
+		facts.AddFirst(output.Event{Kind: output.QueuesCame, Queues: queues()})
 		h.AddFact(output.Event{Kind: output.QueuesWent, Queues: queues()})
 	}
-	h.Events.EndChange(now)
+	for i := range h.Events {
+		h.Events[i].EndChange(now)
+	}
 }
 
 // Rename updates the name of an application in the history, with the path of its queue.
@@ -179,7 +181,7 @@ func (h *History) Empty() bool { return h.Pods.Len()+h.Apps.Len()+h.Nodes.Len() 
 
 // EnterStep adds a step about a preemptor to the history.
 func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
-	if !x.History.Events.Wants(output.Decisions) {
+	if !x.History.Events[output.Decisions].Wants() {
 		return
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, x.Standby
@@ -194,7 +196,7 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 	if step.Hold.Asker == "" {
 		step.Hold, _ = x.Preemption.Holds.Of(p.UID)
 	}
-	x.History.Events.Add(output.Decisions, output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
+	x.History.Events[output.Decisions].Add(output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
 }
 
 // Warn reports, once per application, that the gang or PodGroup of the pod is ignored. A
