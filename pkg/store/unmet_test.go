@@ -78,7 +78,7 @@ func TestCensusIsChecked(t *testing.T) {
 		"a pod counted twice":  func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["p"].Tallied) },
 		"a pod not counted":    func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["p"].Tallied, history.Tally{}) },
 		"another state":        func(s *Store) { s.model.Pods["p"].Tallied.State = state.BackingOff },
-		"a queue without pods": func(s *Store) { s.model.History.Waits.Open(77) },
+		"a queue without pods": func(s *Store) { s.model.History.Waits.Refuse(77, "", epoch) },
 	} {
 		s := stuckPod(t)
 		if err := s.Check(); err != nil {

@@ -61,30 +61,21 @@ const waitsAtOnce = 64
 func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	out := make([]reasons.Code, 0, len(leaves))
 	for some := range slices.Chunk(leaves, waitsAtOnce) {
-		out = s.waitFor(out, some, now)
-	}
-	return out
-}
-
-func (s *core) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Time) []reasons.Code {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, leaf := range leaves {
-		q, there := s.model.Cache.Tree().Find(leaf.Path) // its ID may belong to another queue by now
-		if !there {
-			out = append(out, "")
-			continue
+		s.mu.Lock()
+		for _, leaf := range some {
+			var code reasons.Code
+			if q, there := s.model.Cache.Tree().Find(leaf.Path); there { // its ID may belong to another queue by now
+				code = s.waitsFor(q, now)
+			}
+			out = append(out, code)
 		}
-		out = append(out, s.waitsFor(q, now))
+		s.mu.Unlock()
 	}
 	return out
 }
 
 func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	st := s.model.History.Waits.Of(q.ID)
-	if st == nil {
-		return ""
-	}
 	eligible := s.model.Pending.Order.EligibleAt(q.ID)
 	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
 	byClass := max(0, st.In[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))

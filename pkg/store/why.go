@@ -5,9 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // Explain returns why a pending pod does not run; none if it was let through, runs, or is
@@ -40,31 +38,15 @@ const whysAtOnce = 64
 func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	out := make([]reasons.Reason, 0, len(uids))
 	for some := range slices.Chunk(uids, whysAtOnce) {
-		out = s.whys(out, some)
-	}
-	return out
-}
-
-func (s *core) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	told := map[*order.Group]reasons.Reason{} // a quota verdict is the same for a whole group
-	for _, uid := range uids {
-		p, known := s.model.Pods[uid]
-		if !known || p.Foreign {
-			out = append(out, reasons.Reason{})
-			continue
+		s.mu.Lock()
+		for _, uid := range some {
+			var why reasons.Reason
+			if p := s.model.Pods[uid]; p != nil && !p.Foreign {
+				why = s.states.Explain(p)
+			}
+			out = append(out, why)
 		}
-		if p.State != state.Queued || p.HeldByClass() {
-			out = append(out, s.states.Explain(p))
-			continue
-		}
-		why, asked := told[p.Ask.Group()]
-		if !asked {
-			why = s.states.Explain(p)
-			told[p.Ask.Group()] = why
-		}
-		out = append(out, why)
+		s.mu.Unlock()
 	}
 	return out
 }

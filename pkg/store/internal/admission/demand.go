@@ -104,7 +104,7 @@ func (x *Demand) countDemand(p *model.Pod) queues.Verdict {
 func (x *Demand) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	if p.Within != v.OK() || p.Beyond.Code != v.Reason.Code {
 		x.History.Changed(p)
-		x.History.Reports.LookNow(p.Report, now) // the reason that it waits changed, too
+		x.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
 	}
 	p.Within, p.Beyond = v.OK(), v.Reason
 }

@@ -195,9 +195,21 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 	var errs []error
 	living, owned := map[*App]int{}, map[*App]map[types.UID]int{}
 	for p := range pods {
-		errs = append(errs, p.checkLives())
-		if a := p.app; a != nil {
-			countLiving(p, living, owned)
+		a := p.app
+		if p.Lives() != (a != nil && !p.Deleting) {
+			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives()))
+		}
+		if a == nil {
+			continue
+		}
+		if owned[a] == nil {
+			owned[a] = map[types.UID]int{}
+		}
+		if p.Lives() {
+			living[a]++
+			for _, owner := range p.Owners {
+				owned[a][owner]++
+			}
 		}
 	}
 	for a, of := range owned {
@@ -208,29 +220,4 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// checkLives verifies that the pod lives in its application unless it is being deleted.
-func (p *Pod) checkLives() error {
-	switch {
-	case p.app == nil && p.Lives():
-		return fmt.Errorf("pod %s/%s lives in no application", p.Namespace, p.Name)
-	case p.app != nil && p.Deleting == p.Lives():
-		return fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives())
-	}
-	return nil
-}
-
-// countLiving adds a pod of an application to the numbers of living and of owned pods.
-func countLiving(p *Pod, living map[*App]int, owned map[*App]map[types.UID]int) {
-	if owned[p.app] == nil {
-		owned[p.app] = map[types.UID]int{}
-	}
-	if !p.Lives() {
-		return
-	}
-	living[p.app]++
-	for _, owner := range p.Owners {
-		owned[p.app][owner]++
-	}
 }

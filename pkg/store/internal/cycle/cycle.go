@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/lifecycle"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -250,7 +251,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	}
 	x.Holds.Gone(uid, now)
 	x.Holds.WakeHolders(node, uid, now)
-	x.History.Reports.LookSoon(p.Report, now)
+	x.History.Reports.Look(p.Report, now.Add(history.Soon))
 	if late := p.Late; late != nil {
 		p.Late = nil
 		x.Life.Apply(late, now)

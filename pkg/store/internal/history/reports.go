@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// soon is how long a pod waits before users are told, for reasons that do not pass by
+	// Soon is how long a pod waits before users are told, for reasons that do not pass by
 	// themselves. later is the same for pods that only wait for pods before them.
-	soon  = time.Second
+	Soon  = time.Second
 	later = 30 * time.Second
 	// lookAgain is how often a waiting pod is checked for another reason.
 	lookAgain = 10 * time.Second
@@ -73,7 +73,7 @@ func NewReports() Reports {
 // reported last, empty for none.
 func (r *Reports) Expect(pod types.UID, told reasons.Code, now time.Time) *Report {
 	x := &Report{pod: pod, since: now, told: told, toldAt: now, at: ranking.Outside}
-	r.look(x, now.Add(soon))
+	r.Look(x, now.Add(Soon))
 	return x
 }
 
@@ -84,7 +84,7 @@ func (r *Reports) Settle(x *Report, now time.Time) (over bool) {
 		r.Forget(x)
 		return true
 	}
-	r.look(x, now)
+	r.Look(x, now)
 	return false
 }
 
@@ -96,16 +96,6 @@ func (r *Reports) Admitted(x *Report, now time.Time) {
 	}
 }
 
-// LookNow checks a pod again now. It does nothing for nil.
-func (r *Reports) LookNow(x *Report, now time.Time) {
-	if x != nil {
-		r.look(x, now)
-	}
-}
-
-// LookSoon checks again after a second.
-func (r *Reports) LookSoon(x *Report, now time.Time) { r.look(x, now.Add(soon)) }
-
 // Forget ends the checks of a pod that is gone. It does nothing for nil.
 func (r *Reports) Forget(x *Report) {
 	if x != nil {
@@ -113,9 +103,12 @@ func (r *Reports) Forget(x *Report) {
 	}
 }
 
-func (r *Reports) look(x *Report, at time.Time) {
-	x.due = at
-	r.due.Update(x, true)
+// Look checks a pod again at a time. It does nothing for nil.
+func (r *Reports) Look(x *Report, at time.Time) {
+	if x != nil {
+		x.due = at
+		r.due.Update(x, true)
+	}
 }
 
 // Warn makes a warning due, once per pod. It is false if the pod had one.
@@ -124,7 +117,7 @@ func (r *Reports) Warn(x *Report, of reasons.Code, now time.Time) bool {
 		return false
 	}
 	x.warned, x.warnOf, x.warnAt = true, of, now
-	r.look(x, now)
+	r.Look(x, now)
 	return true
 }
 
@@ -138,7 +131,7 @@ func (r *Reports) TakeWarning(x *Report, bound bool, now time.Time) reasons.Code
 	if x.warnAt = (time.Time{}); bound && now.Sub(at) >= stale {
 		return ""
 	}
-	r.look(x, x.since.Add(soon)) // the next check is as if there were no warning
+	r.Look(x, x.since.Add(Soon)) // the next check is as if there were no warning
 	return x.warnOf
 }
 
@@ -157,7 +150,7 @@ func (r *Reports) Judge(x *Report, now time.Time, w Waiting) bool {
 	if w.Placed {
 		r.Forget(x)
 	} else {
-		r.look(x, now.Add(lookAgain))
+		r.Look(x, now.Add(lookAgain))
 	}
 	switch {
 	case w.Code == "" && x.told == "":
@@ -166,7 +159,7 @@ func (r *Reports) Judge(x *Report, now time.Time, w Waiting) bool {
 	case w.Code == x.told && now.Sub(x.toldAt) < repeatAfter && x.sameCause(w.Cause):
 		return false
 	case w.Code != "" && x.told == "" && now.Sub(x.since) < patience(w.Code):
-		r.look(x, x.since.Add(patience(w.Code)))
+		r.Look(x, x.since.Add(patience(w.Code)))
 		return false
 	}
 	x.told, x.toldAt, x.cause = w.Code, now, w.Cause
@@ -187,7 +180,7 @@ func patience(code reasons.Code) time.Duration {
 	case reasons.InOrder, reasons.BackingOff, reasons.Starting:
 		return later
 	}
-	return soon
+	return Soon
 }
 
 // Check verifies the order of the checks.

@@ -21,11 +21,7 @@ import (
 // use resources whether they fit or not, then by age.
 func (x *Lifecycle) PlaceAll(now time.Time) {
 	all := slices.SortedFunc(maps.Values(x.Unplaced), func(a, b *model.Pod) int {
-		return cmp.Or(
-			-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)),
-			a.Created.Compare(b.Created),
-			cmp.Compare(a.UID, b.UID),
-		)
+		return cmp.Or(-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), model.Elder(a, b))
 	})
 	for _, p := range all {
 		x.Place(p, now)

@@ -86,7 +86,6 @@ func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups [
 	a := &App{CacheApp: cache.NewApp(name, leaf, owner, groups, submitted), accepted: now}
 	a.Ordered = x.Pending.Order.NewApp(leaf, name.String(), submitted, a.Class(x.Cache.Tree()))
 	x.Apps.Add(a)
-	x.History.Waits.Open(leaf)
 	x.Cache.Empty.Forget(leaf)
 	x.History.Counts.Accepted++
 	x.History.Apps.Add(a)
