@@ -106,13 +106,13 @@
 //
 // # Files
 //
-//	store.go      the store: start, admission of pods at the end of each change, activations
-//	informer.go   what informers tell
-//	cycle.go      steps of scheduling cycles; lost.go pods that a cycle counted in vain
-//	plans.go      plans and their outcome; work.go what the executor is to write
-//	deadline.go   what is due at a time
-//	readers.go    what is; why.go, explanation.go, waiting.go and reports.go why pods wait
-//	history.go    events and changes for readers
-//	dry_run.go    what would happen to a pod
-//	check*.go     the checks of the store against itself
+//	store.go        the store: start, options, admission of pods at the end of each change, and what is to be done outside
+//	informer.go     what informers tell
+//	cycle.go        steps of scheduling cycles, and pods that a cycle counted in vain
+//	plans.go        plans and their outcome
+//	deadline.go     what is due at a time
+//	readers.go      what is; explanation.go all that is known of a pod; waiting.go why pods wait
+//	history.go      events and changes for readers
+//	dry_run.go      what would happen to a pod
+//	check*.go       the checks of the store against itself
 package store

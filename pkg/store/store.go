@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/lifecycle"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -182,4 +183,45 @@ func (s *core) fill(now time.Time) {
 	for s.states.RetryFirst() {
 		s.slots.FillInOrder(now)
 	}
+}
+
+// Work delivers a value when there is work to take.
+func (s *Store) Work() <-chan struct{} { return s.model.Out.ToWrite }
+
+// TakeWork returns what to write to the cluster. Items about the same preemptor must be
+// written in this order.
+func (s *Store) TakeWork() []output.Work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return model.Take(&s.model.Out.Work)
+}
+
+// TakeVacated returns the nodes where a hold ended since the last call, so pods that were
+// refused them may try again. This includes holds that ended because their preemptor was
+// bound: it may have left room, and a pod that is not retried would wait for a hold that
+// is over and miss the events that would help it.
+func (s *Store) TakeVacated() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return model.Take(&s.model.Out.Vacated)
+}
+
+// Options are the settings of a store.
+type Options = model.Options
+
+// PreemptionOptions set when and how fast queues preempt for their guarantees.
+type PreemptionOptions = preemption.Options
+
+// DefaultPreemption returns the options of a store without SetPreemption.
+func DefaultPreemption() PreemptionOptions { return preemption.DefaultOptions() }
+
+// SetPreemption replaces the options.
+func (s *Store) SetPreemption(o PreemptionOptions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.TouchAll()
+	s.model.Preemption.Options = o
+	s.model.Preemption.Holds.TimesChange()
+	s.model.Pending.SetStrict(o.StrictGuarantee)
+	s.model.Asking.Order.SetStrict(o.StrictGuarantee)
 }

@@ -4,10 +4,15 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Gated counts the pods of queues that are kept out of the scheduler's queue, by reason.
@@ -98,4 +103,89 @@ func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return reasons.PreemptionPaced
 	}
 	return reasons.PreemptionDelayed
+}
+
+// Explain returns why a pending pod does not run; none if it was let through, runs, or is
+// not known.
+func (s *Readers) Explain(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.model.Pods[uid]; known {
+		return s.states.Explain(p)
+	}
+	return reasons.Reason{}
+}
+
+// BeyondQuota returns the quota that keeps a pod that found no node from running even on
+// a new node; none if it would run there, or is not known.
+func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.model.Pods[uid]; p != nil {
+		return p.Beyond
+	}
+	return reasons.Reason{}
+}
+
+// whysAtOnce is the number of pods visited in one hold of the lock.
+const whysAtOnce = 64
+
+// Whys returns why each pod does not run; none if there is no such pending pod. The lock
+// is held for a few pods at a time, so the answers may be of different moments.
+func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
+	out := make([]reasons.Reason, 0, len(uids))
+	for some := range slices.Chunk(uids, whysAtOnce) {
+		s.mu.Lock()
+		for _, uid := range some {
+			var why reasons.Reason
+			if p := s.model.Pods[uid]; p != nil && !p.Foreign {
+				why = s.states.Explain(p)
+			}
+			out = append(out, why)
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
+
+// NextReports returns at most limit reports; the caller writes them. A pod gets one
+// report per change of its reason (the code, or the queue and type that refuse, but not
+// amounts alone), and repeats from time to time without a change.
+func (s *Readers) NextReports(now time.Time, limit int) []output.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.demand.TakeDemand(limit, now) // first, because autoscalers add nodes by it
+	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
+		due, ok := s.model.History.Reports.Next(now)
+		if !ok {
+			break
+		}
+		if tell, report := s.review(s.model.Pods[due.Pod()], now); tell {
+			out = append(out, report)
+		}
+	}
+	s.model.History.End(s.model.Cache.Tree().TreeGeneration(), s.model.Cache.Snapshot, now)
+	return out
+}
+
+// review decides what to report of a pod now and when to check it again.
+func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report) {
+	if warn, warning := s.model.History.TakeWarning(p, now); warn {
+		return true, warning
+	}
+	code := s.states.Last(p).Code
+	if p.Beyond.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
+		code = "" // the scheduler itself reports these
+	}
+	if !s.model.History.Reports.Judge(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {
+		return false, output.Report{}
+	}
+	out = output.Report{Ref: p.Ref()}
+	text := "the pod was let through"
+	if code != "" {
+		out.Reason = s.states.Explain(p)
+		text = out.Reason.Text
+	}
+	s.model.History.NoteSaid(output.Told, p, text)
+	return true, out
 }

@@ -146,11 +146,6 @@ func (b *Books) CheckQuotaAs(a *App, counted bool, request resources.Vector, on 
 	return b.checkLimits(b.tree, a, counted, request, on)
 }
 
-// CheckAmounts is CheckQuota without maxapplications.
-func (b *Books) CheckAmounts(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
-	return b.CheckQuotaAs(a, true, request, on)
-}
-
 // CheckLimits is CheckQuota without max: the quotas that preemption never makes room in.
 // The view may have more queues than the tree.
 func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, on queues.Basis) queues.Verdict {

@@ -84,8 +84,8 @@ func TestCheckQuota(t *testing.T) {
 	if !ok(b.CheckQuota(first, one, queues.OnAllocated)) || ok(b.CheckQuota(first, two, queues.OnAllocated)) {
 		t.Error("the limit of the user")
 	}
-	if ok(b.CheckQuota(second, one, queues.OnAllocated)) || !ok(b.CheckAmounts(second, two, queues.OnAllocated)) ||
-		ok(b.CheckAmounts(second, queuestest.Vector("vcore=3"), queues.OnAllocated)) {
+	if ok(b.CheckQuota(second, one, queues.OnAllocated)) || !ok(b.CheckQuotaAs(second, true, two, queues.OnAllocated)) ||
+		ok(b.CheckQuotaAs(second, true, queuestest.Vector("vcore=3"), queues.OnAllocated)) {
 		t.Error("maxapplications, or max")
 	}
 	if v := b.CheckLimits(b.Tree(), first, one, queues.OnAllocated); !v.OK() {

@@ -85,7 +85,7 @@ func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok 
 	if v = x.States.CheckGroup(p); !v.OK() {
 		return ask, v, true
 	}
-	return ask, x.Cache.Books.CheckAmounts(&p.App.CacheApp, p.Request, queues.OnAllocated), true
+	return ask, x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated), true
 }
 
 // QuotaRefused puts a pod back into the order after a verdict against it.
