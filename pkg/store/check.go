@@ -52,6 +52,7 @@ func (s *Readers) Check() error {
 	return errors.Join(errs...)
 }
 
+// checkPod verifies that a pod has what its state requires.
 func (s *core) checkPod(p *model.Pod) error {
 	if p.Foreign {
 		return s.checkForeign(p)
@@ -87,6 +88,7 @@ func (s *core) checkPod(p *model.Pod) error {
 	return errors.Join(s.checkShares(p), s.checkAsks(p))
 }
 
+// checkBooks verifies the books, applications and slots against all pods.
 func (s *core) checkBooks() []error {
 	slots := map[*model.Pod]struct{}{}
 	for _, p := range s.model.Pods {

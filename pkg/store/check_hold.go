@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
+// checkForeign is checkPod for a pod of no queue.
 func (s *core) checkForeign(p *model.Pod) error {
 	if _, held := s.model.Preemption.Holds.Of(p.UID); held != p.Asks.Holds() {
 		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asks.Holds(), held)

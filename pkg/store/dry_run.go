@@ -106,6 +106,7 @@ func (s *core) dryRun(event objects.Pod, spec *config.Spec, now time.Time) *Rehe
 	return r
 }
 
+// rehearsePlace places the pod by the rules, or in the queue of its application.
 func (s *core) rehearsePlace(r *Rehearsal, p *model.Pod) {
 	if !s.model.Started {
 		r.Unplaced = s.model.NotStarted()
@@ -242,6 +243,7 @@ func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod, names []string) bool {
 	return true
 }
 
+// noteAssumed notes the pods of a node that are being bound.
 func (s *core) noteAssumed(r *Rehearsal, n *cache.Node) {
 	for p := range n.Pods() {
 		if s.model.Pods[p.UID].State == state.Assumed {

@@ -130,6 +130,7 @@ func (s *core) explainPlace(x *Explanation, p *model.Pod) {
 	x.Placement, x.Unplaced = &result, why
 }
 
+// explainQueue adds what a queue, its order and preemption have to do with a pod.
 func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	x.App = s.model.RecordOfApp(p.App)
 	if p.State.HasNode() {
@@ -164,6 +165,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	x.Room = r
 }
 
+// standing lists the pods that are before a pod of the order.
 func (s *core) standing(p *model.Pod) *Standing {
 	out := &Standing{Standing: s.model.Pending.Order.Standing(p.Ask)}
 	for _, uid := range out.Standing.First {

@@ -79,6 +79,7 @@ func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code
 	return out
 }
 
+// waitsFor is WaitsFor for one leaf.
 func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	st := s.model.History.Waits.Of(q.ID)
 	eligible := s.model.Pending.Order.EligibleAt(q.ID)

@@ -52,6 +52,7 @@ func (x *States) RecallAll(now time.Time) {
 	}
 }
 
+// sortedByUID returns the pods in an order that does not depend on the map.
 func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
 	return slices.SortedFunc(maps.Values(pods), func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
 }

@@ -157,6 +157,7 @@ type trial struct {
 	below map[queues.ID]resources.Vector  // placed below a queue
 }
 
+// newTrial returns a trial without pods.
 func (x *Demand) newTrial() *trial {
 	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, apps: map[*model.App]*order.App{},
 		used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
@@ -165,6 +166,7 @@ func (x *Demand) newTrial() *trial {
 	return t
 }
 
+// push adds a pod to the trial.
 func (x *trial) push(p *model.Pod) {
 	a := p.App
 	if x.apps[a] == nil {

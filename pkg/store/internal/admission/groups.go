@@ -109,6 +109,7 @@ func (x *Groups) WakeGroups(now time.Time) {
 	}
 }
 
+// wakeGroup is WakeGroups for one group.
 func (x *Groups) wakeGroup(g *model.PodGroup) {
 	x.partClasses(g)
 	if refused := !g.Refusal().OK(); refused && g.Able() && x.stillRefused(g) {

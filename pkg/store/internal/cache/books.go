@@ -86,6 +86,7 @@ func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
 	return Change(c)
 }
 
+// bit is 1 if a set has a column; otherwise 0.
 func bit(in, column Columns) int {
 	if in&column != 0 {
 		return 1

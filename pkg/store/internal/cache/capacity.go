@@ -73,6 +73,7 @@ func (c *Capacity) Tick(now time.Time) bool {
 	return true
 }
 
+// tell notes that the orders get the exact capacity now.
 func (c *Capacity) tell(now time.Time) { c.told, c.toldAt, c.due = c.sum, now, time.Time{} }
 
 // near tells whether the orders' value is close to the capacity in every type.

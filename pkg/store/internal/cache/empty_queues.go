@@ -68,6 +68,7 @@ func (e *EmptyQueues) Remove(tree *queues.Draft, now time.Time) (gone []queues.I
 	return gone, true
 }
 
+// remove removes a queue and the empty parents that exist only for it.
 func (e *EmptyQueues) remove(tree *queues.Draft, id queues.ID) (gone []queues.ID) {
 	for id != queues.NoQueue {
 		e.Forget(id)

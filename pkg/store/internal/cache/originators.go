@@ -51,6 +51,7 @@ const (
 	never
 )
 
+// rank is what the pod says, or what follows from its pods and its age.
 func (p *Pod) rank() rank {
 	switch {
 	case p.Originator == objects.OriginatorYes:
@@ -91,6 +92,7 @@ type lead struct {
 	alone  bool // ranked by age and the only living pod
 }
 
+// lead is the lead of an application of which the pod is an originator.
 func (p *Pod) lead() lead {
 	l := lead{rank: p.rank()}
 	if l.rank == byAge {
@@ -99,6 +101,7 @@ func (p *Pod) lead() lead {
 	return l
 }
 
+// lead is that of the first pod; of rank never without living pods.
 func (a *App) lead() lead {
 	first, ok := a.living.First()
 	if !ok {
@@ -161,6 +164,7 @@ func (o *Originators) noteLeads(a *App, before, after lead) {
 
 const mostLeads = 64
 
+// compareLeads orders leads as elderFirst orders their pods.
 func compareLeads(a, b lead) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.second, b.second))
 }

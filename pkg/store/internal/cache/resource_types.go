@@ -91,6 +91,7 @@ func typesOfQueue(out []string, q *config.Queue) []string {
 	return out
 }
 
+// appendTypes appends the names of amounts to a list.
 func appendTypes(out []string, from ...iter.Seq2[string, resources.Amount]) []string {
 	for _, all := range from {
 		for name := range all {

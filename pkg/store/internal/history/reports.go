@@ -175,6 +175,7 @@ func (r *Report) sameCause(now Cause) bool {
 	return r.cause == now
 }
 
+// patience is how long a pod waits for a reason before users are told.
 func patience(code reasons.Code) time.Duration {
 	switch code {
 	case reasons.InOrder, reasons.BackingOff, reasons.Starting:

@@ -65,6 +65,7 @@ func (c *WaitCounts) Update(t *Tally, now Tally) {
 	c.add(now, 1)
 }
 
+// add adds a pod n times; -1 takes it out.
 func (c *WaitCounts) add(t Tally, n int) {
 	if !t.In {
 		return

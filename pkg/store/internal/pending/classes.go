@@ -145,6 +145,7 @@ func (x *Classes) count(c *Class, in state.State, n int) {
 	}
 }
 
+// close takes the members of a class out of the order, or puts them back.
 func (x *Classes) close(c *Class, failed bool) {
 	c.failed = failed
 	x.order.SetClosed(c.app, c.request, c.kind, failed)

@@ -88,6 +88,7 @@ func (x *Groups[P, D]) Update(g *Group[P, D], uid types.UID, in state.State, hol
 	})
 }
 
+// count adds a member to the counts of its group, or subtracts it.
 func (g *Group[P, D]) count(m *member[P], by int) {
 	g.in[m.in] += by
 	if m.awaitsHeldNode() {
