@@ -109,11 +109,13 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	}
 }
 
-// ToAllocated makes a pod assumed or bound. It was admitted, and its admitted charge
-// becomes the allocation, or it was pending and out of the order.
+// ToAllocated makes a pod assumed or bound. Its admitted or pending charge becomes the
+// allocation.
 func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time.Time) {
 	if p.State.HasSlot() {
 		x.leaveSlot(p)
+	} else {
+		x.Withdraw(p)
 	}
 	x.Pending.Keys.Remove(p.UID)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
@@ -170,14 +172,8 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 // Refused puts a pod that a quota refused back into the order, where its group waits for
 // room.
 func (x *States) Refused(p *model.Pod) {
-	switch p.State {
-	case state.Admitted, state.Scheduling:
-		x.Vacate(p)
-		x.ToQueued(p)
-	case state.BackingOff:
-		x.LeaveBackOff(p)
-		x.ToQueued(p)
-	case state.Unschedulable, state.GroupBlocked:
+	if p.App != nil && p.State != state.Queued && !p.State.HasNode() {
+		x.Withdraw(p)
 		x.ToQueued(p)
 	}
 	x.Pending.Keys.Remove(p.UID)

@@ -202,9 +202,6 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 
 // assume charges a pod as allocated on a node after all checks.
 func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
-	if !p.State.HasSlot() {
-		x.States.Withdraw(p)
-	}
 	x.Pending.Classes.Placed(p.EquivalenceClass)
 	x.States.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {

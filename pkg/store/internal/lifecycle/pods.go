@@ -175,9 +175,6 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		}
 		return
 	}
-	if !p.State.HasSlot() {
-		x.states.Withdraw(p)
-	}
 	x.renewPod(p, event)
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
@@ -287,20 +284,14 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 // Lost handles the deletion of a pod that was last seen without a node. It may have been
 // bound meanwhile, so pods that wait for room are brought back.
 func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
-	x.Preemption.Holds.Claimed(&objects.Pod{UID: uid})
-	x.Out.Freed(x.Preemption.NodeBound.Remove(uid))
 	p, known := x.Pods[uid]
-	if !known {
-		x.states.Lose(pending.LostPod{UID: uid, When: now})
-		return
+	lost, freed := pending.LostPod{UID: uid, When: now}, !known || p.Foreign
+	if known && p.On() != nil {
+		lost.Node, lost.Request, freed = p.On().Name(), p.Had().Add(p.Uncounted), true
 	}
-	on, uses, foreign := p.On(), p.Had(), p.Foreign
-	x.drop(p, now)
-	switch {
-	case on != nil:
-		x.states.Lose(pending.LostPod{UID: uid, Node: on.Name(), Request: uses.Add(p.Uncounted), When: now})
-	case foreign:
-		x.states.Lose(pending.LostPod{UID: uid, When: now})
+	x.Delete(uid, now)
+	if freed {
+		x.states.Lose(lost)
 	}
 }
 

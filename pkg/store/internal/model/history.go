@@ -213,16 +213,14 @@ func (h *History) TakeWarning(p *Pod, now time.Time) (warn bool, out output.Repo
 	if p.App == nil {
 		return false, output.Report{}
 	}
-	of := h.Reports.TakeWarning(p.Report, p.State == state.Bound, now)
-	var why reasons.Reason
+	of, what := h.Reports.TakeWarning(p.Report, p.State == state.Bound, now), "its pods"
 	switch of {
 	case "":
 		return false, output.Report{}
 	case reasons.PodGroupIgnored:
-		why = reasons.New(of, "application %s: pods with label %s run as ordinary pods, each as soon as it can", p.App.Name.ID, objects.PodGroupLabel)
-	default:
-		why = reasons.New(of, "application %s: its pods run as ordinary pods, each as soon as it can", p.App.Name.ID)
+		what = "pods with label " + objects.PodGroupLabel
 	}
+	why := reasons.New(of, "application %s: %s run as ordinary pods, each as soon as it can", p.App.Name.ID, what)
 	return true, output.Report{Ref: p.Ref(), Warning: true, Reason: why}
 }
 
