@@ -42,8 +42,7 @@ type Report struct {
 	told   reasons.Code // code of the last report; empty if none, or if the last was that the reason is gone
 	cause  Cause        // cause of the last report
 	toldAt time.Time
-	warned bool         // a warning is or was for this pod
-	warnOf reasons.Code // code of the warning
+	warnOf reasons.Code // code of the warning that is or was for this pod; empty for none
 	warnAt time.Time    // when the warning became due; zero once it is taken
 	at     int
 }
@@ -113,10 +112,10 @@ func (r *Reports) Look(x *Report, at time.Time) {
 
 // Warn makes a warning due, once per pod. It is false if the pod had one.
 func (r *Reports) Warn(x *Report, of reasons.Code, now time.Time) bool {
-	if x.warned {
+	if x.warnOf != "" {
 		return false
 	}
-	x.warned, x.warnOf, x.warnAt = true, of, now
+	x.warnOf, x.warnAt = of, now
 	r.Look(x, now)
 	return true
 }
