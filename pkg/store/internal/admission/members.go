@@ -34,9 +34,7 @@ func (x *States) JoinGroup(p *model.Pod) {
 		return
 	}
 	p.PodGroup = x.Pending.Groups.Get(name)
-	complete := p.PodGroup.Complete()
-	x.Pending.Groups.Join(p.PodGroup, p.UID, p, p.State, p.Asks.Holds())
-	x.groupChanged(p.PodGroup, complete, p.Asks.Holds())
+	x.updateMember(p, p.Asks.Holds())
 }
 
 // LeaveGroup takes a pod out of its group.
@@ -62,7 +60,7 @@ func (x *States) SetHolds(p *model.Pod, holds bool) {
 func (x *States) updateMember(p *model.Pod, holds bool) {
 	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
-		x.Pending.Groups.Update(g, p.UID, p.State, p.Asks.Holds())
+		x.Pending.Groups.Set(g, p.UID, p, p.State, p.Asks.Holds())
 		x.groupChanged(g, complete, holds)
 	}
 }

@@ -26,7 +26,7 @@ func newGroup(x *testGroups, name string, minMember int, in ...state.State) *tes
 	x.SetMin(g, minMember)
 	for i, s := range in {
 		pod := name + string(rune('a'+i))
-		x.Join(g, types.UID(pod), pod, s, false)
+		x.Set(g, types.UID(pod), pod, s, false)
 	}
 	return g
 }
@@ -60,7 +60,7 @@ func TestGroupCountsMembers(t *testing.T) {
 		g := newGroup(x, "x", 3, c.in...)
 		if c.holder >= 0 {
 			uid := types.UID("x" + string(rune('a'+c.holder)))
-			x.Update(g, uid, c.in[c.holder], true)
+			x.Set(g, uid, string(uid), c.in[c.holder], true)
 		}
 		if g.Able() != c.able || g.Complete() != c.complete || g.LacksMembers() != c.lacks || g.Missing() != c.missing {
 			t.Errorf("%v: able %v, complete %v, lacks members %v, missing %d", c.in, g.Able(), g.Complete(), g.LacksMembers(), g.Missing())
@@ -87,15 +87,15 @@ func TestGroupsAreTouched(t *testing.T) {
 		}
 	}
 	touched("a new minMember", "x")
-	x.Update(g, "xa", state.GroupBlocked, false)
+	x.Set(g, "xa", "xa", state.GroupBlocked, false)
 	touched("no change")
-	x.Join(g, "xb", "xb", state.GroupBlocked, false)
+	x.Set(g, "xb", "xb", state.GroupBlocked, false)
 	touched("enough members", "x")
-	x.Update(g, "xb", state.Queued, false)
+	x.Set(g, "xb", "xb", state.Queued, false)
 	touched("one of them leads")
-	x.Update(g, "xb", state.Unschedulable, false)
+	x.Set(g, "xb", "xb", state.Unschedulable, false)
 	touched("it found no node", "x")
-	x.Update(g, "xb", state.Unschedulable, true)
+	x.Set(g, "xb", "xb", state.Unschedulable, true)
 	touched("it holds a node", "x")
 	x.Leave(g, "xb")
 	touched("it is gone", "x")
@@ -145,20 +145,20 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 		"its members are tried": {then: func(*testGroups, *testGroup) {}},
 		"its lease ended":       {then: func(*testGroups, *testGroup) {}, at: time.Minute, free: true},
 		"it has a place for one": {then: func(x *testGroups, g *testGroup) {
-			x.Update(g, "xa", state.Assumed, false)
-			x.Update(g, "xb", state.Queued, false)
+			x.Set(g, "xa", "xa", state.Assumed, false)
+			x.Set(g, "xb", "xb", state.Queued, false)
 		}},
 		"one found no node": {then: func(x *testGroups, g *testGroup) {
-			x.Update(g, "xa", state.BackingOff, false)
-			x.Update(g, "xb", state.Unschedulable, false)
+			x.Set(g, "xa", "xa", state.BackingOff, false)
+			x.Set(g, "xb", "xb", state.Unschedulable, false)
 		}, free: true},
 		"one waits for victims": {then: func(x *testGroups, g *testGroup) {
-			x.Update(g, "xa", state.Assumed, false)
-			x.Update(g, "xb", state.Unschedulable, true)
+			x.Set(g, "xa", "xa", state.Assumed, false)
+			x.Set(g, "xb", "xb", state.Unschedulable, true)
 		}, free: true},
 		"it has started": {then: func(x *testGroups, g *testGroup) {
-			x.Update(g, "xa", state.Assumed, false)
-			x.Update(g, "xb", state.Assumed, false)
+			x.Set(g, "xa", "xa", state.Assumed, false)
+			x.Set(g, "xb", "xb", state.Assumed, false)
 		}, free: true},
 		"a member is gone": {then: func(x *testGroups, g *testGroup) { x.Leave(g, "xb") }, free: true},
 		"it is gone":       {then: func(x *testGroups, g *testGroup) { x.Leave(g, "xa"); x.Leave(g, "xb"); x.SetMin(g, 0) }, free: true},
@@ -190,7 +190,7 @@ func TestWaitingGroupsFollow(t *testing.T) {
 	if got := x.TakeTouched(time.Minute, epoch); len(got) != 0 {
 		t.Errorf("%v to check while x is placed", names(got))
 	}
-	x.Update(g, "xa", state.Unschedulable, false)
+	x.Set(g, "xa", "xa", state.Unschedulable, false)
 	if got := names(x.TakeTouched(time.Minute, epoch)); !slices.Equal(got, []string{"x", "y"}) {
 		t.Errorf("%v to check, want x and y", got)
 	}
@@ -205,7 +205,7 @@ func TestGroupsCheckLetThrough(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		x := pending.NewGroups[string, int](cmp.Compare[string])
 		g := newGroup(x, "x", 3, state.Admitted)
-		x.Update(g, "xa", state.Admitted, holds)
+		x.Set(g, "xa", "xa", state.Admitted, holds)
 		x.TakeTouched(time.Minute, epoch)
 		want := "it cannot start, and 1 pods are let through"
 		if holds {

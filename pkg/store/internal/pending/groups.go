@@ -61,9 +61,13 @@ func (x *Groups[P, D]) SetMin(g *Group[P, D], minMember int) {
 	x.drop(g)
 }
 
-// Join makes a pod a member of a group. Complete or not may change.
-func (x *Groups[P, D]) Join(g *Group[P, D], uid types.UID, pod P, in state.State, holds bool) {
+// Set sets the state of a pod of a group, and whether it holds a node. The pod becomes a
+// member if it is none.
+func (x *Groups[P, D]) Set(g *Group[P, D], uid types.UID, pod P, in state.State, holds bool) {
 	x.change(g, func() {
+		if m := g.members[uid]; m != nil {
+			g.count(m, -1)
+		}
 		g.members[uid] = &member[P]{pod, in, holds}
 		g.count(g.members[uid], 1)
 	})
@@ -76,16 +80,6 @@ func (x *Groups[P, D]) Leave(g *Group[P, D], uid types.UID) {
 		delete(g.members, uid)
 	})
 	x.drop(g)
-}
-
-// Update sets the state of a member, and whether it holds a node.
-func (x *Groups[P, D]) Update(g *Group[P, D], uid types.UID, in state.State, holds bool) {
-	m := g.members[uid]
-	x.change(g, func() {
-		g.count(m, -1)
-		m.in, m.holds = in, holds
-		g.count(m, 1)
-	})
 }
 
 // count adds a member to the counts of its group, or subtracts it.
