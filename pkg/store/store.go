@@ -37,7 +37,6 @@ type core struct {
 	states *admission.States
 	groups *admission.Groups
 	slots  *admission.Slots
-	demand *admission.Demand
 	holds  *holds.Holds
 	plans  *plans.Plans
 	life   *lifecycle.Lifecycle
@@ -52,11 +51,10 @@ func New(spec *config.Spec, options Options) *Store {
 	s.states = admission.NewStates(m)
 	s.groups = admission.NewGroups(m, s.states)
 	s.slots = admission.NewSlots(m, s.states, s.groups)
-	s.demand = admission.NewDemand(m)
 	s.holds = holds.New(m, s.states)
 	s.plans = plans.New(m, s.states, s.groups, s.holds)
 	s.life = lifecycle.New(m, s.states, s.holds, s.plans)
-	s.cycle = &cycle.Cycle{Model: m, States: s.states, Slots: s.slots, Demand: s.demand, Holds: s.holds, Plans: s.plans, Life: s.life}
+	s.cycle = &cycle.Cycle{Model: m, States: s.states, Slots: s.slots, Holds: s.holds, Plans: s.plans, Life: s.life}
 	return &Store{core: s, Readers: Readers{s}}
 }
 

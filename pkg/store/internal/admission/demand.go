@@ -12,14 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Demand tells which pods without a node would run if nodes came.
-type Demand struct{ *model.Model }
-
-// NewDemand returns the demand of the pods of a model.
-func NewDemand(m *model.Model) *Demand { return &Demand{m} }
-
 // TakeDemand returns at most limit pods for which PodScheduled needs an update.
-func (x *Demand) TakeDemand(limit int, now time.Time) []output.Report {
+func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 	x.reckonDemand(now)
 	if !x.Started {
 		return nil
@@ -50,7 +44,7 @@ func (x *Demand) TakeDemand(limit int, now time.Time) []output.Report {
 //	once a second, after a change: the sum is computed over all of them, in the order
 
 // FoundNoNode adds a pod that found no node to the demand, if every quota allows it.
-func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
+func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
@@ -64,7 +58,7 @@ func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 }
 
 // startDemand adds a request to the sum and, with the first one, its application.
-func (x *Demand) startDemand(a *model.App, request resources.Vector) {
+func (x *States) startDemand(a *model.App, request resources.Vector) {
 	x.Pending.Demand.Count(x.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
@@ -88,7 +82,7 @@ func (x *States) LeaveDemand(p *model.Pod) {
 }
 
 // countDemand adds a pod to the sum, or returns the quota that refuses it.
-func (x *Demand) countDemand(p *model.Pod) queues.Verdict {
+func (x *States) countDemand(p *model.Pod) queues.Verdict {
 	if !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) {
 		return queues.Granted
 	}
@@ -101,7 +95,7 @@ func (x *Demand) countDemand(p *model.Pod) queues.Verdict {
 }
 
 // setDemand sets a pod's verdict. If it changed, users are told.
-func (x *Demand) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
+func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	if p.Within != v.OK() || p.Beyond.Code != v.Reason.Code {
 		x.History.Changed(p)
 		x.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
@@ -111,7 +105,7 @@ func (x *Demand) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 
 // reckonDemand recomputes the sum after a change, at most once a second: in the order of
 // the waiting pods, as if each pod within had a node.
-func (x *Demand) reckonDemand(now time.Time) {
+func (x *States) reckonDemand(now time.Time) {
 	if !x.Pending.Demand.Restart(now) {
 		return
 	}
@@ -158,7 +152,7 @@ type trial struct {
 }
 
 // newTrial returns a trial without pods.
-func (x *Demand) newTrial() *trial {
+func (x *States) newTrial() *trial {
 	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, apps: map[*model.App]*order.App{},
 		used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
 	t.index.SetCapacity(x.Cache.Capacity.Told())

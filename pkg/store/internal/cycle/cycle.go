@@ -25,7 +25,6 @@ type Cycle struct {
 	*model.Model
 	States *admission.States
 	Slots  *admission.Slots
-	Demand *admission.Demand
 	Holds  *holds.Holds
 	Plans  *plans.Plans
 	Life   *lifecycle.Lifecycle
@@ -100,7 +99,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	default:
 		x.States.Refused(p)
 		p.Within = false
-		x.Demand.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
+		x.States.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
 	}
 }
 
@@ -123,7 +122,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.Pending.Window.Failed()
 	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	x.States.ToUnschedulable(p, why, now)
-	x.Demand.FoundNoNode(p, now)
+	x.States.FoundNoNode(p, now)
 	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
 	x.States.EnterRetryOrder(p)
 	if _, due := x.Asking.When(p.Asks); !due {

@@ -61,7 +61,7 @@ type Turn struct {
 	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
 	GaveWay          int            // how often in a row it found a node and went back to the order
 	Reason           reasons.Reason // why it has no queue, or is unschedulable
-	Within           bool           // it is part of the demand; see admission.Demand
+	Within           bool           // it is part of the demand; see package admission
 	Beyond           reasons.Reason // the quota that keeps it out of the demand
 	Erred            bool           // its cycle ended with an error
 	NotUntil         time.Time      // end of its back-off
