@@ -142,7 +142,6 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 func (x *States) LeaveAllocated(p *model.Pod) {
 	x.History.NotePod(output.Released, p)
 	x.Chosen(p, "")
-	x.WeighAs(p, 0)
 	x.PlaceOn(p, "", resources.Vector{})
 	x.Charge(p, p.Amount(), 0)
 	x.History.Counts.Released++

@@ -30,8 +30,8 @@ func (e *EmptyQueues) Note(q *queues.Queue, now time.Time) {
 	if _, noted := e.since[q.ID]; noted {
 		return
 	}
-	if at := now.Add(e.grace); len(e.since) == 0 || at.Before(e.next) {
-		e.next = at
+	if len(e.since) == 0 {
+		e.next = now.Add(e.grace)
 	}
 	e.since[q.ID] = now
 }

@@ -79,9 +79,6 @@ func (n *Node) takeOff(p *Pod) {
 	n.pods = n.pods[:last]
 }
 
-// has tells whether the pod's seat on the node is right.
-func (n *Node) has(p *Pod) bool { return int(p.seat) < len(n.pods) && n.pods[p.seat] == p }
-
 // Nodes are the nodes that are known or have pods, by name. A node that changed for plans
 // is noted until Take. Make one with NewNodes.
 type Nodes struct {
@@ -262,7 +259,7 @@ func (t *Nodes) Check(pods iter.Seq[*Pod]) error {
 		case n == nil && !p.uses.IsZero():
 			errs = append(errs, fmt.Errorf("pod %s/%s uses %v of no node", p.Namespace, p.Name, p.uses))
 		case n == nil:
-		case t.byName[n.name] != n || !n.has(p):
+		case t.byName[n.name] != n || int(p.seat) >= len(n.pods) || n.pods[p.seat] != p:
 			errs = append(errs, fmt.Errorf("node %s: pod %s/%s is not there", n.name, p.Namespace, p.Name))
 		default:
 			placed[n]++
@@ -275,8 +272,6 @@ func (t *Nodes) Check(pods iter.Seq[*Pod]) error {
 			used = used.Add(p.uses)
 		}
 		switch {
-		case n.name != name:
-			errs = append(errs, fmt.Errorf("node %s is listed as %s", n.name, name))
 		case len(n.pods) != placed[n]:
 			errs = append(errs, fmt.Errorf("node %s has %d pods, and %d are on it", name, len(n.pods), placed[n]))
 		case !used.Equal(n.used):

@@ -272,7 +272,6 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
 	x.states.Withdraw(p)
 	x.states.Disarm(p)
-	x.WeighAs(p, 0)
 	x.Charge(p, p.Amount(), 0)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.states.LeaveDemand(p)

@@ -35,15 +35,8 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 // Weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
 // and is about to leave it, arriving if it holds a node and has none yet.
 func (x *Model) Weigh(p *Pod) {
-	if p.App == nil {
-		return
-	}
-	x.WeighAs(p, p.moves())
-}
-
-// WeighAs charges a pod in these columns of those in moving.
-func (x *Model) WeighAs(p *Pod, in cache.Columns) {
-	if p.In()&moving == in {
+	in := p.moves()
+	if p.App == nil || p.In()&moving == in {
 		return
 	}
 	arrived := p.Is(cache.Arriving)
