@@ -10,9 +10,8 @@
 //	slots.go       the next pod of the order
 //	ahead.go       pods that go before one that found a node
 //	groups.go      when a PodGroup starts; members.go which pods are in it
-//	retry_order.go pods that back off and may be tried early
-//	bring_back.go  pods that come back without an event of the scheduler's queue
-//	preemptor.go   when a pod is checked for preemption
+//	retry.go       pods that come back without an event of the scheduler's queue, and when a
+//	               pod is checked for preemption
 //	demand.go      pods that would run on new nodes
 //	why.go         why a pod is in its state
 package admission

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"slices"
+	"time"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -35,8 +38,14 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 // Weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
 // and is about to leave it, arriving if it holds a node and has none yet.
 func (x *Model) Weigh(p *Pod) {
-	in := p.moves()
-	if p.App == nil || p.In()&moving == in {
+	if p.App != nil {
+		x.WeighAs(p, p.moves())
+	}
+}
+
+// WeighAs charges a pod in these columns of those in moving.
+func (x *Model) WeighAs(p *Pod, in cache.Columns) {
+	if p.In()&moving == in {
 		return
 	}
 	arrived := p.Is(cache.Arriving)
@@ -61,4 +70,42 @@ func (p *Pod) moves() cache.Columns {
 		return cache.Arriving
 	}
 	return 0
+}
+
+// IndexQueues gives the orders all queues with changed settings.
+func (x *Model) IndexQueues() {
+	for q := range x.Cache.Tree().All() {
+		x.indexQueue(q)
+	}
+}
+
+// IndexPath is IndexQueues for the queues from root to a leaf.
+func (x *Model) IndexPath(leaf queues.ID) {
+	path := slices.Collect(x.Cache.Tree().Ancestors(leaf))
+	slices.Reverse(path)
+	for _, q := range path {
+		x.indexQueue(q)
+	}
+}
+
+// indexQueue gives a queue to all orders that do not have its current settings.
+func (x *Model) indexQueue(q *queues.Queue) {
+	if x.Pending.SetQueue(q) {
+		x.Asking.Order.SetQueue(q)
+	}
+}
+
+// SetCapacity sets the capacity of all nodes.
+func (x *Model) SetCapacity(sum resources.Vector, now time.Time) {
+	x.Cache.Tree().SetCapacity(sum)
+	if x.Cache.Capacity.Set(sum, x.Started, now) {
+		x.TellCapacity()
+	}
+}
+
+// TellCapacity gives the orders the capacity that they are to use.
+func (x *Model) TellCapacity() {
+	told := x.Cache.Capacity.Told()
+	x.Pending.SetCapacity(told)
+	x.Asking.Order.SetCapacity(told)
 }

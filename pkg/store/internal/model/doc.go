@@ -21,12 +21,11 @@
 // store.Store, package store calls it under its lock, and the comment there says more.
 //
 //	model.go              [Model]
-//	pod.go, app.go        the records; groups.go those of PodGroups and gangs
-//	pod_changes.go        changes of a known pod
-//	books.go, queues.go   what pods are charged, and the queues of the orders
-//	node.go               pods on nodes, and nodes that changed for plans
-//	planning_snapshot.go  nodes and pods as plans see them; preemptor.go preemptors
-//	placement.go          pods and queues as package placement sees them
-//	history.go            what happened; record.go records for readers
-//	outbox.go             what is to be done outside the store
+//	pod.go, app.go  the records; groups.go those of PodGroups and gangs
+//	pod_changes.go  changes of a known pod
+//	books.go        what pods are charged, and the queues of the orders
+//	node.go         pods on nodes, nodes that changed for plans, and nodes and pods as plans see them
+//	placement.go    pods and queues as package placement sees them
+//	history.go      what happened; record.go records for readers
+//	outbox.go       what is to be done outside the store
 package model

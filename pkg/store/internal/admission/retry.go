@@ -1,0 +1,140 @@
+package admission
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// BringBackLost brings back all pods that wait for room on a node. It visits all pods, so it
+// runs at most once a second, for all lost pods of that second.
+func (x *States) BringBackLost(now time.Time) {
+	if !x.Pending.Lost.Tick(now) {
+		return
+	}
+	for _, p := range sortedByUID(x.Pods) {
+		x.bringBack(p, now)
+	}
+}
+
+// bringBack does for an unschedulable pod what the scheduler's queue does after an event
+// that may help it. A pod that waits for the only node it can run on is skipped: changes of that
+// node bring it back.
+func (x *States) bringBack(p *model.Pod, now time.Time) {
+	switch {
+	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
+	case p.Foreign || p.Asks.Holds():
+		x.BackOff(p, model.Latest(p.NotUntil, now))
+	default:
+		x.Requeue(p, now)
+	}
+}
+
+// Recall brings back a pod that tried to preempt too early. A pod of a queue that is
+// still in its cycle is brought back when that cycle has failed.
+func (x *States) Recall(p *model.Pod, now time.Time) {
+	asks := p.Foreign && model.MayAskForeign(p.Pod) || p.App != nil && p.RequiredNode != "" && p.State == state.Unschedulable
+	if x.Started && !x.Standby && asks && x.Pending.TooEarly.Take(p.UID) {
+		x.ReturnBy(p, now)
+	}
+}
+
+// RecallAll calls Recall for all pods when the store starts or begins to lead.
+func (x *States) RecallAll(now time.Time) {
+	for _, p := range sortedByUID(x.Pods) {
+		x.Recall(p, now)
+	}
+}
+
+// sortedByUID returns the pods in an order that does not depend on the map.
+func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
+	return slices.SortedFunc(maps.Values(pods), func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
+}
+
+// A retry order has the pods of one state that found no node. That of backing-off pods has
+// those that an event since may help. While other pods can be admitted, back-off keeps these pods from being
+// tried at every such event. When no other pod can be, it would leave freed room unused,
+// or give it to the pod whose back-off ends first. So the first of these pods is admitted
+// then, and the next one after that cycle. The scheduler's queue does the same.
+
+// EnterRetryOrder puts a backing-off or unschedulable pod into the order of its state. That
+// of unschedulable pods is for ahead.go.
+func (x *States) EnterRetryOrder(p *model.Pod) {
+	p.RetryAsk = x.Pending.RetryOrder(p.State).Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
+}
+
+// LeaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
+func (x *States) LeaveRetryOrder(p *model.Pod) {
+	if p.RetryAsk != nil {
+		x.Pending.RetryOrder(p.State).Remove(p.RetryAsk)
+		p.RetryAsk = nil
+	}
+}
+
+// RetryFirst moves the first backing-off pod into the order if no pod is admitted. The
+// order has no other pod that can go on at that time.
+func (x *States) RetryFirst() bool {
+	if x.Pending.Window.Taken() > 0 {
+		return false
+	}
+	ask, ok := x.Pending.BackingOff.Next()
+	if !ok {
+		return false
+	}
+	p := x.Pods[types.UID(ask.UID())]
+	x.LeaveBackOff(p)
+	x.ToQueued(p)
+	return true
+}
+
+// When a pod is checked for preemption is in the preemption queue (preemption.Queue). The
+// checks are in package plans.
+
+// Arm schedules a check of a pod at a time, but not before its delay has ended.
+func (x *States) Arm(p *model.Pod, at time.Time) {
+	if p.App == nil || p.State.HasNode() || p.Asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
+		return // pods that require a node: see plans.AttemptNodeBound
+	}
+	if end := p.DelayEnd(x.Cache.Tree()); at.Before(end) {
+		at = end
+	}
+	x.Asking.Arm(p.Asks, at)
+}
+
+// KeepAsking arms a pod unless a check of it is already due.
+func (x *States) KeepAsking(p *model.Pod) {
+	if !x.WillAsk(p) {
+		x.Arm(p, p.Asks.RetryAt)
+	}
+}
+
+// WillAsk tells whether a check of a pod is due, queued or triggered by a watch.
+func (x *States) WillAsk(p *model.Pod) bool {
+	return x.Asking.Waits(p.Asks) || x.Preemption.Watches.Has(p.UID)
+}
+
+// Disarm ends all checks of a pod: it is gone, has a node, or has a hold.
+func (x *States) Disarm(p *model.Pod) {
+	x.Asking.Leave(p.Asks)
+	x.Preemption.Watches.Remove(p.UID)
+	x.Preemption.NodeBound.Await(p.UID, false)
+}
+
+// LetThrough admits a stuck pod regardless of the window and the order.
+func (x *States) LetThrough(p *model.Pod, now time.Time) {
+	if p.Foreign {
+		p.Asks.Activated = true
+		x.EndCycle(p)
+		x.Out.Activate = append(x.Out.Activate, p.Ref())
+		return
+	}
+	x.Withdraw(p)
+	x.admit(p, now)
+	x.Out.Activate = append(x.Out.Activate, p.Ref())
+}
