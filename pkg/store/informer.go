@@ -73,10 +73,9 @@ func (s *Store) SetPriorityClass(name string, optOut bool, now time.Time) {
 
 // UpsertNamespace sets the annotations of a namespace. It returns an error for each
 // annotation that is invalid and counts as absent.
-func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.life.UpsertNamespace(name, annotations, now)
+func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) (wrong []error) {
+	s.change(now, func() { wrong = s.life.UpsertNamespace(name, annotations, now) })
+	return wrong
 }
 
 // DeleteNamespace handles the deletion of a namespace.
