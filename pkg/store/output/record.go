@@ -36,18 +36,7 @@ type PodRecord struct {
 	// deletion timestamp.
 	Preempted, Deleting bool
 
-	Failed *Failures
-}
-
-// Attempts is the number of failed scheduling cycles since the pod got its queue.
-func (r *PodRecord) Attempts() int { return r.Failed.Attempts() }
-
-// Tried is when the last failed cycle ended; zero if there was none.
-func (r *PodRecord) Tried() time.Time {
-	if r.Failed == nil {
-		return time.Time{}
-	}
-	return r.Failed.Last
+	*Failures // nil for none
 }
 
 // AppRecord is an application at one moment, for readers. Immutable.
@@ -94,6 +83,14 @@ func (f *Failures) Attempts() int {
 		return 0
 	}
 	return f.Count
+}
+
+// Tried is when the last failed cycle ended; zero if there was none.
+func (f *Failures) Tried() time.Time {
+	if f == nil {
+		return time.Time{}
+	}
+	return f.Last
 }
 
 // Counts are totals since the process started. What existed at the start counts as having

@@ -8,7 +8,7 @@ import (
 func (x *Model) RecordOf(p *Pod) *output.PodRecord {
 	r := &output.PodRecord{
 		Pod: p.Pod, Node: p.Node, Request: p.Request,
-		Preempted: p.ChosenBy != "", Deleting: p.Deleting, Failed: p.Failed,
+		Preempted: p.ChosenBy != "", Deleting: p.Deleting, Failures: p.Failed,
 	}
 	switch {
 	case p.App != nil:
