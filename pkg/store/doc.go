@@ -35,20 +35,7 @@
 //	NoQueue: it changed, or the configuration did, and it is placed anew
 //	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
 //
-// The states are:
-//
-//   - NoQueue: no queue takes the pod.
-//   - Queued: the pod is in the order (package order), and its gate is closed. A quota may
-//     block its group of equal pods.
-//   - GroupBlocked: the pod is out of the order until its PodGroup can start.
-//   - Admitted: the pod has a slot of the window and may pass the gate.
-//   - Scheduling: the pod passed the gate and has its slot until its cycle ends.
-//   - Unschedulable: the pod failed in a cycle, or a node is held for it. The scheduler's
-//     queueing hints bring it back.
-//   - BackingOff: the pod returns to the order when its back-off ends, or earlier, when it
-//     is first of such pods and no other pod can go on.
-//   - Assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
-//   - Bound: the pod runs on a node.
+// Package internal/state says what each state is.
 //
 // Delete, or a terminal phase, leads from every state to (none) and takes back the pod's
 // charge. After Forget, or when its lease expires, a pod goes on from Unschedulable to

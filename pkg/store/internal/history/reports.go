@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -184,9 +183,4 @@ func patience(code reasons.Code) time.Duration {
 }
 
 // Check verifies the order of the checks.
-func (r *Reports) Check() error {
-	if err := r.due.Check(); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
-	return nil
-}
+func (r *Reports) Check() error { return r.due.Check() }

@@ -74,7 +74,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	x.states.EndCycle(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.Weigh(p)
-	x.TouchName(h.Node)
+	x.Touch(x.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
 	return nil
 }
@@ -130,7 +130,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		x.Gone(uid, now)
 	}
 	x.Weigh(p)
-	x.TouchName(h.Node)
+	x.Touch(x.Cache.Nodes.Get(h.Node))
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
 	x.Out.Vacated = append(x.Out.Vacated, h.Node)
@@ -213,7 +213,7 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	h.Node = old.Node
 	h.Victims = x.Awaited(&h)
 	x.Preemption.Holds.Choose(p.UID, h, now)
-	x.TouchName(h.Node)
+	x.Touch(x.Cache.Nodes.Get(h.Node))
 	for _, uid := range stay {
 		x.Gone(uid, now)
 	}

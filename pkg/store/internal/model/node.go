@@ -24,7 +24,7 @@ func (x *Model) RouteNodes() {
 	}
 }
 
-// Touch notes that a node changed for plans.
+// Touch notes that a node changed for plans. nil stands for no node.
 func (x *Model) Touch(n *cache.Node) {
 	x.Cache.Nodes.Changed(n)
 	x.RouteNodes()
@@ -114,13 +114,6 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 func (x *Model) IsPlaced(asker types.UID) bool {
 	p := x.Pods[asker]
 	return p != nil && p.State.HasNode()
-}
-
-// TouchName notes that a node changed for plans.
-func (x *Model) TouchName(node string) {
-	if n := x.Cache.Nodes.Get(node); n != nil {
-		x.Touch(n)
-	}
 }
 
 // PlanningWorld returns the current planning snapshot, for plans made without the lock.

@@ -2,7 +2,6 @@ package pending
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -77,9 +76,4 @@ func (x *Timers[P]) Due(now time.Time) (P, bool) {
 }
 
 // Check verifies the order of the timers.
-func (x *Timers[P]) Check() error {
-	if err := x.heap.Check(); err != nil {
-		return fmt.Errorf("deadlines: %w", err)
-	}
-	return nil
-}
+func (x *Timers[P]) Check() error { return x.heap.Check() }
