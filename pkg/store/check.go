@@ -116,14 +116,17 @@ func (s *Readers) Recount(listed []objects.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	listing := make(map[types.UID]*objects.Pod, len(listed))
-	for i := range listed {
-		listing[listed[i].UID] = &listed[i]
+	for _, l := range listed {
+		listing[l.UID] = &l
 	}
 	var errs []error
 	for _, p := range s.model.SortedPods() {
 		l := listing[p.UID]
 		delete(listing, p.UID)
 		text := ""
+		if l != nil {
+			l.RequiredNode = p.RequiredNode // it depends on the DaemonSets, too
+		}
 		if !p.Foreign || l != nil {
 			text = output.Differs(s.model.RecordOf(p), l)
 		}
