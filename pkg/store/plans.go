@@ -17,47 +17,42 @@ import (
 // Attempt returns the input of a plan for a pod that no node took or that a quota
 // refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
 // plugin: they may be victims although they are not bound. kind is as in [Store.NoNode].
-func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.Attempt(uid, kind, inPermit, now)
+func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (a *output.Attempt, why reasons.Reason) {
+	s.change(now, func() { a, why = s.plans.Attempt(uid, kind, inPermit, now) })
+	return a, why
 }
 
 // AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
 // not take or that a quota refused, or the reason why no decision may be made. inPermit
 // is as in [Store.Attempt].
-func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.AttemptNodeBound(uid, inPermit, now)
+func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (a *output.RequiredAttempt, why reasons.Reason) {
+	s.change(now, func() { a, why = s.plans.AttemptNodeBound(uid, inPermit, now) })
+	return a, why
 }
 
 // AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving
 // and its request as arriving, and the executor gets work. The reason is none, or says
 // what prevents the plan.
-func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.AcceptPlan(uid, d, now)
+func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) (why reasons.Reason) {
+	s.change(now, func() { why = s.plans.AcceptPlan(uid, d, now) })
+	return why
 }
 
 // RejectPlan says that a plan failed, or that the pod fits a node once pods that leave
 // anyway are gone. That room is not held: it goes to the pod that is then first in the
 // order. The pod is planned for again when the node changes. RejectPlan returns the reason
 // shown to users.
-func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.RejectPlan(uid, d, now)
+func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) (why reasons.Reason) {
+	s.change(now, func() { why = s.plans.RejectPlan(uid, d, now) })
+	return why
 }
 
 // ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
 // is now held for it, and the reason given to users. If not, the pod's cycle must still
 // be ended, by [Store.NoNode] or [Store.QuotaRefused].
 func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.ApplyPlan(uid, d, now)
+	s.change(now, func() { held, why = s.plans.ApplyPlan(uid, d, now) })
+	return held, why
 }
 
 // Commit checks a plan again on the current state. If it still holds, the preemptor is
@@ -66,48 +61,38 @@ func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 // a pod that can run on one node only, goes on without a plan until the next decision.
 // inPermit are the pods that wait in a Permit plugin now: one that left it since the plan
 // was made is being bound, and is never a victim.
-func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.plans.Commit(asker, inPermit, now)
+func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) (victims []output.Victim, why reasons.Reason) {
+	s.change(now, func() { victims, why = s.plans.Commit(asker, inPermit, now) })
+	return victims, why
 }
 
 // VictimsDeleted says that all victims of a preemptor have been deleted.
 func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.plans.VictimsDeleted(asker, now)
+	s.change(now, func() { s.plans.VictimsDeleted(asker, now) })
 }
 
 // FailPlan ends a plan that failed to execute. Victims that were not deleted stay.
 func (s *Store) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.plans.FailPlan(asker, why, now)
+	s.change(now, func() { s.plans.FailPlan(asker, why, now) })
 }
 
 // AbortPlan says that no victim was deleted for a preemptor that requires its node, because
 // a victim is being bound and cannot be deleted now. The node stays held, and another
 // decision is made a second after the last one.
 func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.plans.AbortPlan(asker, why, now)
+	s.change(now, func() { s.plans.AbortPlan(asker, why, now) })
 }
 
 // NodeRefuses says that the filters refuse the node that a pod holds, whichever pods
 // leave it. The hold ends, and the pod is treated as one that found no node.
 func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.cycle.NodeRefuses(uid, node, why, now)
+	s.change(now, func() { s.cycle.NodeRefuses(uid, node, why, now) })
 }
 
 // KubeletRefused reports how a pod ended: with the reason for which the kubelet had no
 // room for it, such as OutOfcpu, or in another way if the reason is empty. It returns the
 // reason given to users if this is a loss.
-func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
-	s.mu.Lock()
-	defer s.unlock(now)
-	return s.holds.KubeletRefused(uid, reason, now)
+func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) (why reasons.Reason) {
+	s.change(now, func() { why = s.holds.KubeletRefused(uid, reason, now) })
+	return why
 }
