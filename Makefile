@@ -103,7 +103,7 @@ simulate: ## Random histories of the whole scheduler: STEPS= and SEED= choose.
 	go test -count=1 -timeout 8h -run '^TestSimulation$$' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS)) $(if $(SEED),-seed $(SEED))
 
 .PHONY: soak
-soak: ## The same, other histories every time, until one goes wrong or somebody ends it.
+soak: ## The same, other histories every time, until one fails or it is stopped.
 	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
 
 # Packages that have locks. The store's own tests take minutes and no other lock.
@@ -146,7 +146,7 @@ image: ## The container image as OCI archive, and its SBOM, in bin/image: ARCH=,
 		--reference "$(or $(IMAGE),ghcr.io/paddock-scheduler/scheduler:$(VERSION))" --ldflags "$$PADDOCK_LDFLAGS"
 
 .PHONY: push
-push: ## Send the archive of "make image" to a registry: IMAGE= names it, with its tag; as "docker login" says who one is.
+push: ## Send the archive of "make image" to a registry: IMAGE= names it, with its tag; with the account of "docker login".
 	@cd $(RELEASE) && go run . push --archive "$(abspath $(or $(ARCHIVE),bin/image/scheduler-oci.tar))" --reference "$(IMAGE)"
 
 .PHONY: conformance

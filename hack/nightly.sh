@@ -86,7 +86,7 @@ beside=
 if [[ ${#parts[@]} -eq 0 ]]; then
   parts=("${timed[@]}")
   rm -f "$out"/*.row
-  trap 'trap - INT TERM; kill 0' INT TERM # who runs beside hears of no Ctrl-C
+  trap 'trap - INT TERM; kill 0' INT TERM # parts in the background get no Ctrl-C
   "${idly[@]}" hack/nightly.sh "${patient[@]}" >"$out/patient.log" 2>&1 &
   beside=$!
 fi
