@@ -36,6 +36,10 @@ type apiServer struct {
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
 	// writes counts the events, and the forbidden attempts of schedulers.
 	writes int
+	// said counts those that only say something of a waiting pod.
+	said int
+	// ran is the applications of which a pod had a node.
+	ran map[string]bool
 
 	pods, nodes, namespaces, budgets, classes, configs *kind
 	groups                                             *kind // PodGroups; nil without the CRD
@@ -80,7 +84,7 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}}
+	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
 	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
@@ -109,6 +113,7 @@ func (a *apiServer) put(k *kind, o object) {
 	a.rv++
 	if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && a.boundAt[pod.UID] == 0 {
 		a.boundAt[pod.UID] = a.rv
+		a.ran[claimantPod(pod).app] = true
 	}
 	o.SetResourceVersion(strconv.FormatInt(a.rv, 10))
 	k.objects[nameOf(o)] = o
@@ -126,6 +131,26 @@ func (a *apiServer) drop(k *kind, o object) {
 		a.vacant[o.GetNamespace()] = vacancy{name: nameOf(o), since: a.rv}
 	}
 	a.note(k, happened{rv: a.rv, old: last})
+}
+
+// stop does what the API server does once a deleted pod uses nothing more: a pod with a
+// finalizer has ended, and stays. The caller holds the lock.
+func (a *apiServer) stop(pod *corev1.Pod) {
+	if len(pod.Finalizers) == 0 {
+		a.drop(a.pods, pod)
+		return
+	}
+	if pod.DeletionTimestamp != nil && (ended(pod) || pod.Spec.NodeName == "") {
+		return
+	}
+	a.editPod(pod, func(p *corev1.Pod) {
+		if p.DeletionTimestamp == nil {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: a.now().Truncate(time.Second)}, new(int64)
+		}
+		if p.Spec.NodeName != "" && !ended(p) {
+			p.Status.Phase = corev1.PodFailed
+		}
+	})
 }
 
 func (a *apiServer) note(k *kind, h happened) {
@@ -274,7 +299,7 @@ func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 	case pod.Spec.NodeName == "" || ended(pod):
-		a.drop(a.pods, pod)
+		a.stop(pod)
 	default:
 		a.editPod(pod, func(p *corev1.Pod) {
 			p.DeletionTimestamp = &metav1.Time{Time: a.now().Add(time.Duration(grace) * time.Second).Truncate(time.Second)}

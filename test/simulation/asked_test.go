@@ -43,8 +43,9 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	if ask.RequiredNode != "" {
 		return s.unaskedThere(in, &ask)
 	}
-	if !spec.PreemptionEnabled {
-		return nil
+	used := in.running(spec)
+	if s.addRan(used); !spec.PreemptionEnabled || used.refuses(claimantOf(&ask), exceptMax) != "" {
+		return nil // it makes room below max only
 	}
 	world, d, err := w.world(&ask, &reservations.Hold{}, nil, nil, spec)
 	if errors.Is(err, errSkipped) {
@@ -77,10 +78,9 @@ func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 			return nil // the pods of one node may take turns
 		}
 	}
-	for _, queue := range ancestors(ask.Labels[placement.KeyQueue]) {
-		if most, ok := maxOf(s.lastValid.spec, queue); !ok || !most.Allows(s.api.usedBelow(queue), ask.Request) {
-			return nil
-		}
+	used := in.running(s.lastValid.spec)
+	if s.addRan(used); !s.mayRun(claimantOf(ask), used) {
+		return nil
 	}
 	s.count(asked)
 	p := portrait{witness: w}

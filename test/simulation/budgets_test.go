@@ -63,7 +63,7 @@ func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 		case pod.DeletionTimestamp != nil:
 		case evicted:
 			disrupted[pod.Name] = at
-		case pod.Status.Phase == corev1.PodRunning:
+		case pod.Status.Phase == corev1.PodRunning && isReady(pod):
 			counted[pod.UID] = true
 		}
 	}
@@ -93,6 +93,23 @@ func covers(budget *policyv1.PodDisruptionBudget, pod metav1.Object) bool {
 	return budget.Namespace == pod.GetNamespace() && tier == pod.GetLabels()["tier"]
 }
 
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// turnReady makes a pod that runs ready or not ready.
+func (s *simulation) turnReady(pod *corev1.Pod) {
+	s.api.editPod(pod, func(p *corev1.Pod) {
+		for i := range p.Status.Conditions {
+			if c := &p.Status.Conditions[i]; c.Type == corev1.PodReady {
+				c.Status = map[corev1.ConditionStatus]corev1.ConditionStatus{corev1.ConditionTrue: corev1.ConditionFalse, corev1.ConditionFalse: corev1.ConditionTrue}[c.Status]
+			}
+		}
+	})
+}
+
 // putBudget makes or changes a PodDisruptionBudget. The caller holds the lock.
 func (s *simulation) putBudget(m move) {
 	namespace, name := namespaces[m.b%2], []string{"budget", "other"}[m.a/50]
@@ -117,6 +134,9 @@ func (s *simulation) putBudget(m move) {
 		}
 	}
 	least.IntVal = max(0, least.IntVal-int32(m.n%3))
+	if always := policyv1.AlwaysAllow; s.settings.sickly && m.n%2 == 0 {
+		budget.Spec.UnhealthyPodEvictionPolicy = &always
+	}
 	budget.Generation = int64(s.step)
 	s.logf("budget %s/%s: %d of %v are to stay", namespace, name, least.IntVal, budget.Spec.Selector.MatchLabels)
 	s.api.put(s.api.budgets, budget)
@@ -193,6 +213,7 @@ func (w *witness) judgeBudgets(item *output.Work) {
 	for _, v := range d.Victims {
 		plan.victims = append(plan.victims, types.UID(v.UID))
 	}
+	w.judgeUnhealthy(item)
 	earlier := w.onTheirWay(&plan)
 	w.claimed = append(w.claimed, plan)
 	knew := w.in.began[item.UID][s.api.budgets]
@@ -226,6 +247,36 @@ func (w *witness) judgeBudgets(item *output.Work) {
 			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, %d more have come, and the plan says that it violates %d",
 				w.in.name, of.taken, item.Name, budget.Namespace, budget.Name, of.allowed, of.chosen+of.gone, of.since, d.Violations)
 		}
+	}
+}
+
+// judgeUnhealthy finds a plan that says that it violates more budgets than it takes pods
+// that a budget may guard: a pod that is not ready is not guarded by a budget with policy
+// AlwaysAllow. Nothing is judged if pods or budgets changed since the plan was made. The
+// caller holds mu.
+func (w *witness) judgeUnhealthy(item *output.Work) {
+	if !w.guardedAt.Before(item.Hold.Since) {
+		return
+	}
+	guarded, free := int64(0), false
+	for _, v := range item.Decision.Victims {
+		p, known := w.pods[types.UID(v.UID)]
+		guards, always := !known, false
+		for _, b := range w.budgets {
+			if b.Namespace == p.Namespace && b.Matches != nil && b.Matches(p.Labels) {
+				allowed := b.AlwaysAllow && p.Health == objects.Unready && !b.Disrupted[p.Name]
+				guards, always = guards || !allowed, always || allowed
+			}
+		}
+		if free = free || always; guards {
+			guarded++
+		}
+	}
+	if free {
+		w.in.sim.count(unhealthy)
+	}
+	if item.Decision.Violations > guarded {
+		w.in.sim.fault("%s says that a plan for %s violates budgets by %d pods, and takes %d of which budgets guard any", w.in.name, item.Name, item.Decision.Violations, guarded)
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -68,6 +70,10 @@ const (
 	bugOwnMate      = "somebody goes for whom it waits at Permit"
 	bugMeek         = "some pods are taken for such that preempt nobody"
 	bugBuys         = "what scheduler and process say of demand is not corrected"
+	bugUserLimit    = "limits of users are left out of what is said of demand"
+	bugMaxApps      = "maxapplications is left out of what is said of demand"
+	bugNeverBack    = "that no node is wanted for a pod is never taken back"
+	bugUnlimited    = "the limits of users and groups are forgotten"
 	bugHumble       = "the order takes what waits in a queue for less important"
 	bugBlindFilters = "nobody minds who is nominated where room is made"
 	bugUntainted    = "the taint of a node that is held is not written"
@@ -87,6 +93,13 @@ const (
 	bugInvented     = "types that are invented are taken for such that nodes offer"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
 	bugUnasked      = "pods that found no node are not known while room is given away"
+	bugOwn          = "a node is held for a pod that waits there for pods of its own"
+	bugUnled        = "originators are taken for other pods"
+	bugUnhealthy    = "a policy that lets pods go which are not ready is not noticed"
+	bugGroupPatient = "nodes are held for members of a PodGroup without a time-out"
+	bugMoves        = "a pod with a node is charged to the queue that it names last"
+	bugEndless      = "rules make queues without an end"
+	bugUndead       = "that a pod without a node is deleted is not noticed"
 	bugClings       = "that the filters refuse a node that is held is not noticed"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
@@ -131,6 +144,10 @@ var bugs = []struct{ name, complaint string }{
 	{bugLaw + "6", "makes pods go .* law 6: its priority"},
 	{bugLaw + "7", "makes pods go .* law 7: "},
 	{bugBuys, "a node is wanted for pod"},
+	{bugUserLimit, "for .* a node is wanted for pod .*: beside it user"},
+	{bugMaxApps, "for .* a node is wanted for pod .* applications of"},
+	{bugNeverBack, "for .* no node is wanted for pod"},
+	{bugUnlimited, "(binds|gives) .*: (user|group) .* uses"},
 	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
 	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
 	{bugOwnMate, "waits at Permit for the asker itself"},
@@ -153,6 +170,13 @@ var bugs = []struct{ name, complaint string }{
 	{bugSpared, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugInvented, "the books have"},
 	{bugLeave, "makes pods go .* D2: "},
+	{bugOwn, "holds node .* which waits for pods of its own"},
+	{bugUnled, "chooses originator"},
+	{bugUnhealthy, "of which budgets guard"},
+	{bugGroupPatient, "holds node .* for longer than it may .*/PodGroup"},
+	{bugMoves, "the books say"},
+	{bugEndless, "rules have made"},
+	{bugUndead, "in the store .* and not in the listing"},
 	{bugClings, "does not tolerate its taint for"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
@@ -208,6 +232,10 @@ func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 		p.Preempted = p.Preempted || p.Deleting
 	case bugSpared:
 		p.Static = p.Static || p.Namespace == evil
+	case bugUndead:
+		p.Deleting = p.Deleting && p.Node != ""
+	case bugUnled:
+		p.Originator, p.Owners = objects.OriginatorNo, nil
 	case bugModest:
 		if p.Node == "" && !p.Foreign {
 			p.Request = resources.Vector{}
@@ -284,6 +312,18 @@ func (w *witness) commitWrongly(asker types.UID, going []output.Victim, hold *re
 	return going
 }
 
+// holdWrongly holds a node for a pod that waits there for pods of its own.
+func (w *witness) holdWrongly(pod *corev1.Pod, status *fwk.Status) {
+	ask := w.pods[pod.UID]
+	if w.in.sim.bug != bugOwn || ask.RequiredNode == "" || !strings.Contains(status.Message(), "once pods of its own") {
+		return
+	}
+	_, _ = w.ApplyPlan(pod.UID, &daemonset.Decision{
+		Ask:  &daemonset.Ask{Ask: &planner.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name}},
+		Node: ask.RequiredNode, Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims,
+	}, time.Now())
+}
+
 // temptedBy tells whether a pod is the one that a planted bug adds to the victims.
 func (w *witness) temptedBy(m *mirrored, asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
 	there := m.Node == hold.Node
@@ -325,6 +365,8 @@ func (s *simulation) suit() {
 		s.settings.taints, s.settings.beside = true, true
 	case bugPatient:
 		s.settings.groups = false
+	case bugGroupPatient:
+		s.settings.groups = true
 	case bugLeave:
 		s.settings.leave = true
 	case bugGrace:
@@ -340,7 +382,8 @@ func (s *simulation) configured() arguments {
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
-	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient
+	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient || s.bug == bugGroupPatient
+	told.endless = s.bug == bugEndless
 	told.leave = told.leave && s.bug != bugLeave
 	return told
 }
@@ -399,6 +442,8 @@ func (w *witness) standStill() {
 	defer other.Unlock()
 }
 
+var anyLimits = regexp.MustCompile(` *limits: .*\n`)
+
 var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
 
 var queueB = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
@@ -425,6 +470,8 @@ func (s *simulation) configureWrongly(d document) string {
 	switch {
 	case s.bug == bugOverMax && d.spec != nil:
 		return anyMax.ReplaceAllString(d.text, "max: {vcore: 1000}")
+	case s.bug == bugUnlimited:
+		return anyLimits.ReplaceAllString(d.text, "")
 	case s.bug == bugNonsense && d.spec == nil:
 		return anyMax.ReplaceAllString(s.lastValid.text, "max: {vcore: 1000}")
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -26,7 +27,7 @@ func (s *simulation) check() error {
 		if err := in.store().Check(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", in.name, err))
 		}
-		errs = append(errs, in.checkTypes())
+		errs = append(errs, in.checkTypes(), in.checkQueues())
 	}
 	return errors.Join(errs...)
 }
@@ -74,17 +75,13 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 		whole = false
 		return false
 	}
-	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-		most, ok := maxOf(s.lastValid.spec, queue) // an invalid configuration changes nothing
-		if s.removed[queue] || s.api.surprised(in, queue, knew) {
+	used := in.running(s.lastValid.spec).used // an invalid configuration changes nothing
+	for _, q := range claimantPod(pod).quotas(s.lastValid.spec) {
+		switch {
+		case s.removed[q.queue] || s.api.surprised(in, q.queue, knew):
 			whole = false
-			continue
-		}
-		if !ok {
-			continue
-		}
-		if used := s.api.usedBelow(queue); !most.Allows(used, ask) {
-			s.fault("%s binds %s, which requests %v: queue %s uses %v of %v", in.name, pod.Name, ask, queue, used, most)
+		case !q.max.Allows(used[q.of], ask):
+			s.fault("%s binds %s, which requests %v: %s uses %v of %v", in.name, pod.Name, ask, q.of, used[q.of], q.max)
 		}
 	}
 	return false
@@ -135,7 +132,7 @@ func (in *instance) recount() error {
 		if in.sim.removed[queue.Path] {
 			continue // pods that name it may be in another queue by now
 		}
-		if used := in.api.usedBelow(queue.Path).Add(in.givenBelow(queue.Path)); !queue.IsRoot() && !used.Equal(queue.Allocated) {
+		if used := in.usedBelow(queue.Path).Add(in.givenBelow(queue.Path)); !queue.IsRoot() && !used.Equal(queue.Allocated) {
 			errs = append(errs, fmt.Errorf("queue %s: the books say %v, its pods use %v", queue.Path, queue.Allocated, used))
 		}
 	}
@@ -193,7 +190,7 @@ func (s *simulation) nominations(in *instance) []complaint {
 	holds := in.store().Holds()
 	for _, n := range s.api.allNodes() {
 		for _, nominated := range in.nominated(n.Name) {
-			pod := nominated.GetPod()
+			pod := s.current(nominated.GetPod())
 			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
 				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
 				// The next cycle of the pod decides anew, so only a pod without a next
@@ -220,11 +217,9 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			}
 			return s.couldStart(in, name)
 		}
-		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-			most, ok := maxOf(s.document.spec, queue)
-			if !ok || s.removed[queue] || !most.Allows(s.api.usedBelow(queue), request(pod)) {
-				return nil
-			}
+		used := in.running(s.document.spec)
+		if s.addRan(used); !s.mayRun(claimantPod(pod), used) {
+			return nil
 		}
 	}
 	backsOff := pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff
@@ -236,7 +231,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", dirty(n):
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))), s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
@@ -244,12 +239,31 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	return nil
 }
 
+// current is a nominated pod as it is now: the scheduler has only the names of pods that
+// are deleted. The caller holds the lock.
+func (s *simulation) current(nominated *corev1.Pod) *corev1.Pod {
+	if pod := s.api.pod(nameOf(nominated)); pod != nil && pod.UID == nominated.UID {
+		return pod
+	}
+	return nominated
+}
+
+// hauntedByUpstream tells whether the scheduler keeps room on a node for a pod of the other
+// profile that is deleted and has a finalizer, as plain kube-scheduler does. The caller
+// holds the lock.
+func (s *simulation) hauntedByUpstream(in *instance, node string) bool {
+	return slices.ContainsFunc(in.nominated(node), func(nominated fwk.PodInfo) bool {
+		pod := s.current(nominated.GetPod())
+		return pod.Spec.SchedulerName == plain && pod.DeletionTimestamp != nil
+	})
+}
+
 // namesNominated returns the pods for which the scheduler keeps room on a node, each with
 // its scheduler.
 func (in *instance) namesNominated(node string) []string {
 	var names []string
 	for _, nominated := range in.nominated(node) {
-		pod := nominated.GetPod()
+		pod := in.sim.current(nominated.GetPod())
 		names = append(names, fmt.Sprintf("%s of %s", pod.Name, pod.Spec.SchedulerName))
 	}
 	return names

@@ -346,7 +346,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		case says.Metadata.ResourceVersion != "" && says.Metadata.ResourceVersion != pod.ResourceVersion:
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the version in the patch is another one"))
 		}
-		if c.in.sim.bug == bugBuys && slices.ContainsFunc(says.Status.Conditions, saysBeyond) {
+		if c.in.sim.demandWrongly(pod, says.Status.Conditions) {
 			return nil
 		}
 		if c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0 {
@@ -355,6 +355,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		c.in.api.put(c.in.api.pods, after)
 		if upstreams {
 			c.in.api.preempted[nameOf(pod)] = true
+		}
+		if saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
+			c.in.api.said++
 		}
 		if c.in.sim.onlyTold(says.Status.Conditions) {
 			c.in.api.writes--
@@ -374,11 +377,6 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		c.in.strand()
 	}
 	return patched, err
-}
-
-// saysBeyond tells whether a condition tells autoscalers that no node is needed.
-func saysBeyond(c corev1.PodCondition) bool {
-	return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated
 }
 
 // statusPatch is the fields of the scheduler's patches of a pod's status: conditions, by

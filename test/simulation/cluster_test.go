@@ -37,7 +37,7 @@ func (s *simulation) build() {
 			s.putSet(name, "daemonset")
 		}
 	}
-	s.configure(s.chance.valid())
+	s.configure(s.limit(s.chance.valid()))
 	for i := range 2 + s.chance.IntN(3) {
 		s.putNode(nodeName(i), move{a: s.chance.IntN(100), b: s.chance.IntN(100)})
 	}
@@ -133,6 +133,9 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 	if profile == managed {
 		pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, fmt.Sprintf("%s-%s-%d", pod.Namespace, queue, m.b/8%3)
 		pod.Annotations = map[string]string{}
+		if user, group := userOf(claimantPod(pod).app); s.settings.limited && user != "" {
+			pod.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":[%q]}`, user, cmp.Or(group, "none"))
+		}
 		switch m.b % 16 {
 		case 1:
 			pod.Annotations[informer.AllowPreemption] = "false"
@@ -223,23 +226,14 @@ func (a *apiServer) usedOn(node string) resources.Vector {
 }
 
 // usedBelow returns what pods use of a queue. The caller holds the lock.
-func (a *apiServer) usedBelow(queue string) resources.Vector {
+func (in *instance) usedBelow(queue string) resources.Vector {
 	var used resources.Vector
-	for _, o := range a.pods.objects {
-		p := o.(*corev1.Pod)
-		if p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && !ended(p) && slices.Contains(ancestors(p.Labels[placement.KeyQueue]), queue) {
+	for _, p := range in.api.allPods() {
+		if p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && !ended(p) && slices.Contains(ancestors(in.claimant(p).queue), queue) {
 			used = used.Add(request(p))
 		}
 	}
 	return used
-}
-
-// maxOf returns the max of a queue; false for a queue that is not configured.
-func maxOf(spec *config.Spec, path string) (resources.Limit, bool) {
-	if q := queueOf(spec, path); q != nil {
-		return q.Max, true
-	}
-	return resources.Limit{}, false
 }
 
 // queueOf returns a queue; nil for one that is not configured.
@@ -282,7 +276,7 @@ func (s *simulation) kubelets() {
 	for _, pod := range pods {
 		node := pod.Spec.NodeName
 		switch {
-		case node == "":
+		case node == "" || ended(pod) && len(pod.Finalizers) > 0:
 		case s.api.node(node) == nil: // garbage collection of pods after nodes is slow
 			if since, lost := s.lostNodes[node]; !lost {
 				s.lostNodes[node] = now
@@ -298,7 +292,7 @@ func (s *simulation) kubelets() {
 }
 
 func (s *simulation) end1(pod *corev1.Pod) {
-	s.api.drop(s.api.pods, pod)
+	s.api.stop(pod)
 	s.logf("pod %s is gone", pod.Name)
 }
 
@@ -317,7 +311,11 @@ func (s *simulation) admit(pod *corev1.Pod) {
 	}
 	s.api.editPod(pod, func(p *corev1.Pod) {
 		if p.Status.Phase = phase; phase == corev1.PodRunning {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+			ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+			if s.settings.sickly && p.Name[len(p.Name)-1]%2 == 0 {
+				ready.Status = corev1.ConditionFalse
+			}
+			p.Status.Conditions = append(p.Status.Conditions, ready)
 		}
 	})
 }

@@ -2,51 +2,145 @@ package simulation_test
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// overDemand finds queues for which an autoscaler would add nodes that their pods may not
-// use: the running pods and the pods with reason Unschedulable together are over max. The
-// caller holds the lock.
-func (s *simulation) overDemand() []complaint {
-	wanted := map[string]resources.Vector{}
-	var asking []*corev1.Pod
+// Demand: autoscalers add nodes for the pods that a node would let run, and for no others.
+// In which order pods are counted is not judged. In every order, each pod that is told
+// Unschedulable fits the quotas beside all others that are, and no other pod does.
+
+// toldWithin is how long a pod may say the wrong thing while nothing else changes.
+const toldWithin = 5 * time.Second
+
+// demand finds pods for which an autoscaler would add a node on which they may not run,
+// and pods that were told that it adds none and which may run there. The caller holds the
+// lock.
+func (s *simulation) demand(in *instance) []complaint {
+	var all []complaint
+	var wanted, rest []*corev1.Pod
+	used := in.running(s.lastValid.spec)
 	for _, pod := range s.api.allPods() {
-		if !s.wantsNode(pod) {
-			continue
-		}
-		asking = append(asking, pod)
-		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-			wanted[queue] = wanted[queue].Add(request(pod))
+		switch said := saidOfDemand(pod); {
+		case pod.Spec.SchedulerName != managed || !pending(pod):
+		case holdsNode(pod):
+			used.add(claimantPod(pod), 1)
+		case pod.Status.NominatedNodeName != "" || s.requiredNode(pod) != "":
+		case said == corev1.PodReasonUnschedulable:
+			used.add(claimantPod(pod), 1)
+			wanted = append(wanted, pod)
+		case len(pod.Spec.SchedulingGates) == 0 && groupOf(pod).Name == "" && !s.requestsInvented(pod) && said != "":
+			rest = append(rest, pod)
 		}
 	}
-	var all []complaint
-	for _, pod := range asking {
-		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-			most, limited := maxOf(s.lastValid.spec, queue)
-			rest := s.api.usedBelow(queue).Add(wanted[queue]).Sub(request(pod))
-			if limited && !s.removed[queue] && !most.Allows(rest, request(pod)) {
-				all = append(all, complaint{what: "demand of " + pod.Name, err: fmt.Errorf(
-					"a node is wanted for pod %s, which requests %v: queue %s uses and asks for %v besides, max %v", pod.Name, request(pod), queue, rest, most)})
-			}
+	known := func(q *quota) bool { return !q.missing && !s.removed[q.queue] }
+	used.ran = s.api.ran
+	for _, pod := range wanted {
+		c := claimantPod(pod)
+		used.add(c, -1)
+		if why := used.refuses(c, known); why != "" {
+			all = append(all, complaint{what: "demand of " + pod.Name, err: fmt.Errorf(
+				"a node is wanted for pod %s, which requests %v: beside it %s", pod.Name, c.request, why)})
+		}
+		used.add(c, 1)
+	}
+	used.ran = nil
+	s.addRan(used)
+	for _, pod := range rest {
+		if c := claimantPod(pod); s.mayRun(c, used) {
+			all = append(all, complaint{what: "demand of " + pod.Name, err: fmt.Errorf(
+				"no node is wanted for pod %s, which requests %v and may run: it says %q (%v); %s", pod.Name, c.request, saidOfDemand(pod), in.store().BeyondQuota(pod.UID), used.of(c))})
 		}
 	}
 	return all
 }
 
-// wantsNode tells whether autoscalers add a node for a pod of a queue.
-func (s *simulation) wantsNode(pod *corev1.Pod) bool {
-	if pod.Spec.SchedulerName != managed || !pending(pod) || pod.Status.NominatedNodeName != "" || s.requiredNode(pod) != "" {
-		return false
-	}
+// saidOfDemand is what a pod without a node tells autoscalers; empty for nothing.
+func saidOfDemand(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason
 		}
 	}
-	return false
+	return ""
+}
+
+// holdsNode tells whether a pod says that it holds a node.
+func holdsNode(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue
+	})
+}
+
+// saysOnly tells whether a patch only says something of a waiting pod.
+func saysOnly(conditions []corev1.PodCondition) bool {
+	return len(conditions) > 0 && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition
+	})
+}
+
+// misled is since when pods say the wrong thing of demand, while nothing else changes.
+type misled struct {
+	since   map[string]time.Time
+	changes int
+	leader  *instance
+}
+
+// lateDemand finds pods that say the wrong thing of demand for too long. Calls have
+// succeeded for a while. With PodGroups nothing is judged, because members at Permit take
+// quotas for moments. The caller holds the lock.
+func (s *simulation) lateDemand() {
+	now, leader, changes := time.Now(), s.leader(), s.api.writes-s.api.said
+	before := s.misled
+	s.misled = misled{map[string]time.Time{}, changes, leader}
+	if s.settings.groups || leader == nil || leader != before.leader || changes != before.changes || !s.connected() {
+		return
+	}
+	for _, c := range s.demand(leader) {
+		since, known := before.since[c.what]
+		if !known {
+			since = now
+		}
+		s.misled.since[c.what] = since
+		if now.Sub(since) > toldWithin {
+			s.fault("for %v %v", now.Sub(since), c.err)
+		}
+	}
+}
+
+// overlooked are the quotas that a planted bug leaves out of what is said of demand.
+var overlooked = map[string]*regexp.Regexp{
+	bugBuys:      regexp.MustCompile(""),
+	bugUserLimit: regexp.MustCompile(`OverUserLimit|user .* requested`),
+	bugMaxApps:   regexp.MustCompile(`MaxApplications|maxapplications`),
+}
+
+// beyondQuota is the quota that keeps a pod from running on a new node.
+func (in *instance) beyondQuota(pod types.UID) reasons.Reason {
+	why := in.store().BeyondQuota(pod)
+	if o := overlooked[in.sim.bug]; o != nil && o.MatchString(string(why.Code)) {
+		return reasons.Reason{}
+	}
+	return why
+}
+
+// demandWrongly tells whether a patch of a pod is lost by a planted bug.
+func (s *simulation) demandWrongly(pod *corev1.Pod, says []corev1.PodCondition) bool {
+	return slices.ContainsFunc(says, func(c corev1.PodCondition) bool {
+		switch gated := c.Reason == corev1.PodReasonSchedulingGated; {
+		case c.Type != corev1.PodScheduled:
+			return false
+		case gated:
+			o := overlooked[s.bug]
+			return o != nil && o.MatchString(c.Message)
+		}
+		return s.bug == bugNeverBack && c.Reason == corev1.PodReasonUnschedulable && saidOfDemand(pod) == corev1.PodReasonSchedulingGated
+	})
 }

@@ -8,7 +8,11 @@
 //	settings_test.go     arguments of plugins, configurations of queues
 //	cluster_test.go      pods, nodes, kubelets
 //	neighbour_test.go    the second scheduler; taints_test.go the room that it may take
-//	tenant_test.go       the hostile tenant: its moves and their invariants
+//	tenant_test.go       the hostile tenant: its moves and their invariants;
+//	                     tenant_moves_test.go queues, finalizers, labels
+//	quotas_test.go       max, limits and maxapplications, added up from outside;
+//	                     demand_test.go what autoscalers are told
+//	originators_test.go  plans that take originators
 //	budgets_test.go      PodDisruptionBudgets and the controller of their status
 //	nominated_test.go    room of pods that upstream's preemption nominates
 //	api_test.go          the API server; watch_test.go its watches, client_test.go

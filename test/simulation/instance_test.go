@@ -75,6 +75,7 @@ type instance struct {
 	reservedThen map[types.UID]map[string][]*corev1.Pod
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
+	made     map[string]bool         // queues that rules had made; not guarded
 	tried    map[types.UID]time.Time // when the latest cycle of each pod began
 	// overtakes is the nodes that the pod in its cycle may have although another pod goes
 	// first there, and that pod.
@@ -114,9 +115,7 @@ func (s *simulation) launch() (*instance, error) {
 		scheduler.WithFrameworkOutOfTreeRegistry(in.registry()))
 	if err == nil {
 		err = profiles.Check(cfg, profiles.Effective(sched.Profiles)) // as the command does
-		if s.bug != bugBuys {
-			sched.FailureHandler = conditions.Correct(sched.FailureHandler, in.client, in.store().BeyondQuota)
-		}
+		sched.FailureHandler = conditions.Correct(sched.FailureHandler, in.client, in.beyondQuota)
 	}
 	if err != nil {
 		cancel()

@@ -119,6 +119,11 @@ type portrait struct {
 func (p *portrait) leafOf(pod *objects.Pod) (queues.ID, bool) {
 	path := pod.Labels[placement.KeyQueue]
 	q, ok := p.draft.Find(path)
+	if !ok && p.in.sim.settings.dynamic && pod.Namespace == evil {
+		if _, err := p.draft.AddDynamic(path, evil); err == nil {
+			q, ok = p.draft.Find(path)
+		}
+	}
 	if !ok || !q.Leaf || p.in.sim.removed[path] {
 		return queues.NoQueue, false
 	}

@@ -30,6 +30,7 @@ var moveKinds, hostileKinds = func() (most, all []string) {
 		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
 		{"crash", 1}, {"kill", 1}, {"stand by", 1}, {"isolate", 1}, {"rejoin", 2},
 		{"evil pod", 6}, {"evil owner", 8}, {"evil types", 3}, {"evil delete", 6}, {"evil disguise", 3}, {"evil set", 2},
+		{"evil queue", 4}, {"evil label", 3}, {"evil finalizer", 4},
 	} {
 		for range k.weight {
 			if all = append(all, k.kind); !isEvil(k.kind) {
@@ -146,13 +147,13 @@ func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
 func (s *simulation) changePod(m move) bool {
 	can := map[string]func(p *corev1.Pod) bool{
 		"steal": func(p *corev1.Pod) bool {
-			return pending(p) && len(p.Spec.SchedulingGates) == 0 && s.nodeWithRoom(p) != "" && p.Spec.Affinity == nil
+			return pending(p) && !(s.settings.dynamic && p.Namespace == evil) && len(p.Spec.SchedulingGates) == 0 && s.nodeWithRoom(p) != "" && p.Spec.Affinity == nil
 		},
 		"finish": runs,
 		"delete": func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
 		"reap":   func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
 		"resize": func(p *corev1.Pod) bool { // see docs/survival.md: room that becomes free without an event
-			return p.DeletionTimestamp == nil && !ended(p) && (p.Spec.SchedulerName != plain || p.Spec.NodeName != "")
+			return p.DeletionTimestamp == nil && !ended(p) && !s.astray[p.UID] && (p.Spec.SchedulerName != plain || p.Spec.NodeName != "")
 		},
 		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
 		"opt out": runs,
@@ -179,7 +180,7 @@ func (s *simulation) changePod(m move) bool {
 	case "evict":
 		s.evict(pod, m)
 	case "reap":
-		s.api.drop(s.api.pods, pod)
+		s.api.stop(pod)
 	case "resize":
 		s.resize(pod, m)
 	case "ungate":
@@ -192,6 +193,12 @@ func (s *simulation) changePod(m move) bool {
 			p.Annotations[informer.AllowPreemption] = []string{"true", "false", ""}[m.b%3]
 		})
 	case "relabel":
+		if s.settings.sickly && m.n < 7 {
+			if sick := s.some(m.a, runs); sick != nil {
+				s.turnReady(sick)
+			}
+			break
+		}
 		s.api.editPod(pod, func(p *corev1.Pod) { p.Labels["tier"] = []string{"front", "back"}[m.b%2] })
 	}
 	return true
@@ -307,7 +314,7 @@ func (s *simulation) moveRest(m move) {
 	case "configure":
 		s.logf("a new configuration")
 		s.unturned = document{}
-		s.configure(newChance(s.seed + uint64(s.step)*1_000_003).valid())
+		s.configure(s.limit(newChance(s.seed + uint64(s.step)*1_000_003).valid()))
 	case "turn":
 		s.turn()
 	case "misconfigure":

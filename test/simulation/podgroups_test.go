@@ -17,7 +17,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -288,13 +287,13 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 	if g == nil || members < int(g.Spec.MinMember) {
 		return nil
 	}
+	used := in.running(s.document.spec)
+	s.addRan(used)
 	for _, p := range waiting {
-		for _, queue := range ancestors(p.Labels[placement.KeyQueue]) {
-			most, ok := maxOf(s.document.spec, queue)
-			if !ok || s.removed[queue] || !most.Allows(s.api.usedBelow(queue), ask) {
-				return nil
-			}
+		if !s.mayRun(claimantPod(p), used) {
+			return nil
 		}
+		used.add(claimantPod(p), 1)
 	}
 	for _, n := range s.api.allNodes() {
 		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))) {

@@ -36,6 +36,8 @@ const (
 	// sweepAfter is how long upstream's queue lets a pod wait without an event. A rest
 	// after that says little of pods that an event should have brought back.
 	sweepAfter = 5 * time.Minute
+	// calmAfter is how long calls may take that began before all calls succeed.
+	calmAfter = 15 * time.Second
 )
 
 // settle lets all processes work until no more events happen and no pod is stranded. It
@@ -58,6 +60,9 @@ func (s *simulation) settle() (rested bool, err error) {
 		s.api.locked(func() {
 			if s.api.writes != seen || !s.connected() || s.leaving() || s.stranded() {
 				last, seen = time.Now(), s.api.writes
+			}
+			if time.Since(began) > calmAfter {
+				s.lateDemand()
 			}
 		})
 	}
@@ -83,7 +88,7 @@ func (s *simulation) connected() bool {
 // than all holds do not count. The caller holds the lock.
 func (s *simulation) leaving() bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && time.Until(p.DeletionTimestamp.Time) < restWithin
+		return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && !ended(p) && time.Until(p.DeletionTimestamp.Time) < restWithin
 	})
 }
 
@@ -197,7 +202,7 @@ func (s *simulation) complaints() []complaint {
 	}
 	all = append(all, s.claims(leader)...)
 	all = append(all, s.nominations(leader)...)
-	all = append(all, s.overDemand()...)
+	all = append(all, s.demand(leader)...)
 	all = append(all, s.taints(leader)...)
 	for _, pod := range s.api.allPods() {
 		if err := s.unasked(leader, pod); err != nil {

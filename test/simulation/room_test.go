@@ -101,9 +101,9 @@ func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 	case "", reasons.InOrder:
 		return true
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
-		return strings.Contains(why.Text, "nodes are available")
+		return strings.Contains(why.Text, "nodes are available") && !claimantOf(p).limited(w.Spec())
 	case reasons.NoNodeFits:
-		return w.roomier[node] > w.sought[seeks(p)]
+		return w.roomier[node] > w.sought[seeks(p)] && !claimantOf(p).limited(w.Spec())
 	}
 	return false
 }

@@ -140,12 +140,18 @@ type arguments struct {
 	taints, hurried bool
 	// turns tells whether a leaf becomes a parent now and then.
 	turns bool
+	// sickly tells whether pods that run may be not ready.
+	sickly bool
+	// limited tells whether queues have limits of users and groups, and maxapplications.
+	limited bool
 	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace
 	// period of victims, in seconds, 0 for none; leave tells whether only DaemonSets of
 	// other namespaces may take guaranteed room. claimed and patient are for planted bugs.
 	hostile                 bool
 	maxGrace                int
 	leave, claimed, patient bool
+	// dynamic tells whether rules make queues; endless is for a planted bug.
+	dynamic, endless bool
 }
 
 func (r chance) arguments() arguments {
@@ -193,6 +199,8 @@ profiles:
       maxWindow: 64
       slotLease: 15s
       daemonSetOwner: %[14]s
+      maxDynamicQueues: %[16]d
+      maxDynamicQueuesPerNamespace: %[17]d
   - name: QueuePreemption
     args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
   - name: NodeReservation
@@ -237,6 +245,10 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 		together = ", {name: Coscheduling}"
 	}
 	retry, timeout, taint, owner, rest := retryInterval, reservationTimeout, "Never", "Claimed", ""
+	most, mostOfNamespace := mostQueues, mostQueuesOfNamespace
+	if a.endless {
+		most, mostOfNamespace = 0, 0
+	}
 	if a.hurried {
 		retry = 1
 	}
@@ -256,7 +268,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 		taint = "Always"
 	}
 	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, timeout,
-		together, permitWaiting, a.groupBackoff, taint, owner, rest)
+		together, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -63,8 +63,10 @@ type simulation struct {
 	// ties has, by UID, the pods with an affinity to one node; sets the keys of all
 	// DaemonSets that ever were.
 	ties, sets sync.Map
-	evilSets   int           // DaemonSets that the hostile tenant has made
-	ends       chan struct{} // closed when the history ends
+	misled     misled             // pods, of demand
+	astray     map[types.UID]bool // pods whose queue the hostile tenant has changed
+	evilSets   int                // DaemonSets that the hostile tenant has made
+	ends       chan struct{}      // closed when the history ends
 
 	counts [kindsCounted]atomic.Int64
 
@@ -124,10 +126,12 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s := &simulation{
 		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
-		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{},
+		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{},
 	}
 	s.settings = s.chance.arguments()
 	s.letIn()
+	s.settings.sickly = seed%4 == 2 || bug == bugUnhealthy
+	s.settings.limited = seed%4 == 1 || slices.Contains([]string{bugUserLimit, bugMaxApps, bugNeverBack, bugUnlimited}, bug)
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone
 	s.suit()
 	s.profiles = configuration(t, s.configured())

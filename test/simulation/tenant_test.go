@@ -46,12 +46,13 @@ func namespaceOf(m move) string {
 
 // letIn makes a quarter of the histories have a tenant.
 func (s *simulation) letIn() {
-	needed := []string{bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave}
+	needed := []string{bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead}
 	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
 		return
 	}
 	r := newChance(s.seed + 3_000_000_019)
 	s.settings.hostile, s.settings.maxGrace, s.settings.leave = true, pick(r, 0, 0, 5, 20), r.of(2)
+	s.settings.dynamic = r.of(2) || s.bug == bugEndless
 }
 
 const (
@@ -69,6 +70,9 @@ func lingering(p *corev1.Pod) bool {
 func (s *simulation) moveTenant(m move) bool {
 	if !isEvil(m.kind) {
 		return false
+	}
+	if s.moveTenantMore(m) {
+		return true
 	}
 	its, lingers := 0, 0
 	for _, p := range s.api.allPods() {
@@ -107,6 +111,10 @@ func (s *simulation) evilPod(m move) *corev1.Pod {
 	switch m.kind {
 	case "evil owner":
 		s.forge(pod, m)
+	case "evil queue":
+		if s.settings.dynamic && profile == managed {
+			intoNewQueue(pod, m)
+		}
 	case "evil types":
 		// With those of every pod, 62 are as many as a pod may request.
 		for i := range []int{1, 62, 63, 300}[m.n%4] {
@@ -214,7 +222,7 @@ func (s *simulation) disguise(m move) {
 	s.api.editPod(pod, func(p *corev1.Pod) {
 		p.Annotations = map[string]string{
 			informer.AllowPreemption: pick(s.chance, "true", "false", "?"), informer.OriginatorAnnotation: pick(s.chance, "true", "false"),
-			placement.KeyUserInfo: pick(s.chance, `{"user":"eve"}`, `{"user":"bob","groups":["system:masters"]}`),
+			placement.KeyUserInfo: pick(s.chance, `{"user":"eve"}`, `{"user":"mallory","groups":["system:masters"]}`),
 		}
 		p.Labels["spark-role"] = pick(s.chance, "driver", "executor")
 		p.Labels["tier"] = pick(s.chance, "front", "back")
@@ -320,9 +328,9 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 }
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its
-// begin, and again from when its pods are told to go, and from when they are gone. That of
-// PodGroups is not judged, and processes are not that may have been without the lease. The
-// caller holds the lock of the API server.
+// begin, and again from when its pods are told to go, and from when they are gone; that of
+// members of a PodGroup from the last of them. Processes are not judged that may have been
+// without the lease. The caller holds the lock of the API server.
 func (w *witness) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -330,16 +338,20 @@ func (w *witness) judgeHoldTimes() {
 	if s.elects || w.in.dead {
 		return
 	}
+	last := map[types.NamespacedName]time.Time{} // from when the holds of a PodGroup, or of a pod, count
+	var holds []reservations.Hold
 	for _, h := range w.Holds().All() {
 		key := begin{h.Asker, h.Since}
 		if w.begun[key].IsZero() {
 			w.begun[key] = now
 		}
 		ask, pending := w.pendingPod(h.Asker)
-		if !pending || w.apart(&ask) || w.isLodged(h.Asker) {
+		if !pending || w.isLodged(h.Asker) {
 			continue
 		}
-		w.judgeRefused(&h, key, now)
+		if !w.apart(&ask) {
+			w.judgeRefused(&h, key, now)
+		}
 		from := w.begun[key]
 		if h.Required {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
@@ -349,10 +361,26 @@ func (w *witness) judgeHoldTimes() {
 				from = at
 			}
 		}
-		if over := now.Sub(from.Add(reservationTimeout * time.Second)); over > time.Second {
-			s.fault("%s holds node %s for longer than it may for %s: for %v, %v too long", w.in.name, h.Node, h.Name, now.Sub(h.Since), over)
+		holds = append(holds, h)
+		if group := w.timedWith(h.Asker); from.After(last[group]) {
+			last[group] = from
 		}
 	}
+	for _, h := range holds {
+		group := w.timedWith(h.Asker)
+		if over := now.Sub(last[group].Add(reservationTimeout * time.Second)); over > time.Second {
+			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)
+		}
+	}
+}
+
+// timedWith is the PodGroup with which the hold of a pod times out, or the pod itself.
+func (w *witness) timedWith(asker types.UID) types.NamespacedName {
+	p := w.pods[asker]
+	if w.apart(&p) && p.RequiredNode == "" {
+		return types.NamespacedName{Namespace: p.Namespace, Name: "PodGroup " + p.Labels[objects.PodGroupLabel]}
+	}
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen
@@ -394,9 +422,11 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.holdWrongly(pod, status)
 	earlier, held := before.Of(pod.UID)
 	if h, holds := w.Holds().Of(pod.UID); holds && told == w.told && !(held && earlier.Since.Equal(h.Since)) {
 		w.judgeHoldBegins(&h, before)
+		w.judgeChoice(&h)
 	}
 	return result, status
 }
@@ -429,6 +459,12 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 		}
 		if !leaves {
 			rest, without = rest.Sub(m.Request), without.Sub(m.Request)
+		}
+	}
+	// Pods of the other profile that were given the node take room before they are bound.
+	for uid, l := range w.lodged {
+		if _, placed := w.placed[uid]; !placed && l.node == h.Node {
+			rest = rest.Sub(l.request)
 		}
 	}
 	switch alone := len(w.Holds().On(h.Node)) == 1; {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -52,10 +51,17 @@ type witness struct {
 
 	claimed []claimed                 // plans as they were made
 	budgets map[string]objects.Budget // as passed to the store
+	// guardedAt is when a budget, or whether a pod is ready, last changed.
+	guardedAt time.Time
 	// lost is when an asker last lost room for which pods had been deleted.
 	lost map[types.UID]time.Time
 	// nodeBound is the waiting pods that can run on one node only.
 	nodeBound map[types.UID]nodeBound
+
+	// late is the last update of each pod that is placed; it counts if the bind fails.
+	late map[types.UID]objects.Pod
+	// counts is the claimants by UID, as the process counts pods; it needs no lock.
+	counts sync.Map
 
 	minMember int // of the asker's PodGroup that is judged; 0 if it is not known
 
@@ -68,7 +74,7 @@ var _ app.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 
@@ -78,9 +84,15 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 	defer w.mu.Unlock()
 	w.judgeOwner(&p)
 	w.told++
+	told := p
+	p = w.inForce(p)
 	if p.Terminal {
 		w.goes(p.UID)
 	} else {
+		w.moveWrongly(&told)
+		if old, known := w.pods[p.UID]; known && old.Health != p.Health {
+			w.guardedAt = now
+		}
 		w.pods[p.UID] = p
 		w.bindToNode(&p, now)
 		if p.Node != "" {
@@ -89,7 +101,7 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 			w.countTogether(&p)
 		}
 	}
-	if p, ok := w.upsertWrongly(p); ok {
+	if p, ok := w.upsertWrongly(told); ok {
 		w.Store.Upsert(p, now)
 	}
 }
@@ -121,6 +133,8 @@ func (w *witness) goes(uid types.UID) {
 	w.wentAt = time.Now()
 	w.roomier[w.pods[uid].Node] = w.told
 	delete(w.pods, uid)
+	delete(w.late, uid)
+	w.counts.Delete(uid)
 	delete(w.placed, uid)
 	delete(w.together, uid)
 	delete(w.lodged, uid)
@@ -171,6 +185,8 @@ func (w *witness) UpsertBudget(b objects.Budget, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.budgets[b.Namespace+"/"+b.Name] = b
+	w.guardedAt = now
+	b.AlwaysAllow = b.AlwaysAllow && w.in.sim.bug != bugUnhealthy
 	if w.in.sim.bug == bugLavish {
 		b.Allowed, b.Desired = b.Allowed+2, b.Desired-2
 	}
@@ -182,6 +198,7 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.budgets, namespace+"/"+name)
+	w.guardedAt = now
 	w.Store.DeleteBudget(namespace, name, now)
 }
 
@@ -258,8 +275,13 @@ func (w *witness) forgotten(pod *corev1.Pod) {
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
 	delete(w.lodged, pod.UID)
+	if late, changed := w.late[pod.UID]; changed {
+		w.pods[pod.UID] = w.inForce(late)
+	}
 	if p, known := w.pods[pod.UID]; known && p.Deleting && p.Node == "" {
 		delete(w.pods, pod.UID)
+		delete(w.late, pod.UID)
+		w.counts.Delete(pod.UID)
 	}
 }
 
@@ -293,28 +315,23 @@ func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node s
 	}
 }
 
-// checkQuota finds a pod that was given a node and takes a queue over the max of the
-// configuration in force, by the calls to the store. Unlike for a bind, no event happens
+// checkQuota finds a pod that was given a node and takes a queue over the max, or a user or
+// group over the limit, of the configuration in force, by the calls to the store. Unlike for a bind, no event happens
 // between decision and check. The caller holds mu.
 func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 	p, known := w.pods[uid]
 	if !known || p.Foreign || p.Node != "" || spec != w.Spec() {
 		return
 	}
-	others := w.mirror()
-	for _, queue := range ancestors(p.Labels[placement.KeyQueue]) {
-		most, ok := maxOf(spec, queue)
-		if !ok || w.in.sim.removed[queue] {
-			continue
+	t := newTally(spec)
+	for _, m := range w.mirror() {
+		if m.UID != uid && !m.Foreign {
+			t.add(claimantOf(&m.Pod), 1)
 		}
-		var used resources.Vector
-		for _, m := range others {
-			if m.UID != uid && !m.Foreign && slices.Contains(ancestors(m.Labels[placement.KeyQueue]), queue) {
-				used = used.Add(m.Request)
-			}
-		}
-		if !most.Allows(used, p.Request) {
-			w.in.sim.fault("%s gives %s, which requests %v, a node: queue %s uses %v of %v", w.in.name, p.Name, p.Request, queue, used, most)
+	}
+	for _, q := range claimantOf(&p).quotas(spec) {
+		if used := t.used[q.of]; !w.in.sim.removed[q.queue] && !q.max.Allows(used, p.Request) {
+			w.in.sim.fault("%s gives %s, which requests %v, a node: %s uses %v of %v", w.in.name, p.Name, p.Request, q.of, used, q.max)
 		}
 	}
 }

@@ -1,0 +1,137 @@
+package simulation_test
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Originators are preempted only where no other pods of equal harm would do. Of all plans
+// without one, only those are tried that free as much of the same node by at most three
+// pods that are not protected in any way.
+
+// judgeChoice finds a new plan that takes originators although other pods would do. The
+// caller holds mu.
+func (w *witness) judgeChoice(h *reservations.Hold) {
+	ask, waits := w.pendingPod(h.Asker)
+	if h.Required || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
+		return
+	}
+	var takes resources.Vector
+	var others []types.UID
+	led := ""
+	for _, m := range w.mirror() {
+		switch {
+		case m.Node != h.Node:
+		case slices.Contains(h.Chosen, m.UID):
+			takes = takes.Add(m.Request)
+			if w.mustLead(&m.Pod, true) && w.mustLead(&m.Pod, false) {
+				led = m.Name
+			}
+		case !m.binding && w.isHarmless(&m.Pod):
+			others = append(others, m.UID)
+		}
+	}
+	if led == "" {
+		return
+	}
+	world, d, err := w.world(&ask, h, nil, nil, w.Spec())
+	if err != nil {
+		return
+	}
+	w.in.sim.count(originated)
+	for _, set := range subsets(others, 3) {
+		d.Victims = nil
+		var frees resources.Vector
+		for _, n := range world.Nodes {
+			for _, v := range n.Pods {
+				if n.Name == h.Node && slices.Contains(set, types.UID(v.UID)) {
+					d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
+					frees = frees.Add(w.pods[types.UID(v.UID)].Request)
+				}
+			}
+		}
+		if frees.Covers(takes) && judge.Lawful(world, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}) == nil {
+			w.in.sim.fault("%s chooses originator %s for %s on %s, and without it there is a lawful plan: %v", w.in.name, led, ask.Name, h.Node, d)
+			return
+		}
+	}
+}
+
+// subsets returns the sets of at most so many of the given pods, without the empty one.
+func subsets(of []types.UID, most int) [][]types.UID {
+	var out [][]types.UID
+	if most == 0 {
+		return nil
+	}
+	for i, uid := range of {
+		out = append(out, []types.UID{uid})
+		for _, rest := range subsets(of[i+1:], most-1) {
+			out = append(out, append(rest, uid))
+		}
+	}
+	return out
+}
+
+// mustLead tells whether a pod is an originator of its application. Some pods may be of no
+// application, and count if doubtful is true. The caller holds mu.
+func (w *witness) mustLead(p *objects.Pod, doubtful bool) bool {
+	rank, living := w.rank(p), 0
+	for _, other := range w.pods {
+		if other.Foreign || other.Deleting || appOf(&other) != appOf(p) || other.Gated && other.Node == "" && !doubtful {
+			continue
+		}
+		living++
+		if r := w.rank(&other); r < rank || r == rank && rank == byAge && other.Created.Unix() < p.Created.Unix() {
+			return false
+		}
+	}
+	return rank < byAge || rank == byAge && living > 1
+}
+
+// byAge is the rank of the pods of which the oldest are originators.
+const byAge = 3
+
+// rank is the rank of a pod among those of its application, by what it says, by its role,
+// and by the pods that it owns.
+func (w *witness) rank(p *objects.Pod) int {
+	owns := func() bool {
+		for _, other := range w.pods {
+			if !other.Foreign && !other.Deleting && appOf(&other) == appOf(p) && slices.Contains(other.Owners, p.UID) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case p.Originator == objects.OriginatorYes:
+		return 0
+	case p.Originator == objects.OriginatorByRole:
+		return 1
+	case p.Originator == objects.OriginatorNo:
+		return byAge + 1
+	case owns():
+		return 2
+	}
+	return byAge
+}
+
+// isHarmless tells whether a pod is no originator, has not opted out, and no budget covers
+// it. The caller holds mu.
+func (w *witness) isHarmless(p *objects.Pod) bool {
+	if p.Foreign || p.Deleting || p.OptOut == objects.OptOutYes || p.OptOut == objects.OptOutUnsaid && p.Class != "" || w.mustLead(p, true) || w.mustLead(p, false) {
+		return false
+	}
+	for _, b := range w.budgets {
+		if b.Namespace == p.Namespace && (b.Matches == nil || b.Matches(p.Labels)) {
+			return false
+		}
+	}
+	return true
+}

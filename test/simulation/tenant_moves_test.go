@@ -1,0 +1,146 @@
+package simulation_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+)
+
+// More moves of the hostile tenant: pods of other queues, finalizers, and queues that rules
+// make.
+
+// In half of its histories rules make at most so many queues.
+const mostQueues, mostQueuesOfNamespace = 3, 2
+
+// moveTenantMore makes one of these moves. The caller holds the lock.
+func (s *simulation) moveTenantMore(m move) bool {
+	its := func(p *corev1.Pod) bool { return p.Namespace == evil }
+	switch m.kind {
+	case "evil label":
+		plainly := func(p *corev1.Pod) bool {
+			return its(p) && !ended(p) && p.Spec.SchedulerName == managed && len(p.Spec.SchedulingGates) == 0 &&
+				slices.Contains(leaves, p.Labels[placement.KeyQueue]) && !s.requestsInvented(p)
+		}
+		if pod := s.some(m.a, plainly); pod != nil {
+			s.moveQueue(pod, leaves[m.b%len(leaves)])
+		}
+	case "evil finalizer":
+		if pod := s.some(m.a, its); pod != nil {
+			s.turnFinalizer(pod)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// moveQueue makes a pod name another queue and an application of its own. A pod with a node
+// stays in the queue that it has.
+func (s *simulation) moveQueue(pod *corev1.Pod, queue string) {
+	s.logf("the tenant moves %s from %s to %s", pod.Name, pod.Labels[placement.KeyQueue], queue)
+	s.astray[pod.UID] = true
+	s.api.editPod(pod, func(p *corev1.Pod) {
+		p.Labels = maps.Clone(p.Labels)
+		p.Labels[placement.KeyQueue], p.Labels[placement.KeyApplicationID] = queue, "own-"+string(p.UID)
+	})
+	if pod.Spec.NodeName != "" {
+		s.count(moved)
+	}
+}
+
+// turnFinalizer adds a finalizer to a pod, or removes it. A deleted pod is then gone, if
+// it has stopped.
+func (s *simulation) turnFinalizer(pod *corev1.Pod) {
+	if len(pod.Finalizers) == 0 {
+		s.api.editPod(pod, func(p *corev1.Pod) { p.Finalizers = []string{"evil.example/stay"} })
+		return
+	}
+	s.api.editPod(pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	if pod.DeletionTimestamp != nil && (ended(pod) || pod.Spec.NodeName == "") {
+		s.end1(s.api.pod(nameOf(pod)))
+	}
+}
+
+// intoNewQueue makes a pod name a queue that is not configured.
+func intoNewQueue(pod *corev1.Pod, m move) {
+	queue := fmt.Sprintf("root.e%d", m.a%6)
+	if m.n%3 == 0 {
+		queue += ".x"
+	}
+	pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, "in-"+queue
+}
+
+// inForce returns a pod with the queue and the application that it counts for: once it has
+// a node, other labels change nothing. The caller holds mu.
+func (w *witness) inForce(p objects.Pod) objects.Pod {
+	old, known := w.pods[p.UID]
+	_, placed := w.placed[p.UID]
+	delete(w.late, p.UID)
+	if known && w.Ready() && (old.Node != "" || p.Node != "" || placed) && !p.Foreign {
+		if placed && p.Node == "" {
+			w.late[p.UID] = p
+		}
+		p = named(p, &old)
+	}
+	w.counts.Store(p.UID, claimantOf(&p))
+	return p
+}
+
+// named returns a pod with the queue and the application of another one.
+func named(p objects.Pod, as *objects.Pod) objects.Pod {
+	for _, key := range []string{placement.KeyQueue, placement.KeyApplicationID} {
+		if p.Labels[key] != as.Labels[key] {
+			p.Labels = maps.Clone(p.Labels)
+			p.Labels[key] = as.Labels[key]
+		}
+	}
+	return p
+}
+
+// claimant is a pod as a process counts it.
+func (in *instance) claimant(pod *corev1.Pod) claimant {
+	c := claimantPod(pod)
+	if told, known := in.witness.counts.Load(pod.UID); known {
+		c.queue, c.app = told.(claimant).queue, told.(claimant).app
+	}
+	return c
+}
+
+// checkQueues finds queues that were made for waiting pods beyond the number that rules may
+// make. Those of pods with a node exist in any case.
+func (in *instance) checkQueues() error {
+	if !in.sim.settings.dynamic {
+		return nil
+	}
+	made, by, used := map[string]bool{}, map[string]int{}, false
+	for q := range in.store().Snapshot().All() {
+		if q.Managed || q.IsRoot() || q.Path == placement.RecoveryQueue {
+			continue
+		}
+		made[q.Path] = true
+		by[q.MadeFor]++
+		used = used || !in.made[q.Path] && !q.Allocated.IsZero()
+	}
+	fresh := slices.ContainsFunc(slices.Collect(maps.Keys(made)), func(path string) bool { return !in.made[path] })
+	in.made = made
+	if most := slices.Max(append(slices.Collect(maps.Values(by)), 0)); fresh && !used && (len(made) > mostQueues || most > mostQueuesOfNamespace) {
+		return fmt.Errorf("%s: rules have made %d queues, %d for one namespace", in.name, len(made), most)
+	}
+	if by[evil] == mostQueuesOfNamespace {
+		in.sim.count(fullOfQueues)
+	}
+	return nil
+}
+
+// moveWrongly charges a pod with a node to the queue that it names now.
+func (w *witness) moveWrongly(told *objects.Pod) {
+	old, known := w.pods[told.UID]
+	if w.in.sim.bug == bugMoves && known && told.Node != "" && old.Labels[placement.KeyQueue] != told.Labels[placement.KeyQueue] {
+		w.Store.Delete(told.UID, w.wentAt)
+	}
+}
