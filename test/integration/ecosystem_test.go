@@ -68,6 +68,7 @@ partitions:
       properties: {preemption.delay: 5s}
     - name: capped
       resources: {max: {vcore: 9}}
+    - name: batch
     - name: loose
 `
 
@@ -247,20 +248,7 @@ func TestEcosystemJobSet(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepChronicle()
-	e.definitions("jobset")
-	certificates := t.TempDir()
-	e.ok(selfSigned(certificates))
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	e.ok(os.WriteFile(config, fmt.Appendf(nil, `
-apiVersion: config.jobset.x-k8s.io/v1alpha1
-kind: Configuration
-leaderElection: {leaderElect: false}
-internalCertManagement: {enable: false}
-webhook: {host: 127.0.0.1, port: %d, certDir: %s}
-metrics: {bindAddress: "0"}
-health: {healthProbeBindAddress: "0"}
-`, freePort(t), certificates), 0o600))
-	e.runs("jobset", nil, "--config="+config, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	e.runJobSet()
 	for queue, parallelism := range map[string]int64{"red": 20, "blue": 16} {
 		set := e.jobSet(queue, parallelism)
 		e.applyOne(set)
@@ -278,6 +266,84 @@ health: {healthProbeBindAddress: "0"}
 	}
 	if ended := len(c.boundByNow("red")); ended < 12+int(ecosystemFor.Seconds()/40)*6 {
 		t.Errorf("only %d pods of red were bound", ended)
+	}
+}
+
+// runJobSet starts the JobSet controller. Its webhooks are not installed, because the API
+// server does not reach them.
+func (e *env) runJobSet() {
+	e.Helper()
+	e.definitions("jobset")
+	certificates := e.TempDir()
+	e.ok(selfSigned(certificates))
+	config := filepath.Join(e.TempDir(), "config.yaml")
+	e.ok(os.WriteFile(config, fmt.Appendf(nil, `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: false}
+webhook: {host: 127.0.0.1, port: %d, certDir: %s}
+metrics: {bindAddress: "0"}
+health: {healthProbeBindAddress: "0"}
+`, freePort(e.T), certificates), 0o600))
+	e.runs("jobset", nil, "--config="+config, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+}
+
+// TestEcosystemJobSetSample: the sample of docs/from-elsewhere.md runs on the JobSet
+// controller. When one of its pods is preempted, the JobSet starts again as a whole and
+// counts no restart.
+func TestEcosystemJobSetSample(t *testing.T) {
+	e := setup(t, ecosystemQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.runJobSet()
+	set := &unstructured.Unstructured{Object: e.sample("jobset.yaml", "JobSet")}
+	set.SetNamespace(e.ns)
+	setField := func(value any, path ...string) { e.ok(unstructured.SetNestedField(set.Object, value, path...)) }
+	// The webhook would set these.
+	setField("All", "spec", "successPolicy", "operator")
+	setField("AnyOrder", "spec", "startupPolicy", "startupPolicyOrder")
+	setField(map[string]any{"enableDNSHostnames": true, "publishNotReadyAddresses": true}, "spec", "network")
+	jobs := part[[]any](e, set.Object, "spec", "replicatedJobs")
+	for i := range jobs {
+		template := part[corev1.PodTemplateSpec](e, jobs, i, "template", "spec", "template")
+		e.fit(&template, "train", nil)
+		fitted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
+		e.ok(err)
+		e.ok(unstructured.SetNestedField(jobs[i].(map[string]any), fitted, "template", "spec", "template"))
+	}
+	setField(jobs, "spec", "replicatedJobs")
+	e.applyOne(set)
+	t.Cleanup(func() { e.ok(newApplier(t).delete(context.Background(), set)) })
+	e.expect("train", 4, 0, "")
+	e.awaitMembers("train", 4, "train-driver-0-0-")
+	first, _ := e.podsOf("train")
+
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
+	e.awaitRunning(asker)
+	if victims := c.preempted("train"); len(victims) != 1 || strings.HasPrefix(victims[0].pod.Name, "train-driver-") {
+		t.Errorf("preempted %s, want one worker", names(victims))
+	}
+	e.endAtOnce(asker)
+	e.expect("train", 4, 0, "")
+	eventually(e, patience, "all pods of the JobSet are new", func() (bool, string) {
+		pods, _ := e.podsOf("train")
+		old := slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(first, func(f *corev1.Pod) bool { return f.UID == p.UID })
+		})
+		return len(pods) == 4 && !old, fmt.Sprint(len(pods))
+	})
+	sets, err := newApplier(t).of(set)
+	e.ok(err)
+	now, err := sets.Get(e.Context(), set.GetName(), metav1.GetOptions{})
+	e.ok(err)
+	restarts, _, err := unstructured.NestedInt64(now.Object, "status", "restarts")
+	e.ok(err)
+	counted, _, err := unstructured.NestedInt64(now.Object, "status", "restartsCountTowardsMax")
+	e.ok(err)
+	t.Logf("ecosystem: jobset-sample: %d restarts, %d of them count", restarts, counted)
+	if restarts != 1 || counted != 0 {
+		t.Errorf("%d restarts, %d of them count; want one that does not", restarts, counted)
 	}
 }
 
