@@ -147,6 +147,26 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	c.expectNoMore(calm, 0, "filler") // no pod was preempted in all that time
 	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
 	e.awaitEnded(last, reservations.NodeGone) // the pod, and its condition, disappear with its node at once
+	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "last", inBackground()))
+	e.expectNone("last")
+
+	// All holds of a DaemonSet end with it.
+	nodes := e.addNodes(2, localcluster.NodeSpec{CPU: "4"})
+	for i, node := range nodes {
+		e.fill(fmt.Sprintf("full-%d", i), 1, inQueue("root.fills"), requests("cpu", "3"), onNode(node))
+	}
+	e.createDaemonSet("all", requests("cpu", "2"))
+	all := e.awaitWaiting("all", len(nodes))
+	for _, p := range all {
+		e.awaitHeld(p, corev1.ConditionTrue, reasons.RoomAwaited)
+	}
+	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "all", inBackground()))
+	for _, p := range all {
+		e.awaitEnded(p, reservations.GivenUp)
+	}
+	for i, node := range nodes {
+		e.fill(fmt.Sprintf("free-%d", i), 1, inQueue("root.fills"), requests("cpu", "1"), onNode(node))
+	}
 	e.expectBooks()
 	e.checkHealth(t.Context())
 }

@@ -88,3 +88,21 @@ func TestForgedOwners(t *testing.T) {
 	})
 	e.expectBooks()
 }
+
+// TestDaemonSetsWithoutLeave: the DaemonSet of a namespace that daemonSetNamespaces does
+// not name takes no room of a queue that is below its guarantee, although it exists. It
+// takes room that a queue has borrowed.
+func TestDaemonSetsWithoutLeave(t *testing.T) {
+	e := setup(t, forgedQueues, reservation("daemonSetNamespaces", []string{"kube-system"}))
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("team", 1, inQueue("root.team"), requests("cpu", "4"), onNode(nodes[0]))
+	e.fill("lent", 1, inQueue("root.evil"), requests("cpu", "4"), onNode(nodes[1]))
+	e.createDaemonSet("agent", inQueue("root.evil"), requests("cpu", "1"))
+	c.expectEvicted("lent", 1)
+	e.expect("agent", 1, 1, "")
+	_, waiting := e.podsOf("agent")
+	e.awaitTold(waiting[0], "law 5")
+	c.expectNoMore(2*calm, 0, "team")
+	e.expectBooks()
+}

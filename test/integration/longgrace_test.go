@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
@@ -42,12 +44,14 @@ func withHostPort(p *corev1.Pod) {
 	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7777, HostPort: 7777}}
 }
 
+const year = 365 * 24 * time.Hour
+
 // TestLongGraceClosesNoNode: a tenant deletes its pods, which run on for their grace
 // period, and makes others that fit only once these are gone. The pods are small and
 // there is one on each node. No node is held for the new pods: pods of other queues and
 // of the other profile are placed beside the old ones.
 func TestLongGraceClosesNoNode(t *testing.T) {
-	const year, minutes = 365 * 24 * time.Hour, 5 * time.Minute // reservationTimeout is 10 minutes
+	const minutes = 5 * time.Minute // reservationTimeout is 10 minutes
 	e := setup(t, graceQueues, twoProfiles, preemption("retryInterval", "1s"))
 	for _, k := range []struct {
 		name, queue string
@@ -78,24 +82,46 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 				}
 				options = append(options, requests("cpu", "3"))
 			}
-			young := part.onEachNode(after, k.daemons, nodes, options)
-			for _, p := range young {
-				part.awaitTold(p, k.says)
-			}
-			part.expectOpen(k.name, nodes)
-			for _, p := range old {
-				if now := part.get(p); now.UID != p.UID || now.DeletionTimestamp == nil {
-					e.Errorf("pod %s does not terminate any more, so it was not shown that others are placed beside it", p.Name)
-				}
-			}
-			for _, p := range young {
-				if node := part.get(p).Spec.NodeName; node != "" {
-					e.Errorf("pod %s runs on node %s beside the pod that it has to wait for", p.Name, node)
-				}
-			}
+			part.expectOpenBeside(k.name, nodes, old, part.onEachNode(after, k.daemons, nodes, options), k.says)
 		})
 	}
+	// The controller makes a second pod of the same DaemonSet beside each old one.
+	e.run("daemons-update", func(e *env) {
+		part := e.apart("update", 0, localcluster.NodeSpec{})
+		nodes := part.addNodes(2, localcluster.NodeSpec{CPU: "4"})
+		old := part.onEachNode("updated", true, nodes, []podOption{inQueue("root.evil"), requests("cpu", "2100m"), staysFor(year)})
+		for _, p := range old {
+			part.awaitRunning(p)
+		}
+		_, err := suite.client.AppsV1().DaemonSets(part.ns).Patch(t.Context(), "updated", types.StrategicMergePatchType, []byte(
+			`{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":"100%","maxUnavailable":0}},"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`,
+		), metav1.PatchOptions{})
+		e.ok(err)
+		young := part.awaitWaiting("updated", len(nodes))
+		part.deleteAll("updated", false, old)
+		part.expectOpenBeside("update", nodes, old, young, "longer than a hold")
+	})
 	e.expectBooks()
+}
+
+// expectOpenBeside checks that the nodes are open while the old pods terminate there, and
+// that the new pods wait and say why.
+func (e *env) expectOpenBeside(name string, nodes []string, old, young []*corev1.Pod, says string) {
+	e.Helper()
+	for _, p := range young {
+		e.awaitTold(p, says)
+	}
+	e.expectOpen(name, nodes)
+	for _, p := range old {
+		if now := e.get(p); now.UID != p.UID || now.DeletionTimestamp == nil {
+			e.Errorf("pod %s does not terminate any more, so it was not shown that others are placed beside it", p.Name)
+		}
+	}
+	for _, p := range young {
+		if node := e.get(p).Spec.NodeName; node != "" {
+			e.Errorf("pod %s runs on node %s beside the pod that it has to wait for", p.Name, node)
+		}
+	}
 }
 
 func samePort(string) podOption { return withHostPort }

@@ -361,3 +361,12 @@ func (e *env) own(page string, into any) {
 	e.ok(err)
 	e.ok(json.Unmarshal(body, into))
 }
+
+// awaitText waits until the answer to a path, such as a web page, has a text.
+func (e *env) awaitText(path, text string) {
+	e.Helper()
+	eventually(e, patience, path+" says "+text, func() (bool, string) {
+		body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+path)
+		return err == nil && strings.Contains(string(body), text), fmt.Sprintf("%v: %s", err, body)
+	})
+}

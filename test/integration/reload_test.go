@@ -29,13 +29,28 @@ partitions:
 }
 
 // TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its
-// document, and when it is deleted.
+// document, and when it is deleted. A scheduler that starts while the document is under
+// another key schedules no pod of a queue, and says so by condition, event, metric, page
+// and health check.
 func TestConfigurationDeleted(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	e.create("p", 3, inQueue("root.a"))
 	e.expect("p", 1, 2, reasons.OverMax)
 	e.putConfigMap(&corev1.ConfigMap{})
 	e.awaitMetric(reloadSuccess, "0")
+	e.expectStill("p", 1, 2, reasons.OverMax)
+
+	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{"Queues.yaml": oneLeaf("2")}})
+	e.kill()
+	e.start()
+	e.awaitMetric(reloadSuccess, "0")
+	m, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(t.Context(), config.QueuesConfigMap, metav1.GetOptions{})
+	e.ok(err)
+	e.awaitEvent(m, string(reasons.ConfigurationInvalid), "no pod of a queue is scheduled before there is a valid one: there is no queue document")
+	e.awaitText("/configuration", "there is no queue document")
+	e.awaitText("/ws/v1/scheduler/healthcheck", "there is no queue document")
+	e.expectStill("p", 1, 2, reasons.ConfigurationInvalid)
+
 	e.configure(oneLeaf("2"))
 	e.expect("p", 2, 1, reasons.OverMax)
 	e.awaitMetric(reloadSuccess, "1")
