@@ -90,3 +90,32 @@ func TestHoldOfANodeThatRefuses(t *testing.T) {
 	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
 	h.expectBooks()
 }
+
+// TestAVictimThatStaysTrapsNoAsker: a borrower has a grace period of a year and uses it.
+// The hold ends after reservationTimeout: the asker runs on a node that has become empty
+// meanwhile, other pods use what is free on the node that was held, and no further pod is
+// preempted.
+func TestAVictimThatStaysTrapsNoAsker(t *testing.T) {
+	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"), reservation("reservationTimeout", "6s"))}
+	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	h.c = h.keepChronicle()
+	h.fill("stays", 1, inQueue("root.borrows"), requests("cpu", "3"), staysFor(year))
+	other := h.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	h.fill("full", 1, inQueue("root.owed"), requests("cpu", "4"))
+	full, _ := h.podsOf("full")
+	h.asker = h.createPod(h.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	h.slow = h.c.expectEvicted("stays", 1)[0].pod
+	small := h.create("small", 1, inQueue("root.other"), requests("cpu", "500m"), onNode(h.node))[0]
+	h.awaitTold(small, "Insufficient cpu") // the room is kept for the asker
+	h.endAtOnce(full[0])
+	h.awaitEnd(reasons.HoldTimedOut, "after they were told")
+	if node := h.awaitRunning(h.asker).Spec.NodeName; node != other {
+		t.Errorf("the asker runs on %s, want %s, which is empty", node, other)
+	}
+	h.awaitRunning(small)
+	if now := h.get(h.slow); now.UID != h.slow.UID || now.DeletionTimestamp == nil {
+		t.Error("the victim does not terminate any more, so it was not shown that its asker goes elsewhere")
+	}
+	h.c.expectNoMore(calm, 1, "stays")
+	h.expectBooks()
+}
