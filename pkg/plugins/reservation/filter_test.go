@@ -166,7 +166,7 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	asker.Status.Conditions[0].Message = claim.Message()
 	restarted.handle.Create(t, asker)
 	plugintest.Eventually(t, func() error {
-		if _, ok := restarted.store.Holds().Of(asker.UID); !ok {
+		if restarted.store.Holds().MayUse("n2", asker.UID, false).OK {
 			return errNotYet
 		}
 		return nil
