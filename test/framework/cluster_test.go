@@ -146,7 +146,7 @@ func start(t testing.TB, o options) *cluster {
 		close(done)
 	}()
 	if !o.stock {
-		c.eventually("the store starts", c.store.Started)
+		c.eventually("the store starts", c.store.Ready)
 	}
 	return c
 }
