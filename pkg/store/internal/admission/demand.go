@@ -113,6 +113,7 @@ func (x *States) reckonDemand(now time.Time) {
 	if len(waiting) == 0 {
 		return
 	}
+	x.countHolders()
 	trial := x.newTrial()
 	for _, uid := range waiting {
 		switch p := x.Pods[uid]; {
@@ -138,6 +139,18 @@ func (x *States) reckonDemand(now time.Time) {
 	}
 	for ask, p := range trial.pods {
 		x.setDemand(p, ask.Group().Verdict(), now)
+	}
+}
+
+// countHolders counts the pods that hold a node against limits of their owners and
+// maxapplications. Their queues have them as arriving.
+func (x *States) countHolders() {
+	for _, node := range x.Preemption.Holds.Nodes() {
+		for _, h := range x.Preemption.Holds.Holders(node) {
+			if p := x.Pods[h.Asker]; p != nil && p.App != nil && !p.State.HasNode() {
+				x.Pending.Demand.CountArriving(x.Cache.Tree(), p.App.Leaf, p.App.Owner, p.Request, p.App, p.App.Counted())
+			}
+		}
 	}
 }
 
