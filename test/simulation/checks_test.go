@@ -249,12 +249,13 @@ func (s *simulation) current(nominated *corev1.Pod) *corev1.Pod {
 }
 
 // hauntedByUpstream tells whether the scheduler keeps room on a node for a pod of the other
-// profile that is deleted and has a finalizer, as plain kube-scheduler does. The caller
-// holds the lock.
+// profile for a long time, as plain kube-scheduler does: the pod is deleted and has a
+// finalizer, or a deleted pod there takes long to stop. The caller holds the lock.
 func (s *simulation) hauntedByUpstream(in *instance, node string) bool {
+	lingers := slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.Spec.NodeName == node && lingering(p) })
 	return slices.ContainsFunc(in.nominated(node), func(nominated fwk.PodInfo) bool {
 		pod := s.current(nominated.GetPod())
-		return pod.Spec.SchedulerName == plain && pod.DeletionTimestamp != nil
+		return pod.Spec.SchedulerName == plain && (pod.DeletionTimestamp != nil || lingers)
 	})
 }
 

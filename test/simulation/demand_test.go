@@ -25,7 +25,7 @@ const toldWithin = 5 * time.Second
 // lock.
 func (s *simulation) demand(in *instance) []complaint {
 	var all []complaint
-	var wanted, rest []*corev1.Pod
+	var wanted, untold, rest []*corev1.Pod
 	used := in.running(s.lastValid.spec)
 	for _, pod := range s.api.allPods() {
 		switch said := saidOfDemand(pod); {
@@ -36,7 +36,9 @@ func (s *simulation) demand(in *instance) []complaint {
 		case said == corev1.PodReasonUnschedulable:
 			used.add(claimantPod(pod), 1)
 			wanted = append(wanted, pod)
-		case len(pod.Spec.SchedulingGates) == 0 && groupOf(pod).Name == "" && !s.requestsInvented(pod) && said != "":
+		case said == "":
+			untold = append(untold, pod)
+		case len(pod.Spec.SchedulingGates) == 0 && groupOf(pod).Name == "" && !s.requestsInvented(pod):
 			rest = append(rest, pod)
 		}
 	}
@@ -50,6 +52,11 @@ func (s *simulation) demand(in *instance) []complaint {
 				"a node is wanted for pod %s, which requests %v: beside it %s", pod.Name, c.request, why)})
 		}
 		used.add(c, 1)
+	}
+	// The scheduler says once that a pod found no node. If that write is lost, the pod is
+	// counted and says nothing.
+	for _, pod := range untold {
+		used.addDoubtful(claimantPod(pod))
 	}
 	used.ran = nil
 	s.addRan(used)

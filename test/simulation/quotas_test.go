@@ -125,6 +125,16 @@ func (t *tally) add(c claimant, sign int) {
 	}
 }
 
+// addDoubtful adds a pod that may count.
+func (t *tally) addDoubtful(c claimant) {
+	for _, q := range c.quotas(t.spec) {
+		if t.more[q.of] == nil {
+			t.more[q.of] = map[string]bool{}
+		}
+		t.used[q.of], t.more[q.of][c.app] = t.used[q.of].Add(c.request), true
+	}
+}
+
 // refuses returns the quota that has no room for one more pod; empty if all have room.
 func (t *tally) refuses(c claimant, counts func(*quota) bool) string {
 	for _, q := range c.quotas(t.spec) {
@@ -178,12 +188,8 @@ func (in *instance) running(spec *config.Spec) *tally {
 func (s *simulation) addRan(t *tally) {
 	for _, p := range s.api.allPods() {
 		if c := claimantPod(p); p.Spec.SchedulerName == managed && pending(p) && s.api.ran[c.app] {
-			for _, q := range c.quotas(t.spec) {
-				if t.more[q.of] == nil {
-					t.more[q.of] = map[string]bool{}
-				}
-				t.more[q.of][c.app] = true
-			}
+			c.request = resources.Vector{}
+			t.addDoubtful(c)
 		}
 	}
 }
