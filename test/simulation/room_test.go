@@ -94,16 +94,16 @@ func seeks(p *objects.Pod) string {
 func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 	_, placed := w.placed[p.UID]
 	_, held := w.Holds().Of(p.UID)
-	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) || claimantOf(p).limited(w.Spec()) {
+	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
 		return false
 	}
 	switch why := w.Explain(p.UID); why.Code {
 	case "", reasons.InOrder:
 		return true
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
-		return strings.Contains(why.Text, "nodes are available")
+		return strings.Contains(why.Text, "nodes are available") && !claimantOf(p).limited(w.Spec())
 	case reasons.NoNodeFits:
-		return w.roomier[node] > w.sought[seeks(p)]
+		return w.roomier[node] > w.sought[seeks(p)] && !claimantOf(p).limited(w.Spec())
 	}
 	return false
 }

@@ -39,7 +39,8 @@ const mostGivenWay = 20
 // GivesWay tells whether a pod that found a node goes back to the order, and puts it there:
 // it is passed over, or others go before it.
 func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) bool {
-	if p.GaveWay >= mostGivenWay || !x.passedOver(p, now) && !x.letAhead(p, node, seen, now) {
+	// letAhead comes first, because passedOver gives the pod a new sort key.
+	if p.GaveWay >= mostGivenWay || !x.letAhead(p, node, seen, now) && !x.passedOver(p, now) {
 		return false
 	}
 	p.GaveWay++

@@ -203,13 +203,10 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 		if p.Lives() != (a != nil && !p.Deleting) {
 			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives()))
 		}
-		if a == nil {
-			continue
-		}
-		if owned[a] == nil {
+		if a != nil && owned[a] == nil {
 			owned[a] = map[types.UID]int{}
 		}
-		if p.Lives() {
+		if a != nil && p.Lives() {
 			living[a]++
 			for _, owner := range p.Owners {
 				owned[a][owner]++
