@@ -193,24 +193,31 @@ func (o *Originators) Owns(owner types.UID, n int) {
 	}
 }
 
+// count adds one for each owner.
+func count(owned map[types.UID]int, owners []types.UID) {
+	for _, owner := range owners {
+		owned[owner]++
+	}
+}
+
 // Check verifies the living pods of applications, and the numbers of owned pods in them,
 // against all pods.
 func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 	var errs []error
 	living, owned := map[*App]int{}, map[*App]map[types.UID]int{}
 	for p := range pods {
-		a := p.app
-		if p.Lives() != (a != nil && !p.Deleting) {
+		if p.Lives() != (p.app != nil && !p.Deleting) {
 			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives()))
 		}
-		if a != nil && owned[a] == nil {
-			owned[a] = map[types.UID]int{}
+		if p.app == nil {
+			continue
 		}
-		if a != nil && p.Lives() {
-			living[a]++
-			for _, owner := range p.Owners {
-				owned[a][owner]++
-			}
+		if owned[p.app] == nil {
+			owned[p.app] = map[types.UID]int{}
+		}
+		if p.Lives() {
+			living[p.app]++
+			count(owned[p.app], p.Owners)
 		}
 	}
 	for a, of := range owned {
