@@ -80,7 +80,7 @@ unit-race: ## Unit tests with the race detector, but for packages that link the 
 
 .PHONY: unit-plain
 unit-plain: ## Unit tests of the packages that link the API server.
-	packages="$(PLAIN_PACKAGES)"; if [[ -n $$packages ]]; then go test $$packages; fi
+	packages="$(PLAIN_PACKAGES)"; if [[ -n $$packages ]]; then go test -timeout 30m $$packages; fi
 
 .PHONY: unit-release
 unit-release: ## Tests of the chart, the kustomizations and the image.
