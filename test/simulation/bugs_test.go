@@ -176,7 +176,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugGroupPatient, "holds node .* for longer than it may .*/PodGroup"},
 	{bugMoves, "the books say"},
 	{bugEndless, "rules have made"},
-	{bugUndead, "in the store .* and not in the listing"},
+	{bugUndead, "it has ended, and the store has it still"},
 	{bugClings, "does not tolerate its taint for"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
