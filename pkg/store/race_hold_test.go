@@ -129,7 +129,7 @@ func TestConcurrentHolds(t *testing.T) {
 		func(random *rand.Rand, now time.Time) { a.execute(random, now) },
 		func(random *rand.Rand, now time.Time) {
 			uid := a.pod(random.IntN(arenaPods/3), "").UID
-			if h, ok := s.Holds().Of(uid); ok && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
+			if h, ok := s.Holds().Of(uid); ok && len(h.Victims) == 0 && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
 				s.Forget(uid, now)
 			}
 		},
@@ -155,8 +155,10 @@ func TestConcurrentHolds(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	a.ask(0, at(700))
-	a.execute(rand.New(rand.NewPCG(9, 3)), at(700))
+	for i := range arenaPods / 3 { // one after another, so that some pod asks when it may
+		a.ask(i, at(700+40*i))
+		a.execute(rand.New(rand.NewPCG(9, uint64(i))), at(700+40*i))
+	}
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
