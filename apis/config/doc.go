@@ -9,8 +9,8 @@
 //	  args: {window: 128}
 //
 // types.go is the format. The comment of each field is its reference: what it is, its
-// unit, default and bounds. Every field is optional. A field whose zero value is not its
-// default is a pointer, which is set once the arguments are decoded. Lists have no
+// unit, default and bounds. Every field is optional. A field is a pointer if its default is
+// not the zero value; it is set once the arguments are decoded. Lists have no
 // omitempty: an empty list is a mistake to report, and would turn into the default if it
 // were dropped when a configuration is written out.
 //

@@ -108,6 +108,9 @@ func (v Vector) Floor0() Vector {
 
 // Split returns the entries of the types for which in is true, and the others.
 func (v Vector) Split(in func(name string) bool) (with, without Vector) {
+	if !slices.ContainsFunc(v.entries, func(e Entry) bool { return !in(e.Name) }) {
+		return v, Vector{}
+	}
 	for _, e := range v.entries {
 		if in(e.Name) {
 			with.entries = append(with.entries, e)

@@ -58,10 +58,11 @@ func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
 }
 
 // A retry order has the pods of one state that found no node. That of backing-off pods has
-// those that an event since may help. While other pods can be admitted, back-off keeps these pods from being
-// tried at every such event. When no other pod can be, it would leave freed room unused,
-// or give it to the pod whose back-off ends first. So the first of these pods is admitted
-// then, and the next one after that cycle. The scheduler's queue does the same.
+// those that an event since may help. While other pods can be admitted, back-off keeps
+// these pods from being tried at every such event. When no other pod can be admitted, it
+// would leave freed room unused, or give it to the first pod that ends its back-off. So the
+// first of these pods is admitted then, and the next one after that cycle. The scheduler's
+// queue does the same.
 
 // EnterRetryOrder puts a backing-off or unschedulable pod into the order of its state. That
 // of unschedulable pods is for ahead.go.

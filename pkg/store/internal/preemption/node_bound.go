@@ -137,8 +137,8 @@ func (b *NodeBound) Change(node string) {
 	}
 }
 
-// TakeChanged returns the pods whose awaited node changed since the last call, by node and
-// UID. They go on waiting.
+// TakeChanged returns the pods that await a node which changed since the last call, by node
+// and UID. They go on waiting.
 func (b *NodeBound) TakeChanged() (out []types.UID) {
 	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
 		for _, uid := range slices.Sorted(maps.Keys(b.on[node])) {
