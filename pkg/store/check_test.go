@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -34,7 +35,7 @@ func busy(t *testing.T) *Store {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", NoSnapshot, epoch)
 		case "parked", "cooling":
-			s.NoNode(uid, "", s.model.NotStarted(), epoch)
+			s.NoNode(uid, "kind", s.model.NotStarted(), epoch)
 		}
 	}
 	bound := *s.model.Pods["bound"].Pod
@@ -87,6 +88,15 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{UID: "nobody", RequiredNode: "n1"}, epoch)
 		}, "node-bound pods: nobody is gone"},
+		{"a member of a class too many", func(s *Store) {
+			p, c := s.model.Pods["parked"], (*pending.Class)(nil)
+			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Kind(), state.Unschedulable)
+		}, "2 counted"},
+		{"a failed class that no event can bring back", func(s *Store) {
+			s.Gate("parked", epoch)
+			s.model.Pending.Classes.Fail(s.model.Pods["parked"].EquivalenceClass, 0)
+		}, "the scheduler has none of it"},
+		{"an admitted member of a class too many", func(s *Store) { s.model.Pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.model.Charge(s.model.Pods["parked"], queuestest.Vector("pods=9"), cache.Pending)

@@ -74,23 +74,3 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 		})
 	}
 }
-
-// TestLateEventBeforeTheStart: a pod has its own preemptor state once it waits, although
-// its first event showed it running.
-func TestLateEventBeforeTheStart(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	p := objects.Pod{
-		UID: "p", Namespace: "ns", Name: "p", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
-		Labels: map[string]string{"applicationId": "x", "queue": "root.a"}, Node: "n1",
-	}
-	s.Upsert(p, epoch)
-	p.Node = ""
-	s.Upsert(p, epoch)
-	s.Start(epoch)
-	if err := s.Check(); err != nil {
-		t.Error(err)
-	}
-	for at := epoch; at.Before(epoch.Add(5 * time.Minute)); at = at.Add(10 * time.Second) {
-		s.Tick(at)
-	}
-}

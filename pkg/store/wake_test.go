@@ -102,29 +102,6 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	}
 }
 
-// A standby keeps its slots, because it does not schedule the admitted pods.
-func TestStandbyKeepsSlots(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	s.SetStandby(true, epoch)
-	s.Start(epoch)
-	p := askingPod("p")
-	s.Upsert(p, epoch)
-	for i := range 10 {
-		s.Tick(epoch.Add(time.Duration(i) * 20 * time.Second))
-	}
-	if why := s.Gate(p.UID, epoch); !why.None() {
-		t.Errorf("the pod lost its slot: %v", why)
-	}
-	s.SetStandby(false, epoch)
-	s.Tick(epoch.Add(10 * time.Minute))
-	if why := s.Gate(p.UID, epoch.Add(10*time.Minute)); why.Code != reasons.BackingOff {
-		t.Errorf("the lease of a pod that nobody took does not end: %v", why)
-	}
-	if err := s.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
 // The reason why a store does not start is given to the pods that wait for it.
 func TestHold(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
@@ -143,25 +120,6 @@ func TestHold(t *testing.T) {
 	}
 	if s.Spec().Root.Children[0].Name != "a" {
 		t.Error("another configuration than it was given")
-	}
-}
-
-// The state at the beginning of the cycle counts.
-func TestJudgeAfterAReload(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), model.Options{})
-	s.Start(epoch)
-	p := askingPod("p")
-	s.Upsert(p, epoch)
-	if _, v, ok := s.CheckQuota(p.UID); !ok || !v.OK() {
-		t.Errorf("refused by a max that it is below: %v", v)
-	}
-	s.Configure(queuestest.MustTree(t, "root\n  a max.vcore=500m"), epoch)
-	if _, v, ok := s.CheckQuota(p.UID); !ok || v.OK() {
-		t.Errorf("judged by a max that is no more: %v", v)
-	}
-	ask, v, ok := s.CheckQuota("stranger")
-	if ok || v.Reason.Code != reasons.Starting || ask.Queue != "" {
-		t.Errorf("a pod that is not known: %v %v", ask, v)
 	}
 }
 
