@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,27 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 		})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+// No node of a scenario has more pods than fit, because the cluster would reject them.
+func TestNodesAreNotOvercommitted(t *testing.T) {
+	for _, c := range Cases(t, stories) {
+		for _, n := range c.World.Nodes {
+			left := maps.Clone(n.Allocatable)
+			for i := range c.World.Pods {
+				for name, a := range c.World.Pods[i].Request {
+					if c.World.Pods[i].Node == n.Name {
+						left[name] -= a
+					}
+				}
+			}
+			for name, a := range left {
+				if a < 0 {
+					t.Errorf("%s: node %s has %d too little %s", c.Name, n.Name, -a, name)
+				}
+			}
 		}
 	}
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
-	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -55,10 +54,10 @@ func (p *playhouse) build() {
 	for _, c := range p.plays {
 		labels := map[string]string{label: p.id, caseLabel: c.name}
 		c.pods = map[string]*corev1.Pod{}
-		c.stage = stage.Stage{
+		c.stage = stage{
 			Namespace: p.ns, Prefix: c.name + "-", Labels: labels, Below: "root." + c.name, Selector: map[string]string{caseLabel: c.name},
-			NodeName: func(node string) string { return p.nodeSpec(c, node).Name(0) },
-			Class:    p.class, Scheduler: profile, Other: corev1.DefaultSchedulerName,
+			Node:  func(node string) string { return p.nodeSpec(c, node).Name(0) },
+			Class: p.class,
 		}
 	}
 	p.makeNodes()
@@ -124,7 +123,7 @@ func (p *playhouse) makeClasses() {
 // nodeSpec is the single node of a play.
 func (p *playhouse) nodeSpec(c *play, name string) localcluster.NodeSpec {
 	i := slices.IndexFunc(c.World.Nodes, func(n scenario.Node) bool { return n.Name == name })
-	list := stage.ResourceList(c.World.Nodes[i].Allocatable)
+	list := resourceList(c.World.Nodes[i].Allocatable)
 	spec := localcluster.NodeSpec{
 		NamePrefix: fmt.Sprintf("%s-%s-%s", p.id, c.name, name), Labels: map[string]string{pool: p.id, caseLabel: c.name},
 		CPU: list.Cpu().String(), Memory: list.Memory().String(), Pods: list.Pods().Value(), Extended: map[string]string{},
@@ -281,7 +280,7 @@ func (p *playhouse) makeHolders(c *play) error {
 			return err
 		}
 		claim := reservations.Claim{Node: c.stage.Node(x.Node), Since: time.Now(), Victims: c.leaving(x.Node)}
-		pod.Status.Conditions = append(pod.Status.Conditions, stage.Claim(claim))
+		pod.Status.Conditions = append(pod.Status.Conditions, claimCondition(claim))
 		if _, err := api.UpdateStatus(p.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
@@ -390,7 +389,7 @@ func (p *playhouse) followPlays() {
 	}
 	p.tail = p.follow(p.listAll(), func(event watch.Event) {
 		pod := event.Object.(*corev1.Pod)
-		if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, stage.CompanionSuffix) {
+		if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, companionSuffix) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.seen = append(c.seen, event)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
-	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -39,7 +38,7 @@ const askDelay = 2 * time.Second
 // created, and pods must end and start as the scenarios say.
 func TestScenarios(t *testing.T) {
 	all := scenario.Cases(t, "../../pkg/planner/testdata")
-	cases, off := stage.Unplayable(all)
+	cases, off := playable(all)
 	if diff := cmp.Diff(unplayable, off); diff != "" {
 		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
 	}
@@ -50,20 +49,20 @@ func TestScenarios(t *testing.T) {
 	// Plans that are refused with strictGuarantee are run here without it. Their outcome
 	// must differ, which shows that this test checks it.
 	for i := range all {
-		if slices.Equal(stage.Facts(&all[i]), []stage.Fact{stage.Strict}) {
+		if slices.Equal(factsOf(&all[i]), []fact{strict}) {
 			plays = append(plays, &play{Case: &all[i], wrong: true})
 		}
 	}
-	var trees []stage.Tree
+	var trees []queueTree
 	for i, c := range plays {
 		c.name = fmt.Sprintf("c%03d", i)
-		tree, err := stage.Queues(c.World, c.name, askDelay)
+		tree, err := queuesOf(c.World, c.name, askDelay)
 		if err != nil {
 			t.Fatal(err)
 		}
 		trees = append(trees, tree)
 	}
-	document, err := stage.Document(trees...)
+	document, err := queuesDocument(trees...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +111,7 @@ type play struct {
 	*scenario.Case
 	wrong bool // the scheduler's setting differs from that of the scenario
 	name  string
-	stage stage.Stage
+	stage stage
 	pods  map[string]*corev1.Pod // as they were created, by the name in the scenario
 	asker *corev1.Pod
 	gone  []string // the names of the pods that were evicted by the time of the check
@@ -138,7 +137,7 @@ func (c *play) outcome() scenario.Outcome {
 func (c *play) outcomeByName() scenario.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return stage.Outcome(c.asker.Name, c.seen)
+	return observed(c.asker.Name, c.seen)
 }
 
 // kinds describes pods without their names; sorted.
@@ -169,7 +168,7 @@ func (c *play) judge(e *env) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, wrong := range stage.Complaints(c.asker.Name, c.seen) {
+	for _, wrong := range complaints(c.asker.Name, c.seen) {
 		e.Error(wrong)
 	}
 }

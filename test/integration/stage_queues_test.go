@@ -1,24 +1,27 @@
-package stage
+package integration
 
 import (
 	"fmt"
 	"maps"
+	"testing"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Tree is the queues of a world, as package config reads them.
-type Tree map[string]any
+// queueTree is the queues of a world, as package config reads them.
+type queueTree map[string]any
 
-// Queues returns the tree of a world under the name of its root on the stage. Every leaf
+// queuesOf returns the tree of a world under the name of its root on the stage. Every leaf
 // has the delay. It is an error if root itself has settings and is not root on the stage,
 // because the settings would have an effect there.
-func Queues(w *scenario.World, name string, delay time.Duration) (Tree, error) {
+func queuesOf(w *scenario.World, name string, delay time.Duration) (queueTree, error) {
 	root := w.Root
 	if len(quotas(root)) > 0 || len(root.Properties) > 0 {
 		return nil, fmt.Errorf("root has settings")
@@ -26,8 +29,8 @@ func Queues(w *scenario.World, name string, delay time.Duration) (Tree, error) {
 	return tree(root, name, delay), nil
 }
 
-// Document is a queues.yaml with these queues below root.
-func Document(below ...Tree) (string, error) {
+// queuesDocument is a queues.yaml with these queues below root.
+func queuesDocument(below ...queueTree) (string, error) {
 	text, err := yaml.Marshal(map[string]any{"partitions": []any{map[string]any{
 		"name": "default", "placementrules": []any{map[string]any{"name": "provided"}},
 		"queues": []any{map[string]any{"name": "root", "submitacl": "*", "queues": below}},
@@ -36,13 +39,13 @@ func Document(below ...Tree) (string, error) {
 }
 
 // Children are the queues of a tree.
-func (t Tree) Children() []Tree {
-	children, _ := t["queues"].([]Tree)
+func (t queueTree) Children() []queueTree {
+	children, _ := t["queues"].([]queueTree)
 	return children
 }
 
-func tree(q *config.Queue, name string, delay time.Duration) Tree {
-	t := Tree{"name": name}
+func tree(q *config.Queue, name string, delay time.Duration) queueTree {
+	t := queueTree{"name": name}
 	if settings := quotas(q); len(settings) > 0 {
 		t["resources"] = settings
 	}
@@ -53,7 +56,7 @@ func tree(q *config.Queue, name string, delay time.Duration) Tree {
 	if len(properties) > 0 {
 		t["properties"] = properties
 	}
-	var children []Tree
+	var children []queueTree
 	for _, c := range q.Children {
 		children = append(children, tree(c, c.Name, delay))
 	}
@@ -85,4 +88,41 @@ func quantity(name string, a resources.Amount) string {
 		return fmt.Sprintf("%dm", a)
 	}
 	return fmt.Sprint(int64(a))
+}
+
+// The configuration of every world is read back as the tree of the scenario.
+func TestQueuesAreReadBack(t *testing.T) {
+	for _, c := range scenario.Cases(t, "../../pkg/planner/testdata") {
+		tree, err := queuesOf(c.World, "root", 7*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := queuesDocument(tree.Children()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := config.Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		read := scenario.World{Root: spec.Root}
+		for q := range c.World.Root.All() {
+			got := read.Queue(q.Path)
+			if got == nil || got.Leaf != q.Leaf {
+				t.Errorf("%s: %s is read as %+v", c.Name, q.Path, got)
+				continue
+			}
+			want := q.Policies
+			if want.PreemptionDelay = got.Policies.PreemptionDelay; q.Leaf {
+				want.PreemptionDelay = 7 * time.Second
+			}
+			if got.Policies != want || len(got.Children) != len(q.Children) {
+				t.Errorf("%s: %s has policies %+v, want %+v", c.Name, q.Path, got.Policies, want)
+			}
+			if diff := cmp.Diff(quotas(q), quotas(got)); diff != "" {
+				t.Errorf("%s: %s (-want +got)\n%s", c.Name, q.Path, diff)
+			}
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package stage
+package integration
 
 import (
 	"maps"
@@ -17,58 +17,46 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Stage describes how the worlds of a driver become objects.
-type Stage struct {
+// stage turns the world of a scenario into objects of the cluster. Scenarios abbreviate
+// some facts. On the stage:
+//
+//   - every pod is an application of its own unless the scenario names one, because
+//     otherwise the oldest pod of a queue would be an originator;
+//   - an originator has a companion: a pod of its application that it owns, that fits no
+//     node and that does not preempt;
+//   - gpu is example.com/gpu;
+//   - the requirements of a pod on its node beside room are a host port, a required term
+//     of (anti-)affinity, or a constraint DoNotSchedule with a skew of 1, and the domain
+//     is always the node.
+type stage struct {
 	// Namespace has the pods and budgets.
 	Namespace string
 	// Prefix begins the names of pods, budgets and applications.
 	Prefix string
 	// Labels are on all pods, nodes and budgets.
 	Labels map[string]string
-	// Below is the queue that stands for root, as a path; empty means root itself.
+	// Below is the queue that stands for root, as a path.
 	Below string
-	// NodeName returns the name of the object of a node; nil means the scenario's name.
-	NodeName func(node string) string
+	// Node returns the name of the object of a node.
+	Node func(node string) string
 	// Selector is the node selector of all pods.
 	Selector map[string]string
-	// Class returns the name of a PriorityClass; nil means that pods have their priority
-	// in the spec.
+	// Class returns the name of a PriorityClass.
 	Class func(priority int32, never bool) string
-	// Scheduler and Other are the profile with queues and one without.
-	Scheduler, Other string
 }
-
-// allowPreemption is the annotation by which pods opt out.
-const allowPreemption = placement.Domain + "allow-preemption"
 
 // gpu is the stage's resource for the scenarios' type of that name.
 const gpu = "example.com/gpu"
 
 // Name returns the name of the object of a pod or budget: scenarios use characters that
 // object names may not have.
-func (s *Stage) Name(name string) string {
+func (s *stage) Name(name string) string {
 	return s.Prefix + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
 }
 
-// Node returns the name of the object of a node.
-func (s *Stage) Node(name string) string {
-	if s.NodeName == nil {
-		return name
-	}
-	return s.NodeName(name)
-}
-
-// queue returns the stage's path of a scenario's queue.
-func (s *Stage) queue(path string) string {
-	if s.Below == "" {
-		return path
-	}
-	return s.Below + strings.TrimPrefix(path, "root")
-}
-
 // Pod returns a running pod of the scenario; it has no status, UID or age yet.
-func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
-	pod := s.pod(&p.Ask)
+func (s *stage) Pod(p *scenario.Pod) *corev1.Pod {
+	pod := s.Asker(&p.Ask)
 	pod.Spec.NodeName = s.Node(p.Node)
 	for _, b := range p.Budgets {
 		pod.Labels[s.budgetLabel(b)] = "covered"
@@ -78,32 +66,30 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 	}
 	switch p.Protection {
 	case planner.Static: // pods of queues are never static
-		pod.Spec.SchedulerName = s.Other
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 		pod.Annotations[corev1.MirrorPodAnnotationKey] = "story"
 	case planner.Foreign:
-		pod.Spec.SchedulerName = s.Other
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 	}
 	return pod
 }
 
-// Asker returns a pod of the scenario without a node.
-func (s *Stage) Asker(a *scenario.Ask) *corev1.Pod { return s.pod(a) }
-
 // Companion makes a pod an originator, given its object.
-func (s *Stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
+func (s *stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
 	a := p.Ask
 	a.Request, a.Never, a.Place = nil, true, scenario.Place{}
-	c := s.pod(&a)
-	c.Name = owner.Name + CompanionSuffix
+	c := s.Asker(&a)
+	c.Name = owner.Name + companionSuffix
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner.Name, UID: owner.UID}}
 	c.Spec.NodeSelector = map[string]string{"example.com/node": "nowhere"}
 	return c
 }
 
-// CompanionSuffix ends the names of companions.
-const CompanionSuffix = "-companion"
+// companionSuffix ends the names of companions.
+const companionSuffix = "-companion"
 
-func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
+// Asker returns a pod of the scenario without a node.
+func (s *stage) Asker(a *scenario.Ask) *corev1.Pod {
 	app := a.Name
 	if a.OwnApp {
 		app = a.App
@@ -114,34 +100,26 @@ func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 			Labels: map[string]string{placement.KeyApplicationID: s.Name(app)},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: s.Scheduler, NodeSelector: s.Selector, TerminationGracePeriodSeconds: new(int64),
-			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: ResourceList(a.Request)}}},
+			SchedulerName: profile, NodeSelector: s.Selector, TerminationGracePeriodSeconds: new(int64),
+			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: resourceList(a.Request)}}},
 		},
 	}
 	maps.Copy(pod.Labels, s.Labels)
 	s.place(pod, a.Place)
 	if a.Queue != "" {
-		pod.Labels[placement.KeyQueue] = s.queue(a.Queue)
+		pod.Labels[placement.KeyQueue] = s.Below + strings.TrimPrefix(a.Queue, "root")
 	}
 	needs := &pod.Spec.Containers[0].Resources
 	delete(needs.Requests, corev1.ResourcePods)
 	if n, ok := needs.Requests[gpu]; ok { // limits and requests of such types must be equal
 		needs.Limits = corev1.ResourceList{gpu: n}
 	}
-	if s.Class != nil {
-		pod.Spec.PriorityClassName = s.Class(a.Priority, a.Never)
-		return pod
-	}
-	pod.Spec.Priority = &a.Priority
-	if a.Never {
-		never := corev1.PreemptNever
-		pod.Spec.PreemptionPolicy = &never
-	}
+	pod.Spec.PriorityClassName = s.Class(a.Priority, a.Never)
 	return pod
 }
 
-// ResourceList returns an amount of the scenario as quantities.
-func ResourceList(a scenario.Amounts) corev1.ResourceList {
+// resourceList returns an amount of the scenario as quantities.
+func resourceList(a scenario.Amounts) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, amount := range a {
 		switch name {
@@ -166,11 +144,11 @@ func typeName(name string) string {
 
 const budgetPrefix = "budget.example.com/"
 
-func (s *Stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }
+func (s *stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }
 
 // Budget returns a budget of the scenario with the status that a controller would give
 // it. It allows at most as many disruptions as it covers pods.
-func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
+func (s *stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
 	covered := int64(0)
 	for i := range w.Pods {
 		if slices.Contains(w.Pods[i].Budgets, b.Name) && w.Pods[i].Protection != planner.Leaving {
@@ -195,9 +173,9 @@ func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisru
 // Want returns the outcome of a case with the names of objects. A pod that is over the
 // max of its own leaf is refused by no law: its quota keeps it waiting, and there is no
 // plan.
-func (s *Stage) Want(c *scenario.Case) scenario.Outcome {
+func (s *stage) Want(c *scenario.Case) scenario.Outcome {
 	want := c.Want
-	if OverOwnMax(c) {
+	if overOwnMax(c) {
 		want.Rule = ""
 	}
 	want.Asker, want.Victims = s.Name(want.Asker), nil
@@ -211,8 +189,8 @@ func (s *Stage) Want(c *scenario.Case) scenario.Outcome {
 	return want
 }
 
-// OverOwnMax tells whether the leaf of the asker has no room for it.
-func OverOwnMax(c *scenario.Case) bool {
+// overOwnMax tells whether the leaf of the asker has no room for it.
+func overOwnMax(c *scenario.Case) bool {
 	used := c.World.Used(c.Ask.Queue)
 	for name, most := range c.World.Queue(c.Ask.Queue).Max.All() {
 		if used[name]+c.Ask.Request[name] > most {
@@ -220,4 +198,40 @@ func OverOwnMax(c *scenario.Case) bool {
 		}
 	}
 	return false
+}
+
+// groupLabel has the group of a pod.
+const groupLabel = "group.example.com"
+
+// place gives a pod the scenario's requirements beside room.
+func (s *stage) place(pod *corev1.Pod, p scenario.Place) {
+	if p.Port != 0 {
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: p.Port, HostPort: p.Port, Protocol: corev1.ProtocolTCP}}
+	}
+	if p.Group != "" {
+		pod.Labels[groupLabel] = s.Name(p.Group)
+	}
+	if p.Apart != "" || p.Beside != "" {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	if p.Apart != "" {
+		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: s.onNode(p.Apart)}
+	}
+	if p.Beside != "" {
+		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: s.onNode(p.Beside)}
+	}
+	if p.Spread != "" {
+		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: s.group(p.Spread),
+		}}
+	}
+}
+
+// onNode returns the pods of a group on a node.
+func (s *stage) onNode(group string) []corev1.PodAffinityTerm {
+	return []corev1.PodAffinityTerm{{LabelSelector: s.group(group), TopologyKey: corev1.LabelHostname}}
+}
+
+func (s *stage) group(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: s.Name(name)}}
 }

@@ -1,0 +1,235 @@
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// observed is the decision about an asker, read from the changes of pods since its
+// creation. Every pod that was removed counts as a victim. Without such a change, its
+// condition PodScheduled names the node on which it waits for leaving pods, or the rule
+// by which it is refused.
+func observed(asker string, seen []watch.Event) scenario.Outcome {
+	out := scenario.Outcome{Asker: asker, Kind: planner.Refuse}
+	for _, event := range seen {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok:
+		case event.Type == watch.Deleted:
+			out.Kind = planner.Preempt
+			out.Victims = append(out.Victims, pod.Name)
+		case pod.Name == asker:
+			if held := conditionOf(pod, reservations.HeldCondition); held == nil || held.Status != corev1.ConditionTrue {
+				continue
+			} else if claim, err := reservations.ParseClaim(held.Message); err == nil {
+				out.Node = claim.Node
+			}
+			if out.Kind == planner.Refuse {
+				out.Kind = planner.Hold
+			}
+		}
+	}
+	slices.Sort(out.Victims)
+	if out.Kind != planner.Refuse {
+		return out
+	}
+	said := lastSaid(asker, seen)
+	if _, node, waits := strings.Cut(said, string(reasons.WaitingForRoom)+": node "); waits {
+		out.Kind = planner.Wait
+		out.Node, _, _ = strings.Cut(node, " ")
+		return out
+	}
+	out.Rule = refusedBy(said)
+	return out
+}
+
+// rules are those that refuse an asker, and the sentences that name them.
+var rules = []struct {
+	rule planner.Rule
+	says string
+}{
+	{planner.Law2, "(law 2"}, {planner.Law3, "(law 3"}, {planner.Law4, "(law 4"},
+	{planner.Law5, "(law 5"}, {planner.Law6, "(law 6"}, {planner.Law7, "(law 7"},
+	{planner.RuleDisabled, "preemption.policy disabled"},
+	{planner.RuleTooLittle, "pods that may go are not enough"},
+	{planner.RuleFilters, "the filters refuse"},
+	{planner.RuleNoQueue, "queue is gone"},
+	{planner.RuleDaemonSet, string(planner.RuleDaemonSet)},
+	{planner.RuleStatic, string(planner.RuleStatic)},
+	{planner.RuleLeaving, string(planner.RuleLeaving)},
+	{planner.RuleBinding, string(planner.RuleBinding)},
+	{planner.RuleForeign, string(planner.RuleForeign)},
+	{planner.RuleNotNeeded, string(planner.RuleNotNeeded)},
+}
+
+// lastSaid is the last message of condition PodScheduled of a pod.
+func lastSaid(asker string, seen []watch.Event) string {
+	said := ""
+	for _, event := range seen {
+		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Name == asker {
+			if c := conditionOf(pod, corev1.PodScheduled); c != nil {
+				said = c.Message
+			}
+		}
+	}
+	return said
+}
+
+// refusedBy is the rule that is named first; empty for none.
+func refusedBy(said string) planner.Rule {
+	if strings.Contains(said, string(reasons.PreemptionNever)) {
+		return planner.RuleNeverPreempt
+	}
+	_, said, _ = strings.Cut(said, string(reasons.PreemptionRefused))
+	first := planner.Rule("")
+	for _, r := range rules {
+		if at := strings.Index(said, r.says); at >= 0 {
+			said, first = said[:at], r.rule
+		}
+	}
+	return first
+}
+
+// complaints are faults in the eviction of pods: each victim must be in the claim of the
+// asker before anything is done to it, and must have condition DisruptionTarget before it
+// is removed.
+func complaints(asker string, seen []watch.Event) []string {
+	var out []string
+	claimed := map[types.UID]bool{}
+	for _, event := range seen {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok:
+		case pod.Name == asker:
+			for _, uid := range victimsOf(pod) {
+				claimed[uid] = true
+			}
+		default:
+			out = append(out, complain(pod, event.Type == watch.Deleted, claimed)...)
+		}
+	}
+	return out
+}
+
+// victimsOf are the pods that the claim of a pod names.
+func victimsOf(asker *corev1.Pod) []types.UID {
+	held := conditionOf(asker, reservations.HeldCondition)
+	if held == nil {
+		return nil
+	}
+	claim, err := reservations.ParseClaim(held.Message)
+	if err != nil {
+		return nil
+	}
+	return claim.Victims
+}
+
+func complain(pod *corev1.Pod, removed bool, claimed map[types.UID]bool) []string {
+	var out []string
+	c := conditionOf(pod, corev1.DisruptionTarget)
+	told := c != nil && c.Status == corev1.ConditionTrue
+	if removed && !told {
+		out = append(out, pod.Name+" was removed and not told why")
+	}
+	if (removed || told) && !claimed[pod.UID] {
+		out = append(out, pod.Name+" was disrupted and is in no claim")
+	}
+	return out
+}
+
+// claimCondition is the condition by which a waiting pod of a scenario holds its node.
+func claimCondition(c reservations.Claim) corev1.PodCondition {
+	return corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "Held", Message: c.Message()}
+}
+
+// happens is an event of a pod with its name as UID.
+func happens(kind watch.EventType, name string, conditions ...corev1.PodCondition) watch.Event {
+	return watch.Event{Type: kind, Object: &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Status: corev1.PodStatus{Conditions: conditions},
+	}}
+}
+
+func TestWhatHappenedIsRead(t *testing.T) {
+	holds := func(victims ...types.UID) watch.Event {
+		return happens(watch.Modified, "asker", claimCondition(reservations.Claim{Node: "n1", Since: time.Unix(1, 0), Victims: victims}))
+	}
+	disrupted := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
+	told := func(name string) watch.Event { return happens(watch.Modified, name, disrupted) }
+	removed := func(name string) watch.Event { return happens(watch.Deleted, name, disrupted) }
+	says := func(message string) watch.Event {
+		return happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message})
+	}
+	refused := func(rule planner.Rule) scenario.Outcome {
+		return scenario.Outcome{Asker: "asker", Kind: planner.Refuse, Rule: rule}
+	}
+	const nodes = "0/1 nodes are available: 1 Insufficient cpu. "
+	for _, test := range []struct {
+		name       string
+		seen       []watch.Event
+		want       scenario.Outcome
+		complaints []string
+	}{
+		{"nothing", nil, refused(""), nil},
+		{"no rule", []watch.Event{says(nodes + "PreemptionDelayed: (law 4)")}, refused(""), nil},
+		{"a rule", []watch.Event{says(nodes + "PreemptionRefused: x (law 4); nobody has (law 5), no new claims")}, refused(planner.Law4), nil},
+		{"the last rule", []watch.Event{says("PreemptionRefused: x (law 4)"), says("PreemptionRefused: x (law 2)")}, refused(planner.Law2), nil},
+		{"never", []watch.Event{says("PreemptionNever: it asks nobody")}, refused(planner.RuleNeverPreempt), nil},
+		{"of another pod", []watch.Event{happens(watch.Modified, "b", corev1.PodCondition{Type: corev1.PodScheduled, Message: "PreemptionRefused: x (law 4)"})}, refused(""), nil},
+		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: planner.Hold, Node: "n1"}, nil},
+		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: planner.Wait, Node: "n1"}, nil},
+		{
+			"victims", []watch.Event{holds("a", "b"), told("b"), told("a"), removed("b"), removed("a")},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a", "b"}}, nil,
+		},
+		{
+			"not told", []watch.Event{holds("a"), happens(watch.Deleted, "a")},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was removed and not told why"},
+		},
+		{
+			"claimed too late", []watch.Event{told("a"), holds("a"), removed("a")},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
+		},
+		{
+			"not claimed", []watch.Event{holds("b"), removed("a")},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, observed("asker", test.seen)); diff != "" {
+				t.Errorf("outcome (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(test.complaints, complaints("asker", test.seen)); diff != "" {
+				t.Errorf("complaints (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every rule is recognised by the sentence that users see.
+func TestRulesAreReadFromSentences(t *testing.T) {
+	for _, r := range rules {
+		d := planner.Decision{Ask: &planner.Ask{Name: "asker"}, Outcome: planner.Refuse, Stopped: r.rule}
+		if r.rule == planner.Law6 {
+			d.Higher = &planner.Victim{Pod: &planner.Pod{}, Queue: "root.a"}
+		}
+		message := "PreemptionRefused: " + d.Sentence()
+		event := happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Message: message})
+		if got := observed("asker", []watch.Event{event}); got.Rule != r.rule {
+			t.Errorf("%q is read as %q, want %q", message, got.Rule, r.rule)
+		}
+	}
+}
