@@ -198,6 +198,7 @@ func storeOptions(args *config.QueueSortArgs) store.Options {
 		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
 		DynamicQueues: queues.DynamicLimits{Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace)},
 		Placement:     placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
+		Standby:       true, // see follow
 	}
 }
 

@@ -233,7 +233,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	must(t, p.Store().Check())
 }
 
-func TestFollowTellsTheStoreWhetherItLeads(t *testing.T) {
+func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
 	gate := leader.NewGate()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
 	p := For(h.Context(), h)
@@ -331,7 +331,7 @@ func TestStoreOptions(t *testing.T) {
 	args.GenerateUniqueAppID = true
 	args.PodInitialBackoff.Duration = 0
 	got := storeOptions(args)
-	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
+	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second, Standby: true}
 	want.Placement.GenerateUniqueAppID = true
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a back-off of 0 means none (-want +got)\n%s", diff)

@@ -89,16 +89,10 @@ func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	return nil
 }
 
-// follow tells the store whether this process leads.
+// follow tells the store when this process leads.
 func (p *Process) follow(ctx context.Context, s *store.Store) {
-	for {
-		changed := p.Leader.Changed()
-		s.SetStandby(!p.Leader.Leading(), p.Clock.Now())
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		}
+	if p.Leader.Wait(ctx) == nil {
+		s.Lead(p.Clock.Now())
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 	// patience is how long transient failures are tolerated while no victim has been
 	// deleted for the asker.
 	patience = 30 * time.Second
-	// leadInterval is how often a release checks whether this process leads again.
+	// leadInterval is how often an asker with work is tried while this process has no lease.
 	leadInterval = 250 * time.Millisecond
 )
 
@@ -135,8 +135,8 @@ func (e *Executor) again(ctx context.Context, a *asker, w *output.Work, err erro
 }
 
 // reconcile does for an asker what can be done now. An error means that it is to be
-// called again later. If this process does not lead, it drops the work that the next
-// leader gets again, and keeps a release.
+// called again later. Without the lease nothing is done, and a plan is committed again
+// if the lease comes back.
 func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 	for {
 		a, want := e.next(uid)
@@ -148,9 +148,6 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 			err = e.step(ctx, a, want)
 		}
 		if e.stopped(ctx, err) {
-			for _, w := range []*output.Work{want.hold, want.disrupt, want.inquire} {
-				e.done(a, w)
-			}
 			a.plan = nil
 			e.askers.AddAfter(uid, leadInterval)
 			return nil

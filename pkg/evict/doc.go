@@ -68,11 +68,10 @@
 // # Leadership
 //
 // Every call first asks Leading and ends after five seconds, as package leader requires
-// of a write that begins at the last moment of a lease. Work on a hold that lasts is
-// dropped when the lease is lost. The next leader, which may be this process, gets it
-// again, because a store queues the work of all its holds when it is told that it is no
-// longer a standby. A release is kept, because the store no longer has a hold for which
-// to queue it. It does not overwrite the claim of a later hold.
+// of a write that begins at the last moment of a lease. Work is kept when the lease runs
+// out, and goes on if it is renewed. Otherwise the scheduler exits, and the store of the
+// next leader queues the work of all holds. A release does not overwrite the claim of a
+// later hold.
 //
 // # Limits
 //

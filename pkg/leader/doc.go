@@ -29,4 +29,6 @@
 //     suspended machine wakes up not leading although its monotonic clock stood still.
 //   - The gate may close while the elector still tries to renew. It opens again
 //     with the next renewal; if none comes the process ends.
+//   - A process leads once. If it sees that the lease is no longer its own, all its
+//     later reads fail, so the elector gives up and the process ends.
 package leader

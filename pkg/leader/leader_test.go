@@ -207,9 +207,12 @@ func TestClosesAtOnce(t *testing.T) {
 				gate, inner, lock := acquired(t)
 				lose(inner.lease)
 				changed := gate.Changed()
-				_, _, _ = lock.Get(t.Context())
+				_, _, err := lock.Get(t.Context())
 				want(t, gate, false, "after reading the lease")
 				<-changed
+				if name != "no lease" && !errors.Is(err, errLed) {
+					t.Errorf("a process that led may lead again: %v", err)
+				}
 			})
 		})
 	}

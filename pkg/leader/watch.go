@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,10 +22,17 @@ type watched struct {
 	resourcelock.Interface
 	gate     *Gate
 	validity time.Duration
+	led      bool // we have written our name; the elector makes one call at a time
 }
 
+// errLed ends a process that may have lost the lease to another one and could get it
+// again, as after a suspension of the machine. Its state is older than what the other
+// process has written.
+var errLed = errors.New("another process may have led meanwhile: this one ends")
+
 // Get closes the gate if the lease is gone or held by another process. Our own name
-// proves nothing: it says which process wrote last, not when.
+// proves nothing: it says which process wrote last, not when. If the lease was ours, the
+// elector gets an error, and the scheduler exits after the renew deadline.
 func (w *watched) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := w.Interface.Get(ctx)
 	switch {
@@ -32,6 +40,9 @@ func (w *watched) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, 
 		w.gate.close()
 	case err == nil && record.HolderIdentity != w.Identity():
 		w.gate.close()
+		if w.led {
+			return nil, nil, errLed
+		}
 	}
 	return record, raw, err
 }
@@ -61,6 +72,7 @@ func (w *watched) write(
 		return err
 	}
 	if ours {
+		w.led = true
 		lease := time.Duration(record.LeaseDurationSeconds) * time.Second
 		w.gate.extend(begun.add(min(w.validity, lease)))
 	}

@@ -30,7 +30,7 @@ import (
 // The configuration:
 //
 //	store [window=N] [max-window=N] [lease=D] [backoff=D] [max-backoff=D] [grace=D] [podgroups] [started]
-//	      [queues=N] [queues-of-namespace=N]
+//	      [standby] [queues=N] [queues-of-namespace=N]
 //	rule: provided create
 //	root
 //	  a max.vcore=2
@@ -87,7 +87,7 @@ import (
 //	work                        prints what the executor has to write
 //	keeps-off NODE              prints for which preemptor other schedulers are kept off
 //	vacated                     prints the nodes that may be tried again
-//	standby | lead              another process leads, or this one
+//	lead                        this process leads from now on; see "store ... standby"
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
 //	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign] [namespaces=(NS,...)]
 //	node-changed NAME           the taints of a node changed
@@ -162,6 +162,8 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 			started = true
 		case "podgroups":
 			follows = true
+		case "standby":
+			o.Standby = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
@@ -285,8 +287,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.keepsOff(d.CmdArgs[0].Key)
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
-	case "standby", "lead":
-		s.store.SetStandby(d.Cmd == "standby", s.now)
+	case "lead":
+		s.store.Lead(s.now)
 	case "cordon", "uncordon":
 		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
 	case "unfit":

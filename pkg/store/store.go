@@ -93,25 +93,9 @@ func (s *Store) Start(now time.Time) {
 	s.ready.Store(true)
 }
 
-// SetStandby sets whether another process does the scheduling. Slots do not expire on a
-// standby, because it does not schedule the admitted pods. When this process leads again,
-// even without another leader in between, all unfinished writes of holds are queued
-// again.
-func (s *Store) SetStandby(standby bool, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	switch {
-	case standby:
-		s.model.Standby = true
-		return
-	case !s.model.Started:
-		s.model.Standby = false
-		return
-	case s.model.Standby:
-		s.plans.Lead(now)
-	}
-	s.plans.Resume()
-}
+// Lead ends the standby: this process schedules from now on. It leads only once, because
+// the scheduler exits when it loses its lease.
+func (s *Store) Lead(now time.Time) { s.change(now, func() { s.plans.Lead(now) }) }
 
 // SetNotReady sets the reason why the store cannot be started yet. It is the reason that pods
 // wait until Start.

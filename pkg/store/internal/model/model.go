@@ -38,6 +38,7 @@ func New(spec *config.Spec, options Options) *Model {
 	options.setDefaults()
 	x := &Model{
 		Options:    options,
+		Standby:    options.Standby,
 		Pods:       map[types.UID]*Pod{},
 		NoTurn:     NewTurn(nil),
 		Unplaced:   map[types.UID]*Pod{},

@@ -23,6 +23,9 @@ type Options struct {
 	DynamicQueues queues.DynamicLimits
 	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
 	QueueGrace time.Duration
+	// Standby: another process schedules until Lead. A standby does not schedule the pods
+	// that it admits, so their slots do not expire.
+	Standby bool
 }
 
 func (o *Options) setDefaults() {

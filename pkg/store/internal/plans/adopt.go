@@ -104,39 +104,23 @@ func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 	})
 }
 
-// Lead begins to lead: it adopts what other processes have written, as after a restart. A
-// hold of this process that is not seen on its preemptor is released, and the release is
-// written, because this process may have led before without having seen its own last
-// writes. If another claim is seen there, it replaces the hold.
+// Lead begins to lead: it adopts what other processes have written, as after a restart,
+// and queues the writes of all holds, because the earlier writer may have stopped before
+// it was done.
 func (x *Plans) Lead(now time.Time) {
-	var unseen []output.Work
+	var work []output.Work
 	for _, p := range x.SortedPods() {
 		h, ok := x.Preemption.Holds.Of(p.UID)
-		if !ok || x.IsAsClaimed(p, &h) {
-			continue
+		switch {
+		case ok && x.IsAsClaimed(p, &h):
+			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h})
+		case ok:
+			x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 		}
-		why := reasons.New(reasons.HoldSuperseded,
-			"another process of the scheduler may have led meanwhile, and node %s is not seen to be held", h.Node)
-		if p.Claim == nil {
-			unseen = append(unseen, output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: reservations.Superseded, Reason: why})
-		}
-		x.holds.EndHold(p, reservations.Superseded, why, now)
 	}
-	x.Standby = false
-	for _, w := range unseen {
-		x.ToWrite(w)
-	}
-	x.AdoptAll(now)
-	x.states.RecallAll(now)
-}
-
-// Resume queues the writes of all current holds again, because the earlier writer may
-// have stopped before it was done.
-func (x *Plans) Resume() {
-	x.Out.Work = slices.DeleteFunc(x.Out.Work, func(w output.Work) bool { return w.Kind != output.WorkRelease })
-	for _, p := range x.SortedPods() {
-		if h, ok := x.Preemption.Holds.Of(p.UID); ok {
-			x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h, Decision: p.Asks.Decision, Required: p.Asks.Required})
-		}
+	x.Standby, x.Out.Work = false, work
+	if x.Started {
+		x.AdoptAll(now)
+		x.states.RecallAll(now)
 	}
 }

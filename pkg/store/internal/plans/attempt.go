@@ -41,10 +41,9 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	case p.State.HasNode():
 		return p, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	case x.Standby && !p.Asks.Holds():
-		// The scheduler may take a pod before the store learns that this process leads, or
-		// after it learns that it does not. A hold made then would not be written, and would
-		// end without a message as soon as the store reads what is written.
-		return p, reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
+		// The scheduler may take a pod before the store learns that this process leads. A
+		// hold made then would not be written.
+		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room for anybody")
 	}
 	return p, reasons.Reason{}
 }
