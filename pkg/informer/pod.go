@@ -84,7 +84,9 @@ func demandSaid(reason string, gated bool) objects.DemandSaid {
 	switch {
 	case reason == corev1.PodReasonUnschedulable:
 		return objects.DemandWanted
-	case reason == corev1.PodReasonSchedulingGated && !gated:
+	case reason != corev1.PodReasonSchedulingGated:
+		return objects.DemandOther
+	case !gated:
 		return objects.DemandBeyond
 	}
 	return objects.DemandUnsaid

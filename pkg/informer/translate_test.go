@@ -49,8 +49,11 @@ func TestTranslate(t *testing.T) {
 		{"beyond a quota", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[0].Reason, w.Demand = "SchedulingGated", objects.DemandBeyond
 		}},
+		{"a cycle ended with an error", func(p *corev1.Pod, w *objects.Pod) {
+			p.Status.Conditions[0].Reason, w.Demand = "SchedulerError", objects.DemandOther
+		}},
 		{"has a scheduling gate", func(p *corev1.Pod, w *objects.Pod) {
-			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+			p.Status.Conditions[0].Reason, p.Spec.SchedulingGates = "SchedulingGated", []corev1.PodSchedulingGate{{Name: "g"}}
 			w.Gated, w.Demand = true, objects.DemandUnsaid
 		}},
 		{"gates open again", func(p *corev1.Pod, w *objects.Pod) {

@@ -445,7 +445,7 @@ func setPod(p *objects.Pod, word string) bool {
 			}
 		}
 	case "said": // what the condition PodScheduled says
-		p.Demand = map[string]objects.DemandSaid{"wanted": objects.DemandWanted, "beyond": objects.DemandBeyond}[value]
+		p.Demand = map[string]objects.DemandSaid{"wanted": objects.DemandWanted, "beyond": objects.DemandBeyond, "error": objects.DemandOther}[value]
 	case "soft-gang":
 		delete(p.Annotations, placement.KeyPolicyParameters)
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`

@@ -68,10 +68,10 @@ func (x *States) HeardDemand(p *model.Pod) {
 	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.State.HasNode() {
 		return
 	}
-	if p.App != nil {
+	if p.App != nil && p.Demand != objects.DemandOther {
 		x.Pending.Demand.Add(p.UID)
 	}
-	x.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused
+	x.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused or replaced
 }
 
 // LeaveDemand takes out a pod that has got a node or lost its queue.

@@ -197,12 +197,12 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 		return objects.DemandBeyond, p.Reason
 	case !p.Beyond.None():
 		return objects.DemandBeyond, p.Beyond
-	case p.Within && p.Demand == objects.DemandBeyond && p.Reason.None():
+	case !p.Within || p.Demand == objects.DemandUnsaid:
+		return objects.DemandUnsaid, reasons.Reason{}
+	case p.Reason.None():
 		return objects.DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
-	case p.Within && p.Demand == objects.DemandBeyond:
-		return objects.DemandWanted, p.Reason
 	}
-	return objects.DemandUnsaid, reasons.Reason{}
+	return objects.DemandWanted, p.Reason
 }
 
 // MayAskForeign tells whether a foreign pod may be a preemptor.

@@ -63,10 +63,14 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
 	if placed.Required {
 		x.holds.Supersede(x.Cache.Nodes.Get(placed.Node), now)
-		x.states.ReturnBy(p, now) // it determines again which pods it waits for
-		return
+	} else {
+		x.holds.WakeHolder(p, now)
 	}
-	x.holds.WakeHolder(p, now)
+	if placed.Required || !p.GroupIncomplete() {
+		// The node may have changed since the hold was made, so the filters are asked. A pod
+		// that can run only there determines again which pods it waits for.
+		x.states.ReturnBy(p, now)
+	}
 }
 
 // claimed returns the hold that is written on a pod. A victim that is also in an earlier
