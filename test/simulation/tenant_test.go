@@ -384,10 +384,11 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 }
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen
-// a taint of the node that the pod does not tolerate. The callers hold the lock of the API server and mu.
+// a taint of the node that the pod does not tolerate. Without a configuration that can be used,
+// no pod is tried. The callers hold the lock of the API server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n := w.in.sim.api.node(h.Node)
-	if n == nil || !dirty(n) || h.Required {
+	if n == nil || !dirty(n) || h.Required || !w.in.store().Ready() {
 		delete(w.refused, key)
 		return
 	}
