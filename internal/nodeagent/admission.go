@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // rejection is the reason why a node rejects a pod. Reason and message become those of
@@ -16,60 +16,53 @@ type rejection struct {
 	reason, message string
 }
 
-// admit decides whether a node accepts a pod beside the pods that it has admitted
-// already. It returns nil, or the first objection in the kubelet's order: number of pods,
-// resources, node selector and affinity, host ports, taints.
-func admit(node *corev1.Node, used usage, pod *corev1.Pod, d demand) *rejection {
-	if r := fits(node.Status.Allocatable, used, d); r != nil {
-		return r
-	}
-	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok || err != nil {
-		return predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
-	}
-	for _, p := range d.ports {
-		if used.ports.CheckConflict(p.HostIP, string(p.Protocol), p.HostPort) {
-			return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+// admit decides, by the function that a kubelet calls, whether a node accepts a pod beside
+// the pods that it has admitted already. It returns nil, or the first objection.
+func admit(node *framework.NodeInfo, pod *corev1.Pod) *rejection {
+	failed := scheduler.AdmissionCheck(withoutClaimed(pod), node, false)
+	switch {
+	case len(failed) > 0 && failed[0].InsufficientResource != nil:
+		short := failed[0].InsufficientResource
+		return &rejection{
+			reason: "OutOf" + string(short.ResourceName),
+			message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+				short.ResourceName, short.Requested, short.Used, short.Capacity),
 		}
-	}
-	if !static(pod) && untolerated(node, pod) {
+	case len(failed) > 0:
+		return predicate(failed[0].Name, failed[0].Reason)
+	case !static(pod) && untolerated(node.Node(), pod):
 		return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 	}
 	return nil
 }
 
-func fits(allocatable corev1.ResourceList, used usage, d demand) *rejection {
-	if limit := units(corev1.ResourcePods, allocatable[corev1.ResourcePods]); used.pods+1 > limit {
-		return outOf(corev1.ResourcePods, 1, used.pods, limit)
+// withoutClaimed returns a pod without the requests that a ResourceClaim provides.
+func withoutClaimed(pod *corev1.Pod) *corev1.Pod {
+	claimed := pod.Status.ExtendedResourceClaimStatus
+	if claimed == nil {
+		return pod
 	}
-	for _, name := range d.inOrder() {
-		limit := units(name, allocatable[name])
-		if d.amounts[name] > limit-used.amounts[name] {
-			return outOf(name, d.amounts[name], used.amounts[name], limit)
+	pod = pod.DeepCopy()
+	for _, m := range claimed.RequestMappings {
+		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range containers {
+				delete(containers[i].Resources.Requests, corev1.ResourceName(m.ResourceName))
+			}
 		}
 	}
-	return nil
+	return pod
 }
 
 // overcommitted tells whether the admitted pods exceed the allocatable resources, which
 // happens only after the node shrank.
-func overcommitted(allocatable corev1.ResourceList, used usage) bool {
-	if used.pods > units(corev1.ResourcePods, allocatable[corev1.ResourcePods]) {
-		return true
-	}
-	for name, v := range used.amounts {
-		if v > units(name, allocatable[name]) {
+func overcommitted(node *framework.NodeInfo) bool {
+	used, has := node.Requested, node.Allocatable
+	for name, v := range used.ScalarResources {
+		if v > has.ScalarResources[name] {
 			return true
 		}
 	}
-	return false
-}
-
-func outOf(name corev1.ResourceName, requested, used, capacity int64) *rejection {
-	return &rejection{
-		reason: "OutOf" + string(name),
-		message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-			name, requested, used, capacity),
-	}
+	return len(node.Pods) > has.AllowedPodNumber || used.MilliCPU > has.MilliCPU || used.Memory > has.Memory || used.EphemeralStorage > has.EphemeralStorage
 }
 
 func predicate(name, description string) *rejection {
@@ -87,12 +80,4 @@ func untolerated(node *corev1.Node, pod *corev1.Pod) bool {
 	_, found := schedulinghelper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }, false)
 	return found
-}
-
-// units converts a quantity to the integer unit of scheduler and kubelet.
-func units(name corev1.ResourceName, q resource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
-		return q.MilliValue()
-	}
-	return q.Value()
 }

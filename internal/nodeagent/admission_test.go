@@ -7,8 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
 )
+
+// infoOf returns a node with admitted pods.
+func infoOf(node *corev1.Node, pods ...*corev1.Pod) *framework.NodeInfo {
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(node)
+	return info
+}
 
 func TestAdmit(t *testing.T) {
 	port := func(pod *corev1.Pod, ip string, number int32) *corev1.Pod {
@@ -83,12 +92,9 @@ func TestAdmit(t *testing.T) {
 			if test.taint {
 				node.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}, {Key: "k", Effect: corev1.TaintEffectNoSchedule}}
 			}
-			var used usage
-			for _, other := range test.others {
-				used.add(demandOf(other))
-			}
+			info := infoOf(node, test.others...)
 			var got rejection
-			if r := admit(node, used, test.pod, demandOf(test.pod)); r != nil {
+			if r := admit(info, test.pod); r != nil {
 				got = *r
 			}
 			if diff := cmp.Diff(rejection{test.reason, test.message}, got, cmp.AllowUnexported(rejection{})); diff != "" {
@@ -100,20 +106,22 @@ func TestAdmit(t *testing.T) {
 
 // neverOvercommitted adds random pods to a node and removes them, and returns an error if
 // the node ever holds more than it has.
-func neverOvercommitted(rt *rapid.T, node *corev1.Node, judge func(used usage, pod *corev1.Pod) bool) string {
-	var used usage
+func neverOvercommitted(rt *rapid.T, node *corev1.Node, judge func(info *framework.NodeInfo, pod *corev1.Pod) bool) string {
+	info := infoOf(node)
 	var held []*corev1.Pod
 	for i := range rapid.IntRange(1, 40).Draw(rt, "events") {
 		if len(held) > 0 && rapid.Bool().Draw(rt, "remove") {
 			at := rapid.IntRange(0, len(held)-1).Draw(rt, "which")
-			used.remove(demandOf(held[at]))
+			if err := info.RemovePod(klog.Background(), held[at]); err != nil {
+				return err.Error()
+			}
 			held = append(held[:at], held[at+1:]...)
 			continue
 		}
 		pod := testPod(fmt.Sprintf("p%d", i), "n", "cpu", fmt.Sprintf("%dm", rapid.IntRange(0, 3000).Draw(rt, "cpu")),
 			"example.com/gpu", fmt.Sprint(rapid.IntRange(0, 2).Draw(rt, "gpu")))
-		if judge(used, pod) {
-			used.add(demandOf(pod))
+		if judge(info, pod) {
+			info.AddPod(pod)
 			held = append(held, pod)
 		}
 		var cpu, gpu int64
@@ -125,12 +133,9 @@ func neverOvercommitted(rt *rapid.T, node *corev1.Node, judge func(used usage, p
 		if cpu > 4000 || gpu > 2 || len(held) > 5 {
 			return fmt.Sprintf("%d pods hold %dm cpu and %d gpus of 5 pods, 4000m and 2", len(held), cpu, gpu)
 		}
-		if overcommitted(node.Status.Allocatable, used) {
+		if overcommitted(info) {
 			return "overcommitted() raises a false alarm"
 		}
-	}
-	if len(held) == 0 && (used.pods != 0 || used.amounts["cpu"] != 0 || len(used.ports) != 0) {
-		return fmt.Sprintf("an empty node has usage %+v", used)
 	}
 	return ""
 }
@@ -138,7 +143,7 @@ func neverOvercommitted(rt *rapid.T, node *corev1.Node, judge func(used usage, p
 func TestNodeIsNeverOvercommitted(t *testing.T) {
 	node := testNode(t, "n", "pods", "5", "cpu", "4", "example.com/gpu", "2")
 	rapid.Check(t, func(rt *rapid.T) {
-		complaint := neverOvercommitted(rt, node, func(used usage, pod *corev1.Pod) bool { return admit(node, used, pod, demandOf(pod)) == nil })
+		complaint := neverOvercommitted(rt, node, func(info *framework.NodeInfo, pod *corev1.Pod) bool { return admit(info, pod) == nil })
 		if complaint != "" {
 			rt.Fatal(complaint)
 		}
@@ -147,7 +152,7 @@ func TestNodeIsNeverOvercommitted(t *testing.T) {
 
 func TestOvercommitmentIsNoticed(t *testing.T) {
 	node := testNode(t, "n", "pods", "5", "cpu", "4", "example.com/gpu", "2")
-	forgetful := func(_ usage, pod *corev1.Pod) bool { return admit(node, usage{}, pod, demandOf(pod)) == nil }
+	forgetful := func(_ *framework.NodeInfo, pod *corev1.Pod) bool { return admit(infoOf(node), pod) == nil }
 	var noticed string
 	for seed := range 100 {
 		rapid.Custom(func(rt *rapid.T) bool {

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // ledger knows which pods every node has admitted. The watches feed it, in their order;
@@ -20,12 +22,11 @@ type ledger struct {
 	pods  map[types.UID]*entry
 }
 
-// nodeBook is the part of the ledger that belongs to one node. A node that is not ours, or not known yet, has
-// no object; its pods wait.
+// nodeBook is the part of the ledger that belongs to one node. The information has its
+// admitted pods, and no node while that is not ours or not known yet; its pods wait.
 type nodeBook struct {
-	object *corev1.Node
-	used   usage
-	pods   map[types.UID]*entry
+	info *framework.NodeInfo
+	pods map[types.UID]*entry
 }
 
 // entry is one bound pod.
@@ -33,18 +34,9 @@ type entry struct {
 	pod       *corev1.Pod
 	key       string // namespace/name
 	node      string
-	demand    demand
 	where     standing
 	refusal   rejection
 	deletedAt time.Time
-}
-
-// verdict is what the ledger knows about one pod.
-type verdict struct {
-	where     standing
-	refusal   rejection
-	deletedAt time.Time
-	known     bool // pod and node are known and the node is ours
 }
 
 func newLedger() *ledger {
@@ -54,7 +46,7 @@ func newLedger() *ledger {
 func (l *ledger) book(node string) *nodeBook {
 	b := l.nodes[node]
 	if b == nil {
-		b = &nodeBook{pods: map[types.UID]*entry{}}
+		b = &nodeBook{info: framework.NewNodeInfo(), pods: map[types.UID]*entry{}}
 		l.nodes[node] = b
 	}
 	return b
@@ -71,7 +63,7 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 	defer l.mu.Unlock()
 	e := l.pods[pod.UID]
 	if e == nil {
-		e = &entry{key: key, node: pod.Spec.NodeName, demand: demandOf(pod)}
+		e = &entry{key: key, node: pod.Spec.NodeName}
 		l.pods[pod.UID] = e
 		l.book(e.node).pods[pod.UID] = e
 	}
@@ -103,10 +95,10 @@ func requestedAt(pod *corev1.Pod) time.Time {
 func (l *ledger) move(e *entry, to standing) {
 	b := l.book(e.node)
 	if e.where == admitted && to != admitted {
-		b.used.remove(e.demand)
+		_ = b.info.RemovePod(klog.Background(), e.pod) // it is there
 	}
 	if e.where != admitted && to == admitted {
-		b.used.add(e.demand)
+		b.info.AddPod(withoutClaimed(e.pod))
 	}
 	e.where = to
 }
@@ -127,7 +119,7 @@ func (l *ledger) forget(uid types.UID) {
 }
 
 func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
-	if b.object == nil && len(b.pods) == 0 {
+	if b.info.Node() == nil && len(b.pods) == 0 {
 		delete(l.nodes, name)
 	}
 }
@@ -138,8 +130,8 @@ func (l *ledger) setNode(node *corev1.Node) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.book(node.Name)
-	changed := b.object == nil || accepting(b.object) != accepting(node)
-	b.object = node
+	changed := b.info.Node() == nil || accepting(b.info.Node()) != accepting(node)
+	b.info.SetNode(node)
 	if !changed {
 		return nil
 	}
@@ -155,7 +147,7 @@ func (l *ledger) dropNode(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.nodes[name]; b != nil {
-		b.object = nil
+		b.info.RemoveNode()
 		l.dropIfEmpty(name, b)
 	}
 }
@@ -181,7 +173,7 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.nodes[node]
-	if b == nil || b.object == nil || !accepting(b.object) {
+	if b == nil || b.info.Node() == nil || !accepting(b.info.Node()) {
 		return true, nil
 	}
 	if !b.anyWaiting() {
@@ -191,7 +183,7 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 		if e.where != waiting || e.pod.DeletionTimestamp != nil {
 			continue
 		}
-		r := admit(b.object, b.used, e.pod, e.demand)
+		r := admit(b.info, e.pod)
 		if r == nil {
 			l.move(e, admitted)
 			continue
@@ -219,19 +211,15 @@ func (b *nodeBook) anyWaiting() bool {
 	return false
 }
 
-// verdict returns what the ledger knows about a pod.
-func (l *ledger) verdict(uid types.UID) verdict {
+// verdict returns what the ledger knows about a pod; false if the pod is not known, or its
+// node is not known or not ours.
+func (l *ledger) verdict(uid types.UID) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.pods[uid]
-	if e == nil {
-		return verdict{}
+	if e := l.pods[uid]; e != nil && l.nodes[e.node].info.Node() != nil {
+		return *e, true
 	}
-	b := l.nodes[e.node]
-	if b == nil || b.object == nil {
-		return verdict{}
-	}
-	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, known: true}
+	return entry{}, false
 }
 
 // waitCounts counts nodes of ours, pods by standing on them, and nodes with admitted pods
@@ -241,11 +229,11 @@ func (l *ledger) waitCounts() (nodes, overcommit int, pods map[standing]int) {
 	defer l.mu.Unlock()
 	pods = map[standing]int{}
 	for _, b := range l.nodes {
-		if b.object == nil {
+		if b.info.Node() == nil {
 			continue
 		}
 		nodes++
-		if overcommitted(b.object.Status.Allocatable, b.used) {
+		if overcommitted(b.info) {
 			overcommit++
 		}
 		for _, e := range b.pods {

@@ -54,8 +54,8 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 	if err := a.settle(ctx, pod.Spec.NodeName); err != nil {
 		return err
 	}
-	v := a.ledger.verdict(pod.UID)
-	if !v.known {
+	v, known := a.ledger.verdict(pod.UID)
+	if !known {
 		return nil
 	}
 	s, bad := parseScript(pod.Annotations)
@@ -99,7 +99,7 @@ func (a *Agent) settle(ctx context.Context, node string) error {
 }
 
 // perform writes one step.
-func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v verdict, do action) error {
+func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v entry, do action) error {
 	now := time.Now()
 	switch do {
 	case doNothing:
@@ -125,7 +125,7 @@ func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v verdict, do acti
 }
 
 // lastStatus is the terminal status of a pod that is being deleted.
-func lastStatus(pod *corev1.Pod, v verdict, now time.Time) corev1.PodStatus {
+func lastStatus(pod *corev1.Pod, v entry, now time.Time) corev1.PodStatus {
 	switch {
 	case v.where == refused:
 		return rejectedStatus(v.refusal, now)
