@@ -96,23 +96,13 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 	}
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	logger := klog.FromContext(ctx)
 	leaves := t.extenders.leave(without, t.world.Budgets)
 	ended := t.ended(info, node) // counting an ended pod would cost another pod its place
-	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
-		if uid := pi.GetPod().UID; !gone[uid] && !ended[uid] {
-			continue
-		}
-		if gone[pi.GetPod().UID] {
-			leaves.pods = append(leaves.pods, pi.GetPod())
-		}
-		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
-			return planner.Fails
-		}
-		if status := t.handle.RunPreFilterExtensionRemovePod(ctx, state, t.pod, pi, info); !status.IsSuccess() {
-			return planner.Fails
-		}
+	removed, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] || ended[uid] })
+	if !ok {
+		return planner.Fails
 	}
+	leaves.pods = slices.DeleteFunc(removed, func(pod *corev1.Pod) bool { return !gone[pod.UID] })
 	switch status := t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info); {
 	case status.IsSuccess():
 		return t.extenders.fit(ctx, info, leaves)
@@ -120,4 +110,20 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 		return planner.Never
 	}
 	return planner.Fails
+}
+
+// remove removes pods from a node of a cycle, and returns these. It returns false if the
+// filters do not support it.
+func remove(ctx context.Context, handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo, gone func(types.UID) bool) (removed []*corev1.Pod, ok bool) {
+	logger := klog.FromContext(ctx)
+	for _, pi := range slices.Clone(info.GetPods()) {
+		if !gone(pi.GetPod().UID) {
+			continue
+		}
+		if info.RemovePod(logger, pi.GetPod()) != nil || !handle.RunPreFilterExtensionRemovePod(ctx, state, pod, pi, info).IsSuccess() {
+			return nil, false
+		}
+		removed = append(removed, pi.GetPod())
+	}
+	return removed, true
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -51,13 +51,8 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	}
 	state = state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	for _, pi := range slices.Clone(info.GetPods()) {
-		if !slices.Contains(h.Victims, pi.GetPod().UID) {
-			continue
-		}
-		if info.RemovePod(klog.FromContext(ctx), pi.GetPod()) != nil || !pl.handle.RunPreFilterExtensionRemovePod(ctx, state, pod, pi, info).IsSuccess() {
-			return ""
-		}
+	if _, ok := remove(ctx, pl.handle, state, pod, info, func(uid types.UID) bool { return slices.Contains(h.Victims, uid) }); !ok {
+		return ""
 	}
 	status := pl.handle.RunFilterPlugins(ctx, state, pod, info)
 	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Plugin() == reservation.Name {

@@ -82,7 +82,7 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 			t.leaving = append(t.leaving, pi.GetPod())
 		}
 	}
-	if !t.remove(ctx, t.state, t.info, gone) || !pl.addBefore(ctx, t, a) {
+	if _, ok := remove(ctx, t.handle, t.state, pod, info, func(uid types.UID) bool { return gone[uid] }); !ok || !pl.addBefore(ctx, t, a) {
 		t.info = nil
 	}
 	return t
@@ -152,26 +152,6 @@ func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *output.Req
 	return true
 }
 
-// remove removes pods from the node. It returns false if the filters do not support it.
-func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info fwk.NodeInfo, gone map[types.UID]bool) bool {
-	if len(gone) == 0 {
-		return true
-	}
-	logger := klog.FromContext(ctx)
-	for _, pi := range slices.Clone(info.GetPods()) {
-		if !gone[pi.GetPod().UID] {
-			continue
-		}
-		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
-			return false
-		}
-		if !t.handle.RunPreFilterExtensionRemovePod(ctx, state, t.pod, pi, info).IsSuccess() {
-			return false
-		}
-	}
-	return true
-}
-
 // fits reports whether the filters and the extenders accept once the given pods are gone,
 // too. Pods nominated to the node do not count, because this pod comes before them.
 func (t *requiredTrial) fits(ctx context.Context, without []*planner.Pod) planner.Fit {
@@ -187,14 +167,11 @@ func (t *requiredTrial) fits(ctx context.Context, without []*planner.Pod) planne
 		for _, p := range without {
 			gone[types.UID(p.UID)] = true
 		}
-		for _, pi := range info.GetPods() {
-			if gone[pi.GetPod().UID] {
-				leaves.pods = append(leaves.pods, pi.GetPod())
-			}
-		}
-		if !t.remove(ctx, state, info, gone) {
+		victims, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] })
+		if !ok {
 			return planner.Fails
 		}
+		leaves.pods = append(leaves.pods, victims...)
 	}
 	switch status := t.handle.RunFilterPlugins(ctx, state, t.pod, info); {
 	case status.IsSuccess():
