@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
@@ -61,29 +61,11 @@ func carry(profile *schedconfig.KubeSchedulerProfile) schedconfig.KubeSchedulerP
 	return *p
 }
 
-// arguments are as shipped, except that no REST server listens, because suites make many
-// schedulers in one process.
-const arguments = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    filter: {enabled: [{name: NodeReservation}]}
-  pluginConfig:
-  - name: QueueSort
-    args: {managedProfiles: [yunikorn], restAddress: ""}
-`
-
-// ours are the arguments of our plugins, with their defaults.
+// ours are the arguments of our plugins: the defaults, except that no REST server listens,
+// because suites make many schedulers in one process.
 func ours() []schedconfig.PluginConfig {
-	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(arguments), nil, nil)
-	if err != nil {
-		panic(fmt.Sprintf("the arguments of our plugins: %v", err))
-	}
-	all := obj.(*schedconfig.KubeSchedulerConfiguration).Profiles[0].PluginConfig
-	return slices.DeleteFunc(all, func(c schedconfig.PluginConfig) bool {
-		return c.Name != queuesort.Name && c.Name != reservation.Name
-	})
+	sorts, holds := &config.QueueSortArgs{ManagedProfiles: []string{"yunikorn"}, RESTAddress: new("")}, &config.NodeReservationArgs{}
+	sorts.SetDefaults()
+	holds.SetDefaults()
+	return []schedconfig.PluginConfig{{Name: queuesort.Name, Args: sorts}, {Name: reservation.Name, Args: holds}}
 }
