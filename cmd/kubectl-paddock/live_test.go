@@ -72,8 +72,10 @@ func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview,
 func (s *session) pod(t *testing.T, d *datadriven.TestData) {
 	name := d.CmdArgs[0].Key
 	p := objects.Pod{
-		UID: types.UID("uid-" + name), Namespace: "team", Name: name, Created: now,
-		Labels:  map[string]string{placement.KeyQueue: d.CmdArgs[1].Key, placement.KeyApplicationID: name},
+		Identity: objects.Identity{
+			UID: types.UID("uid-" + name), Namespace: "team", Name: name, Created: now,
+			Labels: map[string]string{placement.KeyQueue: d.CmdArgs[1].Key, placement.KeyApplicationID: name},
+		},
 		Request: queuestest.Vector(d.Input + " pods=1"),
 	}
 	d.MaybeScanArgs(t, "node", &p.Node)

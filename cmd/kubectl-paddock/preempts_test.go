@@ -57,14 +57,14 @@ func preempts(t *testing.T, stage string) http.Handler {
 	decided := record.New(p.Follow(output.Decisions), record.Options{})
 	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
-	p.pod(objects.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
-	p.pod(objects.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
-	p.pod(objects.Pod{Namespace: "other", Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
+	p.pod(objects.Pod{Identity: objects.Identity{Name: "own"}, Spec: objects.Spec{Priority: 9}, Status: objects.Status{Node: "n2"}}, "root.fair", "vcore=1")
+	p.pod(objects.Pod{Identity: objects.Identity{Name: "ds"}, Spec: objects.Spec{RequiredNode: "n2"}}, "root.fair", "vcore=1")
+	p.pod(objects.Pod{Identity: objects.Identity{Namespace: "other", Name: "left"}, Status: objects.Status{Node: "n2", Deleting: true}}, "root.greedy", "vcore=1")
 	for _, name := range []string{"g1", "g2", "g3", "g4"} {
-		p.pod(objects.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
+		p.pod(objects.Pod{Identity: objects.Identity{Name: name}, Status: objects.Status{Node: "n1"}}, "root.greedy", "vcore=1")
 	}
-	p.pod(objects.Pod{Name: "big"}, "root.fair", "vcore=9")
-	p.pod(objects.Pod{Name: "a"}, "root.fair", "vcore=2")
+	p.pod(objects.Pod{Identity: objects.Identity{Name: "big"}}, "root.fair", "vcore=9")
+	p.pod(objects.Pod{Identity: objects.Identity{Name: "a"}}, "root.fair", "vcore=2")
 	p.pass(2 * time.Second)
 	p.plan("big")
 	p.pass(20 * time.Second)
@@ -102,7 +102,7 @@ func (p *preempting) makeRoom(stage string) {
 	}
 	if todo >= 4 {
 		p.pass(time.Second)
-		p.pod(objects.Pod{Name: "a", Node: "n1"}, "root.fair", "vcore=2")
+		p.pod(objects.Pod{Identity: objects.Identity{Name: "a"}, Status: objects.Status{Node: "n1"}}, "root.fair", "vcore=2")
 	}
 }
 

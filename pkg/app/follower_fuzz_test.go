@@ -179,7 +179,8 @@ func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
 	l.follower = newFollower(store.New(config.Default(), store.Options{}), newAnnouncer(l, p.Leader.Leading), p, klog.Logger{})
 	l.announcer.look() // it leads from now on
 	now := l.clock.Now()
-	pod := objects.Pod{UID: "uid-runs", Namespace: "ns", Name: "runs", Created: now, Node: "n", Labels: plugintest.Pod("p", 1).Labels,
+	pod := objects.Pod{Identity: objects.Identity{UID: "uid-runs", Namespace: "ns", Name: "runs", Created: now, Labels: plugintest.Pod("p", 1).Labels},
+		Status:  objects.Status{Node: "n"},
 		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1})}
 	l.store.UpsertNode("n", pod.Request, now)
 	l.store.Upsert(pod, now)

@@ -264,7 +264,7 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 
 func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	s := newScripted(t)
-	s.store.Upsert(objects.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
+	s.store.Upsert(objects.Pod{Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p"}}, s.clock.Now())
 	why := func(want string) {
 		t.Helper()
 		if got := s.store.Explain("u").String(); got != want {

@@ -25,8 +25,11 @@ func office(t *testing.T) *store.Store {
 	s.Start(began)
 	for i := range 9 {
 		p := objects.Pod{
-			UID: types.UID(fmt.Sprint(i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: began, Request: queuestest.Vector("vcore=1 pods=1"),
-			Labels: map[string]string{placement.KeyQueue: []string{"root.a", "root.b"}[i%2], placement.KeyApplicationID: fmt.Sprint("app", i%4)},
+			Identity: objects.Identity{
+				UID: types.UID(fmt.Sprint(i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: began,
+				Labels: map[string]string{placement.KeyQueue: []string{"root.a", "root.b"}[i%2], placement.KeyApplicationID: fmt.Sprint("app", i%4)},
+			},
+			Request: queuestest.Vector("vcore=1 pods=1"),
 		}
 		if i < 4 {
 			p.Node = "n1"

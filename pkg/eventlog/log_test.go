@@ -59,9 +59,13 @@ func newLogged(t testing.TB, queues string, size int) *logged {
 
 func (l *logged) pod(uid, queue, app, node string) {
 	l.Upsert(objects.Pod{
-		UID: types.UID(uid), Namespace: "ns", Name: uid, Created: l.now, Node: node, Request: cores(4000),
-		Labels:      map[string]string{"queue": queue, "applicationId": app},
-		Annotations: map[string]string{placement.KeyUserInfo: `{"user":"eva","groups":["dev"]}`},
+		Identity: objects.Identity{
+			UID: types.UID(uid), Namespace: "ns", Name: uid, Created: l.now,
+			Labels:      map[string]string{"queue": queue, "applicationId": app},
+			Annotations: map[string]string{placement.KeyUserInfo: `{"user":"eva","groups":["dev"]}`},
+		},
+		Status:  objects.Status{Node: node},
+		Request: cores(4000),
 	}, l.now)
 }
 
@@ -130,9 +134,9 @@ func TestRecordsOfNodesAndForeignPods(t *testing.T) {
 	l.want(t, "3/1/302 new | schedulable: false")
 	l.SetNodeSchedulable("new", true, l.now)
 	l.want(t, "3/1/302 new | schedulable: true")
-	l.Upsert(objects.Pod{UID: "s", Foreign: true, Static: true, Node: "new", Request: cores(10)}, l.now)
-	l.Upsert(objects.Pod{UID: "f", Foreign: true, Node: "new", Request: cores(20)}, l.now)
-	l.Upsert(objects.Pod{UID: "f", Foreign: true, Node: "new", Request: cores(30)}, l.now)
+	l.Upsert(objects.Pod{Identity: objects.Identity{UID: "s"}, Spec: objects.Spec{Foreign: true, Static: true}, Status: objects.Status{Node: "new"}, Request: cores(10)}, l.now)
+	l.Upsert(objects.Pod{Identity: objects.Identity{UID: "f"}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: "new"}, Request: cores(20)}, l.now)
+	l.Upsert(objects.Pod{Identity: objects.Identity{UID: "f"}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: "new"}, Request: cores(30)}, l.now)
 	l.want(t, "3/2/303 new | s | foreign allocation: static | pods=1 vcore=10", "3/2/303 new | f | foreign allocation: default | pods=1 vcore=20")
 	l.Delete("f", l.now)
 	l.want(t, "3/3/303 new | f | foreign allocation: default | pods=1 vcore=30")

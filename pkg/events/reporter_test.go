@@ -410,8 +410,8 @@ func TestReportsOfAStore(t *testing.T) {
 		defer d.run(t)()
 		one := resources.VectorFrom(map[string]resources.Amount{resources.Pods: 1})
 		s.Start(time.Now())
-		s.Upsert(objects.Pod{UID: "uid-q", Namespace: "ns", Name: "q", Request: one, Node: "n1"}, time.Now())
-		s.Upsert(objects.Pod{UID: "uid-p", Namespace: "ns", Name: "p", Request: one}, time.Now())
+		s.Upsert(objects.Pod{Identity: objects.Identity{UID: "uid-q", Namespace: "ns", Name: "q"}, Status: objects.Status{Node: "n1"}, Request: one}, time.Now())
+		s.Upsert(objects.Pod{Identity: objects.Identity{UID: "uid-p", Namespace: "ns", Name: "p"}, Request: one}, time.Now())
 		pass(5 * time.Second)
 		if c := d.condition(t, "p"); c.Status != corev1.ConditionFalse || c.Reason != "OverMax" || !strings.Contains(c.Message, "root.ns") {
 			t.Errorf("while the queue is full: %+v", c)

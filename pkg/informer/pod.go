@@ -15,24 +15,30 @@ import (
 // it is foreign, static or of a DaemonSet, which depends on more than the pod.
 func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 	p := objects.Pod{
-		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
-		Labels: pod.Labels, Annotations: pod.Annotations,
-		Request:       Requests(pod, o),
-		Created:       pod.CreationTimestamp.Time,
-		Node:          pod.Spec.NodeName,
-		Deleting:      pod.DeletionTimestamp != nil,
-		Grace:         seconds(pod.Spec.TerminationGracePeriodSeconds),
-		DeletionGrace: seconds(pod.DeletionGracePeriodSeconds),
-		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
-		Gated:         len(pod.Spec.SchedulingGates) > 0,
-		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
-		Class:         pod.Spec.PriorityClassName,
-		OptOut:        podOptOut(pod),
-		Owners:        owners(pod),
-		Controller:    controller(pod),
-		Claim:         claim(pod),
-		Health:        health(pod),
-		Originator:    originator(pod),
+		Identity: objects.Identity{
+			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
+			Labels: pod.Labels, Annotations: pod.Annotations,
+			Created:    pod.CreationTimestamp.Time,
+			Owners:     owners(pod),
+			Controller: controller(pod),
+		},
+		Spec: objects.Spec{
+			Grace:         seconds(pod.Spec.TerminationGracePeriodSeconds),
+			NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
+			Class:         pod.Spec.PriorityClassName,
+			OptOut:        podOptOut(pod),
+			Originator:    originator(pod),
+		},
+		Status: objects.Status{
+			Node:          pod.Spec.NodeName,
+			Deleting:      pod.DeletionTimestamp != nil,
+			DeletionGrace: seconds(pod.DeletionGracePeriodSeconds),
+			Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+			Gated:         len(pod.Spec.SchedulingGates) > 0,
+			Claim:         claim(pod),
+			Health:        health(pod),
+		},
+		Request: Requests(pod, o),
 	}
 	if pod.DeletionTimestamp != nil {
 		p.GoneBy = pod.DeletionTimestamp.Time

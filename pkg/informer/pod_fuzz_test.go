@@ -81,7 +81,7 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := objects.Pod{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
+	p := objects.Pod{Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
 	for name, wrong := range map[string]struct {
 		when   string
 		plant  func(s *store.Store)
@@ -123,8 +123,9 @@ func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string
 	}
 	s.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 8000}, resources.Entry{Name: resources.Pods, Amount: 10}), now)
 	s.Upsert(objects.Pod{
-		UID: "theirs", Namespace: "theirs", Name: "theirs", Node: "n1", Created: now, Labels: map[string]string{"queue": "root.theirs", "applicationId": "theirs"},
-		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}, resources.Entry{Name: resources.Pods, Amount: 1}),
+		Identity: objects.Identity{UID: "theirs", Namespace: "theirs", Name: "theirs", Created: now, Labels: map[string]string{"queue": "root.theirs", "applicationId": "theirs"}},
+		Status:   objects.Status{Node: "n1"},
+		Request:  resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}, resources.Entry{Name: resources.Pods, Amount: 1}),
 	}, now)
 	s.Start(now)
 	right("before")

@@ -270,8 +270,10 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
 	})
 	want := objects.Pod{
-		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		Node: "n1", Foreign: true, Scheduler: "other", Grace: time.Hour, Preempted: true, NeverPreempts: true, Class: "gold", OptOut: objects.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
+		Identity: objects.Identity{UID: "u1", Annotations: pod.Annotations, Owners: []types.UID{"driver"}, Controller: "ds"},
+		Spec:     objects.Spec{Static: true, RequiredNode: "n1", Foreign: true, Scheduler: "other", Grace: time.Hour, NeverPreempts: true, Class: "gold", OptOut: objects.OptOutYes},
+		Status:   objects.Status{Node: "n1", Preempted: true, Claim: &c},
+		Request:  Requests(pod, RequestOptions{}),
 	}
 	if diff := cmp.Diff(want, (&Options{ClaimedOwners: true}).Translate(pod)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

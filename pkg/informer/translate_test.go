@@ -23,8 +23,10 @@ func TestTranslate(t *testing.T) {
 		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
 	}
 	want := objects.Pod{
-		UID: "u1", Namespace: "ns", Name: "p", Created: created,
-		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
+		Identity: objects.Identity{
+			UID: "u1", Namespace: "ns", Name: "p", Created: created,
+			Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
+		},
 		Request: resources.VectorFrom(map[string]resources.Amount{"vcore": 2000, "pods": 1}),
 	}
 	steps := []struct {

@@ -30,10 +30,10 @@ func TestFind(t *testing.T) {
 		}
 	}
 	expect("ns", "")
-	s.Upsert(objects.Pod{UID: "old", Namespace: "ns", Name: "a", Created: now}, now)
+	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "old", Namespace: "ns", Name: "a", Created: now}}, now)
 	expect("ns", "old")
 	expect("other", "")
-	s.Upsert(objects.Pod{UID: "new", Namespace: "ns", Name: "a", Created: now.Add(1)}, now)
+	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "new", Namespace: "ns", Name: "a", Created: now.Add(1)}}, now)
 	expect("ns", "new")
 	s.Delete("old", now)
 	expect("ns", "new")

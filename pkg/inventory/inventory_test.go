@@ -66,10 +66,12 @@ func newStore() *store.Store {
 // same name.
 func podOf(i, n int) objects.Pod {
 	return objects.Pod{
-		UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i%5), Created: epoch.Add(time.Duration(i/2) * time.Second),
-		Labels:   map[string]string{"applicationId": fmt.Sprint("app", i%3), "queue": []string{"root.a", "root.b", "root.missing"}[i%3]},
-		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: resources.Amount(n)}),
-		Priority: int32(n),
+		Identity: objects.Identity{
+			UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i%5), Created: epoch.Add(time.Duration(i/2) * time.Second),
+			Labels: map[string]string{"applicationId": fmt.Sprint("app", i%3), "queue": []string{"root.a", "root.b", "root.missing"}[i%3]},
+		},
+		Spec:    objects.Spec{Priority: int32(n)},
+		Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: resources.Amount(n)}),
 	}
 }
 

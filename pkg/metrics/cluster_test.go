@@ -47,8 +47,12 @@ func newStore(tb testing.TB, tree string) *store.Store {
 
 func add(s *store.Store, name, queue, request, node string) {
 	s.Upsert(objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Node: node,
-		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector(request + " pods=1"),
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: now,
+			Labels: map[string]string{"queue": queue, "applicationId": name},
+		},
+		Status:  objects.Status{Node: node},
+		Request: queuestest.Vector(request + " pods=1"),
 	}, now)
 }
 
@@ -80,8 +84,9 @@ func TestQueuesAndHolds(t *testing.T) {
 	s.UpsertNode("n1", queuestest.Vector("vcore=1 memory=64 pods=9"), now)
 	add(s, "b1", "root.b", "vcore=1", "n1")
 	s.Upsert(objects.Pod{
-		UID: "a1", Namespace: "ns", Name: "a1", Created: now, Priority: 9, Labels: map[string]string{"queue": "root.a"},
-		Request: queuestest.Vector("vcore=1 memory=8 pods=1"),
+		Identity: objects.Identity{UID: "a1", Namespace: "ns", Name: "a1", Created: now, Labels: map[string]string{"queue": "root.a"}},
+		Spec:     objects.Spec{Priority: 9},
+		Request:  queuestest.Vector("vcore=1 memory=8 pods=1"),
 	}, now)
 	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), now)
 	preempt(t, s, "a1", now.Add(2*time.Second))
@@ -181,7 +186,7 @@ func TestGuarantees(t *testing.T) {
 	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
 	pass(2 * time.Second)
 	pass(3 * time.Second)
-	s.Upsert(objects.Pod{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Node: "n1", Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
+	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}}, Status: objects.Status{Node: "n1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
 	pass(time.Second)
 	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
 paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 4

@@ -33,37 +33,36 @@ const (
 
 // Pod is the content of a pod event.
 type Pod struct {
+	Identity
+	Spec
+	Status
+	// Request is what the pod requests, pods: 1 included. A resize changes it. Uncounted
+	// is set by the store: the request in resource types that do not count (see
+	// resourceTypes). It is not part of Request. Both are empty for a pod without requests.
+	Request, Uncounted resources.Vector
+}
+
+// Identity is what names a pod, and what it belongs to.
+type Identity struct {
 	UID             types.UID
 	Namespace, Name string
-	// Labels and Annotations are read-only, because records of the pod share them.
+	// Labels and Annotations are read-only, because records of the pod share them. They
+	// are nil for none.
 	Labels, Annotations map[string]string
-	// Request is what the pod requests, pods: 1 included. Uncounted is set by the store:
-	// the request in resource types that do not count (see resourceTypes). It is not part
-	// of Request.
-	Request, Uncounted resources.Vector
-	Created            time.Time
-	// Scheduled is when the pod was bound; zero if it is not bound or the time is
-	// unknown.
-	Scheduled time.Time
-	// Node is the name of the pod's node, empty while it is pending.
-	Node     string
+	// Created has whole seconds, as the API server stores it.
+	Created time.Time
+	// Owners are the UIDs of the pods that own it; nil for none.
+	Owners []types.UID
+	// Controller is the UID of the controller that would replace the pod; empty for none.
+	Controller types.UID
+}
+
+// Spec is how a pod is scheduled and preempted. It is the same for the life of most pods.
+// An annotation can change OptOut and Originator, and a DaemonSet that is created or
+// deleted changes RequiredNode and MaybeDaemon. Specs are compared with ==.
+type Spec struct {
+	// Priority is the value of the pod's PriorityClass; 0 without one.
 	Priority int32
-	// Deleting is true once the pod has a deletion timestamp.
-	Deleting bool
-	// DeletionGrace is the grace period that its deletion gave it; zero before.
-	DeletionGrace time.Duration
-	// Grace is the pod's own terminationGracePeriod.
-	Grace time.Duration
-	// Preempted is true once a scheduler has marked the pod as preempted.
-	Preempted bool
-	// GoneBy is when its grace period ends; zero while it is not deleted.
-	GoneBy time.Time
-	// Terminal is true once the pod succeeded or failed. It then uses nothing.
-	Terminal bool
-	// Health is how the disruption budgets that cover the pod count it.
-	Health Health
-	// Gated is true while the pod has scheduling gates of its own.
-	Gated bool
 	// Foreign is true for a pod of another scheduler. It uses its node and belongs to no
 	// queue.
 	Foreign bool
@@ -71,35 +70,57 @@ type Pod struct {
 	// DaemonSet pods. Such DaemonSet pods may be preemptors, and all Peer pods may be
 	// their victims (D4).
 	Peer bool
-	// Scheduler is the name of a foreign pod's scheduler.
-	Scheduler string
 	// Static is true for a pod of another scheduler that belongs to its node: a mirror
 	// pod, or one that the node owns.
 	Static bool
 	// NeverPreempts is true for a pod with preemptionPolicy Never.
 	NeverPreempts bool
+	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
+	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
+	MaybeDaemon bool
 	// OptOut is the pod's own setting about being preempted.
 	OptOut OptOut
 	// Originator is the pod's own setting about being an originator of its application.
 	Originator Originator
+	// Scheduler is the name of a foreign pod's scheduler; empty for other pods.
+	Scheduler string
 	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
 	RequiredNode string
-	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
-	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
-	MaybeDaemon bool
 	// Class is the name of the pod's PriorityClass; empty for none.
 	Class string
-	// Owners are the UIDs of the pods that own it.
-	Owners []types.UID
-	// Controller is the UID of the controller that would replace the pod; empty for none.
-	Controller types.UID
+	// Grace is the pod's own terminationGracePeriod, in whole seconds; zero for none.
+	Grace time.Duration
+}
+
+// Status is what changes in the life of a pod, from its gates to its end.
+type Status struct {
+	// Gated is true while the pod has scheduling gates of its own.
+	Gated bool
+	// Deleting is true once the pod has a deletion timestamp.
+	Deleting bool
+	// Preempted is true once a scheduler has marked the pod as preempted.
+	Preempted bool
+	// Terminal is true once the pod succeeded or failed. It then uses nothing.
+	Terminal bool
+	// Health is how the disruption budgets that cover the pod count it.
+	Health Health
+	// Demand is what the condition PodScheduled of a pending pod tells autoscalers.
+	Demand DemandSaid
+	// Node is the name of the pod's node, empty while it is pending.
+	Node string
+	// Scheduled is when the pod was bound; zero if it is not bound or the time is
+	// unknown.
+	Scheduled time.Time
+	// DeletionGrace is the grace period that its deletion gave it, in whole seconds; zero
+	// before.
+	DeletionGrace time.Duration
+	// GoneBy is when its grace period ends; zero while it is not deleted.
+	GoneBy time.Time
 	// Claim is the node that the pod holds according to its condition; nil for none.
 	Claim *reservations.Claim
 	// Told is the reason last reported to users for the pod's waiting, by this process or
 	// an earlier one, and not withdrawn; empty for none.
 	Told reasons.Code
-	// Demand is what the condition PodScheduled of a pending pod tells autoscalers.
-	Demand DemandSaid
 }
 
 // MaxRequest is the largest amount of a type that a pod is charged and a node offers:
@@ -141,11 +162,9 @@ type DemandSaid uint8
 
 // Unsaid: no node was looked for yet, or something else prevents the pod from running.
 // Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
-// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it. Other:
-// it has another reason, such as SchedulerError.
+// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it.
 const (
 	DemandUnsaid DemandSaid = iota
 	DemandWanted
 	DemandBeyond
-	DemandOther
 )

@@ -42,8 +42,10 @@ func benchCluster(b *testing.B) *cluster {
 		name := fmt.Sprint("node-", i)
 		c.node(b, name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
 		c.store.Upsert(objects.Pod{
-			UID: types.UID("agent-" + name), Namespace: "kube-system", Name: "agent-" + name, Node: name, Created: c.now, Foreign: true,
-			Request: amountsOf(b, "vcore=100m memory=64Mi pods=1"), Labels: map[string]string{"app": "agent"},
+			Identity: objects.Identity{UID: types.UID("agent-" + name), Namespace: "kube-system", Name: "agent-" + name, Created: c.now, Labels: map[string]string{"app": "agent"}},
+			Spec:     objects.Spec{Foreign: true},
+			Status:   objects.Status{Node: name},
+			Request:  amountsOf(b, "vcore=100m memory=64Mi pods=1"),
 		}, c.now)
 	}
 	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
@@ -56,10 +58,12 @@ func benchCluster(b *testing.B) *cluster {
 func benchPod(c *cluster, i int, request resources.Vector) objects.Pod {
 	app := i % benchApps
 	p := objects.Pod{
-		UID: types.UID(fmt.Sprintf("8f7feca3-e777-47f6-b869-%012d", i)), Namespace: "team", Name: fmt.Sprint("pod-", i), Created: c.now,
-		Labels: map[string]string{
-			"applicationId": fmt.Sprint("app-", app), "queue": fmt.Sprintf("root.p%d.q%d", app%benchParents, app%benchLeaves),
-			"app": "sleep", "pod-template-hash": "7cf5877bcb", "yunikorn.apache.org/username": fmt.Sprint("user-", app),
+		Identity: objects.Identity{
+			UID: types.UID(fmt.Sprintf("8f7feca3-e777-47f6-b869-%012d", i)), Namespace: "team", Name: fmt.Sprint("pod-", i), Created: c.now,
+			Labels: map[string]string{
+				"applicationId": fmt.Sprint("app-", app), "queue": fmt.Sprintf("root.p%d.q%d", app%benchParents, app%benchLeaves),
+				"app": "sleep", "pod-template-hash": "7cf5877bcb", "yunikorn.apache.org/username": fmt.Sprint("user-", app),
+			},
 		},
 		Request: request,
 	}

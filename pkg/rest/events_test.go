@@ -56,7 +56,10 @@ func (c *cluster) foreign(t *testing.T, n int) {
 	for range n {
 		c.pods++
 		c.store.Upsert(objects.Pod{
-			UID: types.UID(fmt.Sprint("f", c.pods)), Namespace: "ns", Foreign: true, Node: "n", Request: amountsOf(t, "vcore=1 pods=1"),
+			Identity: objects.Identity{UID: types.UID(fmt.Sprint("f", c.pods)), Namespace: "ns"},
+			Spec:     objects.Spec{Foreign: true},
+			Status:   objects.Status{Node: "n"},
+			Request:  amountsOf(t, "vcore=1 pods=1"),
 		}, c.now)
 	}
 }

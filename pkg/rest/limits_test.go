@@ -100,8 +100,12 @@ func crowd(t *testing.T, c *cluster) {
 	long := strings.Repeat("x", 1000)
 	for i := range 10000 {
 		c.store.Upsert(objects.Pod{
-			UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Node: "n", Created: c.now,
-			Labels: map[string]string{"queue": "root.default", "long": long}, Request: request,
+			Identity: objects.Identity{
+				UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: c.now,
+				Labels: map[string]string{"queue": "root.default", "long": long},
+			},
+			Status:  objects.Status{Node: "n"},
+			Request: request,
 		}, c.now)
 	}
 }

@@ -43,9 +43,15 @@ func scanPod(t *testing.T, d *datadriven.TestData) podArgs {
 // pod is the pod that the arguments describe, made at the given time.
 func (a podArgs) pod(t *testing.T, created, now time.Time) objects.Pod {
 	p := objects.Pod{
-		UID: types.UID("uid-" + a.name), Namespace: "ns", Name: a.name, Created: created, Node: a.node, Priority: int32(a.priority),
-		Labels: map[string]string{}, Annotations: map[string]string{}, RequiredNode: a.required, Foreign: a.foreign, Static: a.static,
-		Deleting: a.deleting, Gated: a.gated,
+		Identity: objects.Identity{
+			UID: types.UID("uid-" + a.name), Namespace: "ns", Name: a.name, Created: created,
+			Labels: map[string]string{}, Annotations: map[string]string{},
+		},
+		Spec: objects.Spec{Priority: int32(a.priority), RequiredNode: a.required, Foreign: a.foreign, Static: a.static},
+		Status: objects.Status{
+			Node:     a.node,
+			Deleting: a.deleting, Gated: a.gated,
+		},
 		Request: amountsOf(t, strings.ReplaceAll(a.request, ",", " ")+" pods=1"),
 	}
 	for key, value := range map[string]string{

@@ -102,8 +102,11 @@ func (c *cluster) add(t testing.TB, queue, app, request, node string) {
 	c.pods++
 	name := fmt.Sprint("pod-", c.pods)
 	c.store.Upsert(objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: c.now, Node: node,
-		Labels:  map[string]string{"queue": queue, "applicationId": app},
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: c.now,
+			Labels: map[string]string{"queue": queue, "applicationId": app},
+		},
+		Status:  objects.Status{Node: node},
 		Request: amountsOf(t, request+" pods=1"),
 	}, c.now)
 }

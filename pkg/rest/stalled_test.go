@@ -80,8 +80,11 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 // one and goes on; all of it takes the store's lock.
 func (c *cluster) cycle(t *testing.T) {
 	pod := objects.Pod{
-		UID: "more", Namespace: "ns", Name: "more", Created: c.now, Request: amountsOf(t, "vcore=1 pods=1"),
-		Labels: map[string]string{"queue": "root.b", "applicationId": "more"},
+		Identity: objects.Identity{
+			UID: "more", Namespace: "ns", Name: "more", Created: c.now,
+			Labels: map[string]string{"queue": "root.b", "applicationId": "more"},
+		},
+		Request: amountsOf(t, "vcore=1 pods=1"),
 	}
 	c.store.Upsert(pod, c.now)
 	c.store.Tick(c.now)

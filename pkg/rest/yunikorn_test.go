@@ -19,14 +19,22 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 		"    - name: a/b\n      limits: [{groups: [\"dev:ops\"], maxapplications: 3}]\n    - name: \"c#d\"\n"
 	c := newCluster(t, valid)
 	c.store.Upsert(objects.Pod{
-		UID: "u", Namespace: "ns", Name: "p", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
-		Labels:      map[string]string{"queue": "root.a/b", "applicationId": "app"},
-		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a/b","groups":["dev:ops"]}`},
+		Identity: objects.Identity{
+			UID: "u", Namespace: "ns", Name: "p", Created: c.now,
+			Labels:      map[string]string{"queue": "root.a/b", "applicationId": "app"},
+			Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a/b","groups":["dev:ops"]}`},
+		},
+		Status:  objects.Status{Node: "n1"},
+		Request: amountsOf(t, "vcore=1 pods=1"),
 	}, c.now)
 	c.store.Upsert(objects.Pod{
-		UID: "u2", Namespace: "ns", Name: "p2", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
-		Labels:      map[string]string{"queue": "root.c#d", "applicationId": "app2"},
-		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a%2Fb"}`},
+		Identity: objects.Identity{
+			UID: "u2", Namespace: "ns", Name: "p2", Created: c.now,
+			Labels:      map[string]string{"queue": "root.c#d", "applicationId": "app2"},
+			Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a%2Fb"}`},
+		},
+		Status:  objects.Status{Node: "n1"},
+		Request: amountsOf(t, "vcore=1 pods=1"),
 	}, c.now)
 	const partition = "/ws/v1/partition/default/"
 	for path, want := range map[string]string{

@@ -25,8 +25,11 @@ func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string, age int) {
 		s.Upsert(objects.Pod{
-			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch.Add(-time.Duration(age) * time.Second),
-			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, age%50)},
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(-time.Duration(age) * time.Second),
+				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, age%50)},
+			},
+			Status:  objects.Status{Node: node},
 			Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
 		}, epoch)
 	}

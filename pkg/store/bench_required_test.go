@@ -47,8 +47,11 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 
 func daemonPod(name string, node int) objects.Pod {
 	return objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, RequiredNode: fmt.Sprintf("n%05d", node),
-		Labels:  map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "daemon"},
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "daemon"},
+		},
+		Spec:    objects.Spec{RequiredNode: fmt.Sprintf("n%05d", node)},
 		Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
 	}
 }

@@ -50,8 +50,12 @@ var request3 = queuestest.Vector("vcore=500m memory=1Gi pods=1")
 func benchPod(i int, leaf string) objects.Pod {
 	name := fmt.Sprintf("pod%07d", i)
 	return objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i)), Priority: int32(i % 3),
-		Labels: map[string]string{placement.KeyQueue: leaf, placement.KeyApplicationID: "app" + leaf}, Request: request3,
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i)),
+			Labels: map[string]string{placement.KeyQueue: leaf, placement.KeyApplicationID: "app" + leaf},
+		},
+		Spec:    objects.Spec{Priority: int32(i % 3)},
+		Request: request3,
 	}
 }
 

@@ -27,8 +27,11 @@ func busy(t *testing.T) *Store {
 		{"admitted", "root.b"}, {"waiting", "root.b"}, {"unplaced", "root.nowhere"},
 	} {
 		s.Upsert(objects.Pod{
-			UID: types.UID(p.name), Name: p.name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
-			Labels: map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.name},
+			Identity: objects.Identity{
+				UID: types.UID(p.name), Name: p.name, Namespace: "ns", Created: epoch,
+				Labels: map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.name},
+			},
+			Request: queuestest.Vector("vcore=1 pods=1"),
 		}, epoch)
 		uid := types.UID(p.name)
 		switch p.name {
@@ -86,7 +89,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a hold of a pod without a queue", func(s *Store) { hold(s, "unplaced", "n1") }, "is held for unplaced, which has no queue"},
 		{"a hold of a node that is gone", func(s *Store) { hold(s, "parked", "n9") }, "node n9: is held for parked: node n9 is not there"},
 		{"a node-bound pod that is gone", func(s *Store) {
-			s.model.Preemption.NodeBound.Update(&objects.Pod{UID: "nobody", RequiredNode: "n1"}, epoch)
+			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},
 		{"a member of a class too many", func(s *Store) {
 			p, c := s.model.Pods["parked"], (*pending.Class)(nil)
@@ -133,13 +136,13 @@ func TestRecountFindsDifferences(t *testing.T) {
 	}{
 		{"equal", func(l []objects.Pod) []objects.Pod { return l }, ""},
 		{"completed pods do not count", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{UID: "x", Name: "x", Terminal: true})
+			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Name: "x"}, Status: objects.Status{Terminal: true}})
 		}, ""},
 		{"pending pods that are deleted do not count", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{UID: "x", Name: "x", Deleting: true})
+			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Name: "x"}, Status: objects.Status{Deleting: true}})
 		}, ""},
 		{"one more", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{UID: "x", Namespace: "ns", Name: "x"})
+			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Namespace: "ns", Name: "x"}})
 		},
 			"pod ns/x: the store does not know it"},
 		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: it has ended, and the store has it still"},

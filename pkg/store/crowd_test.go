@@ -62,8 +62,11 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 	s.Start(epoch)
 	pod := func(name, namespace, queue string, request resources.Vector) objects.Pod {
 		return objects.Pod{
-			UID: types.UID(name), Namespace: namespace, Name: name, Created: epoch, Request: request,
-			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: namespace, Name: name, Created: epoch,
+				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+			},
+			Request: request,
 		}
 	}
 	tried := func(p objects.Pod, kind string) {

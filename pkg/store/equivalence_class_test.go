@@ -38,8 +38,10 @@ func TestCyclesOnFullCluster(t *testing.T) {
 		name := fmt.Sprintf("%s%03d", queue, i)
 		pods = append(pods, types.UID(name))
 		s.Upsert(objects.Pod{
-			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i) * time.Second),
-			Labels:  map[string]string{placement.KeyQueue: "root." + queue, placement.KeyApplicationID: "app-" + queue},
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i) * time.Second),
+				Labels: map[string]string{placement.KeyQueue: "root." + queue, placement.KeyApplicationID: "app-" + queue},
+			},
 			Request: queuestest.Vector("vcore=1 pods=1"),
 		}, epoch)
 		s.TakeActivations()

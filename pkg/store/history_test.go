@@ -194,7 +194,7 @@ func TestHistoryWithPlantedBugs(t *testing.T) {
 func oneByOne(s *Store, n int) {
 	for i := range n {
 		uid := types.UID(fmt.Sprint("u", i))
-		s.Upsert(objects.Pod{UID: uid, Node: "n", Foreign: true, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
+		s.Upsert(objects.Pod{Identity: objects.Identity{UID: uid}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: "n"}, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
 		s.Delete(uid, epoch)
 	}
 }

@@ -86,8 +86,11 @@ func (s *askStage) add(queue, node string, cores int) *stagePod {
 	s.made++
 	name := fmt.Sprintf("p%03d", s.made)
 	p := &stagePod{queue: queue, cores: cores, Pod: objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Node: node,
-		Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+		},
+		Status:  objects.Status{Node: node},
 		Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
 	}}
 	s.upsert(p)

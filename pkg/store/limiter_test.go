@@ -32,8 +32,11 @@ func impossibleStore(t *testing.T, askers int) *Store {
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node, vcore string, created time.Time) {
 		s.Upsert(objects.Pod{
-			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: created,
-			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: created,
+				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+			},
+			Status:  objects.Status{Node: node},
 			Request: queuestest.Vector("pods=1 vcore=" + vcore),
 		}, epoch)
 	}

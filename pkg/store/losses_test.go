@@ -42,8 +42,12 @@ func newContest(t *testing.T, pods int) *contest {
 func (c *contest) upsert(name, queue, node string) {
 	c.Helper()
 	p := objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Node: node,
-		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector("vcore=1 pods=1"),
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+			Labels: map[string]string{"queue": queue, "applicationId": name},
+		},
+		Status:  objects.Status{Node: node},
+		Request: queuestest.Vector("vcore=1 pods=1"),
 	}
 	if queue == "" {
 		p.Foreign, p.Scheduler = true, "default-scheduler"
@@ -124,7 +128,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	number := 0
 	refuse := func(controller, node string, now time.Time) {
 		number++
-		p := model.NewPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.model.NoTurn)
+		p := model.NewPod(&objects.Pod{Identity: objects.Identity{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller)}, Spec: objects.Spec{RequiredNode: node}}, s.model.NoTurn)
 		p.Asks.Losses.PlacedAt = now
 		s.holds.SuspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)
@@ -132,8 +136,11 @@ func TestRefusalsAreBounded(t *testing.T) {
 	inherits := func(controller, node string, now time.Time) bool {
 		number++
 		uid := types.UID(fmt.Sprintf("heir-%d", number))
-		s.Upsert(objects.Pod{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
-			Controller: types.UID(controller), RequiredNode: node, Foreign: node != "", Peer: node != ""}, now)
+		s.Upsert(objects.Pod{
+			Identity: objects.Identity{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Controller: types.UID(controller)},
+			Spec:     objects.Spec{RequiredNode: node, Foreign: node != "", Peer: node != ""},
+			Request:  queuestest.Vector("vcore=1 pods=1"),
+		}, now)
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}

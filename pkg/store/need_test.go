@@ -33,8 +33,10 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 			s.UpsertNode("n1", queuestest.Vector("vcore=7 pods=10"), now)
 			pod := func(name, queue, node, request string) {
 				s.Upsert(objects.Pod{
-					UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: now.Add(-time.Minute), Request: queuestest.Vector(request + " pods=1"),
-					Foreign: queue == "", Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+					Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name, Created: now.Add(-time.Minute), Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name}},
+					Spec:     objects.Spec{Foreign: queue == ""},
+					Status:   objects.Status{Node: node},
+					Request:  queuestest.Vector(request + " pods=1"),
 				}, now)
 			}
 			pod("other", "", "n1", "vcore=3")

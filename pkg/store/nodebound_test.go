@@ -17,7 +17,7 @@ func TestNodeBoundPodsGoFirst(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	s.UpsertNode("n1", queuestest.Vector("vcore=4 pods=10"), epoch)
-	daemon := objects.Pod{UID: "d", Namespace: "ns", Name: "d", Created: epoch, Foreign: true, Peer: true, RequiredNode: "n1", Request: queuestest.Vector("vcore=1 pods=1")}
+	daemon := objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d", Created: epoch}, Spec: objects.Spec{Foreign: true, Peer: true, RequiredNode: "n1"}, Request: queuestest.Vector("vcore=1 pods=1")}
 	check := func(what string, first bool, vacated int) {
 		t.Helper()
 		if got := len(s.NodeBound("n1")) == 1; got != first || s.AnyNodeBound() != first {

@@ -39,7 +39,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 				if group != "" {
 					labels[objects.PodGroupLabel] = group
 				}
-				s.Upsert(objects.Pod{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
+				s.Upsert(objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 				return types.UID(name)
 			}
 			atPermit := []types.UID{add("stranger", "root.b", ""), add("mate", "root.owed", "g")}

@@ -61,8 +61,8 @@ func (s *gangStage) add(group, queue string, cores int) {
 		labels[objects.PodGroupLabel] = group
 	}
 	a := &actor{group: group, cores: cores, at: -1, Pod: objects.Pod{
-		UID: types.UID(name), Namespace: "ns", Name: name, Created: s.now, Labels: labels,
-		Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
+		Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name, Created: s.now, Labels: labels},
+		Request:  queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
 	}}
 	s.pods[a.UID] = a
 	s.store.Upsert(a.Pod, s.now)

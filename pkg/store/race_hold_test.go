@@ -43,8 +43,11 @@ func (a *arena) pod(i int, node string) objects.Pod {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return objects.Pod{
-		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch.Add(-time.Hour), Node: node, Claim: a.claims[types.UID(name)],
-		Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, i%5)},
+		Identity: objects.Identity{
+			UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch.Add(-time.Hour),
+			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, i%5)},
+		},
+		Status:  objects.Status{Node: node, Claim: a.claims[types.UID(name)]},
 		Request: queuestest.Vector("vcore=1 pods=1"),
 	}
 }

@@ -98,10 +98,12 @@ func TestConcurrentUse(t *testing.T) {
 
 func hammered(i, variant int) objects.Pod {
 	return objects.Pod{
-		UID: types.UID(fmt.Sprintf("u%d", i)), Name: fmt.Sprintf("p%d", i), Namespace: "ns", Created: epoch,
-		Labels: map[string]string{
-			placement.KeyQueue:         []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant],
-			placement.KeyApplicationID: fmt.Sprintf("app%d", i%7),
+		Identity: objects.Identity{
+			UID: types.UID(fmt.Sprintf("u%d", i)), Name: fmt.Sprintf("p%d", i), Namespace: "ns", Created: epoch,
+			Labels: map[string]string{
+				placement.KeyQueue:         []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant],
+				placement.KeyApplicationID: fmt.Sprintf("app%d", i%7),
+			},
 		},
 		Request: queuestest.Vector("vcore=1 pods=1"),
 	}

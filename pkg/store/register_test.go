@@ -109,7 +109,8 @@ func TestNobodyReads(t *testing.T) {
 	for i := range 3 * model.FinishedKept {
 		uid := types.UID(fmt.Sprint("u", i))
 		s.UpsertNode(string(uid), resources.Vector{}, epoch)
-		s.Upsert(objects.Pod{UID: uid, Namespace: "ns", Name: "p", Node: string(uid), Labels: map[string]string{"applicationId": string(uid)},
+		s.Upsert(objects.Pod{Identity: objects.Identity{UID: uid, Namespace: "ns", Name: "p", Labels: map[string]string{"applicationId": string(uid)}},
+			Status:  objects.Status{Node: string(uid)},
 			Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
@@ -128,8 +129,8 @@ func TestTimesOfAnApplication(t *testing.T) {
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	s.Start(at(0))
 	p := objects.Pod{
-		UID: "u", Namespace: "ns", Name: "p", Created: at(-5), Labels: map[string]string{"applicationId": "a"},
-		Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 5}),
+		Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p", Created: at(-5), Labels: map[string]string{"applicationId": "a"}},
+		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 5}),
 	}
 	s.Upsert(p, at(1))
 	p.Node = "n"

@@ -334,8 +334,11 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 	p := s.pods[name]
 	if p == nil {
 		p = &objects.Pod{
-			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-			Labels: map[string]string{placement.KeyApplicationID: name}, Request: queuestest.Vector("vcore=1 pods=1"),
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+				Labels: map[string]string{placement.KeyApplicationID: name},
+			},
+			Request: queuestest.Vector("vcore=1 pods=1"),
 		}
 	}
 	next := *p
@@ -478,7 +481,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) str
 	for _, name := range names {
 		p := s.pods[name]
 		if p == nil {
-			p = &objects.Pod{UID: types.UID(name)}
+			p = &objects.Pod{Identity: objects.Identity{UID: types.UID(name)}}
 		}
 		if answer := s.step(t, d, p); answer != "" {
 			fmt.Fprintf(&b, "%s: %s\n", name, answer)

@@ -19,7 +19,7 @@ import (
 func TestDecisionsReachTheirReader(t *testing.T) {
 	s := New(specification(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
-	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
+	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}}, epoch)
 	refuse := func() {
 		s.RejectPlan("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
 	}
@@ -150,7 +150,7 @@ func (ch *chapter) begin(s *output.Step, held bool) error {
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), model.Options{})
 	r := s.Follow(output.Decisions)
-	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{UID: "p"}}}
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: "p"}}}}
 	d := &planner.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -22,8 +22,11 @@ func sweepingStore(t *testing.T, nodes int) *Store {
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string) {
 		s.Upsert(objects.Pod{
-			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch,
-			Labels:  map[string]string{"queue": queue, "applicationId": queue},
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+				Labels: map[string]string{"queue": queue, "applicationId": queue},
+			},
+			Status:  objects.Status{Node: node},
 			Request: queuestest.Vector("vcore=1 pods=1"),
 		}, epoch)
 	}

@@ -52,8 +52,11 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 			s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=9"), epoch)
 			c.live(s, objects.Pod{
-				UID: "p", Namespace: "ns", Name: "p", Created: epoch.Add(-time.Hour), Request: queuestest.Vector("vcore=1 pods=1"),
-				Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
+				Identity: objects.Identity{
+					UID: "p", Namespace: "ns", Name: "p", Created: epoch.Add(-time.Hour),
+					Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
+				},
+				Request: queuestest.Vector("vcore=1 pods=1"),
 			})
 			p := s.model.Pods["p"]
 			if p.State != state.Bound {

@@ -23,7 +23,7 @@ func stuckPod(t *testing.T) *Store {
 	}
 	s := New(spec, model.Options{InitialBackoff: -1})
 	s.Start(epoch)
-	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Created: epoch, Labels: map[string]string{"queue": "root.a"}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
+	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "p", Name: "p", Namespace: "ns", Created: epoch, Labels: map[string]string{"queue": "root.a"}}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 	s.NoNode("p", "", reasons.Brief(reasons.NoNodeFits), epoch)
 	return s
 }

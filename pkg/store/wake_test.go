@@ -15,8 +15,11 @@ import (
 
 func askingPod(name string) objects.Pod {
 	return objects.Pod{
-		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
-		Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
+		Identity: objects.Identity{
+			UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch,
+			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
+		},
+		Request: queuestest.Vector("vcore=1 pods=1"),
 	}
 }
 

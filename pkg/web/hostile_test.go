@@ -53,11 +53,15 @@ partitions:
 		w.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
 		add := func(kind, queue, node string) {
 			w.Add(objects.Pod{
-				UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name, Node: node, Foreign: kind == "foreign",
-				Created:     w.Now.Add(older[kind]),
-				Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
-				Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
-				Request:     w.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
+				Identity: objects.Identity{
+					UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name,
+					Created:     w.Now.Add(older[kind]),
+					Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
+					Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
+				},
+				Spec:    objects.Spec{Foreign: kind == "foreign"},
+				Status:  objects.Status{Node: node},
+				Request: w.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
 			})
 		}
 		add("running", "root.a", name)
@@ -68,13 +72,21 @@ partitions:
 	}
 	for i := range 3 {
 		w.Add(objects.Pod{
-			UID: types.UID(fmt.Sprint("uid-more-", i)), Namespace: nasty[0], Name: nasty[1], Node: nasty[0], Request: w.Amounts("vcore=1 pods=1"),
-			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: nasty[2]}, Priority: -1,
+			Identity: objects.Identity{
+				UID: types.UID(fmt.Sprint("uid-more-", i)), Namespace: nasty[0], Name: nasty[1],
+				Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: nasty[2]},
+			},
+			Spec:    objects.Spec{Priority: -1},
+			Status:  objects.Status{Node: nasty[0]},
+			Request: w.Amounts("vcore=1 pods=1"),
 		})
 	}
 	w.Add(objects.Pod{
-		UID: "uid-asker", Namespace: nasty[0], Name: nasty[0], Request: w.Amounts("vcore=3 pods=1"),
-		Labels: map[string]string{placement.KeyQueue: "root.b", placement.KeyApplicationID: "<asker>"},
+		Identity: objects.Identity{
+			UID: "uid-asker", Namespace: nasty[0], Name: nasty[0],
+			Labels: map[string]string{placement.KeyQueue: "root.b", placement.KeyApplicationID: "<asker>"},
+		},
+		Request: w.Amounts("vcore=3 pods=1"),
 	})
 	w.Preempt("asker")
 	s := newSite(w)

@@ -98,9 +98,13 @@ func (w *World) Node(name, allocatable string) {
 func (w *World) Pod(name, queue, app, request, node string) {
 	w.tb.Helper()
 	w.Add(objects.Pod{
-		Name: name, Node: node, Request: w.Amounts(request + " pods=1"),
-		Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
-		Annotations: map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["research"]}`},
+		Identity: objects.Identity{
+			Name:        name,
+			Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
+			Annotations: map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["research"]}`},
+		},
+		Status:  objects.Status{Node: node},
+		Request: w.Amounts(request + " pods=1"),
 	})
 }
 
@@ -207,9 +211,9 @@ func Busy(tb testing.TB) *World {
 	w := New(tb, busyDocument)
 	for _, name := range []string{"rack-1-a", "rack-1-b", "rack-2-a"} {
 		w.Node(name, "vcore=16 memory=64Gi pods=110 ephemeral-storage=200Gi nvidia.com/gpu=2")
-		w.Add(objects.Pod{Namespace: "kube-system", Name: "agent-" + name, Node: name, Foreign: true, Request: w.Amounts("vcore=250m memory=200Mi pods=1"), Priority: 2000001000})
+		w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true, Priority: 2000001000}, Status: objects.Status{Node: name}, Request: w.Amounts("vcore=250m memory=200Mi pods=1")})
 	}
-	w.Add(objects.Pod{Namespace: "kube-system", Name: "proxy-rack-1-a", Node: "rack-1-a", Foreign: true, Static: true, Request: w.Amounts("vcore=100m pods=1")})
+	w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "proxy-rack-1-a"}, Spec: objects.Spec{Foreign: true, Static: true}, Status: objects.Status{Node: "rack-1-a"}, Request: w.Amounts("vcore=100m pods=1")})
 	w.Step(time.Minute)
 	for i := range 7 {
 		w.Pod(fmt.Sprint("align-", i), "root.research.genomics", "alignment", "vcore=4 memory=8Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
@@ -274,16 +278,19 @@ func Sized(tb testing.TB, s Size) *World {
 	for i := range s.Nodes {
 		name := fmt.Sprintf("node-%03d", i)
 		w.Node(name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
-		w.Add(objects.Pod{Namespace: "kube-system", Name: "agent-" + name, Node: name, Foreign: true, Request: w.Amounts("vcore=100m memory=64Mi pods=1")})
+		w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: name}, Request: w.Amounts("vcore=100m memory=64Mi pods=1")})
 	}
 	request := w.Amounts("vcore=1 memory=2Gi pods=1")
 	for i := range s.Pods {
 		app := i % s.Apps
 		p := objects.Pod{
-			Name: fmt.Sprint("pod-", i), Request: request,
-			Labels: map[string]string{
-				placement.KeyApplicationID: fmt.Sprint("app-", app), placement.KeyQueue: fmt.Sprintf("root.p%d.q%d", app%s.Parents, app%s.Leaves),
+			Identity: objects.Identity{
+				Name: fmt.Sprint("pod-", i),
+				Labels: map[string]string{
+					placement.KeyApplicationID: fmt.Sprint("app-", app), placement.KeyQueue: fmt.Sprintf("root.p%d.q%d", app%s.Parents, app%s.Leaves),
+				},
 			},
+			Request: request,
 		}
 		if i%10 != 0 {
 			p.Node = fmt.Sprintf("node-%03d", i%s.Nodes)

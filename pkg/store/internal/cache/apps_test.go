@@ -44,7 +44,7 @@ func TestApps(t *testing.T) {
 	if !x.AnyOf(leaf("root.a"), "ns") || x.AnyOf(leaf("root.a"), "n") || len(x.Leaves()) != 3 || len(slices.Collect(x.Records())) != 3 {
 		t.Error("leaves", x.Leaves())
 	}
-	p := madePod(&objects.Pod{UID: "p"})
+	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	pods := slices.Values([]*cache.Pod{p})
 	if err := x.Check(pods); err != nil {
@@ -62,7 +62,7 @@ func TestApps(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	b, app := books(t, "root\n  a max.vcore=4\n    b\n    c\n  d")
 	charge := func(uid types.UID, path string, in cache.Columns) *cache.Pod {
-		p, a := madePod(&objects.Pod{UID: uid}), app(path, "u")
+		p, a := madePod(&objects.Pod{Identity: objects.Identity{UID: uid}}), app(path, "u")
 		a.Join(p)
 		b.Charge(p, queuestest.Vector("vcore=2"), in)
 		return p
@@ -94,7 +94,7 @@ func TestAwaited(t *testing.T) {
 func TestBelowGuarantee(t *testing.T) {
 	b, app := books(t, "root\n  a guaranteed.vcore=3")
 	a := app("root.a", "u")
-	p := madePod(&objects.Pod{UID: "p"})
+	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	two := queuestest.Vector("vcore=2")
 	b.Charge(p, two, cache.Allocated)

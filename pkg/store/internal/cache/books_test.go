@@ -34,7 +34,7 @@ func books(t testing.TB, tree string) (cache.Books, func(path, user string) *cac
 func TestCharge(t *testing.T) {
 	b, app := books(t, "root\n  a max.vcore=4")
 	a := app("root.a", "u")
-	p := madePod(&objects.Pod{UID: "p"})
+	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	two := queuestest.Vector("vcore=2")
 	for _, step := range []struct {
@@ -73,7 +73,7 @@ func TestCharge(t *testing.T) {
 func TestCheckQuota(t *testing.T) {
 	b, app := books(t, "root limit=u;max.vcore=3\n  a max.vcore=4 maxapps=1\n  b")
 	first, second := app("root.a", "u"), app("root.a", "v")
-	p := madePod(&objects.Pod{UID: "p"})
+	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	first.Join(p)
 	one, two := queuestest.Vector("vcore=1"), queuestest.Vector("vcore=2")
 	b.Charge(p, two, cache.Allocated)
@@ -125,9 +125,11 @@ func TestBooks(t *testing.T) {
 			switch step := rapid.SampledFrom([]string{"add", "add", "charge", "charge", "delete", "gone", "rebuild"}).Draw(rt, "step"); {
 			case step == "add" && p == nil:
 				p = madePod(&objects.Pod{
-					UID: uid, Namespace: "ns", Name: string(uid), Created: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * time.Second),
-					Originator: rapid.SampledFrom([]objects.Originator{objects.OriginatorUnsaid, objects.OriginatorUnsaid, objects.OriginatorNo, objects.OriginatorByRole}).Draw(rt, "role"),
-					Owners:     rapid.SampledFrom([][]types.UID{nil, nil, {"p0"}, {"p1", "p2"}}).Draw(rt, "owners"),
+					Identity: objects.Identity{
+						UID: uid, Namespace: "ns", Name: string(uid), Created: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * time.Second),
+						Owners: rapid.SampledFrom([][]types.UID{nil, nil, {"p0"}, {"p1", "p2"}}).Draw(rt, "owners"),
+					},
+					Spec: objects.Spec{Originator: rapid.SampledFrom([]objects.Originator{objects.OriginatorUnsaid, objects.OriginatorUnsaid, objects.OriginatorNo, objects.OriginatorByRole}).Draw(rt, "role")},
 				})
 				pods[uid] = p
 				var a *cache.App
@@ -220,13 +222,13 @@ func TestBooksCheck(t *testing.T) {
 		},
 		"usage of owners": func(b *cache.Books, _ *cache.App, _ *cache.Pod) { *b = cache.NewBooks(b.Tree()) },
 		"a pod that is not there": func(_ *cache.Books, a *cache.App, _ *cache.Pod) {
-			a.Join(madePod(&objects.Pod{UID: "other"}))
+			a.Join(madePod(&objects.Pod{Identity: objects.Identity{UID: "other"}}))
 		},
 		"an application":          func(b *cache.Books, a *cache.App, _ *cache.Pod) { b.AddApplications(a.Leaf, 1) },
 		"a pod that left charged": func(_ *cache.Books, a *cache.App, p *cache.Pod) { a.Leave(p) },
 	} {
 		b, app := books(t, "root limit=u;max.vcore=30\n  a")
-		a, p := app("root.a", "u"), madePod(&objects.Pod{UID: "p"})
+		a, p := app("root.a", "u"), madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 		a.Join(p)
 		b.Charge(p, queuestest.Vector("vcore=1"), cache.Allocated)
 		b.Recount(a)

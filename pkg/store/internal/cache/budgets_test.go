@@ -27,7 +27,7 @@ const (
 )
 
 func replica(name string, k kind) cache.Guarded {
-	p := &objects.Pod{Namespace: "ns", Name: name, Labels: map[string]string{"tier": "db"}, Health: objects.Ready}
+	p := &objects.Pod{Identity: objects.Identity{Namespace: "ns", Name: name, Labels: map[string]string{"tier": "db"}}, Status: objects.Status{Health: objects.Ready}}
 	if k == out {
 		p.Health = objects.Unready
 	}
@@ -168,11 +168,11 @@ func TestOptedOut(t *testing.T) {
 		{class: "gold", own: objects.OptOutNo, ignore: true, want: true},
 		{class: "none", own: objects.OptOutYes, ignore: true},
 	} {
-		if got := p.OptedOut(&objects.Pod{Class: c.class, OptOut: c.own}, c.ignore); got != c.want {
+		if got := p.OptedOut(&objects.Pod{Spec: objects.Spec{Class: c.class, OptOut: c.own}}, c.ignore); got != c.want {
 			t.Errorf("%+v: opted out %v", c, got)
 		}
 	}
-	if !p.SetClass("gold", false) || p.OptedOut(&objects.Pod{Class: "gold"}, false) {
+	if !p.SetClass("gold", false) || p.OptedOut(&objects.Pod{Spec: objects.Spec{Class: "gold"}}, false) {
 		t.Error("the class opts out after it is gone")
 	}
 }

@@ -92,7 +92,7 @@ func TestEmptyQueues(t *testing.T) {
 // its pods are split again then.
 func TestResourceTypes(t *testing.T) {
 	rt := cache.NewResourceTypes()
-	p := &objects.Pod{UID: "p", Request: queuestest.Vector("vcore=1 gpu=2")}
+	p := &objects.Pod{Identity: objects.Identity{UID: "p"}, Request: queuestest.Vector("vcore=1 gpu=2")}
 	if rt.Check(p) == nil {
 		t.Error("Check does not see a pod that is charged a type that does not count")
 	}

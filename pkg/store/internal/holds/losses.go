@@ -137,7 +137,7 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	if r == nil {
 		return reasons.Reason{}
 	}
-	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}}
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}}}
 	x.EnterStep(p, output.Step{Kind: output.StepLost, Queue: r.Queue, Hold: r.Hold, Reason: r.Losses.Why, Losses: r.Losses.Count}, now)
 	if heir := x.Pods[r.Heir()]; heir != nil || r.Controller == "" {
 		x.bequeath(r, heir)

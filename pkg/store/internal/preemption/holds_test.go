@@ -14,8 +14,8 @@ import (
 
 func claimed(uid, node string) *objects.Pod {
 	return &objects.Pod{
-		UID: types.UID(uid), Namespace: "ns", Name: uid,
-		Claim: &reservations.Claim{Node: node, Since: epoch, Victims: []types.UID{"v"}},
+		Identity: objects.Identity{UID: types.UID(uid), Namespace: "ns", Name: uid},
+		Status:   objects.Status{Claim: &reservations.Claim{Node: node, Since: epoch, Victims: []types.UID{"v"}}},
 	}
 }
 

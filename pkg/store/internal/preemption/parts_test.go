@@ -270,7 +270,7 @@ func TestTypesAreNumbered(t *testing.T) {
 // again when its node changes.
 func TestNodeBound(t *testing.T) {
 	var b preemption.NodeBound
-	pod := &objects.Pod{UID: "d", Namespace: "ns", Name: "d", RequiredNode: "n1"}
+	pod := &objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d"}, Spec: objects.Spec{RequiredNode: "n1"}}
 	expect := func(what string, counts bool) {
 		t.Helper()
 		if got := len(b.On("n1")) == 1; got != counts || b.Any() != counts || len(b.On("n2")) > 0 {

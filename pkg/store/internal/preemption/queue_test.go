@@ -178,7 +178,7 @@ func TestNodeBoundAwaits(t *testing.T) {
 	}
 	b.Await("unknown", true)
 	for uid, node := range map[types.UID]string{"b": "n1", "a": "n1", "c": "n2"} {
-		b.Update(&objects.Pod{UID: uid, RequiredNode: node}, epoch)
+		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid}, Spec: objects.Spec{RequiredNode: node}}, epoch)
 	}
 	b.Change("n1")
 	take("nothing waits")

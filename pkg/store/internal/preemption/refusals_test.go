@@ -19,7 +19,7 @@ func suspect(uid string) preemption.Refusal {
 func TestRefusalsPassOn(t *testing.T) {
 	var r preemption.Refusals
 	o := preemption.DefaultOptions()
-	heir := &objects.Pod{UID: "heir", Controller: "rs"}
+	heir := &objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}
 	r.Suspect(suspect("a"), epoch)
 	if x := r.Replace(heir, epoch); x != nil {
 		t.Error("it is refused before that is known")
@@ -39,8 +39,8 @@ func TestRefusalsPassOn(t *testing.T) {
 		t.Fatalf("the second loss: %+v", x)
 	}
 	for name, p := range map[string]*objects.Pod{
-		"another controller": {UID: "p", Controller: "other"}, "no controller": {UID: "p"},
-		"another node": {UID: "p", Controller: "rs", RequiredNode: "n1"}, "a pod with a node": {UID: "p", Controller: "rs", Node: "n1"},
+		"another controller": {Identity: objects.Identity{UID: "p", Controller: "other"}}, "no controller": {Identity: objects.Identity{UID: "p"}},
+		"another node": {Identity: objects.Identity{UID: "p", Controller: "rs"}, Spec: objects.Spec{RequiredNode: "n1"}}, "a pod with a node": {Identity: objects.Identity{UID: "p", Controller: "rs"}, Status: objects.Status{Node: "n1"}},
 	} {
 		if r.Replace(p, epoch) != nil {
 			t.Errorf("%s replaces it", name)
