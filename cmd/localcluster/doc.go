@@ -16,7 +16,4 @@
 //	localcluster [--dir .cluster] queues
 //	localcluster [--dir .cluster] pods
 //	localcluster [--dir .cluster] scale NAMESPACE/DEPLOYMENT REPLICAS
-//
-// Guided tour: main.go has flags and signals, launch.go the steps, restaddress.go chooses the REST address, screen.go and
-// help.go are what the user sees. commands.go has the commands, which find the cluster by what record.go has noted.
 package main

@@ -1,10 +1,6 @@
 // Command scheduler is upstream's kube-scheduler with the queues of this project
 // as plugins. All flags and the whole configuration file are upstream's. Without
 // --config it runs manifests/config/second-scheduler.yaml.
-//
-// command.go is the command line, builtin.go the configuration without --config,
-// registry.go the plugins, run.go how they are brought together, profiles.go
-// what is checked before the first pod is touched.
 package main
 
 import (

@@ -16,13 +16,4 @@
 // No process outlives the one that called Start: Stop ends them in order, and on Linux
 // the kernel kills them when the caller dies in any way. On other systems a killed caller
 // leaves them behind.
-//
-// # Guided tour
-//
-// cluster.go starts and stops the whole; components.go has the flags of each component;
-// process.go is one child process, spawn.go and spawn_linux.go how it is tied to the
-// caller; pki.go, kubeconfig.go, ports.go and statedir.go prepare what the components
-// need; access.go gives the scheduler the rights of the shipped manifest; nodes.go and
-// scheduler.go are what tests use most. Package build compiles the binaries and shows
-// progress, package demo is the demonstration of "make run".
 package localcluster

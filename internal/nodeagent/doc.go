@@ -34,11 +34,4 @@
 // The agent keeps no files. The admitted pods are recognised by their status (a start
 // time in a phase that is not terminal), so a restarted agent never rejects a running
 // pod.
-//
-// # Guided tour
-//
-// plan.go decides the next step of one pod, admission.go whether a pod may start,
-// podstatus.go and nodestatus.go compute the written statuses; all four are pure.
-// ledger.go keeps, under one mutex, the admitted pods of every node. agent.go, pods.go,
-// nodes.go and leases.go connect that to an API server.
 package nodeagent

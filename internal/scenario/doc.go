@@ -30,13 +30,4 @@
 //	apart=NAME    no pod of the group on the same node (anti-affinity, both ways)
 //	beside=NAME   a pod of the group on the same node (affinity)
 //	spread=NAME   no node has two pods of the group more than another (topology spread)
-//
-// # Guided tour
-//
-// world.go is the world of a scenario, line.go reads its lines, place.go has the pods'
-// requirements on nodes beside room and the filters' answers to these; real schedulers
-// use upstream's filters, and must come to the same result. story.go follows the
-// commands; the driver decides. outcome.go prints decisions and reads them back. cases.go
-// splits the files into single plans, each with its world, for drivers without a planner
-// of their own.
 package scenario

@@ -79,14 +79,4 @@
 // reconcile makes one call at a time. The client limits the calls per second. A release
 // with transient failures is retried as long as this process leads: a claim that outlived
 // its hold would keep other pods off a node after the next restart.
-//
-//	executor.go  its dependencies, the loop, the queues
-//	asker.go     the desired state of an asker, and its reconcile
-//	claim.go     the condition on the asker
-//	plan.go      the victims of a plan
-//	victim.go    one victim
-//	inquire.go   how an asker ended that the informer no longer has
-//	taint.go     the taint on a node, and its reconcile
-//	call.go      one call: lease, time-out; what errors mean
-//	note.go      texts for people
 package evict

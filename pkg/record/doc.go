@@ -16,8 +16,4 @@
 // which a busy cluster has many: each have a list of their own. A refusal that
 // repeats the one before it of the same pod, with the same reason, takes its place
 // and counts.
-//
-//	decision.go  what is remembered of a decision, and how it is read off the store's
-//	record.go    the lists, and what readers ask
-//	steps.go     what each step does to them
 package record

@@ -10,10 +10,4 @@
 // Everything that is shown is untrusted: names, labels, messages of errors. html/template
 // escapes it for its context, the content security policy of server.go lets a browser run
 // nothing even so, and [visible] shows characters that would hide or reverse others.
-//
-//   - server.go has the pages, their header, and answers again only what changed.
-//   - request.go reads what a page is asked for, list.go cuts lists into pages.
-//   - bars.go lays out bars, text.go writes amounts and times.
-//   - queues.go, waiting.go, nodes.go, decisions.go, configuration.go, health.go: a
-//     page each, which says what is on it; templates/ has how it is written.
 package web
