@@ -26,10 +26,10 @@ func (i *Inventory) Check() error {
 			onNodes++
 		}
 	}
-	for _, a := range i.apps {
+	for _, a := range i.apps.by {
 		inApps -= len(a.pods.list)
 	}
-	for _, n := range i.nodes {
+	for _, n := range i.nodes.by {
 		onNodes -= len(n.pods.list)
 	}
 	if inApps != 0 || onNodes != 0 {
@@ -40,9 +40,9 @@ func (i *Inventory) Check() error {
 
 func (i *Inventory) checkPod(p *Pod) error {
 	switch {
-	case p.App != 0 && (i.apps[p.App] == nil || !i.apps[p.App].pods.has(p)):
+	case p.App != 0 && (i.apps.by[p.App] == nil || !i.apps.by[p.App].pods.has(p)):
 		return fmt.Errorf("pod %s is not in its application", p.UID)
-	case p.Node != "" && (i.nodes[p.Node] == nil || !i.nodes[p.Node].pods.has(p)):
+	case p.Node != "" && (i.nodes.by[p.Node] == nil || !i.nodes.by[p.Node].pods.has(p)):
 		return fmt.Errorf("pod %s is not on its node", p.UID)
 	}
 	return nil

@@ -33,44 +33,27 @@ type Inventory struct {
 
 	mu        sync.Mutex // guards the rest; taken before the lock of the source
 	pods      map[types.UID]*Pod
-	apps      map[uint64]*application
-	nodes     map[string]*node
+	apps      parts[uint64, output.AppRecord, Application]
+	nodes     parts[string, output.NodeRecord, Node]
 	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
-	stale     stale
-	view      *View
-}
-
-// application is an application that is put together anew when it is stale.
-type application struct {
-	record *output.AppRecord // nil before it was told
-	pods   members
-	made   *Application // as it was last; nil for never
-	stale  bool
-}
-
-// node is the same for a node.
-type node struct {
-	record *output.NodeRecord // nil for a node that is not known
-	pods   members
-	made   *Node
-	stale  bool
-}
-
-// stale says what of the view is old.
-type stale struct {
-	apps  []*application
-	nodes []*node
-	// The lists of applications and nodes have others than before, or those have
-	// another place.
-	appList, nodeList   bool
-	unplaced, preempted bool
+	// These lists of the view are old.
+	staleUnplaced, stalePreempted bool
+	view                          *View
 }
 
 // New returns an inventory that has taken nothing yet.
 func New(source Source) *Inventory {
 	return &Inventory{
-		source: source, pods: map[types.UID]*Pod{}, apps: map[uint64]*application{}, nodes: map[string]*node{},
+		source: source, pods: map[types.UID]*Pod{},
+		apps: parts[uint64, output.AppRecord, Application]{
+			by: map[uint64]*part[output.AppRecord, Application]{}, place: inApp, make: applicationOf,
+			key: func(a *Application) uint64 { return a.Serial }, compare: firstSubmitted,
+		},
+		nodes: parts[string, output.NodeRecord, Node]{
+			by: map[string]*part[output.NodeRecord, Node]{}, place: inNode, make: nodeOf,
+			key: func(n *Node) string { return n.Name }, compare: func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) },
+		},
 		unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
 	}
 }
@@ -135,27 +118,26 @@ func (i *Inventory) apply(c *output.Changes) {
 		i.takeOut(i.pods[uid])
 	}
 	for _, serial := range c.GoneApps {
-		delete(i.apps, serial)
-		i.stale.appList = true
+		delete(i.apps.by, serial)
+		i.apps.moved = true
 	}
 	for _, name := range c.GoneNodes {
-		n := i.nodeOf(name)
-		n.record = nil
-		i.stale.nodeList = true
+		i.nodes.get(name).record = nil
+		i.nodes.moved = true
 		i.dropNode(name)
 	}
 	for _, r := range c.Nodes {
-		n := i.nodeOf(r.Name)
-		i.stale.nodeList = i.stale.nodeList || n.record == nil
+		n := i.nodes.get(r.Name)
+		i.nodes.moved = i.nodes.moved || n.record == nil
 		n.record = r
-		i.touchNode(n)
+		i.nodes.touch(n)
 	}
 	for _, r := range c.Apps {
-		a := i.appOf(r.Serial)
+		a := i.apps.get(r.Serial)
 		// The place of an application depends on when it was submitted.
-		i.stale.appList = i.stale.appList || a.record == nil || !a.record.Submitted.Equal(r.Submitted)
+		i.apps.moved = i.apps.moved || a.record == nil || !a.record.Submitted.Equal(r.Submitted)
 		a.record = r
-		i.touchApp(a)
+		i.apps.touch(a)
 	}
 	for _, p := range c.Pods {
 		i.takeOut(i.pods[p.UID])
@@ -167,22 +149,22 @@ func (i *Inventory) apply(c *output.Changes) {
 func (i *Inventory) putIn(p *Pod) {
 	i.pods[p.UID] = p
 	if p.App != 0 {
-		a := i.appOf(p.App)
+		a := i.apps.get(p.App)
 		a.pods.add(p)
-		i.touchApp(a)
+		i.apps.touch(a)
 	}
 	if p.Node != "" {
-		n := i.nodeOf(p.Node)
+		n := i.nodes.get(p.Node)
 		n.pods.add(p)
-		i.touchNode(n)
+		i.nodes.touch(n)
 	}
 	if p.App == 0 && !p.Foreign {
 		i.unplaced[p.UID] = p
-		i.stale.unplaced = true
+		i.staleUnplaced = true
 	}
 	if p.Preempted {
 		i.preempted[p.UID] = p
-		i.stale.preempted = true
+		i.stalePreempted = true
 	}
 }
 
@@ -192,70 +174,38 @@ func (i *Inventory) takeOut(p *Pod) {
 		return
 	}
 	delete(i.pods, p.UID)
-	if a := i.apps[p.App]; a != nil {
+	if a := i.apps.by[p.App]; a != nil {
 		a.pods.remove(p)
-		i.touchApp(a)
+		i.apps.touch(a)
 	}
-	if n := i.nodes[p.Node]; n != nil {
+	if n := i.nodes.by[p.Node]; n != nil {
 		n.pods.remove(p)
-		i.touchNode(n)
+		i.nodes.touch(n)
 		i.dropNode(p.Node)
 	}
 	if _, there := i.unplaced[p.UID]; there {
-		i.stale.unplaced = true
+		i.staleUnplaced = true
 		if delete(i.unplaced, p.UID); len(i.unplaced) == 0 {
 			i.unplaced = map[types.UID]*Pod{} // a map does not shrink, and at the start all are in it
 		}
 	}
 	if _, there := i.preempted[p.UID]; there {
 		delete(i.preempted, p.UID)
-		i.stale.preempted = true
+		i.stalePreempted = true
 	}
-}
-
-func (i *Inventory) appOf(serial uint64) *application {
-	a := i.apps[serial]
-	if a == nil {
-		a = &application{pods: members{place: inApp}}
-		i.apps[serial] = a
-	}
-	return a
-}
-
-func (i *Inventory) nodeOf(name string) *node {
-	n := i.nodes[name]
-	if n == nil {
-		n = &node{pods: members{place: inNode}}
-		i.nodes[name] = n
-	}
-	return n
 }
 
 // dropNode forgets a node that is not known and has no pods.
 func (i *Inventory) dropNode(name string) {
-	if n := i.nodes[name]; n.record == nil && len(n.pods.list) == 0 {
-		delete(i.nodes, name)
-	}
-}
-
-func (i *Inventory) touchApp(a *application) {
-	if !a.stale {
-		a.stale = true
-		i.stale.apps = append(i.stale.apps, a)
-	}
-}
-
-func (i *Inventory) touchNode(n *node) {
-	if !n.stale {
-		n.stale = true
-		i.stale.nodes = append(i.stale.nodes, n)
+	if n := i.nodes.by[name]; n.record == nil && len(n.pods.list) == 0 {
+		delete(i.nodes.by, name)
 	}
 }
 
 // same tells whether nothing happened since the view before.
 func (i *Inventory) same(rest *output.Rest) bool {
-	s, was := &i.stale, &i.view.Rest
-	return len(s.apps)+len(s.nodes) == 0 && !s.appList && !s.nodeList && !s.unplaced && !s.preempted &&
+	was := &i.view.Rest
+	return i.apps.same() && i.nodes.same() && !i.staleUnplaced && !i.stalePreempted &&
 		i.view.Generation > 0 && rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
@@ -265,32 +215,17 @@ func (i *Inventory) renew(rest *output.Rest) {
 	if i.same(rest) {
 		return
 	}
-	for _, a := range i.stale.apps {
-		if a.stale = false; a.record != nil {
-			a.made = a.make()
-		}
-	}
-	for _, n := range i.stale.nodes {
-		if n.stale = false; n.record != nil {
-			n.made = n.make()
-		}
-	}
 	v := *i.view
 	v.Rest, v.Generation = *rest, v.Generation+1
-	if i.stale.appList || len(i.stale.apps) > 0 {
-		v.Applications = i.applications()
-	}
-	if i.stale.nodeList || len(i.stale.nodes) > 0 {
-		v.Nodes = i.listNodes()
-	}
-	if i.stale.unplaced {
+	v.Applications, v.Nodes = i.apps.renew(v.Applications), i.nodes.renew(v.Nodes)
+	if i.staleUnplaced {
 		v.Unplaced = sortedPods(slices.Collect(maps.Values(i.unplaced)))
 	}
-	if i.stale.preempted {
+	if i.stalePreempted {
 		v.Preempted = sortedPods(slices.Collect(maps.Values(i.preempted)))
 	}
 	v.Holders = i.holders(rest.Holds)
-	i.stale = stale{}
+	i.staleUnplaced, i.stalePreempted = false, false
 	i.view = &v
 }
 
@@ -305,44 +240,9 @@ func (i *Inventory) holders(holds *reservations.View) map[types.UID]*Pod {
 	return out
 }
 
-// applications lists them as they are now, in place where none came or went.
-func (i *Inventory) applications() []*Application {
-	out := make([]*Application, 0, len(i.apps))
-	if !i.stale.appList {
-		for _, a := range i.view.Applications {
-			out = append(out, i.apps[a.Serial].made)
-		}
-		return out
-	}
-	for _, a := range i.apps {
-		if a.record != nil {
-			out = append(out, a.made)
-		}
-	}
-	slices.SortFunc(out, firstSubmitted)
-	return out
-}
-
-func (i *Inventory) listNodes() []*Node {
-	out := make([]*Node, 0, len(i.nodes))
-	if !i.stale.nodeList {
-		for _, n := range i.view.Nodes {
-			out = append(out, i.nodes[n.Name].made)
-		}
-		return out
-	}
-	for _, n := range i.nodes {
-		if n.record != nil {
-			out = append(out, n.made)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
-
-func (a *application) make() *Application {
-	out := &Application{AppRecord: a.record}
-	for _, p := range sortedPods(a.pods.list) {
+func applicationOf(r *output.AppRecord, pods []*Pod) *Application {
+	out := &Application{AppRecord: r}
+	for _, p := range pods {
 		if p.Node != "" {
 			out.Allocations = append(out.Allocations, p)
 		} else {
@@ -352,9 +252,9 @@ func (a *application) make() *Application {
 	return out
 }
 
-func (n *node) make() *Node {
-	out := &Node{NodeRecord: *n.record}
-	for _, p := range sortedPods(n.pods.list) {
+func nodeOf(r *output.NodeRecord, pods []*Pod) *Node {
+	out := &Node{NodeRecord: *r}
+	for _, p := range pods {
 		if p.Foreign {
 			out.Foreign = append(out.Foreign, p)
 			out.Occupied = out.Occupied.Add(p.Request)

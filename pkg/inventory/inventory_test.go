@@ -300,10 +300,10 @@ func TestCheckFindsDisorder(t *testing.T) {
 	for name, disturb := range map[string]func(*Inventory, *Pod){
 		"a place of another":       func(_ *Inventory, p *Pod) { p.inApp++ },
 		"a place on the node":      func(_ *Inventory, p *Pod) { p.inNode++ },
-		"missing on its node":      func(i *Inventory, p *Pod) { i.nodes[p.Node].pods.remove(p) },
-		"twice in its application": func(i *Inventory, p *Pod) { i.apps[p.App].pods.add(p) },
-		"no application":           func(i *Inventory, p *Pod) { delete(i.apps, p.App) },
-		"no node":                  func(i *Inventory, p *Pod) { delete(i.nodes, p.Node) },
+		"missing on its node":      func(i *Inventory, p *Pod) { i.nodes.by[p.Node].pods.remove(p) },
+		"twice in its application": func(i *Inventory, p *Pod) { i.apps.by[p.App].pods.add(p) },
+		"no application":           func(i *Inventory, p *Pod) { delete(i.apps.by, p.App) },
+		"no node":                  func(i *Inventory, p *Pod) { delete(i.nodes.by, p.Node) },
 		"another's number":         func(i *Inventory, p *Pod) { i.pods["u7"] = p },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,69 @@
+package inventory
+
+import "slices"
+
+// parts are all applications or all nodes, by key. R is the record of one, M what is made
+// of it for views.
+type parts[K comparable, R, M any] struct {
+	by    map[K]*part[R, M]
+	stale []*part[R, M]
+	// moved is true if the list has others than before, or those have another place.
+	moved   bool
+	place   func(*Pod) *int32
+	make    func(*R, []*Pod) *M
+	key     func(*M) K
+	compare func(a, b *M) int
+}
+
+// part is an application or a node. It is made anew when it is stale.
+type part[R, M any] struct {
+	record *R // nil before it was told, and for a node that is not known
+	pods   members
+	made   *M // as it was last; nil for never
+	stale  bool
+}
+
+func (p *parts[K, R, M]) get(key K) *part[R, M] {
+	x := p.by[key]
+	if x == nil {
+		x = &part[R, M]{pods: members{place: p.place}}
+		p.by[key] = x
+	}
+	return x
+}
+
+func (p *parts[K, R, M]) touch(x *part[R, M]) {
+	if !x.stale {
+		x.stale = true
+		p.stale = append(p.stale, x)
+	}
+}
+
+func (p *parts[K, R, M]) same() bool { return len(p.stale) == 0 && !p.moved }
+
+// renew lists them as they are now, in place where none came or went.
+func (p *parts[K, R, M]) renew(before []*M) []*M {
+	if p.same() {
+		return before
+	}
+	for _, x := range p.stale {
+		if x.stale = false; x.record != nil {
+			x.made = p.make(x.record, sortedPods(x.pods.list))
+		}
+	}
+	out := make([]*M, 0, len(p.by))
+	if p.moved {
+		for _, x := range p.by {
+			if x.record != nil {
+				out = append(out, x.made)
+			}
+		}
+		slices.SortFunc(out, p.compare)
+	} else {
+		for _, m := range before {
+			out = append(out, p.by[p.key(m)].made)
+		}
+	}
+	p.stale, p.moved = nil, false
+	return out
+}
