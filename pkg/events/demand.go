@@ -39,21 +39,25 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report outpu
 			return nil
 		}
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": corev1.PodScheduled, "status": corev1.ConditionFalse, "reason": reason, "message": message,
-		}}},
+	_, err := r.patch(ctx, pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}, map[string]any{
+		"type": corev1.PodScheduled, "status": corev1.ConditionFalse, "reason": reason, "message": message,
 	})
+	return err
+}
+
+// patch writes a condition of a pod. It is false where the pod is gone, or another one than
+// the metadata say.
+func (r *Reporter) patch(ctx context.Context, pod *corev1.Pod, metadata, condition map[string]any) (written bool, err error) {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "status": map[string]any{"conditions": []any{condition}}})
 	if err != nil {
-		return fmt.Errorf("encode the condition %s of pod %s/%s: %w", corev1.PodScheduled, pod.Namespace, pod.Name, err)
+		return false, fmt.Errorf("encode the condition %s of pod %s/%s: %w", condition["type"], pod.Namespace, pod.Name, err)
 	}
 	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("patch the condition %s of pod %s/%s: %w", corev1.PodScheduled, pod.Namespace, pod.Name, err)
+		return false, fmt.Errorf("patch the condition %s of pod %s/%s: %w", condition["type"], pod.Namespace, pod.Name, err)
 	}
-	return nil
+	return true, nil
 }

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -133,29 +131,14 @@ func (r *Reporter) event(pod *corev1.Pod, reason, note string) {
 
 // condition writes the condition, and an event that says the same if the pod waits.
 func (r *Reporter) condition(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": condition.Type, "status": condition.Status,
-			"reason": condition.Reason, "message": condition.Message,
-			"lastTransitionTime": r.since(pod, condition.Status),
-		}}},
+	written, err := r.patch(ctx, pod, map[string]any{"uid": pod.UID}, map[string]any{
+		"type": condition.Type, "status": condition.Status, "reason": condition.Reason, "message": condition.Message,
+		"lastTransitionTime": r.since(pod, condition.Status),
 	})
-	if err != nil {
-		return fmt.Errorf("encode the condition of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name,
-		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // conflict: another UID
-		return nil
-	case err != nil:
-		return fmt.Errorf("patch the condition of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	if condition.Status == corev1.ConditionFalse {
+	if written && condition.Status == corev1.ConditionFalse {
 		r.event(pod, condition.Reason, condition.Message)
 	}
-	return nil
+	return err
 }
 
 // since is when the condition of the pod got the status: now, unless it has it.
