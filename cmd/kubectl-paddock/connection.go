@@ -216,7 +216,10 @@ func (c *connection) target() (*http.Client, *url.URL, error) {
 
 // apiServer returns a client for the API server, and its URL.
 func (c *connection) apiServer() (*http.Client, *url.URL, error) {
-	config, err := c.clientConfig()
+	config, err := c.loading().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("there is no kubeconfig")
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("no cluster to ask: %w; set KUBECONFIG, --kubeconfig or --context", err)
 	}
@@ -236,14 +239,6 @@ func (c *connection) loading() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
-}
-
-func (c *connection) clientConfig() (*clientrest.Config, error) {
-	config, err := c.loading().ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no kubeconfig")
-	}
-	return config, err
 }
 
 // splitService returns the parts of NAMESPACE/NAME:PORT; the name keeps its port.

@@ -6,21 +6,15 @@ import (
 	"net/http"
 )
 
-// answered renders an answer that is not 200.
-func answered(status int, body []byte) string {
-	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
-	if m := message(body); m != "" {
-		told += ": " + m
-	}
-	return told
-}
-
 // proxyVerbs are the verbs on services/proxy that the API server wants for a method.
 var proxyVerbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create"}
 
 // refused says what to do with an answer to a method that is not 200.
 func (c *connection) refused(method string, status int, body []byte) error {
-	told := answered(status, body)
+	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
+	if m := message(body); m != "" {
+		told += ": " + m
+	}
 	p := problemOf(body)
 	own := p.StatusCode != 0 && p.Message != "" // not of an API server before the scheduler
 	switch {
