@@ -13,7 +13,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -75,15 +75,11 @@ func (w *World) Amounts(text string) resources.Vector {
 	var entries []resources.Entry
 	for _, part := range strings.Fields(text) {
 		name, number, _ := strings.Cut(part, "=")
-		q, err := resource.ParseQuantity(number)
+		amount, err := queuestest.Amount(name, number)
 		if err != nil {
-			w.tb.Fatalf("%s: %v", part, err)
+			w.tb.Fatal(err)
 		}
-		amount := q.Value()
-		if name == resources.CPU {
-			amount = q.MilliValue()
-		}
-		entries = append(entries, resources.Entry{Name: name, Amount: resources.Amount(amount)})
+		entries = append(entries, resources.Entry{Name: name, Amount: amount})
 	}
 	return resources.VectorOf(entries...)
 }

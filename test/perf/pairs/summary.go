@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 )
 
@@ -70,19 +71,12 @@ func interval(n int) (drop int, confidence float64) {
 	drop = -1
 	tail := 0.0 // probability that at most drop+1 values lie on one side of the median
 	for k := range n / 2 {
-		tail += binomial(n, k) / math.Exp2(float64(n))
+		ways, _ := new(big.Int).Binomial(int64(n), int64(k)).Float64()
+		tail += ways / math.Exp2(float64(n))
 		if 1-2*tail < 0.95 {
 			break
 		}
 		drop, confidence = k, 1-2*tail
 	}
 	return drop, confidence
-}
-
-func binomial(n, k int) float64 {
-	b := 1.0
-	for i := range k {
-		b = b * float64(n-i) / float64(i+1)
-	}
-	return b
 }
