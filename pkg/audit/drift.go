@@ -231,10 +231,3 @@ func (d *Drift) podsNow(only map[name]difference) (map[name]difference, error) {
 	err := l.pods()
 	return l.found, err
 }
-
-// Rounds is how many rounds were made.
-func (d *Drift) Rounds() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rounds
-}

@@ -434,3 +434,10 @@ func TestRunGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// Rounds is how many rounds were made.
+func (d *Drift) Rounds() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rounds
+}

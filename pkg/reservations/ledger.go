@@ -265,12 +265,7 @@ func (l *Ledger) Waiting(victim types.UID) []types.UID {
 	return out
 }
 
-// MayUse reports whether a pod may be placed on a node; see [View.MayUse].
-func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
-	return l.MayUseInGroup(node, pod, "", required)
-}
-
-// MayUseInGroup reports the same for a member of a PodGroup; see [View.MayUseInGroup].
+// MayUseInGroup reports whether a pod may be placed on a node; see [View.MayUseInGroup].
 func (l *Ledger) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
 	v := View{index: l.index}
 	return v.MayUseInGroup(node, pod, group, required)

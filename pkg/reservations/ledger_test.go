@@ -159,7 +159,7 @@ func TestMayUse(t *testing.T) {
 		{"an ordinary holder waits for them", daemon, "n1", "a", false, "d1"},
 		{"a stranger", daemon, "n1", "x", false, "d1"},
 	} {
-		got := c.ledger.MayUse(c.node, c.pod, c.required)
+		got := c.ledger.MayUseInGroup(c.node, c.pod, "", c.required)
 		if got.OK != (c.want == "") || got.Holder.Asker != c.want {
 			t.Errorf("%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
 		}
