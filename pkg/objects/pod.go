@@ -162,9 +162,11 @@ type DemandSaid uint8
 
 // Unsaid: no node was looked for yet, or something else prevents the pod from running.
 // Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
-// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it.
+// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it. Other:
+// it has another reason, such as SchedulerError.
 const (
 	DemandUnsaid DemandSaid = iota
 	DemandWanted
 	DemandBeyond
+	DemandOther
 )
