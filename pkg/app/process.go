@@ -131,7 +131,9 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		}
 		return nil
 	}
-	s := store.New(queuesconfig.Default(), storeOptions(args))
+	options := storeOptions(args)
+	options.Standby = !p.Leader.Leading() // see follow
+	s := store.New(queuesconfig.Default(), options)
 	managed := make(map[string]bool, len(args.ManagedProfiles))
 	for _, name := range args.ManagedProfiles {
 		managed[name] = true
@@ -198,7 +200,6 @@ func storeOptions(args *config.QueueSortArgs) store.Options {
 		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
 		DynamicQueues: queues.DynamicLimits{Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace)},
 		Placement:     placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
-		Standby:       true, // see follow
 	}
 }
 

@@ -331,7 +331,7 @@ func TestStoreOptions(t *testing.T) {
 	args.GenerateUniqueAppID = true
 	args.PodInitialBackoff.Duration = 0
 	got := storeOptions(args)
-	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second, Standby: true}
+	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
 	want.Placement.GenerateUniqueAppID = true
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a back-off of 0 means none (-want +got)\n%s", diff)

@@ -112,6 +112,9 @@ func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 // and queues the writes of all holds, because the earlier writer may have stopped before
 // it was done.
 func (x *Plans) Lead(now time.Time) {
+	if !x.Standby {
+		return
+	}
 	var work []output.Work
 	for _, p := range x.SortedPods() {
 		h, ok := x.Preemption.Holds.Of(p.UID)
