@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,22 @@ func (g *Gate) Changed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changed
+}
+
+// Wait blocks until this process leads, and returns nil, or until the context
+// ends, and returns its error.
+func (g *Gate) Wait(ctx context.Context) error {
+	for {
+		changed := g.Changed()
+		if g.Leading() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // extend opens the gate until the given moment, or does nothing if that has

@@ -375,19 +375,3 @@ func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.Leade
 	must(t, err)
 	return elector
 }
-
-// Wait blocks until this process leads, and returns nil, or until the context
-// ends, and returns its error.
-func (g *Gate) Wait(ctx context.Context) error {
-	for {
-		changed := g.Changed()
-		if g.Leading() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
