@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func names(objects []*unstructured.Unstructured) (out []string) {
@@ -23,10 +24,7 @@ func names(objects []*unstructured.Unstructured) (out []string) {
 
 // Every binding keeps the service account of the manifest and gets the user of local clusters.
 func TestSchedulerAccess(t *testing.T) {
-	objects, err := schedulerAccess()
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Get(schedulerAccess())(t)
 	want := []string{
 		"Namespace /yunikorn", "ServiceAccount yunikorn/paddock-scheduler",
 		"ClusterRoleBinding /paddock-scheduler", "ClusterRoleBinding /paddock-scheduler-volumes",
@@ -37,9 +35,7 @@ func TestSchedulerAccess(t *testing.T) {
 		"RoleBinding kube-system/paddock-scheduler-authentication",
 		"Role yunikorn/paddock-scheduler-queues", "RoleBinding yunikorn/paddock-scheduler-queues",
 	}
-	if diff := cmp.Diff(want, names(objects)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "objects", want, names(objects))
 	both := []any{
 		map[string]any{"kind": "ServiceAccount", "name": "paddock-scheduler", "namespace": "yunikorn"},
 		map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:kube-scheduler"},
@@ -48,26 +44,17 @@ func TestSchedulerAccess(t *testing.T) {
 		if _, isBinding := o.Object["roleRef"]; !isBinding {
 			continue
 		}
-		if diff := cmp.Diff(both, o.Object["subjects"]); diff != "" {
-			t.Errorf("%s: subjects (-want +got):\n%s", o.GetName(), diff)
-		}
+		expect.Same(t, o.GetName()+": subjects", both, o.Object["subjects"])
 	}
 }
 
 func TestAccessInAnotherNamespace(t *testing.T) {
-	objects, err := schedulerAccess()
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Get(schedulerAccess())(t)
 	before := names(objects)
 	moved := movedTo(objects, "elsewhere")
 	want := []string{"Role elsewhere/paddock-scheduler-queues", "RoleBinding elsewhere/paddock-scheduler-queues"}
-	if diff := cmp.Diff(want, names(moved)); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, names(objects)); diff != "" {
-		t.Errorf("the originals were changed (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "objects", want, names(moved))
+	expect.Same(t, "the originals were changed", before, names(objects))
 }
 
 func TestAwaitGranted(t *testing.T) {

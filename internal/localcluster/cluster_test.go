@@ -22,39 +22,27 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
 // testCluster is a cluster on a fake API server that runs nothing.
 func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	t.Helper()
-	dir, err := OpenStateDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := Options{Dir: dir.path, Binary: os.Args[0]}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := expect.Get(OpenStateDir(t.TempDir()))(t)
+	o := expect.Get(Options{Dir: dir.path, Binary: os.Args[0]}.withDefaults())(t)
 	c := &Cluster{
 		options: o, dir: dir, ports: ports{1, 2, 3, 4, 5}, pki: &pki{dir: "/pki"}, client: fake.NewClientset(objects...),
 		probe: http.DefaultClient, died: make(chan *Process, 1), processes: map[string]*Process{}, nextNode: map[string]int{},
 	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.Holds(t, c.Stop()) })
 	return c
 }
 
 // child starts a child of the cluster in a role.
 func (c *Cluster) child(t *testing.T, name, role string) *Process {
 	t.Helper()
-	p, err := c.launch(name, "", os.Args[0], nil, []string{childVariable + "=" + role})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(c.launch(name, "", os.Args[0], nil, []string{childVariable + "=" + role}))(t)
 	eventually(t, name+" is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
 	return p
 }
@@ -87,9 +75,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	for _, p := range processes {
 		go func() { <-p.Done(); ended <- p.Name() }()
 	}
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Stop())
 	var order []string
 	for range processes {
 		order = append(order, <-ended)
@@ -105,16 +91,12 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	if err != nil {
 		t.Fatalf("directory is not free after Stop: %v", err)
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, again.Close())
 }
 
 func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 	c := testCluster(t)
-	if err := errors.Join(c.child(t, "stopped", "polite").Stop(), c.child(t, "killed", "stubborn").Kill()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(c.child(t, "stopped", "polite").Stop(), c.child(t, "killed", "stubborn").Kill()))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if err := c.Wait(ctx); err != nil {
@@ -133,9 +115,7 @@ func TestNamesRunOnce(t *testing.T) {
 	if _, err := c.launch("one", "", os.Args[0], nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", p.PID())) {
 		t.Errorf("got %v, want a refusal with the pid", err)
 	}
-	if err := p.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Stop())
 	if again := c.child(t, "one", "polite"); c.Process("one") != again || again.Log() != p.Log() {
 		t.Error("a component that has ended cannot be started again under its name")
 	}
@@ -159,24 +139,13 @@ func TestAddNodes(t *testing.T) {
 	c := testCluster(t)
 	makeReady(c, "")
 	ctx := context.Background()
-	first, err := c.AddNodes(ctx, NodeSpec{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.AddNodes(ctx, NodeSpec{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := c.AddNodes(ctx, NodeSpec{NamePrefix: "gpu"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Get(c.AddNodes(ctx, NodeSpec{}, 3))(t)
+	second := expect.Get(c.AddNodes(ctx, NodeSpec{}, 1))(t)
+	other := expect.Get(c.AddNodes(ctx, NodeSpec{NamePrefix: "gpu"}, 1))(t)
 	if got := slices.Concat(first, second, other); !slices.Equal(got, []string{"node-0000", "node-0001", "node-0002", "node-0003", "gpu-0000"}) {
 		t.Errorf("names are %v", got)
 	}
-	if err := c.RemoveNodes(ctx, "node-0001", "missing"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.RemoveNodes(ctx, "node-0001", "missing"))
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil || len(nodes.Items) != 4 {
 		t.Errorf("%d nodes are left, %v", len(nodes.Items), err)
@@ -229,15 +198,11 @@ func TestAddNodesReportsTheCause(t *testing.T) {
 
 func TestNodeStats(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := json.NewEncoder(w).Encode(nodeagent.Stats{Admitted: 7, Rejections: map[string]int64{"OutOfcpu": 2, "NodePorts": 1}}); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, json.NewEncoder(w).Encode(nodeagent.Stats{Admitted: 7, Rejections: map[string]int64{"OutOfcpu": 2, "NodePorts": 1}}))
 	}))
 	c := testCluster(t)
 	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if c.ports.nodes, err = strconv.Atoi(u.Port()); err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +217,7 @@ func TestNodeStats(t *testing.T) {
 
 func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {
 	seen := make(chan int, 200)
-	if err := parallel(100, func(i int) error { seen <- i; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, parallel(100, func(i int) error { seen <- i; return nil }))
 	close(seen)
 	var all []int
 	for i := range seen {

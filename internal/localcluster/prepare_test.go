@@ -15,28 +15,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestCertificates(t *testing.T) {
-	p, err := newPKI(filepath.Join(t.TempDir(), "pki"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(newPKI(filepath.Join(t.TempDir(), "pki")))(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(p.ca.certificate)
-	server, err := os.ReadFile(p.file("apiserver.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := expect.Get(os.ReadFile(p.file("apiserver.crt")))(t)
 	for _, name := range []string{"127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1"} {
 		if _, err := parse(t, server).Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
 			t.Errorf("server certificate for %s: %v", name, err)
 		}
 	}
-	pair, err := p.ca.client("jane", "team-a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := expect.Get(p.ca.client("jane", "team-a"))(t)
 	client := parse(t, pair.certificate)
 	if _, err := client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Errorf("client certificate: %v", err)
@@ -45,10 +38,7 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("client certificate is for %v", client.Subject)
 	}
 	// Only the authority for requests from the front proxy may sign those.
-	proxy, err := os.ReadFile(p.file("front-proxy.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy := expect.Get(os.ReadFile(p.file("front-proxy.crt")))(t)
 	if _, err := parse(t, proxy).Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
 		t.Error("the front proxy's certificate is signed by the cluster's authority")
 	}
@@ -64,18 +54,12 @@ func parse(t *testing.T, data []byte) *x509.Certificate {
 	if block == nil {
 		t.Fatal("no PEM data")
 	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := expect.Get(x509.ParseCertificate(block.Bytes))(t)
 	return certificate
 }
 
 func TestFreePorts(t *testing.T) {
-	ports, err := freePorts(20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ports := expect.Get(freePorts(20))(t)
 	slices.Sort(ports)
 	if len(slices.Compact(slices.Clone(ports))) != 20 {
 		t.Errorf("ports are not different: %v", ports)
@@ -86,30 +70,21 @@ func TestFreePorts(t *testing.T) {
 			t.Errorf("port %d is not free: %v", port, err)
 			continue
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, l.Close())
 	}
 }
 
 func TestStateDirIsTakenOverClean(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	d, err := OpenStateDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := expect.Get(OpenStateDir(dir))(t)
 	if _, err := OpenStateDir(dir); !errors.Is(err, ErrInUse) {
 		t.Errorf("got %v for a directory in use, want ErrInUse", err)
 	}
 	for _, file := range []string{"etcd/member/data", "pki/ca.key", "logs/etcd.log", "notes.txt"} {
 		path := filepath.Join(dir, file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)))
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.Close())
 	again, err := OpenStateDir(dir)
 	if err != nil {
 		t.Fatalf("directory of an earlier cluster: %v", err)
@@ -119,17 +94,13 @@ func TestStateDirIsTakenOverClean(t *testing.T) {
 			t.Errorf("%s: exists is %v, want %v", file, err == nil, want)
 		}
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, again.Close())
 }
 
 func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "etcd")
-	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(precious, []byte("x"), 0o600))
 	if _, err := OpenStateDir(dir); err == nil || !strings.Contains(err.Error(), "choose another one") {
 		t.Errorf("got %v, want a refusal", err)
 	}
@@ -165,14 +136,9 @@ func TestKubeconfigs(t *testing.T) {
 	if c.pki, err = newPKI(filepath.Join(c.options.Dir, "pki")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.writeKubeconfigs(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.writeKubeconfigs())
 	for user, want := range map[string]string{UserAdmin: "admin", UserScheduler: "system:kube-scheduler"} {
-		config, err := clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(user))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := expect.Get(clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(user)))(t)
 		if name := parse(t, config.CertData).Subject.CommonName; name != want || config.Host != "https://127.0.0.1:3" {
 			t.Errorf("%s: certificate of %s for %s", user, name, config.Host)
 		}
@@ -186,13 +152,8 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 		"added":    {"kind: X\nprofiles:\n- schedulerName: a\n", "clientConnection:\n  kubeconfig: /k\nkind: X\nprofiles:\n- schedulerName: a\n"},
 		"replaced": {"clientConnection: {kubeconfig: old, qps: 5}\n", "clientConnection:\n  kubeconfig: /k\n  qps: 5\n"},
 	} {
-		if err := os.WriteFile(from, []byte(test.given), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run, err := prepareScheduler(dir, SchedulerOptions{Name: "second", Binary: "bin/s", Config: from, Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(from, []byte(test.given), 0o600))
+		run := expect.Get(prepareScheduler(dir, SchedulerOptions{Name: "second", Binary: "bin/s", Config: from, Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"}}))(t)
 		got, err := os.ReadFile(filepath.Join(dir, "second", "config.yaml"))
 		if err != nil || string(got) != test.want {
 			t.Errorf("%s: got %s, %v", name, got, err)
@@ -209,16 +170,12 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 func TestFlagsOfManifests(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "given.yaml")
-	if err := os.WriteFile(from, []byte("kind: X\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(from, []byte("kind: X\n"), 0o600))
 	run, err := prepareScheduler(dir, SchedulerOptions{
 		Name: "s", Binary: "bin/s", Config: from, Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
 		Flags: []string{"--config=/etc/s.yaml", "--authentication-kubeconfig=/etc/a", "--authorization-kubeconfig=/etc/b", "--leader-elect=false"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := []string{
 		"--config=" + filepath.Join(dir, "s", "config.yaml"), "--authentication-kubeconfig=/k", "--authorization-kubeconfig=/k", "--leader-elect=false",
 		"--secure-port=" + run.url[strings.LastIndex(run.url, ":")+1:], "--v=4",
@@ -232,16 +189,9 @@ func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles, manifests.TwoProfilesDaemonSets} {
 		from := filepath.Join(dir, "given.yaml")
-		if err := os.WriteFile(from, shipped, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(from, shipped, 0o600))
+		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
+		got := expect.Get(os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml")))(t)
 		want := strings.Count(string(shipped), "name: QueueSort\n")
 		if n := strings.Count(string(got), "restAddress: 127.0.0.1:7\n"); n != want || n == 0 {
 			t.Errorf("restAddress was written %d times, want %d:\n%s", n, want, got)
@@ -253,9 +203,7 @@ func TestBadSchedulerOptions(t *testing.T) {
 	dir := t.TempDir()
 	empty, broken := filepath.Join(dir, "empty"), filepath.Join(dir, "broken")
 	plain := filepath.Join(dir, "plain")
-	if err := errors.Join(os.WriteFile(plain, []byte("profiles: [{schedulerName: a}, 7]\n"), 0o600), os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.WriteFile(plain, []byte("profiles: [{schedulerName: a}, 7]\n"), 0o600), os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)))
 	for want, o := range map[string]SchedulerOptions{
 		"Binary is missing": {},
 		"empty":             {Binary: "b", Config: empty},

@@ -13,20 +13,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // startChild starts a child in a role and waits until it says "ready" (or ends).
 func startChild(t *testing.T, role string) *Process {
 	t.Helper()
-	p, err := launch("child", filepath.Join(t.TempDir(), "logs", "child.log"), os.Args[0], nil, []string{childVariable + "=" + role}, func(*Process) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := expect.Get(launch("child", filepath.Join(t.TempDir(), "logs", "child.log"), os.Args[0], nil, []string{childVariable + "=" + role}, func(*Process) {}))(t)
+	t.Cleanup(func() { expect.Holds(t, p.Kill()) })
 	eventually(t, role+" child is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
 	return p
 }
@@ -70,13 +65,9 @@ func TestStopKillsInTheEnd(t *testing.T) {
 
 func TestPausedProcessCanBeResumedAndKilled(t *testing.T) {
 	p := startChild(t, "polite")
-	if err := errors.Join(p.Pause(), p.Resume(), p.Stop()); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, errors.Join(p.Pause(), p.Resume(), p.Stop()))
 	q := startChild(t, "polite")
-	if err := errors.Join(q.Pause(), q.Kill()); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, errors.Join(q.Pause(), q.Kill()))
 }
 
 func TestOwnEndIsReported(t *testing.T) {
@@ -96,9 +87,7 @@ func TestOwnEndIsReported(t *testing.T) {
 
 func TestWantedEndIsNotReported(t *testing.T) {
 	p := startChild(t, "polite")
-	if err := p.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Stop())
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if err := p.Watch(ctx); err != nil {
@@ -141,9 +130,7 @@ func TestChildrenDieWithAKilledCaller(t *testing.T) {
 	if state := processState(pid); state == "" {
 		t.Fatalf("grandchild %d does not run", pid)
 	}
-	if err := caller.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, caller.Kill())
 	eventually(t, "grandchild is gone", func() bool { s := processState(pid); return s == "" || s == "Z" })
 }
 
@@ -171,9 +158,7 @@ func TestTailOfALongLog(t *testing.T) {
 	for i := range 20000 {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
 	if got := tail(file, 2); got != "line 19998\nline 19999" {
 		t.Errorf("got %q", got)
 	}

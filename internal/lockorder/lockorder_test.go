@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 type (
@@ -120,9 +122,7 @@ func circle(declared []Order) error {
 }
 
 func TestDeclared(t *testing.T) {
-	if err := circle(Declared); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, circle(Declared))
 	if circle(append(slices.Clone(Declared), Order{"store.core.mu", UpstreamQueue})) == nil {
 		t.Error("a circle was planted, and nothing is wrong with it")
 	}
@@ -130,10 +130,7 @@ func TestDeclared(t *testing.T) {
 
 // TestPage: the page has the declared orders, and no others in such a list.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/survival.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(os.ReadFile("../../docs/survival.md"))(t)
 	if !has(string(page), Declared) {
 		t.Errorf("docs/survival.md is to have this list:\n%s", List(Declared))
 	}

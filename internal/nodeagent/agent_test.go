@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // rig is an agent on a fake API server, in a bubble with a clock that moves only when all
@@ -42,10 +44,7 @@ func inBubble(t *testing.T, client func(t *testing.T) *fake.Clientset, test func
 // start starts an agent and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
-	agent, err := New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"})
-	if err != nil {
-		r.Fatal(err)
-	}
+	agent := expect.Get(New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"}))(r)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.Run(ctx) }()
@@ -81,17 +80,13 @@ func (r *rig) gone(name string) bool {
 
 func (r *rig) create(pod *corev1.Pod) {
 	r.Helper()
-	if _, err := r.client.CoreV1().Pods("ns").Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	expect.Get(r.client.CoreV1().Pods("ns").Create(context.Background(), pod, metav1.CreateOptions{}))(r)
 	r.settle(time.Second)
 }
 
 func (r *rig) update(pod *corev1.Pod) {
 	r.Helper()
-	if _, err := r.client.CoreV1().Pods("ns").Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	expect.Get(r.client.CoreV1().Pods("ns").Update(context.Background(), pod, metav1.UpdateOptions{}))(r)
 	synctest.Wait()
 }
 
@@ -277,9 +272,7 @@ func TestRestartNeverRejectsWhatRuns(t *testing.T) {
 		r.stop()
 		node := r.node("n")
 		node.Status.Allocatable = list("cpu", "3", "pods", "110")
-		if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		expect.Get(r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}))(r)
 		older := testPod("older", "n", "cpu", "1")
 		older.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour))
 		r.create(older) // bound while no agent ran the node
@@ -317,9 +310,7 @@ func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
 		for i := range node.Status.Conditions {
 			node.Status.Conditions[i].Status = corev1.ConditionUnknown
 		}
-		if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		expect.Get(r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}))(r)
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 		r.update(pod)
 		r.settle(time.Second)
@@ -336,9 +327,7 @@ func TestNodesComeAndGo(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "bare", Labels: map[string]string{LabelNode: LabelNodeValue}}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
 		} {
-			if _, err := r.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
-				r.Fatal(err)
-			}
+			expect.Get(r.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}))(r)
 		}
 		r.settle(time.Second)
 		r.wantPhase("waits", corev1.PodRunning, "")
@@ -351,9 +340,7 @@ func TestNodesComeAndGo(t *testing.T) {
 			r.Error("a node that is not ours was touched")
 		}
 		r.settle(10 * time.Second) // its lease is made
-		if err := r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}))
 		r.settle(time.Second)
 		last := r.renewed("bare")
 		r.settle(time.Minute)
@@ -406,10 +393,7 @@ func TestHandler(t *testing.T) {
 
 func TestNotReadyBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent, err := New(Options{Client: fake.NewClientset()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		agent := expect.Get(New(Options{Client: fake.NewClientset()}))(t)
 		w := httptest.NewRecorder()
 		agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		if w.Code != http.StatusServiceUnavailable {

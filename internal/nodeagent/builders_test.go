@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // t0 is the start of the clock of a synctest bubble.
@@ -52,10 +54,7 @@ func deleting(pod *corev1.Pod, since time.Time, grace int64) *corev1.Pod {
 // testNode is a managed node with these allocatable resources and 110 pods.
 func testNode(t *testing.T, name string, pairs ...string) *corev1.Node {
 	t.Helper()
-	node, err := NodeSpec{}.Node(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Get(NodeSpec{}.Node(0))(t)
 	node.Name, node.UID = name, types.UID("uid-"+name)
 	node.Labels[corev1.LabelHostname] = name
 	node.Status.Allocatable = list(append([]string{"pods", "110"}, pairs...)...)

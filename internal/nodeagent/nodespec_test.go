@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestNodeSpec(t *testing.T) {
-	node, err := NodeSpec{NamePrefix: "gpu", CPU: "16", Extended: map[string]string{"example.com/gpu": "4"}, Labels: map[string]string{"pool": "a"}, Zones: 2}.Node(5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Get(NodeSpec{NamePrefix: "gpu", CPU: "16", Extended: map[string]string{"example.com/gpu": "4"}, Labels: map[string]string{"pool": "a"}, Zones: 2}.Node(5))(t)
 	gpus := node.Status.Allocatable["example.com/gpu"]
 	if node.Name != "gpu-0005" || node.Status.Allocatable.Cpu().Value() != 16 || gpus.Value() != 4 || node.Status.Allocatable.Memory().String() != "32Gi" {
 		t.Errorf("unexpected node %s with %v", node.Name, node.Status.Allocatable)

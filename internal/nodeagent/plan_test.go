@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestNextStep(t *testing.T) {
@@ -63,10 +65,7 @@ func TestNextStep(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s, err := parseScript(test.pod.Annotations)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := expect.Get(parseScript(test.pod.Annotations))(t)
 			var deletedAt time.Time
 			if test.pod.DeletionTimestamp != nil {
 				deletedAt = requestedAt(test.pod)

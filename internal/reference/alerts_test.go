@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var (
@@ -25,14 +27,8 @@ func unanswered(rules, page string) []string {
 }
 
 func TestEveryAlertHasAnAnswer(t *testing.T) {
-	rules, err := os.ReadFile("../../manifests/monitoring/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := expect.Get(os.ReadFile("../../manifests/monitoring/rules.yaml"))(t)
+	page := expect.Get(os.ReadFile("../../docs/operations.md"))(t)
 	for _, wrong := range unanswered(string(rules), string(page)) {
 		t.Errorf("operations.md: alert %s", wrong)
 	}

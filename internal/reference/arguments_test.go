@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // defaulted are the arguments with their defaults.
@@ -24,14 +24,9 @@ func defaulted(t *testing.T) map[string]map[string]any {
 	reservation.SetDefaults()
 	out := map[string]map[string]any{}
 	for plugin, args := range map[string]runtime.Object{"QueueSort": sort, "QueuePreemption": preemption, "NodeReservation": reservation} {
-		text, err := json.Marshal(args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(json.Marshal(args))(t)
 		var fields map[string]any
-		if err := json.Unmarshal(text, &fields); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(text, &fields))
 		out[plugin] = fields
 	}
 	return out
@@ -75,10 +70,7 @@ func wrongDefaults(arguments []Arguments, real map[string]map[string]any) []stri
 }
 
 func TestDefaultsAreThoseOfTheCode(t *testing.T) {
-	arguments, err := ReadArguments(typesPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arguments := expect.Get(ReadArguments(typesPath))(t)
 	real := defaulted(t)
 	for _, wrong := range wrongDefaults(arguments, real) {
 		t.Error(wrong)
@@ -111,9 +103,7 @@ func TestFieldsThatSayTooLittle(t *testing.T) {
 	read := func(comment string) string {
 		path := filepath.Join(t.TempDir(), "types.go")
 		source := "package p\n\n// XArgs are arguments.\ntype XArgs struct {\n" + comment + "\tA *int32 `json:\"a,omitempty\"`\n}\n"
-		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(source), 0o600))
 		got, err := ReadArguments(path)
 		if err != nil {
 			_, text, _ := strings.Cut(err.Error(), "types.go: ")
@@ -127,8 +117,6 @@ func TestFieldsThatSayTooLittle(t *testing.T) {
 		"\t// Default: 3.\n":    "XArgs.A: its comment does not say what it means",
 		"\t// A is the number,\n\t// in pods. Default: 3. Bounds: 1 to 5.\n": "[{Plugin:X About:XArgs are arguments. Fields:[{Name:a Type:whole number Default:3 Bounds:1 to 5 Meaning:The number, in pods.}]}]",
 	} {
-		if diff := cmp.Diff(want, read(comment)); diff != "" {
-			t.Errorf("%q: (-want +got)\n%s", comment, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q", comment), want, read(comment))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // A decision begins with its number and a sentence in bold.
@@ -98,10 +100,7 @@ func unlisted(laws, decisions, page string) []string {
 
 func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 	read := func(name string) string {
-		text, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile("../../docs/" + name))(t)
 		return string(text)
 	}
 	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var (
@@ -49,16 +51,10 @@ func broken(path string, pages map[string]string, exists func(string) bool) []st
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	const root = "../.."
-	files, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(root + "/docs/*.md"))(t)
 	pages := map[string]string{}
 	for _, file := range append(files, root+"/README.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		pages[strings.TrimPrefix(file, root+"/")] = string(text)
 	}
 	exists := func(path string) bool { _, err := os.Stat(filepath.Join(root, path)); return err == nil }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the page anew")
@@ -16,21 +16,14 @@ const (
 )
 
 func TestPageIsUpToDate(t *testing.T) {
-	arguments, err := ReadArguments(typesPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arguments := expect.Get(ReadArguments(typesPath))(t)
 	want := Page(arguments)
 	if *rewrite {
-		if err := os.WriteFile(pagePath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(pagePath, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(pagePath)
 	if err != nil {
 		t.Fatalf("%v; make it with: go test ./internal/reference -rewrite", err)
 	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("the page and what it is made from (-) differ; make it anew with: go test ./internal/reference -rewrite\n%s", diff)
-	}
+	expect.Same(t, "the page and what it is made from (-) differ; make it anew with: go test ./internal/reference -rewrite", want, string(got))
 }

@@ -15,8 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -135,10 +134,7 @@ func TestIgnoredKeysAreMarked(t *testing.T) {
 // name.
 func constants(t *testing.T, path, prefix string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 	var out []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -174,10 +170,7 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 		t.Errorf("only %q were found", real)
 	}
 	policies := func(properties string) (config.Policies, int) {
-		spec, err := config.Parse(fmt.Appendf(nil, queueFrame, "name: a, properties: {"+properties+"}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := expect.Get(config.Parse(fmt.Appendf(nil, queueFrame, "name: a, properties: {"+properties+"}")))(t)
 		return spec.Root.Children[0].Policies, len(spec.Warnings)
 	}
 	none, _ := policies("")
@@ -213,15 +206,9 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 	for _, r := range informer.Roles {
 		real[r.Label] = true
 	}
-	files, err := filepath.Glob("../../manifests/admission/*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob("../../manifests/admission/*/*.yaml"))(t)
 	for _, file := range append(files, "../../manifests/admission/validate.yaml") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		for _, name := range marked.FindAllString(string(text), -1) {
 			real[name] = true
 		}
@@ -230,7 +217,5 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 		t.Error(wrong)
 	}
 	conditions := []string{Conditions()[0].Name, Conditions()[1].Name}
-	if diff := cmp.Diff([]string{reasons.AdmittedCondition, reservations.HeldCondition}, conditions); diff != "" {
-		t.Errorf("conditions (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "conditions", []string{reasons.AdmittedCondition, reservations.HeldCondition}, conditions)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // page says which scenario shows what; root is the directory of its names.
@@ -24,10 +26,7 @@ var (
 
 // TestPageIsInStep: each name on the page is there, and each story is on the page.
 func TestPageIsInStep(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(page))(t)
 	for _, wrong := range staleOnPage(t, string(text)) {
 		t.Error(wrong)
 	}
@@ -35,10 +34,7 @@ func TestPageIsInStep(t *testing.T) {
 
 // TestPageOutOfStepIsNoticed changes the page, each time in one way.
 func TestPageOutOfStepIsNoticed(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(page))(t)
 	for _, test := range []struct{ from, to, want string }{
 		{"`defects/stale_filter_state`, ", "", "defects/stale_filter_state is not on the page"},
 		{"`loops/circle`", "`loops/square`", "there is no story loops/square"},
@@ -105,10 +101,7 @@ func missingCases(t *testing.T, text string) []string {
 			t.Fatal("there are no files of cases", pattern, err)
 		}
 		for _, file := range files {
-			name, err := filepath.Rel(root, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			name := expect.Get(filepath.Rel(root, file))(t)
 			if name = filepath.ToSlash(name); !strings.Contains(text, "`"+name+"`") {
 				wrong = append(wrong, name+" is not on the page")
 			}
@@ -144,16 +137,10 @@ func stalePairs(text string, told []string) []string {
 // storyNames are the files of all stories, as the page has them.
 func storyNames(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(stories, "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(filepath.Join(stories, "*", "*")))(t)
 	var out []string
 	for _, file := range files {
-		name, err := filepath.Rel(stories, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := expect.Get(filepath.Rel(stories, file))(t)
 		out = append(out, strings.TrimSuffix(filepath.ToSlash(name), ".txt"))
 	}
 	return out
@@ -162,15 +149,9 @@ func storyNames(t *testing.T) []string {
 // hasTest tells whether a package has a test.
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	return slices.ContainsFunc(files, func(file string) bool {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		return strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
 	})
 }

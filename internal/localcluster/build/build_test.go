@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // module writes a module with a program and a package it uses, and returns its directory.
@@ -24,9 +26,7 @@ func module(t *testing.T, source string) string {
 		"cmd/hello/sub/deep.md": "",
 	} {
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	return root
 }
@@ -42,9 +42,7 @@ func TestBuild(t *testing.T) {
 		defer mu.Unlock()
 		seen = append(seen, p)
 	}}
-	if err := Build(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Build(context.Background(), o))
 	out, err := exec.Command(filepath.Join(root, "bin", "hello")).CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "stamped" {
 		t.Errorf("the program says %q, %v", out, err)
@@ -54,9 +52,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("unexpected progress %+v", seen)
 	}
 	seen = nil
-	if err := Build(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Build(context.Background(), o))
 	if last := seen[len(seen)-1]; last.Total != 0 || last.Done != 0 {
 		t.Errorf("nothing was stale, but progress is %+v", last)
 	}
@@ -84,10 +80,7 @@ func TestBuildEndsWithTheContext(t *testing.T) {
 }
 
 func TestFindRoot(t *testing.T) {
-	root, err := FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Get(FindRoot("."))(t)
 	if _, err := os.Stat(filepath.Join(root, "internal", "localcluster", "build")); err != nil {
 		t.Errorf("root is %s: %v", root, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestLDFlagsOfGoMod(t *testing.T) {
@@ -14,21 +16,14 @@ func TestLDFlagsOfGoMod(t *testing.T) {
 		"module m\n\nrequire k8s.io/kubernetes v1.35.8\n":                                           "v1.35.8 1 35",
 		"module m\n\nrequire (\n\tk8s.io/api v0.36.1\n\tk8s.io/kubernetes v2.40.0-rc.1 // why\n)\n": "v2.40.0-rc.1 2 40",
 	} {
-		if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := LDFlags(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o600))
+		got := expect.Get(LDFlags(root))(t)
 		got = strings.NewReplacer("-X k8s.io/component-base/version.", "", "gitVersion=", "", "gitMajor=", "", "gitMinor=", "").Replace(got)
 		if got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module m\n\nrequire k8s.io/kubernetes-x v1.2.3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module m\n\nrequire k8s.io/kubernetes-x v1.2.3\n"), 0o600))
 	if got, err := LDFlags(root); err == nil || !strings.Contains(err.Error(), "does not require k8s.io/kubernetes") {
 		t.Errorf("got %q, %v, want an error", got, err)
 	}
@@ -39,14 +34,8 @@ func TestLDFlagsOfGoMod(t *testing.T) {
 
 // The go command must read the same version from the repository's go.mod.
 func TestLDFlagsOfTheRepository(t *testing.T) {
-	root, err := FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Get(FindRoot("."))(t)
+	version := expect.Get(exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes").Output())(t)
 	got, err := LDFlags(root)
 	if want := "gitVersion=" + strings.TrimSpace(string(version)) + " "; err != nil || !strings.Contains(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)

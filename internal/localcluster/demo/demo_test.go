@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/manifests/samples"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -31,10 +32,7 @@ import (
 // readSamples returns the shipped samples.
 func readSamples(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := Read(samples.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Get(Read(samples.Files))(t)
 	return objects
 }
 
@@ -62,10 +60,7 @@ func TestSampleQueuesAreValid(t *testing.T) {
 // recognisable.
 func TestSampleWorkloads(t *testing.T) {
 	objects := readSamples(t)
-	workloads, err := Workloads(objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	workloads := expect.Get(Workloads(objects))(t)
 	kinds := map[string]int{}
 	var pods, placed int
 	for _, w := range workloads {
@@ -90,9 +85,7 @@ func totalCPU(t *testing.T, objects []*unstructured.Unstructured) int64 {
 	var sum int64
 	for _, o := range objects {
 		template, found, err := unstructured.NestedMap(o.Object, "spec", "template")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if o.GetKind() == "Pod" {
 			template, found = o.Object, true
 		}
@@ -100,13 +93,8 @@ func totalCPU(t *testing.T, objects []*unstructured.Unstructured) int64 {
 			continue
 		}
 		var pod corev1.Pod
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod); err != nil {
-			t.Fatal(err)
-		}
-		w, err := Workloads([]*unstructured.Unstructured{o})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod))
+		w := expect.Get(Workloads([]*unstructured.Unstructured{o}))(t)
 		sum += int64(w[0].Pods) * pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 	}
 	return sum
@@ -173,10 +161,7 @@ func TestApplyAndRemove(t *testing.T) {
 	theirs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "yunikorn"}}
 	older := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "paddock-sample-shop", Labels: map[string]string{OwnerLabel: OwnerValue}}}
 	a, client := applier(theirs, older)
-	foreign, err := a.Apply(ctx, readSamples(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	foreign := expect.Get(a.Apply(ctx, readSamples(t)))(t)
 	if len(foreign) != 1 || foreign[0] != "Namespace yunikorn" {
 		t.Errorf("foreign objects: %v", foreign)
 	}
@@ -184,9 +169,7 @@ func TestApplyAndRemove(t *testing.T) {
 	if err != nil || made.GetLabels()[OwnerLabel] != OwnerValue {
 		t.Errorf("namespace without our label: %v, %v", made, err)
 	}
-	if err := a.Remove(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, a.Remove(ctx))
 	left, err := client.Resource(namespaces).List(ctx, metav1.ListOptions{})
 	if err != nil || len(left.Items) != 1 || left.Items[0].GetName() != "yunikorn" {
 		t.Errorf("left are %v, %v", left, err)
@@ -239,10 +222,7 @@ func TestAwaitPlaced(t *testing.T) {
 		deployment := workload(t, "kind: Deployment\nmetadata: {name: d, namespace: ns, annotations: {"+AnnotationExpectPlaced+": \"1\"}}\nspec: {replicas: 2, selector: {matchLabels: {app: d}}}\n")
 		job := workload(t, "kind: Job\nmetadata: {name: j, namespace: ns}\nspec: {parallelism: 1}\n")
 		pod := workload(t, "kind: Pod\nmetadata: {name: p, namespace: ns}\n")
-		workloads, err := Workloads([]*unstructured.Unstructured{deployment, job, pod})
-		if err != nil {
-			t.Fatal(err)
-		}
+		workloads := expect.Get(Workloads([]*unstructured.Unstructured{deployment, job, pod}))(t)
 		app := map[string]string{"app": "d"}
 		client := fake.NewClientset(samplePod("ns", "d1", "node", app), samplePod("ns", "d2", "", app), samplePod("ns", "p", "", nil),
 			samplePod("ns", "j1", "node", map[string]string{"batch.kubernetes.io/job-name": "j"}), samplePod("ns", "other", "", nil))
@@ -268,9 +248,7 @@ func TestAwaitPlaced(t *testing.T) {
 func TestAwaitPlacedGivesUpWithTheReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workloads, err := Workloads([]*unstructured.Unstructured{workload(t, "kind: Pod\nmetadata: {name: p, namespace: ns}\n")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		began := time.Now()
 		err = AwaitPlaced(context.Background(), fake.NewClientset(samplePod("ns", "p", "", nil)), workloads, time.Minute, func([]Placement) {})
 		var missing *NotPlacedError
@@ -285,19 +263,14 @@ func TestAwaitPlacedGivesUpWithTheReasons(t *testing.T) {
 
 func TestQueueTable(t *testing.T) {
 	datadriven.RunTest(t, "testdata/table.txt", func(t *testing.T, d *datadriven.TestData) string {
-		file, err := os.Open("testdata/" + d.CmdArgs[0].Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := expect.Get(os.Open("testdata/" + d.CmdArgs[0].Key))(t)
 		defer file.Close()
 		root, err := DecodeQueues(file)
 		if err != nil {
 			return err.Error() + "\n"
 		}
 		var out strings.Builder
-		if err := PrintQueues(&out, root); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, PrintQueues(&out, root))
 		return out.String()
 	})
 }

@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -42,23 +41,16 @@ func TestPodTable(t *testing.T) {
 		told("one", "new", "", corev1.PodPending),
 		told("theirs", "foreign", "", corev1.PodPending),
 	)
-	pods, err := SamplePods(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := expect.Get(SamplePods(t.Context(), client))(t)
 	var out strings.Builder
-	if err := PrintPods(&out, pods); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, PrintPods(&out, pods))
 	want := `NAMESPACE   NAME    PHASE     NODE     WHY IT WAITS
 one         new     Pending   -        -
 one         tried   Pending   -        0/3 nodes
 two         held    Pending   -        queue root.a is full
 two         runs    Running   node-1   -
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "table", want, out.String())
 }
 
 func TestScale(t *testing.T) {

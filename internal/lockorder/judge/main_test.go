@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/lockorder"
 )
 
@@ -27,9 +28,7 @@ func TestRun(t *testing.T) {
 			write(t, filepath.Join(dir, "locks"), "store.core.mu\neventlog.Log.mu\n")
 			var seen strings.Builder
 			for _, o := range test.seen {
-				if err := json.NewEncoder(&seen).Encode(lockorder.Sighting{Order: o, Program: "some.test"}); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, json.NewEncoder(&seen).Encode(lockorder.Sighting{Order: o, Program: "some.test"}))
 			}
 			if seen.Len() > 0 {
 				write(t, filepath.Join(dir, "seen"), seen.String())
@@ -43,7 +42,5 @@ func TestRun(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestRewrite: locks in known forms are replaced, and those in unknown forms are refused.
@@ -86,22 +88,12 @@ func TestAllLocksWatch(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run(out, []string{"pkg"}); err != nil {
-		t.Fatal(err)
-	}
-	watching, err := filepath.Glob(filepath.Join(out, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, run(out, []string{"pkg"}))
+	watching := expect.Get(filepath.Glob(filepath.Join(out, "*.go")))(t)
 	got := 0
 	for _, path := range append(watching, filepath.Join(out, "locks")) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(path))(t)
 		if filepath.Base(path) == "locks" {
 			if n := strings.Count(string(text), "\n"); n != want {
 				t.Errorf("%d locks have a name, there are %d:\n%s", n, want, text)
@@ -122,19 +114,13 @@ func TestAllLocksWatch(t *testing.T) {
 func TestOneNameForTwo(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one/p", "other/p"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name, "p.go"), []byte("package p\n\nimport (\n\t\"sync\"\n)\n\nvar mu sync.Mutex\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name, "p.go"), []byte("package p\n\nimport (\n\t\"sync\"\n)\n\nvar mu sync.Mutex\n"), 0o600))
 	}
 	if err := run(t.TempDir(), []string{dir}); err == nil || !strings.Contains(err.Error(), "p.mu is the name of a lock of") {
 		t.Errorf("got %v", err)
 	}
-	if err := run(t.TempDir(), []string{filepath.Join(dir, "one")}); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, run(t.TempDir(), []string{filepath.Join(dir, "one")}))
 	if err := run(t.TempDir(), []string{t.TempDir()}); err == nil {
 		t.Error("there are no locks, and nobody says so")
 	}
@@ -145,9 +131,7 @@ func TestOneNameForTwo(t *testing.T) {
 func TestInversionIsFound(t *testing.T) {
 	const program = "./testdata/inversion"
 	out := t.TempDir()
-	if err := run(out, []string{program}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, run(out, []string{program}))
 	for _, test := range []struct {
 		flags []string
 		found bool

@@ -1,0 +1,42 @@
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// recorder notes how a test would fail.
+type recorder struct {
+	testing.TB
+	told string
+}
+
+func (r *recorder) Helper()                           {}
+func (r *recorder) Error(args ...any)                 { r.told += "error " + fmt.Sprint(args...) }
+func (r *recorder) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
+func (r *recorder) Fatal(args ...any)                 { r.told += "fatal " + fmt.Sprint(args...) }
+
+func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
+	wrong := errors.New("wrong")
+	for want, check := range map[string]func(r *recorder){
+		"": func(r *recorder) {
+			OK(r, nil)
+			Holds(r, nil)
+			Same(r, "numbers", []int{1}, []int{1})
+			if got := Get(7, nil)(r); got != 7 {
+				t.Errorf("got %d, want 7", got)
+			}
+		},
+		"fatal wrong":                  func(r *recorder) { OK(r, wrong) },
+		"fatal wrong of a call":        func(r *recorder) { Get(7, fmt.Errorf("%w of a call", wrong))(r) },
+		"error wrong":                  func(r *recorder) { Holds(r, wrong) },
+		"error numbers (-want +got)\n": func(r *recorder) { Same(r, "numbers", []int{1}, []int{2}) },
+	} {
+		r := &recorder{}
+		if check(r); !strings.HasPrefix(r.told, want) || (want == "") != (r.told == "") {
+			t.Errorf("told %q, want %q", r.told, want)
+		}
+	}
+}
