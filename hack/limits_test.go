@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // The limits of a package that can be read: fields of a struct, methods of a receiver,
@@ -37,10 +39,7 @@ func newSizes() sizes {
 func (s *sizes) read(t *testing.T, pkg, name string, text any) {
 	t.Helper()
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, name, text, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Get(parser.ParseFile(files, name, text, parser.ParseComments))(t)
 	if ast.IsGenerated(f) {
 		return
 	}
@@ -148,9 +147,7 @@ func TestSizesOfTheCode(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	for _, wrong := range s.over() {
 		t.Error(wrong)

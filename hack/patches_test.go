@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // checkPatch returns nil where a patch fits the files in a directory, and else what git
@@ -31,18 +33,12 @@ func checkPatch(ctx context.Context, dir string, patch []byte) error {
 // TestPatchesFit: the changes known for other versions of Kubernetes fit the files as
 // they are. That all of it builds with them is for make compat to say.
 func TestPatchesFit(t *testing.T) {
-	patches, err := filepath.Glob(filepath.Join("compat", "*.patch"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	patches := expect.Get(filepath.Glob(filepath.Join("compat", "*.patch")))(t)
 	if len(patches) == 0 {
 		t.Error("there is no patch in hack/compat")
 	}
 	for _, name := range patches {
-		patch, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		patch := expect.Get(os.ReadFile(name))(t)
 		if err := checkPatch(t.Context(), "..", patch); err != nil {
 			t.Errorf("%s does not fit any more: make it anew from a copy that builds (docs/upgrade.md): %v", filepath.Base(name), err)
 		}
@@ -56,9 +52,7 @@ func TestPatchesFit(t *testing.T) {
 // say, and for one that is not there.
 func TestPatchThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n"), 0o600))
 	const fits = "--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"
 	for patch, want := range map[string]bool{
 		fits:                                     true,

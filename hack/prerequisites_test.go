@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // machine is what a machine has: programs by name, each a line of shell.
@@ -18,23 +20,15 @@ func (m machine) prerequisites(t *testing.T, env ...string) (string, bool) {
 	t.Helper()
 	bin := t.TempDir()
 	for _, program := range []string{"bash", "cat", "chmod"} {
-		path, err := exec.LookPath(program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(bin, program)); err != nil {
-			t.Fatal(err)
-		}
+		path := expect.Get(exec.LookPath(program))(t)
+		expect.OK(t, os.Symlink(path, filepath.Join(bin, program)))
 	}
 	for name, line := range m {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!"+filepath.Join(bin, "bash")+"\n"+line+"\n"), 0o755); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 	}
-	script, err := filepath.Abs("prerequisites.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := expect.Get(filepath.Abs("prerequisites.sh"))(t)
 	cmd := exec.Command(filepath.Join(bin, "bash"), script)
 	cmd.Env = append([]string{"PATH=" + bin, "BIN=" + bin}, env...)
 	out, err := cmd.CombinedOutput()
@@ -115,10 +109,7 @@ func TestNothingIsCompiledBefore(t *testing.T) {
 	if first < 0 || golang >= 0 && golang < first {
 		t.Errorf("prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
 	}
-	run, err := os.ReadFile("../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := expect.Get(os.ReadFile("../.ci/run"))(t)
 	for _, word := range []string{"apt-get", "chromium", "gcc"} {
 		if strings.Contains(string(run), word) {
 			t.Errorf(".ci/run has %q: make test installs what is missing", word)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // words counts what the comments and the identifiers of Go files say.
@@ -28,10 +30,7 @@ var (
 func (w *words) read(t *testing.T, name string, text any) {
 	t.Helper()
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, name, text, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Get(parser.ParseFile(files, name, text, parser.ParseComments))(t)
 	for _, group := range f.Comments {
 		for _, found := range word.FindAllString(group.Text(), -1) {
 			if w.all++; people.MatchString(found) {
@@ -62,9 +61,7 @@ func TestWordsOfTheCode(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	if w.tooManyPeople() {
 		t.Errorf("%d words for people in %d words of comments, at most 1 in 5,000:\n%s", len(w.people), w.all, strings.Join(w.people, "\n"))

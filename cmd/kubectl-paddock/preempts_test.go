@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -48,10 +49,7 @@ type preempting struct {
 // preempts is the REST interface of a scheduler in which room was made for pod ns/a as
 // far as a stage says. A DaemonSet pod holds another node, where a pod is leaving anyway.
 func preempts(t *testing.T, stage string) http.Handler {
-	spec, err := config.Parse([]byte(preemptingQueues))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(config.Parse([]byte(preemptingQueues)))(t)
 	p := &preempting{store.New(spec, store.Options{}), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	p.Start(p.now)
 	decided := record.New(p.Follow(output.Decisions), record.Options{})

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -49,10 +50,7 @@ import (
 //	kubeconfig         a file "kubeconfig" for an API server whose service proxy leads to
 //	                   what was served last; it wants namespace/name:port of the input
 func TestScripts(t *testing.T) {
-	files, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Abs("testdata"))(t)
 	datadriven.Walk(t, files, func(t *testing.T, path string) {
 		t.Chdir(t.TempDir())
 		t.Setenv("KUBECONFIG", "")
@@ -237,7 +235,5 @@ users:
   user: {token: secret}
 current-context: here
 `, s.url)
-	if err := os.WriteFile("kubeconfig", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile("kubeconfig", []byte(text), 0o600))
 }

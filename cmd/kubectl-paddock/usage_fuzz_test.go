@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/forecast"
 )
@@ -20,14 +21,8 @@ func FuzzRecordedTree(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	before, err := config.Parse([]byte("partitions: [{name: default, queues: [{name: root, queues: [{name: a, resources: {max: {vcore: 1}}}]}]}]"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	after, err := config.Parse([]byte("partitions: [{name: default, queues: [{name: root, queues: [{name: b, resources: {guaranteed: {vcore: 2}}}]}]}]"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	before := expect.Get(config.Parse([]byte("partitions: [{name: default, queues: [{name: root, queues: [{name: a, resources: {max: {vcore: 1}}}]}]}]")))(f)
+	after := expect.Get(config.Parse([]byte("partitions: [{name: default, queues: [{name: root, queues: [{name: b, resources: {guaranteed: {vcore: 2}}}]}]}]")))(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tree, err := recordedTree(standardInput, bytes.NewReader(text))
 		if err != nil {

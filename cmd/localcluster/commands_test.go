@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -84,20 +85,14 @@ func TestRecord(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, problems.String())
 	}
 	want := record{Kubeconfig: "/k", REST: "http://127.0.0.1:7"}
-	if err := want.write(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, want.write(dir))
 	if got, err := readRecord(dir); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for range 2 {
-		if err := removeRecord(dir); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, removeRecord(dir))
 	}
-	if err := os.WriteFile(filepath.Join(dir, recordName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, recordName), []byte("{"), 0o600))
 	if _, err := readRecord(dir); err == nil || !strings.Contains(err.Error(), recordName) {
 		t.Errorf("got %v, want an error that names the file", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
@@ -65,9 +66,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	theirs, ours := filepath.Join(dir, "theirs"), filepath.Join(dir, "state", "admin.kubeconfig")
-	if err := errors.Join(os.WriteFile(theirs, nil, 0o600), os.Mkdir(filepath.Dir(ours), 0o700), os.WriteFile(ours, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.WriteFile(theirs, nil, 0o600), os.Mkdir(filepath.Dir(ours), 0o700), os.WriteFile(ours, nil, 0o600)))
 	for given, want := range map[string]string{theirs: theirs, ours: ""} {
 		s, err := parse([]string{"--dir", filepath.Join(dir, "state")}, environment("KUBECONFIG", given), io.Discard)
 		if err != nil || s.kubeconfig != want {

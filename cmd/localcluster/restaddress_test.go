@@ -6,13 +6,12 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestOccupiedRESTAddressIsRefused(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	var out, problems bytes.Buffer
 	args := []string{"--dir", t.TempDir(), "--rest", "http://" + listener.Addr().String()}
@@ -44,9 +43,7 @@ func TestUsualRESTAddressInUse(t *testing.T) {
 	}
 	var out bytes.Buffer
 	l := &launcher{screen: newScreen(&out)}
-	if err := l.takeREST(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.takeREST())
 	if l.restAddress == usualREST || free(l.restAddress) != nil {
 		t.Errorf("took %s", l.restAddress)
 	}

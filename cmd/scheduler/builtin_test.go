@@ -4,21 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // load reads the configuration as app.Setup does.
 func load(t *testing.T, path string) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
-	cfg, err := options.LoadConfigFromFile(klog.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := expect.Get(options.LoadConfigFromFile(klog.Background(), path))(t)
 	return cfg
 }
 
@@ -26,10 +24,7 @@ func load(t *testing.T, path string) *schedconfig.KubeSchedulerConfiguration {
 func builtin(t *testing.T, args ...string) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	opts := parse(t, args...)
-	done, err := useBuiltin(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := expect.Get(useBuiltin(opts))(t)
 	cfg := load(t, opts.ConfigFile)
 	done()
 	if opts.ConfigFile != "" {
@@ -44,9 +39,7 @@ func shipped(t *testing.T) *schedconfig.KubeSchedulerConfiguration {
 }
 
 func TestBuiltinIsTheShippedFile(t *testing.T) {
-	if diff := cmp.Diff(shipped(t), builtin(t)); diff != "" {
-		t.Errorf("built-in configuration (-file +built in):\n%s", diff)
-	}
+	expect.Same(t, "built-in configuration", shipped(t), builtin(t))
 }
 
 func TestBuiltinHonoursFlags(t *testing.T) {
@@ -59,17 +52,12 @@ func TestBuiltinHonoursFlags(t *testing.T) {
 	want.EnableContentionProfiling = false
 	got := builtin(t, "--kubeconfig=admin.conf", "--kube-api-content-type=application/json",
 		"--kube-api-qps=7", "--kube-api-burst=9", "--profiling=false", "--contention-profiling=false")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("built-in configuration with flags (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "built-in configuration with flags", want, got)
 }
 
 func TestBuiltinLeavesAConfigFileAlone(t *testing.T) {
 	opts := parse(t, "--config=mine.yaml", "--kube-api-qps=7")
-	done, err := useBuiltin(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := expect.Get(useBuiltin(opts))(t)
 	done()
 	if opts.ConfigFile != "mine.yaml" {
 		t.Errorf("--config is %q, want mine.yaml", opts.ConfigFile)
@@ -92,9 +80,7 @@ func TestLeaseOfTheBuiltin(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cc, _, err := setUp(t, parse(t, test.flags...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if got := cc.LeaderElection.Lock.Describe(); got != test.lock {
 				t.Errorf("lease %s, want %s", got, test.lock)
 			}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 )
 
@@ -27,16 +28,12 @@ func TestFollowLease(t *testing.T) {
 		t.Error("leading before the lease is held")
 	}
 	record := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15}
-	if err := election.Lock.Create(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, election.Lock.Create(t.Context(), record))
 	if !gate.Leading() {
 		t.Error("not leading though the lease is held")
 	}
 	record.HolderIdentity = ""
-	if err := election.Lock.Update(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, election.Lock.Update(t.Context(), record))
 	if gate.Leading() {
 		t.Error("leading after the lease was released")
 	}
@@ -45,9 +42,7 @@ func TestFollowLease(t *testing.T) {
 func TestFollowNoLease(t *testing.T) {
 	silenceBuiltin(t)
 	cc, _, err := setUp(t, parse(t, "--leader-elect=false"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	gate := leader.NewGate()
 	followLease(cc.LeaderElection, gate)
 	if !gate.Leading() {

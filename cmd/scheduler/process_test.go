@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // command runs the command as a process and returns what it printed.
 func command(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), commandEnv+"=1")
 	var out, log bytes.Buffer
@@ -30,9 +28,7 @@ func command(t *testing.T, args ...string) (stdout, stderr string, err error) {
 
 func TestVersion(t *testing.T) {
 	stdout, _, err := command(t, "--version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "Paddock ") || !strings.HasPrefix(lines[1], "Kubernetes v") {
 		t.Errorf("got %q, want a line of ours and one of Kubernetes", stdout)
@@ -70,9 +66,7 @@ func TestWriteConfig(t *testing.T) {
 	write(configFile(t, withoutREST(t, manifests.TwoProfiles)), first)
 	write(first, second)
 	want, got := load(t, first), load(t, second)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("written, read and written again (-first +second):\n%s", diff)
-	}
+	expect.Same(t, "written, read and written again", want, got)
 	if got.LeaderElection.ResourceName != "paddock-scheduler" || len(got.Profiles) != 2 {
 		t.Errorf("lease %q, %d profiles: not the configuration that was read",
 			got.LeaderElection.ResourceName, len(got.Profiles))

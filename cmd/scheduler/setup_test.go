@@ -12,6 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestMain runs the command instead of the tests if commandEnv is set, so that
@@ -31,19 +33,14 @@ const commandEnv = "PADDOCK_TEST_RUN_COMMAND"
 func parse(t *testing.T, args ...string) *options.Options {
 	t.Helper()
 	opts := options.NewOptions()
-	if err := newCommand(opts).ParseFlags(append([]string{"--master=http://127.0.0.1:1", "--secure-port=0"}, args...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, newCommand(opts).ParseFlags(append([]string{"--master=http://127.0.0.1:1", "--secure-port=0"}, args...)))
 	return opts
 }
 
 // setUp makes the scheduler as run does.
 func setUp(t *testing.T, opts *options.Options) (*schedserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
 	t.Helper()
-	done, err := useBuiltin(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := expect.Get(useBuiltin(opts))(t)
 	defer done()
 	return app.Setup(t.Context(), opts, plugins()...)
 }
@@ -62,9 +59,7 @@ func withoutREST(t *testing.T, document []byte) []byte {
 func configFile(t *testing.T, document []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, document, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, document, 0o600))
 	return path
 }
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 )
@@ -17,9 +17,7 @@ import (
 func profilesOf(t *testing.T, document []byte) map[string]*schedconfig.Plugins {
 	t.Helper()
 	cc, sched, err := setUp(t, parse(t, "--config="+configFile(t, document)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	effective := profiles.Effective(sched.Profiles)
 	if err := profiles.Check(&cc.ComponentConfig, effective); err != nil {
 		t.Errorf("check: %v", err)
@@ -72,9 +70,7 @@ func sorted(plugins map[string]*schedconfig.Plugins) map[string]*schedconfig.Plu
 
 func compare(t *testing.T, got, want map[string]*schedconfig.Plugins) {
 	t.Helper()
-	if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
-		t.Errorf("plugins (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "plugins", sorted(want), sorted(got))
 }
 
 func TestSecondScheduler(t *testing.T) {
@@ -130,7 +126,5 @@ func TestPlacesThatMatter(t *testing.T) {
 	if last := preFilter[len(preFilter)-1].Name; last != "QueuePreemption" {
 		t.Errorf("the last of preFilter is %s, want QueuePreemption", last)
 	}
-	if diff := cmp.Diff(set("QueuePreemption", "DynamicResources").Enabled, lists.PostFilter.Enabled); diff != "" {
-		t.Errorf("postFilter (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "postFilter", set("QueuePreemption", "DynamicResources").Enabled, lists.PostFilter.Enabled)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/scheme"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // Every file in testdata is a list of configurations, each given as the part
@@ -76,9 +76,7 @@ func checkRoundTrip(t *testing.T, cfg *schedconfig.KubeSchedulerConfiguration) {
 	if err != nil {
 		t.Fatalf("decode what was encoded: %v", err)
 	}
-	if diff := cmp.Diff(cfg.Profiles, again.Profiles); diff != "" {
-		t.Errorf("encoding and decoding changed the profiles (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "encoding and decoding changed the profiles", cfg.Profiles, again.Profiles)
 }
 
 // printOurs prints the arguments of our plugins, one profile after the other.
@@ -108,9 +106,6 @@ func fields(t *testing.T, encoded []byte) string {
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
-	text, err := sigsyaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(sigsyaml.Marshal(object))(t)
 	return "  " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n  ") + "\n"
 }

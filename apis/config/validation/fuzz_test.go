@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/apis/config/scheme"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // FuzzArguments reads anything as the arguments of each plugin: they are refused with a
@@ -17,10 +18,7 @@ func FuzzArguments(f *testing.F) {
 		f.Fatalf("%d files: %v", len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(f)
 		for part := range strings.SplitSeq(string(text), "\n\n") {
 			given, _, _ := strings.Cut(part, "\n----\n")
 			_, fields, _ := strings.Cut(given, "Args\n")
