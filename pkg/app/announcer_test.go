@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
@@ -80,9 +81,7 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 		before := len(s.handle.Events())
 		step.do()
 		s.look()
-		if diff := cmp.Diff(step.want, s.wrote()[before:], cmpEmpty); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", step.name, diff)
-		}
+		expect.Same(t, step.name, step.want, s.wrote()[before:], cmpEmpty)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
@@ -62,9 +63,8 @@ func podOf(name, queue string) *corev1.Pod {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
+	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	expect.OK(t, l.Close())
 	return l.Addr().String()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -188,7 +189,7 @@ func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
 	l.store.Upsert(pod, now)
 	var err error
 	l.source, err = informer.NewConfigMaps(&fake.Clientset{}, plugintest.Namespace, plant(l.follower), klog.Logger{})
-	must(t, err)
+	expect.OK(t, err)
 	l.look()
 	return l
 }

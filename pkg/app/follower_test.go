@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,8 +116,7 @@ func (s *scripted) events() []string {
 // spec is a specification with one leaf.
 func spec(t *testing.T, leaf string) *config.Spec {
 	t.Helper()
-	parsed, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n"))
-	must(t, err)
+	parsed := expect.Get(config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n")))(t)
 	return parsed
 }
 
@@ -179,9 +178,7 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	want := []string{prefix + "no pod of a queue is scheduled before there is a valid one: bad. " + entry.Remedy}
 	told := func(when string) {
 		t.Helper()
-		if diff := cmp.Diff(want, s.events()); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", when, diff)
-		}
+		expect.Same(t, when, want, s.events())
 	}
 	s.gate.Open()
 	told("once it leads")
@@ -222,7 +219,7 @@ func TestInvalidAtTheStartOfALeader(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(brokenDocument), plugintest.Pod("p", 1), broken)
 	p := For(h.Context(), h)
 	p.Leader = gate
-	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
 	h.Start(t)
 	becomes(t, p.Store(), "p", reasons.ConfigurationInvalid)
 	if got := h.Events(); len(got) > 0 {
@@ -295,8 +292,7 @@ func TestFollowerInTheHealthCheck(t *testing.T) {
 	h := plugintest.New(t)
 	p := configured(t, h, plugintest.Args())
 	f := newFollower(p.Store(), newAnnouncer(nil, p.Leader.Leading), p, klog.Logger{})
-	spec, err := config.Parse([]byte(plugintest.Document("{vcore: 1}")))
-	must(t, err)
+	spec := expect.Get(config.Parse([]byte(plugintest.Document("{vcore: 1}"))))(t)
 	for _, step := range []struct {
 		do   func()
 		want string
@@ -317,8 +313,7 @@ func TestFollowerCounts(t *testing.T) {
 	s := newScripted(t)
 	read := func() (success, at, failures float64) {
 		t.Helper()
-		families, err := legacyregistry.DefaultGatherer.Gather()
-		must(t, err)
+		families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
 		values := map[string]float64{}
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
@@ -341,9 +336,7 @@ func TestFollowerCounts(t *testing.T) {
 	} {
 		step.do()
 		success, at, failures := read()
-		if diff := cmp.Diff(step.want, values{success, at, failures - before}); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", step.name, diff)
-		}
+		expect.Same(t, step.name, step.want, values{success, at, failures - before})
 	}
 }
 

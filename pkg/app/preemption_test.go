@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
@@ -25,9 +25,7 @@ func preemptionArgs() *config.QueuePreemptionArgs {
 func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	h := plugintest.New(t)
 	p := For(h.Context(), h)
-	if err := p.ConfigurePreemption(preemptionArgs()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.ConfigurePreemption(preemptionArgs()))
 	if err := p.ConfigurePreemption(preemptionArgs()); err != nil {
 		t.Errorf("the same ones again: %v", err)
 	}
@@ -41,16 +39,12 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 		VictimSelection:        []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true, DaemonSetNamespaces: []string{"kube-system"},
 	}
-	if err := p.ConfigureReservation(holds); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.ConfigureReservation(holds))
 	if err := p.ConfigureReservation(&config.NodeReservationArgs{}); err == nil || !strings.Contains(err.Error(), "NodeReservation differ between profiles") {
 		t.Errorf("other ones: %v", err)
 	}
 	// Plugins are made in any order: what was set before the store exists counts.
-	if err := p.Configure(h.Context(), h, plugintest.Args()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
 	got := p.Store().Preemption()
 	if got.RetryInterval != 7*time.Second || got.Round != 2*time.Second || got.MaxVictims != 3 || !got.IgnorePodOptOut || got.HoldTimeout != time.Minute {
 		t.Errorf("the store has %+v", got)
@@ -59,9 +53,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 		StartDelay: 3 * time.Second, Selection: []daemonset.Selection{daemonset.Multiple, daemonset.Single},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true, Namespaces: []string{"kube-system"},
 	}
-	if diff := cmp.Diff(want, got.Required); diff != "" {
-		t.Errorf("decisions for DaemonSet pods are made with other settings (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "decisions for DaemonSet pods are made with other settings", want, got.Required)
 }
 
 func TestTurnedAwayPodsAreBoundedAndInvitedOnce(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,18 +28,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // configured is a process with its store, not started.
 func configured(t *testing.T, h *plugintest.Handle, args *config.QueueSortArgs) *Process {
 	t.Helper()
 	p := For(h.Context(), h)
-	must(t, p.Configure(h.Context(), h, args))
+	expect.OK(t, p.Configure(h.Context(), h, args))
 	return p
 }
 
@@ -137,7 +131,7 @@ func TestConfigureOnce(t *testing.T) {
 		t.Fatal("the first call did not do it")
 	}
 	second := h.Other(t, "default-scheduler")
-	must(t, For(second.Context(), second).Configure(second.Context(), second, plugintest.Args()))
+	expect.OK(t, For(second.Context(), second).Configure(second.Context(), second, plugintest.Args()))
 	if p.Store() != s {
 		t.Error("the second profile made another store")
 	}
@@ -160,7 +154,7 @@ func TestConfigureOnce(t *testing.T) {
 
 func TestConfigureWhenTheAddressIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer func() { _ = taken.Close() }()
 	h := plugintest.New(t)
 	p, args := For(h.Context(), h), plugintest.Args()
@@ -199,7 +193,7 @@ func TestPodsAreActivatedInTheirTurn(t *testing.T) {
 	activated("ns/first ns/first uid-first")
 	h.Delete(t, first)
 	activated("ns/first ns/first uid-first", "ns/second ns/second uid-second")
-	must(t, p.Store().Check())
+	expect.OK(t, p.Store().Check())
 }
 
 // TestDeadlinesAreKept lets the lease of a slot end: the activated pod is not taken, so
@@ -209,7 +203,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	p := For(h.Context(), h)
 	fake := clocktesting.NewFakeClock(time.Now())
 	p.Clock = fake
-	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
 	h.Start(t)
 	// Steps are small, because the start polls by the same clock.
 	steps := 0
@@ -230,7 +224,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	if took := until(2); took < 30*time.Second {
 		t.Errorf("activated again after %v, want the lease of 30s and the back-off", took)
 	}
-	must(t, p.Store().Check())
+	expect.OK(t, p.Store().Check())
 }
 
 func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
@@ -238,7 +232,7 @@ func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
 	p := For(h.Context(), h)
 	p.Leader = gate
-	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
 	h.Start(t)
 	waitStarted(t, p)
 	becomes(t, p.Store(), "p", reasons.OverMax)
@@ -300,7 +294,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	p := For(h.Context(), bare)
 	args := plugintest.Args()
 	args.ConfigNamespace, args.ConfigFile = "", t.TempDir()+"/none.yaml"
-	must(t, p.Configure(h.Context(), bare, args))
+	expect.OK(t, p.Configure(h.Context(), bare, args))
 	plugintest.Eventually(t, func() error {
 		if !strings.Contains(h.Log(), "none.yaml") {
 			return errors.New("the file is not read")
@@ -321,9 +315,7 @@ func TestPodsOf(t *testing.T) {
 		p.UID, p.Name, p.Namespace = uid, "x", map[types.UID]string{"u1": "a", "u2": "b"}[uid]
 		want[p.Namespace+"/x"] = p
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, got)
 }
 
 func TestStoreOptions(t *testing.T) {
@@ -333,9 +325,7 @@ func TestStoreOptions(t *testing.T) {
 	got := storeOptions(args)
 	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
 	want.Placement.GenerateUniqueAppID = true
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("a back-off of 0 means none (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "a back-off of 0 means none", want, got)
 }
 
 // isWrite reports whether a request changes anything.

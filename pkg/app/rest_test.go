@@ -21,6 +21,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -28,14 +29,10 @@ import (
 func pair(t *testing.T, dir, host string) (certFile, keyFile string) {
 	t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
-		if err := errors.Join(os.WriteFile(path+".new", content, 0o600), os.Rename(path+".new", path)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.WriteFile(path+".new", content, 0o600), os.Rename(path+".new", path)))
 	}
 	return certFile, keyFile
 }
@@ -43,20 +40,14 @@ func pair(t *testing.T, dir, host string) (certFile, keyFile string) {
 // hostOf is the host that a certificate is for.
 func hostOf(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	served, err := c.GetConfigForClient(&tls.ClientHelloInfo{ServerName: "any"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := expect.Get(c.GetConfigForClient(&tls.ClientHelloInfo{ServerName: "any"}))(t)
 	return served.Certificates[0].Leaf.DNSNames[0]
 }
 
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := pair(t, dir, "old.example")
-	c, err := servingTLS(t.Context(), certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Get(servingTLS(t.Context(), certFile, keyFile))(t)
 	if got := hostOf(t, c); got != "old.example" {
 		t.Errorf("certificate of %s", got)
 	}
@@ -66,9 +57,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 			t.Fatal("the certificate of before is still used")
 		}
 	}
-	if err := os.WriteFile(certFile, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(certFile, []byte("no certificate"), 0o600))
 	if got := hostOf(t, c); got != "new.example" {
 		t.Errorf("after a bad one: %s", got)
 	}
@@ -79,17 +68,12 @@ func TestCertificateIsReadAgain(t *testing.T) {
 func TestOwnCertificate(t *testing.T) {
 	t.Setenv(config.PodNamespaceEnv, "queues")
 	names := restHosts(&config.QueueSortArgs{RESTAddress: new("paddock.example.com:9080"), RESTHosts: []string{"mine"}})
-	c, err := selfSignedTLS(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Get(selfSignedTLS(names))(t)
 	pair := c.Certificates[0]
 	for _, name := range []string{
 		"localhost", "127.0.0.1", "::1", "yunikorn-service", "yunikorn-service.queues.svc", "mine.queues.svc.cluster.local", "paddock.example.com",
 	} {
-		if err := pair.Leaf.VerifyHostname(name); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, pair.Leaf.VerifyHostname(name))
 	}
 	if pair.Leaf.VerifyHostname("evil.example") == nil || c.MinVersion != tls.VersionTLS12 {
 		t.Error("the certificate is for any name, or TLS for any version")
@@ -140,10 +124,7 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 	v := &reviewer{}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
-	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
 	ask := func(method, path, token string) error {
 		r := httptest.NewRequest(method, path, nil)
 		if token != "" {
@@ -214,9 +195,7 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := newGuard(&clientrest.Config{Host: c.host, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, c.timeout)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
 			r.Header.Set("Authorization", "Bearer never seen")
 			err = g.Admit(r)
@@ -242,10 +221,7 @@ func TestGuardDoesNotWaitForever(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { close(over); server.Close() })
-	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, 200*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, 200*time.Millisecond))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
@@ -275,15 +251,10 @@ func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 	t.Cleanup(server.Close)
-	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
 	r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
 	r.Header.Set("Authorization", "Bearer anna")
-	if err := g.Admit(r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, g.Admit(r))
 	want := authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/paddock/ws/v1/queues", Verb: "get"},
 		User:                  "anna", UID: "7", Groups: []string{"readers", "system:authenticated"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"few", "more"}},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func TestTaintPolicy(t *testing.T) {
 			if got := p.taintPolicy(); got != evict.TaintNever {
 				t.Errorf("without NodeReservation the policy is %v", got)
 			}
-			must(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds, ReservationTimeout: &metav1.Duration{}}))
+			expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds, ReservationTimeout: &metav1.Duration{}}))
 			for _, profile := range c.profiles {
 				For(h.Context(), h.Other(t, profile))
 			}
@@ -65,7 +66,7 @@ func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	node.Spec.Taints = []corev1.Taint{gpu}
 	h := plugintest.New(t, plugintest.Queues(takesBack), node)
 	p := configured(t, h, plugintest.Args())
-	must(t, p.ConfigureReservation(&config.NodeReservationArgs{
+	expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{
 		ReservationTimeout: &metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
 	}))
 	asker := podOf("asker", "root.a")
@@ -74,16 +75,14 @@ func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	waitStarted(t, p)
 	takeBack(t, p, asker)
 	taints := func() []corev1.Taint {
-		now, err := h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{})
-		must(t, err)
+		now := expect.Get(h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{}))(t)
 		return now.Spec.Taints
 	}
 	if got := taints(); len(got) != 2 || got[0] != gpu || got[1].Key != reservations.HeldTaint ||
 		got[1].Value != "yunikorn."+string(asker.UID) || got[1].Effect != corev1.TaintEffectNoSchedule {
 		t.Errorf("the node has taints %v", got)
 	}
-	seen, err := h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1")
-	must(t, err)
+	seen := expect.Get(h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1"))(t)
 	if len(seen.Spec.Taints) != 1 || seen.Spec.Taints[0] != gpu {
 		t.Errorf("the filters see taints %v", seen.Spec.Taints)
 	}
