@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -23,8 +24,7 @@ func (c *clusterIDs) Unreadable(error, string, string) {}
 // nothing else changes.
 func TestClusterIDIsFollowed(t *testing.T) {
 	h := &clusterIDs{}
-	c, err := NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background())
-	must(t, err)
+	c := expect.Get(NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background()))(t)
 	absent := &corev1.ConfigMap{}
 	for _, step := range []struct {
 		defaults, configs map[string]string

@@ -16,7 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +26,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -111,7 +111,7 @@ func gzipped(t *testing.T, text string) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	must(t, errors.Join(err, w.Close()))
+	expect.OK(t, errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 
@@ -121,8 +121,7 @@ const fromMaps = "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace
 func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (c *ConfigMaps, log func() string) {
 	t.Helper()
 	logger, log := logged(t)
-	c, err := NewConfigMaps(client, "yk", h, logger)
-	must(t, err)
+	c = expect.Get(NewConfigMaps(client, "yk", h, logger))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
@@ -146,9 +145,9 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 	client, h, seen := fake.NewClientset(), &told{}, 0
 	c, _ := runConfigMaps(t, client, h)
 	ctx, maps := t.Context(), client.CoreV1().ConfigMaps("yk")
-	create := func(m *corev1.ConfigMap) { _, err := maps.Create(ctx, m, metav1.CreateOptions{}); must(t, err) }
-	update := func(m *corev1.ConfigMap) { _, err := maps.Update(ctx, m, metav1.UpdateOptions{}); must(t, err) }
-	remove := func(name string) { must(t, maps.Delete(ctx, name, metav1.DeleteOptions{})) }
+	create := func(m *corev1.ConfigMap) { expect.Get(maps.Create(ctx, m, metav1.CreateOptions{}))(t) }
+	update := func(m *corev1.ConfigMap) { expect.Get(maps.Update(ctx, m, metav1.UpdateOptions{}))(t) }
+	remove := func(name string) { expect.OK(t, maps.Delete(ctx, name, metav1.DeleteOptions{})) }
 	binary := func(name string, data []byte) *corev1.ConfigMap {
 		m := configMap(name, nil)
 		m.BinaryData = map[string][]byte{"queues.yaml.gz": data}
@@ -228,9 +227,7 @@ func TestConfigMapsReadsNoOthers(t *testing.T) {
 		"list configmaps yk metadata.name=yunikorn-configs", "list configmaps yk metadata.name=yunikorn-defaults",
 		"watch configmaps yk metadata.name=yunikorn-configs", "watch configmaps yk metadata.name=yunikorn-defaults",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("requests (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "requests", want, got)
 }
 
 func TestConfigMapsNamesKeysWithoutEffect(t *testing.T) {
@@ -250,8 +247,7 @@ func TestConfigMapsNamesKeysWithoutEffect(t *testing.T) {
 	}
 	update := func(data map[string]string) {
 		t.Helper()
-		_, err := client.CoreV1().ConfigMaps("yk").Update(t.Context(), configMap(config.QueuesConfigMap, data), metav1.UpdateOptions{})
-		must(t, err)
+		expect.Get(client.CoreV1().ConfigMaps("yk").Update(t.Context(), configMap(config.QueuesConfigMap, data), metav1.UpdateOptions{}))(t)
 	}
 	changed := options("service.schedulingInterval", "log.level", "queue.yaml")
 	changed["queues.yaml"], changed["log.level"] = document("a", "b"), "y"
@@ -287,10 +283,8 @@ func TestIgnoredKeys(t *testing.T) {
 			config.Source{Data: map[string]string{"log.level": ""}, BinaryData: map[string][]byte{"b": nil}}, []string{"b", "log.level", "z"}},
 	} {
 		_, options, err := config.FromConfigMaps(c.defaults, c.configs)
-		must(t, err)
-		if diff := cmp.Diff(c.want, ignoredKeys(options, c.defaults, c.configs)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.name, diff)
-		}
+		expect.OK(t, err)
+		expect.Same(t, c.name, c.want, ignoredKeys(options, c.defaults, c.configs))
 	}
 }
 
@@ -319,16 +313,14 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 		if c.tell {
 			want = []string{"unreadable yk/yunikorn-configs: " + c.err.Error()}
 		}
-		if diff := cmp.Diff(want, h.all()); diff != "" {
-			t.Errorf("%v: the handler (-want +got)\n%s", c.err, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%v: the handler", c.err), want, h.all())
 	}
 }
 
 // TestConfigFile uses the clock of its synctest bubble; only the file is real.
 func TestConfigFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queues.yaml")
-	write := func(text string) { must(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write := func(text string) { expect.OK(t, os.WriteFile(path, []byte(text), 0o600)) }
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		h, seen := &told{}, 0
@@ -349,12 +341,12 @@ func TestConfigFile(t *testing.T) {
 			{"invalid", func() { write("partitions: [") },
 				[]string{`failed "invalid in line 1" on nothing`}},
 			{"still invalid", func() {}, nil},
-			{"disappears", func() { must(t, os.Remove(path)) },
+			{"disappears", func() { expect.OK(t, os.Remove(path)) },
 				[]string{`failed "open ` + path + `: no such file or directory" on nothing`}},
 			{"still gone", func() {}, nil},
-			{"is a directory now", func() { must(t, os.Mkdir(path, 0o700)) },
+			{"is a directory now", func() { expect.OK(t, os.Mkdir(path, 0o700)) },
 				[]string{`failed "read ` + path + `: is a directory" on nothing`}},
-			{"comes back", func() { must(t, os.Remove(path)); write(document("a", "b")) }, []string{"loaded [a b]"}},
+			{"comes back", func() { expect.OK(t, os.Remove(path)); write(document("a", "b")) }, []string{"loaded [a b]"}},
 			{"empty", func() { write("# nothing\n") }, []string{`failed "` + config.ErrNoDocument("").Error() + `" on nothing`}},
 			{"empty in another way", func() { write("") }, []string{`failed "` + config.ErrNoDocument("").Error() + `" on nothing`}},
 		} {
@@ -365,9 +357,7 @@ func TestConfigFile(t *testing.T) {
 			for range h.all()[seen:] {
 				got = append(got, h.next(t, &seen, "file "+path))
 			}
-			if diff := cmp.Diff(step.want, got); diff != "" {
-				t.Errorf("%s (-want +got)\n%s", step.name, diff)
-			}
+			expect.Same(t, step.name, step.want, got)
 		}
 		cancel()
 		<-done

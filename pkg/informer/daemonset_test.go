@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -184,9 +185,7 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	pods := []*corev1.Pod{daemonPod("waits", profile, "", mine), daemonPod("runs", profile, "n1", mine), daemonPod("peer", "peer", "", mine), daemonPod("gone", profile, "", mine)}
 	create := func(pod *corev1.Pod) {
 		t.Helper()
-		if _, err := client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{}))(t)
 	}
 	for _, pod := range pods {
 		create(pod)
@@ -199,22 +198,16 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	}
 	all("ordinary", "absent")
 	r.eventually(t, "gone", "ordinary")
-	if err := client.CoreV1().Pods("ns").Delete(ctx, "gone", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.CoreV1().Pods("ns").Delete(ctx, "gone", metav1.DeleteOptions{}))
 	r.eventually(t, "gone", "absent")
 
 	make := func(uid types.UID) {
 		t.Helper()
-		if _, err := sets.Create(ctx, set("ns", "agent", uid), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(sets.Create(ctx, set("ns", "agent", uid), metav1.CreateOptions{}))(t)
 	}
 	remove := func() {
 		t.Helper()
-		if err := sets.Delete(ctx, "agent", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
 	}
 	make("u1")
 	all("daemon", "daemon")
@@ -230,9 +223,7 @@ func TestDaemonSetSeenLater(t *testing.T) {
 
 	// The pod is deleted at the same time as its DaemonSet.
 	remove()
-	if err := client.CoreV1().Pods("ns").Delete(ctx, "next", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.CoreV1().Pods("ns").Delete(ctx, "next", metav1.DeleteOptions{}))
 	r.eventually(t, "next", "absent")
 }
 

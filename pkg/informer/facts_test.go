@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,9 +134,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("profile %q: its scheduler is %q", name, got.Scheduler)
 		}
 		got.Foreign, got.Scheduler = false, ""
-		if diff := cmp.Diff(Translate(pod, RequestOptions{}), got); diff != "" {
-			t.Errorf("profile %q: differs in more (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, fmt.Sprintf("profile %q: differs in more", name), Translate(pod, RequestOptions{}), got)
 	}
 }
 
@@ -148,8 +147,7 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
 	update := func(pod *corev1.Pod) {
 		t.Helper()
-		_, err := pods.Update(ctx, pod, metav1.UpdateOptions{})
-		must(t, err)
+		expect.Get(pods.Update(ctx, pod, metav1.UpdateOptions{}))(t)
 	}
 	relabelled := foreign(managed("b", "f2", ""))
 	relabelled.Labels = map[string]string{"x": "y"}
@@ -161,13 +159,12 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	update(leaving)
 	s.store.heard(t, `foreign f1 on "n1" deleting=true`)
-	must(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
+	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 	s.store.heard(t, "gone f1")
 
-	_, err := pods.Create(ctx, foreign(managed("c", "f3", "")), metav1.CreateOptions{})
-	must(t, err)
-	must(t, pods.Delete(ctx, "c", metav1.DeleteOptions{})) // it never had a node
-	update(foreign(managed("b", "f4", "n2")))              // the delete in between was missed
+	expect.Get(pods.Create(ctx, foreign(managed("c", "f3", "")), metav1.CreateOptions{}))(t)
+	expect.OK(t, pods.Delete(ctx, "c", metav1.DeleteOptions{})) // it never had a node
+	update(foreign(managed("b", "f4", "n2")))                   // the delete in between was missed
 	s.store.heard(t, "gone f2", `foreign f4 on "n2" deleting=false`)
 	s.store.silent(t)
 }
@@ -197,7 +194,7 @@ func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
 	s.start(t)
 	s.store.heardOf(t, "node n1 schedulable=true", "node n2 schedulable=false")
 	ctx, nodes := t.Context(), client.CoreV1().Nodes()
-	update := func(n *corev1.Node) { t.Helper(); _, err := nodes.Update(ctx, n, metav1.UpdateOptions{}); must(t, err) }
+	update := func(n *corev1.Node) { t.Helper(); expect.Get(nodes.Update(ctx, n, metav1.UpdateOptions{}))(t) }
 	update(cordoned("n1", true))
 	s.store.heard(t, "node n1 schedulable=false")
 	heartbeat := cordoned("n1", true)
@@ -205,9 +202,8 @@ func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
 	update(heartbeat)
 	update(cordoned("n1", false))
 	s.store.heard(t, "node n1 schedulable=true")
-	must(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
-	_, err := nodes.Create(ctx, cordoned("n1", false), metav1.CreateOptions{})
-	must(t, err)
+	expect.OK(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
+	expect.Get(nodes.Create(ctx, cordoned("n1", false), metav1.CreateOptions{}))(t)
 	s.store.heard(t, "node n1 schedulable=true")
 	s.store.silent(t)
 }
@@ -228,13 +224,11 @@ func TestWatchFollowsPriorityClasses(t *testing.T) {
 	s.start(t)
 	s.store.heardOf(t, "class plain optOut=false", "class stay optOut=true", "class go optOut=false", "class odd optOut=false", "class labelled optOut=false")
 	ctx, classes := t.Context(), client.SchedulingV1().PriorityClasses()
-	_, err := classes.Update(ctx, class("plain", "false"), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(classes.Update(ctx, class("plain", "false"), metav1.UpdateOptions{}))(t)
 	s.store.heard(t, "class plain optOut=true")
-	_, err = classes.Update(ctx, class("stay", ""), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(classes.Update(ctx, class("stay", ""), metav1.UpdateOptions{}))(t)
 	s.store.heard(t, "class stay optOut=false")
-	must(t, classes.Delete(ctx, "plain", metav1.DeleteOptions{}))
+	expect.OK(t, classes.Delete(ctx, "plain", metav1.DeleteOptions{}))
 	s.store.heard(t, "class plain optOut=false")
 	s.store.silent(t)
 }
@@ -341,7 +335,7 @@ func TestWatchGoesWithoutPriorityClassesWithoutAClient(t *testing.T) {
 	o.Client = nil
 	var err error
 	s.watcher, err = Watch(s.store, s.factory, o)
-	must(t, err)
+	expect.OK(t, err)
 	s.run(t)
 	eventually(t, synced(s))
 	s.store.silent(t)
@@ -367,8 +361,7 @@ func TestWatchFollowsBudgets(t *testing.T) {
 	ctx, budgets := t.Context(), client.PolicyV1().PodDisruptionBudgets("ns")
 	update := func(b *policyv1.PodDisruptionBudget) {
 		t.Helper()
-		_, err := budgets.Update(ctx, b, metav1.UpdateOptions{})
-		must(t, err)
+		expect.Get(budgets.Update(ctx, b, metav1.UpdateOptions{}))(t)
 	}
 	update(budget("b1", 0, web()))
 	s.store.heard(t, "budget ns/b allows 0, covers web: true")
@@ -376,7 +369,7 @@ func TestWatchFollowsBudgets(t *testing.T) {
 	s.store.heard(t, "budget ns/b allows 0, covers web: false")
 	update(budget("b2", 2, web())) // the delete in between was missed
 	s.store.heard(t, "budget ns/b gone", "budget ns/b allows 2, covers web: true")
-	must(t, budgets.Delete(ctx, "b", metav1.DeleteOptions{}))
+	expect.OK(t, budgets.Delete(ctx, "b", metav1.DeleteOptions{}))
 	s.store.heard(t, "budget ns/b gone")
 	s.store.silent(t)
 }
@@ -424,9 +417,7 @@ func TestTranslateBudget(t *testing.T) {
 	}
 	disrupted := budget("u", 0, web())
 	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
-	if diff := cmp.Diff(map[string]bool{"p": true}, TranslateBudget(disrupted).Disrupted); diff != "" {
-		t.Errorf("disrupted (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "disrupted", map[string]bool{"p": true}, TranslateBudget(disrupted).Disrupted)
 }
 
 // TestTranslateBudgetStatus checks what is read of the spec and the status apart from the

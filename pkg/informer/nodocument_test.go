@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -46,8 +47,7 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 			for _, before := range []*corev1.ConfigMap{configs(queues(document("a"))), nil} {
 				want := c.start
 				h := &told{}
-				m, err := NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background())
-				must(t, err)
+				m := expect.Get(NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background()))(t)
 				lines := []string{}
 				if before != nil {
 					m.Read(absent(config.DefaultsConfigMap), before)

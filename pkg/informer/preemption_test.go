@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -204,9 +204,7 @@ func TestOwners(t *testing.T) {
 		t.Errorf("a pod without owners has %v", got)
 	}
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
-	if diff := cmp.Diff([]types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners); diff != "" {
-		t.Errorf("owners (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "owners", []types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners)
 }
 
 // TestController: the controller creates a replacement of the pod; no other owner does.
@@ -250,9 +248,7 @@ func TestClaim(t *testing.T) {
 		{"unreadable", holding(podOf(), corev1.ConditionTrue, "It holds n1."), nil},
 		{"empty", holding(podOf(), corev1.ConditionTrue, ""), nil},
 	} {
-		if diff := cmp.Diff(tt.want, Translate(tt.pod, RequestOptions{}).Claim); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
-		}
+		expect.Same(t, tt.name, tt.want, Translate(tt.pod, RequestOptions{}).Claim)
 	}
 }
 
@@ -275,7 +271,5 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 		Status:   objects.Status{Node: "n1", Preempted: true, Claim: &c},
 		Request:  Requests(pod, RequestOptions{}),
 	}
-	if diff := cmp.Diff(want, (&Options{ClaimedOwners: true}).Translate(pod)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, (&Options{ClaimedOwners: true}).Translate(pod))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -185,10 +186,7 @@ func TestAllocatable(t *testing.T) {
 // TestNodesWithoutBoundsLeaveNoTrace: nodes come and go that offer as much as an amount can
 // be. The capacity is right again once they are gone.
 func TestNodesWithoutBoundsLeaveNoTrace(t *testing.T) {
-	spec, err := config.Parse([]byte("partitions: [{name: default, queues: [{name: root}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(config.Parse([]byte("partitions: [{name: default, queues: [{name: root}]}]")))(t)
 	s, now := store.New(spec, store.Options{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, memory := range map[string]string{"n1": "100", "n2": "9223372036854775807", "n3": "9223372036854775807"} {
 		node := &corev1.Node{}
@@ -198,9 +196,7 @@ func TestNodesWithoutBoundsLeaveNoTrace(t *testing.T) {
 	s.Start(now)
 	s.DeleteNode("n2", now)
 	s.DeleteNode("n3", now)
-	if err := s.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, s.Check())
 	if got := s.Snapshot().Capacity().String(); got != "memory=100" {
 		t.Errorf("all nodes offer %s, want memory=100", got)
 	}

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -85,8 +85,6 @@ func TestTranslate(t *testing.T) {
 	}
 	for _, s := range steps {
 		s.change(pod, &want)
-		if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", s.name, diff)
-		}
+		expect.Same(t, s.name, want, Translate(pod, RequestOptions{}))
 	}
 }

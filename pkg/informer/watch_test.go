@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,9 +76,7 @@ func newScene(t *testing.T, client *fake.Clientset) *scene {
 		Namespace: func(ns *corev1.Namespace, wrong []error) { s.wrong.Store(ns.Name, fmt.Sprint(wrong)) },
 		Client:    client,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -146,13 +145,6 @@ func node(name, allocatable string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: list(allocatable)}}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestWatchFollowsPods(t *testing.T) {
 	client := fake.NewClientset(managed("running", "u1", "n1"), foreign(managed("other", "u2", "n1")))
 	s := newScene(t, client)
@@ -163,27 +155,23 @@ func TestWatchFollowsPods(t *testing.T) {
 	s.uses(t, "pods=1 vcore=1000", "0")
 
 	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
-	_, err := pods.Create(ctx, managed("waiting", "u3", ""), metav1.CreateOptions{})
-	must(t, err)
+	expect.Get(pods.Create(ctx, managed("waiting", "u3", ""), metav1.CreateOptions{}))(t)
 	s.uses(t, "pods=1 vcore=1000", "pods=1 vcore=1000")
 
-	_, err = pods.Update(ctx, managed("waiting", "u3", "n1"), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(pods.Update(ctx, managed("waiting", "u3", "n1"), metav1.UpdateOptions{}))(t)
 	s.uses(t, "pods=2 vcore=2000", "0")
 
 	resized := managed("waiting", "u3", "n1")
 	resized.Spec.Containers[0].Resources.Requests = list("cpu=3")
-	_, err = pods.Update(ctx, resized, metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(pods.Update(ctx, resized, metav1.UpdateOptions{}))(t)
 	s.uses(t, "pods=2 vcore=4000", "0")
 
 	done := managed("running", "u1", "n1")
 	done.Status.Phase = corev1.PodSucceeded
-	_, err = pods.UpdateStatus(ctx, done, metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(pods.UpdateStatus(ctx, done, metav1.UpdateOptions{}))(t)
 	s.uses(t, "pods=1 vcore=3000", "0")
 
-	must(t, pods.Delete(ctx, "waiting", metav1.DeleteOptions{}))
+	expect.OK(t, pods.Delete(ctx, "waiting", metav1.DeleteOptions{}))
 	s.uses(t, "0", "0")
 }
 
@@ -192,16 +180,13 @@ func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
 	s := newScene(t, client)
 	s.start(t)
 	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
-	_, err := pods.Create(ctx, foreign(managed("a", "u1", "")), metav1.CreateOptions{})
-	must(t, err)
-	_, err = pods.Update(ctx, foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{})
-	must(t, err)
-	must(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
+	expect.Get(pods.Create(ctx, foreign(managed("a", "u1", "")), metav1.CreateOptions{}))(t)
+	expect.Get(pods.Update(ctx, foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{}))(t)
+	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 	// Events arrive in order, so after this one the others have been seen.
-	_, err = pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{})
-	must(t, err)
+	expect.Get(pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{}))(t)
 	s.uses(t, "0", "pods=1 vcore=1000")
-	must(t, s.store.Recount([]objects.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
+	expect.OK(t, s.store.Recount([]objects.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
 }
 
 // TestWatchSeesAReplacedPod deletes a pod and creates another one of its name while the
@@ -216,7 +201,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 
 	events.Modify(managed("p", "u2", ""))
 	s.uses(t, "0", "pods=1 vcore=1000")
-	must(t, s.store.Recount([]objects.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
+	expect.OK(t, s.store.Recount([]objects.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
 
 	events.Delete(managed("p", "u2", ""))
 	s.uses(t, "0", "0")
@@ -292,13 +277,11 @@ func TestWatchFollowsNodes(t *testing.T) {
 	}
 	capacity("pods=10 vcore=4000")
 	ctx, nodes := t.Context(), client.CoreV1().Nodes()
-	_, err := nodes.Create(ctx, node("n2", "cpu=1 pods=10"), metav1.CreateOptions{})
-	must(t, err)
+	expect.Get(nodes.Create(ctx, node("n2", "cpu=1 pods=10"), metav1.CreateOptions{}))(t)
 	capacity("pods=20 vcore=5000")
-	_, err = nodes.UpdateStatus(ctx, node("n2", "cpu=2 pods=10"), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(nodes.UpdateStatus(ctx, node("n2", "cpu=2 pods=10"), metav1.UpdateOptions{}))(t)
 	capacity("pods=20 vcore=6000")
-	must(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
+	expect.OK(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
 	capacity("pods=10 vcore=2000")
 }
 
@@ -333,16 +316,13 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 	wrong("[]")
 
 	ctx, namespaces := t.Context(), client.CoreV1().Namespaces()
-	_, err := namespaces.Update(ctx, namespace("much"), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(namespaces.Update(ctx, namespace("much"), metav1.UpdateOptions{}))(t)
 	limit(resources.Limit{})
 	wrong("namespace.quota is ignored: value \"much\"")
 	relabelled := namespace("much")
 	relabelled.Labels = map[string]string{"team": "a"}
-	_, err = namespaces.Update(ctx, relabelled, metav1.UpdateOptions{})
-	must(t, err)
-	_, err = namespaces.Update(ctx, namespace(`{"cpu":"3"}`), metav1.UpdateOptions{})
-	must(t, err)
+	expect.Get(namespaces.Update(ctx, relabelled, metav1.UpdateOptions{}))(t)
+	expect.Get(namespaces.Update(ctx, namespace(`{"cpu":"3"}`), metav1.UpdateOptions{}))(t)
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 3000}))
 	if n := strings.Count(s.log(), "namespace.quota is ignored"); n != 1 {
 		t.Errorf("the unreadable annotation was told of %d times, want once:\n%s", n, s.log())
@@ -351,10 +331,9 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 	wrong("[]")
 
 	s.wrong.Delete("ns")
-	must(t, namespaces.Delete(ctx, "ns", metav1.DeleteOptions{}))
+	expect.OK(t, namespaces.Delete(ctx, "ns", metav1.DeleteOptions{}))
 	wrong("[]") // says that the namespace is gone
-	_, err = namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{})
-	must(t, err)
+	expect.Get(namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{}))(t)
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 5000}))
 }
 
