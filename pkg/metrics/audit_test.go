@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestFindingsAreCounted by kind; what is looked after is there with 0 before.
@@ -11,10 +13,7 @@ func TestFindingsAreCounted(t *testing.T) {
 	Audited([]string{"quota"})
 	value := func() float64 {
 		t.Helper()
-		v, err := testutil.GetCounterMetricValue(drifts.WithLabelValues("quota"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Get(testutil.GetCounterMetricValue(drifts.WithLabelValues("quota")))(t)
 		return v
 	}
 	before := value() // not 0 where the test runs again
@@ -28,10 +27,7 @@ func TestFindingsAreCounted(t *testing.T) {
 // TestLostStepsAreCounted: one by one, though they are told many at a time.
 func TestLostStepsAreCounted(t *testing.T) {
 	Register()
-	before, err := testutil.GetCounterMetricValue(lost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := expect.Get(testutil.GetCounterMetricValue(lost))(t)
 	StepsLost(3)
 	if after, err := testutil.GetCounterMetricValue(lost); err != nil || after != before+3 {
 		t.Errorf("%v steps lost after %v, error %v; three were", after, before, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -74,9 +75,7 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 
 func compare(t *testing.T, want string, names ...string) {
 	t.Helper()
-	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...))
 }
 
 func TestQueuesAndHolds(t *testing.T) {
@@ -252,10 +251,7 @@ func manyQueues(leaves int) string {
 
 func series(tb testing.TB) map[string][]*dto.Metric {
 	tb.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(tb)
 	out := map[string][]*dto.Metric{}
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), Subsystem+"_") {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 )
@@ -33,10 +33,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	}
 	Planned(KindQueue, time.Millisecond)
 	totals.Store(&[]unmet.Total{{Demand: unmet.Demand{Queue: "root.a", Reason: "InOrder"}, Time: time.Second}})
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
 	out := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), Subsystem+"_") {
@@ -49,9 +46,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 // TestMetricsAreNamedWell looks at every metric of ours that is registered.
 func TestMetricsAreNamedWell(t *testing.T) {
 	found := everything(t)
-	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(found))); diff != "" {
-		t.Errorf("registered are others (+) than listed; add new ones to the list:\n%s", diff)
-	}
+	expect.Same(t, "registered are others (+) than listed; add new ones to the list", names, slices.Sorted(maps.Keys(found)))
 	var text strings.Builder
 	for name, f := range found {
 		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", name, f.GetHelp(), name, strings.ToLower(f.GetType().String()))
@@ -126,10 +121,7 @@ func list() string {
 }
 
 func TestPageSaysWhatTheTableSays(t *testing.T) {
-	text, err := os.ReadFile(pagePath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(pagePath))(t)
 	before, rest, ok := strings.Cut(string(text), listHead)
 	_, after, ended := strings.Cut(rest, listEnd)
 	if !ok || !ended {
@@ -137,12 +129,8 @@ func TestPageSaysWhatTheTableSays(t *testing.T) {
 	}
 	want := before + listHead + list() + listEnd + after
 	if *rewrite {
-		if err := os.WriteFile(pagePath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(pagePath, []byte(want), 0o644))
 		text = []byte(want)
 	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("the page and the table (-) differ; make it anew with: go test ./pkg/metrics -rewrite\n%s", diff)
-	}
+	expect.Same(t, "the page and the table (-) differ; make it anew with: go test ./pkg/metrics -rewrite", want, string(text))
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -36,9 +36,7 @@ func yunikornPage(t *testing.T) string {
 	preempt(t, s, "a1", now.Add(2*time.Second))
 	observePlan(time.Millisecond)
 	var out bytes.Buffer
-	if err := WriteYuniKorn(&out, inventory.New(s).View()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, WriteYuniKorn(&out, inventory.New(s).View()))
 	return out.String()
 }
 
@@ -62,26 +60,16 @@ func TestYuniKorn(t *testing.T) {
 	if *rewrite {
 		want, err = []byte(page[:at]), os.WriteFile("testdata/page.txt", []byte(page[:at]), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), page[:at]); diff != "" {
-		t.Errorf("(-want):\n%s", diff)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "the page", string(want), page[:at])
 }
 
 // TestYuniKornsNames holds the page against YuniKorn's: each of its metrics is
 // there with its type and labels, or docs/metrics.md says why not.
 func TestYuniKornsNames(t *testing.T) {
 	served := parse(t, yunikornPage(t))
-	theirs, err := os.ReadFile("testdata/yunikorn.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs, err := os.ReadFile(pagePath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theirs := expect.Get(os.ReadFile("testdata/yunikorn.txt"))(t)
+	docs := expect.Get(os.ReadFile(pagePath))(t)
 	known := map[string]bool{}
 	for _, line := range strings.Split(string(theirs), "\n") {
 		fields := append(strings.Fields(line), "", "", "")
@@ -142,9 +130,7 @@ func BenchmarkYuniKorn(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var out bytes.Buffer
-		if err := WriteYuniKorn(&out, v); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, WriteYuniKorn(&out, v))
 		b.ReportMetric(float64(out.Len()), "bytes/page")
 	}
 }
