@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -261,9 +261,7 @@ func TestExposed(t *testing.T) {
 	} {
 		d := draft(t, "root\n  parent props=priority.offset:5\n    "+c.tree)
 		want := map[string]int64{"root.parent.leaf": c.leaf, "root.parent": c.top}
-		if diff := cmp.Diff(want, expose(d, "root.parent.leaf", c.p)); diff != "" {
-			t.Errorf("%s, ask of %d (-want +got):\n%s", c.tree, c.p, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%s, ask of %d", c.tree, c.p), want, expose(d, "root.parent.leaf", c.p))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -67,14 +68,9 @@ func TestIDsAreUsedAgain(t *testing.T) {
 	d := draft(t, "root\n  a\n  b")
 	old := d.Publish(nil)
 	a := id(t, d, "root.a")
-	if err := d.Remove(a); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.Remove(a))
 	between := d.Publish(old)
-	c, err := d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Get(d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID}))(t)
 	if c != a {
 		t.Errorf("root.c got ID %d, want %d again", c, a)
 	}
@@ -117,9 +113,7 @@ func TestPathCopyingSharesTheUntouched(t *testing.T) {
 	var leaf queues.ID
 	for i := range 300 {
 		parent, err := d.Add(queues.Settings{Name: fmt.Sprintf("p%03d", i), Path: fmt.Sprintf("root.p%03d", i), Parent: queues.RootID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if leaf, err = d.Add(queues.Settings{Name: "leaf", Path: fmt.Sprintf("root.p%03d.leaf", i), Parent: parent, Leaf: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +128,7 @@ func TestPathCopyingSharesTheUntouched(t *testing.T) {
 			copied = append(copied, q.Path)
 		}
 	}
-	if diff := cmp.Diff([]string{"root", "root.p299", "root.p299.leaf"}, copied); diff != "" {
-		t.Errorf("copied queues (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "copied queues", []string{"root", "root.p299", "root.p299.leaf"}, copied)
 	if before.Root().Running != 0 || after.Root().Running != 2 {
 		t.Errorf("root running %d before and %d after", before.Root().Running, after.Root().Running)
 	}

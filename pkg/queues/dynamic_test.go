@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -56,18 +57,14 @@ func TestDynamicQueuesAreCounted(t *testing.T) {
 				for range 1 + r.IntN(3) {
 					path += "." + string(rune('a'+r.IntN(4)))
 				}
-				if _, err := d.AddDynamic(path, string(rune('x'+r.IntN(3)))); err != nil {
-					t.Fatal(err)
-				}
+				expect.Get(d.AddDynamic(path, string(rune('x'+r.IntN(3)))))(t)
 				if leaf, _ := d.Find(path); leaf.Leaf {
 					d.SetNamespaceQuota(leaf.ID, "x", &queues.NamespaceQuota{MaxApplications: 1})
 				}
 			case 3:
 				for q := range d.All() {
 					if q.Empty() && !q.IsRoot() && r.IntN(3) == 0 {
-						if err := d.Remove(q.ID); err != nil {
-							t.Fatal(err)
-						}
+						expect.OK(t, d.Remove(q.ID))
 						break
 					}
 				}
@@ -83,12 +80,8 @@ func TestDynamicQueuesAreCounted(t *testing.T) {
 // sentence names what to change.
 func TestDynamicLimits(t *testing.T) {
 	d := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n"))
-	if _, err := d.AddDynamic(queues.RecoveryPath, "ns"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.AddDynamic("root.b", "ns"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(d.AddDynamic(queues.RecoveryPath, "ns"))(t)
+	expect.Get(d.AddDynamic("root.b", "ns"))(t)
 	tight := queues.DynamicLimits{Total: 1, PerNamespace: 1}
 	for _, path := range []string{"root.a", "root.b", queues.RecoveryPath} {
 		if why := tight.Admit(d, path, "ns"); !why.None() {

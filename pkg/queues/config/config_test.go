@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestNoDocumentIsDefault(t *testing.T) {
@@ -17,9 +17,7 @@ func TestNoDocumentIsDefault(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", document, err)
 		}
-		if diff := cmp.Diff(Default(), spec); diff != "" {
-			t.Errorf("%q: %s", document, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q", document), Default(), spec)
 	}
 	if !Default().Root.SubmitACL.Allows("anybody", nil) {
 		t.Error("default does not let everybody submit")
@@ -38,13 +36,9 @@ partitions:
   - name: root
     submitacl: '*'
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	spec.Checksum, spec.Document = "", ""
-	if diff := cmp.Diff(Default(), spec); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", Default(), spec)
 }
 
 func TestChecksum(t *testing.T) {
@@ -80,9 +74,7 @@ func TestProblemsAreSortedAndComplete(t *testing.T) {
 		{4, `root."a.b"`, "x", "is not a known key: use adminacl, childtemplate, limits, maxapplications, name, parent, properties, queues, resources, submitacl"},
 		{5, `root."?"`, "name", `"?" is not a queue name: ` + queueNameAdvice},
 	}
-	if diff := cmp.Diff(want, invalid.Problems); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, invalid.Problems)
 	if got := len(strings.Split(err.Error(), "\n")); got != len(want) {
 		t.Errorf("%d lines for %d problems:\n%v", got, len(want), err)
 	}
@@ -175,10 +167,7 @@ func aliased(queues string) string {
 }
 
 func TestFind(t *testing.T) {
-	spec, err := Parse([]byte("partitions:\n- queues:\n  - name: a\n    queues: [{name: c}, {name: b}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(Parse([]byte("partitions:\n- queues:\n  - name: a\n    queues: [{name: c}, {name: b}]\n")))(t)
 	for path, want := range map[string]string{
 		"root": "root", "ROOT.A": "root.a", "root.a.b": "root.a.b",
 		"": "", "a": "", "root.": "", "root.a.d": "", "root.a.b.c": "",
@@ -198,9 +187,7 @@ func TestFind(t *testing.T) {
 			break
 		}
 	}
-	if diff := cmp.Diff([]string{"root", "root.a", "root.a.b"}, paths); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []string{"root", "root.a", "root.a.b"}, paths)
 }
 
 func TestDiffOfNothing(t *testing.T) {
@@ -217,10 +204,7 @@ func TestDiffOfNothing(t *testing.T) {
 // TestDocumentsAreNotKept writes over the document after it was read.
 func TestDocumentsAreNotKept(t *testing.T) {
 	document := []byte("partitions:\n- queues:\n  - name: first\n    properties: {team: x}\n")
-	spec, err := Parse(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(Parse(document))(t)
 	before := spec.Dump()
 	copy(document, bytes.Repeat([]byte("z"), len(document)))
 	if spec.Dump() != before {
@@ -326,8 +310,6 @@ func BenchmarkParse5000(b *testing.B) {
 	b.SetBytes(int64(len(document)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(document); err != nil {
-			b.Fatal(err)
-		}
+		expect.Get(Parse(document))(b)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // FuzzParse expects of any text that it is refused with problems, or accepted with a
@@ -42,12 +44,8 @@ func FuzzParse(f *testing.F) {
 func FuzzConfigMaps(f *testing.F) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte("partitions: []")); err != nil {
-		f.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		f.Fatal(err)
-	}
+	expect.Get(w.Write([]byte("partitions: []")))(f)
+	expect.OK(f, w.Close())
 	f.Add("queues.yaml", "partitions: []", "queues.yaml.gz", packed.Bytes())
 	f.Add("service.policyGroup", "other", "other.yaml.gz", packed.Bytes()[:10])
 	f.Add("queues.yaml.gz", "", "queues.yaml", []byte("\xff"))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // judged is what becomes of a document: accepted, with so many warnings, or refused with
@@ -193,10 +195,7 @@ func TestFilterKeepsWhatIsAName(t *testing.T) {
 		`{users: ["^b.*"]}`:                            `allow users=~"^b.*"`,
 		`{users: [bob$]}`:                              "allow users=bob$",
 	} {
-		spec, err := Parse([]byte("partitions:\n- name: default\n" + filterDocument(filter)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := expect.Get(Parse([]byte("partitions:\n- name: default\n" + filterDocument(filter))))(t)
 		if got := fmt.Sprint(spec.Rules[0].Filter); got != want {
 			t.Errorf("%s: %s, want %s", filter, got, want)
 		}

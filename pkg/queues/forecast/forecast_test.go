@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -168,9 +169,7 @@ root.h vcore=1 guaranteed.vcore=2`)
   h
 `)
 	_, other, err := b.Under(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want := []string{"root.b", "root.b.c", "root.g", "root.h"}; !slices.Equal(other, want) {
 		t.Errorf("not as in the configuration: %v, want %v", other, want)
 	}

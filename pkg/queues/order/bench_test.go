@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -37,9 +38,7 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 				Name: name, Path: path + "." + name, Parent: parent, Policies: policies,
 				Guaranteed: resources.GuaranteeOf(resources.Entry{Name: resources.CPU, Amount: resources.Amount(1000 * (1 + i))}),
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, err)
 			grow(id, path+"."+name, fanouts[1:])
 		}
 	}

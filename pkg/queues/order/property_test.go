@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 )
 
@@ -52,9 +53,7 @@ func TestOrderIsIndependentOfInsertionFindsEqualKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range 300 {
 		_, final, err := histories().Example(seed).run("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, a := range final.m.asks {
 			a.key.UID, a.key.Created = "same", epoch
 		}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -140,9 +140,7 @@ func TestStandingByHand(t *testing.T) {
 		In: true, Apps: 2, Asks: 2, First: []string{"urgent", "early"}, InLeaf: 4, InAll: 5,
 		Levels: []order.Place{{Queue: 1, Before: []queues.ID{2}, Of: 2}},
 	}
-	if diff := cmp.Diff(want, x.Standing(late)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, x.Standing(late))
 	x.Block(late.Group(), queues.Verdict{At: 1})
 	if s := x.Standing(late); s.In {
 		t.Errorf("blocked, and in the order: %+v", s)

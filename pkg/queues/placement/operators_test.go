@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
@@ -67,10 +68,7 @@ func TestOperators(t *testing.T) {
 // readPods returns the pods of a file by name.
 func readPods(t *testing.T, file string) map[string]placement.Pod {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(operators, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(operators, file)))(t)
 	out := map[string]placement.Pod{}
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var manifest struct {
@@ -93,10 +91,7 @@ func readPods(t *testing.T, file string) map[string]placement.Pod {
 
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(operators, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(operators, file)))(t)
 	if err := yaml.UnmarshalStrict(text, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -82,9 +81,7 @@ func TestFind(t *testing.T) {
 		{"what leaves by itself is used", []string{"root.b used=memory=8 leaving=memory=1 pending=memory=1"}, nil},
 		{"exactly the guarantee", []string{"root.b used=memory=8 pending=memory=1"}, nil},
 	} {
-		if diff := cmp.Diff(c.want, names(Find(tree(t, settings, c.usage...), inOrder))); diff != "" {
-			t.Errorf("%s (-want):\n%s", c.name, diff)
-		}
+		expect.Same(t, c.name+"", c.want, names(Find(tree(t, settings, c.usage...), inOrder)))
 	}
 }
 
@@ -104,9 +101,7 @@ func TestReasons(t *testing.T) {
 		{[]reasons.Code{reasons.PreemptionPaced, "", reasons.PreemptionRefused}, []Demand{{"root.a", reasons.PreemptionPaced}}},
 		{[]reasons.Code{reasons.PreemptionDelayed, reasons.MakingRoom, reasons.InOrder}, []Demand{{"root.a", reasons.MakingRoom}}},
 	} {
-		if diff := cmp.Diff(c.want, Find(s, func([]*queues.Queue) []reasons.Code { return c.codes })); diff != "" {
-			t.Errorf("%v (-want):\n%s", c.codes, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%v", c.codes), c.want, Find(s, func([]*queues.Queue) []reasons.Code { return c.codes }))
 	}
 	known := map[reasons.Code]bool{}
 	for _, code := range Reasons() {

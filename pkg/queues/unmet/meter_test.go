@@ -1,11 +1,13 @@
 package unmet
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -60,13 +62,9 @@ func tell(m meter) ([]Total, [][]time.Duration) {
 func TestMeter(t *testing.T) {
 	m := NewMeter()
 	totals, ended := tell(m)
-	if diff := cmp.Diff(told, totals); diff != "" {
-		t.Errorf("totals (-want):\n%s", diff)
-	}
+	expect.Same(t, "totals", told, totals)
 	for i, l := range story {
-		if diff := cmp.Diff(l.ended, ended[i]); diff != "" {
-			t.Errorf("at %v: ended (-want):\n%s", l.at, diff)
-		}
+		expect.Same(t, fmt.Sprintf("at %v: ended", l.at), l.ended, ended[i])
 	}
 }
 
@@ -111,9 +109,7 @@ func TestMeterForgets(t *testing.T) {
 		t.Errorf("ended while it was not looked at: %v", ended)
 	}
 	m.Look(at(101), []Demand{aDelayed, bRefused})
-	if diff := cmp.Diff([]Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Totals()); diff != "" {
-		t.Errorf("after a pause (-want):\n%s", diff)
-	}
+	expect.Same(t, "after a pause", []Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Totals())
 	m.Keep(func(queue string) bool { return queue == "root.b" })
 	ended := m.Look(at(103), []Demand{bRefused})
 	if diff := cmp.Diff([]Total{{bRefused, 4 * time.Second}}, m.Totals()); diff != "" || ended != nil {
