@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 )
@@ -50,9 +51,7 @@ func BenchmarkPlan(b *testing.B) {
 			d := daemonset.Plan(n, ask, p)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := daemonset.Judge(n, ask, p, d); err != nil {
-					b.Fatal(err)
-				}
+				expect.OK(b, daemonset.Judge(n, ask, p, d))
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -132,9 +133,7 @@ func TestGuaranteesBind(t *testing.T) {
 			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
 				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
 			}
-			if err := daemonset.Judge(&c.node, &c.ask, own, d); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, daemonset.Judge(&c.node, &c.ask, own, d))
 			// A planner that forgets the rules, or one for a namespace with leave.
 			all := own
 			all.Namespaces = []string{"kube-system", "ns"}
