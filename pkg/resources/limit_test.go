@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestLimitEdges(t *testing.T) {
@@ -43,9 +44,7 @@ func TestLimitBreachesTellTheNumbers(t *testing.T) {
 	limit := LimitOf(Entry{"gpu", 0}, Entry{CPU, 10}, Entry{Memory, 100})
 	got := limit.Breaches(VectorOf(Entry{CPU, 8}, Entry{Memory, 10}), VectorOf(Entry{CPU, 3}, Entry{Memory, 90}, Entry{"gpu", 1}, Entry{Pods, 1}))
 	want := []Breach{{Name: "gpu", Asked: 1}, {Name: CPU, Used: 8, Asked: 3, Max: 10}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, got)
 }
 
 func TestLimitValues(t *testing.T) {

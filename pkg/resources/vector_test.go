@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestVectorConstruction(t *testing.T) {
@@ -118,9 +119,7 @@ func TestAllYieldsInOrderAndStops(t *testing.T) {
 			break
 		}
 	}
-	if diff := cmp.Diff([]string{"a1", "b2"}, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []string{"a1", "b2"}, names)
 }
 
 // TestVectorKey: names that hold the separators of the readable form do not collide.
