@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
@@ -76,16 +77,12 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 	t.Helper()
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake does not end a list that is watched
 	h := &atPermit{Handle: plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 10}")))}
-	if _, err := queuesort.New(h.Context(), plugintest.Args(), h.Handle); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h.Handle))(t)
 	pl, err := around(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
 		h.theirs = theirs
 		return miscounting{says: says}, nil
 	}, fake.NewSimpleClientset(podGroup("g", 3)), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	h.Start(t)
 	const all = 3
 	runs := func(i int) *corev1.Pod {
@@ -179,10 +176,7 @@ func TestPostFilter(t *testing.T) {
 // TestWithoutAStoreUpstreamDecides: without a store upstream's plugin decides.
 func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 	h := plugintest.New(t)
-	pl, err := around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl := expect.Get(around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h))(t)
 	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
 		t.Errorf("%v, want what upstream says", status)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
@@ -65,17 +66,11 @@ func TestRun(t *testing.T) {
 	}()
 	l.awaitTold(t, "ns/there 3")
 	groups := client.SchedulingV1alpha1().PodGroups("ns")
-	if _, err := groups.Create(ctx, podGroup("new", 2), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(groups.Create(ctx, podGroup("new", 2), metav1.CreateOptions{}))(t)
 	l.awaitTold(t, "ns/new 2")
-	if _, err := groups.Update(ctx, podGroup("new", 5), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(groups.Update(ctx, podGroup("new", 5), metav1.UpdateOptions{}))(t)
 	l.awaitTold(t, "ns/new 5")
-	if err := groups.Delete(ctx, "there", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, groups.Delete(ctx, "there", metav1.DeleteOptions{}))
 	l.awaitTold(t, "ns/there 0")
 }
 

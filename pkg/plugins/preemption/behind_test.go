@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
@@ -20,15 +21,11 @@ func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Po
 	t.Helper()
 	state, statuses := c.fail(t, pod)
 	for _, p := range ended {
-		if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(p); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(p))
 		c.store.Delete(p.UID, c.now)
 	}
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
-	if err := c.store.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, c.store.Check())
 	if result == nil {
 		return "", status
 	}
@@ -104,9 +101,7 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
 				t.Errorf("it is told %v", why)
 			}
-			if err := c.store.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, c.store.Check())
 		})
 	}
 }

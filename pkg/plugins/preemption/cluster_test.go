@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,9 +78,7 @@ func registry(tb testing.TB) frameworkruntime.Registry {
 		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
 		patient: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return patience{}, nil },
 	} {
-		if err := r.Register(name, factory); err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, r.Register(name, factory))
 	}
 	return r
 }
@@ -120,14 +119,9 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
 		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
 	}, more...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	c := &cluster{Framework: f, queue: q, store: app.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
-	spec, err := queuesconfig.Parse([]byte(queues))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	spec := expect.Get(queuesconfig.Parse([]byte(queues)))(tb)
 	c.store.Configure(spec, c.now)
 	for _, n := range nodes {
 		c.store.UpsertNode(n.Name, informer.Allocatable(n), c.now)
@@ -143,9 +137,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 // known adds the pod to the informer.
 func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
 	tb.Helper()
-	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod))
 }
 
 // queue is a scheduler's queue from which no pods are taken. The process's pump, which
@@ -181,10 +173,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	if _, status, _ := c.RunPreFilterPlugins(tb.Context(), state, pod); !status.IsSuccess() {
 		return state, framework.NewNodeToStatus(nil, status)
 	}
-	infos, err := c.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	infos := expect.Get(c.SnapshotSharedLister().NodeInfos().List())(tb)
 	if node := owners.RequiredNode(pod); node != "" { // upstream checks no other node
 		infos = slices.DeleteFunc(slices.Clone(infos), func(n fwk.NodeInfo) bool { return n.Node().Name != node })
 	}
@@ -206,9 +195,6 @@ func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	if args == nil {
 		args = &schedulerconfig.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
 	}
-	p, err := registry(tb)[name](tb.Context(), args, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := expect.Get(registry(tb)[name](tb.Context(), args, c))(tb)
 	return p.(fwk.PostFilterPlugin)
 }

@@ -18,6 +18,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
@@ -123,10 +124,7 @@ func withExtenders(t testing.TB, extenders ...*httpExtender) frameworkruntime.Op
 		if e.filter != nil {
 			e.FilterVerb, e.NodeCacheCapable = "filter", true
 		}
-		made, err := scheduler.NewHTTPExtender(&e.Extender)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := expect.Get(scheduler.NewHTTPExtender(&e.Extender))(t)
 		out = append(out, made)
 	}
 	return frameworkruntime.WithExtenders(out)
@@ -305,9 +303,7 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 			if !cl.store.Holds().Held() {
 				t.Error("the hold ended")
 			}
-			if err := cl.store.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, cl.store.Check())
 		})
 	}
 }
@@ -396,14 +392,8 @@ func TestPreviewAsksExtenders(t *testing.T) {
 			pod := plugintest.Pod("new", c.milli)
 			pod.Spec.Containers[0].Image = "pause"
 			pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-			manifest, err := json.Marshal(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := pv.Preview(t.Context(), manifest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			manifest := expect.Get(json.Marshal(pod))(t)
+			out := expect.Get(pv.Preview(t.Context(), manifest))(t)
 			if out.Outcome != c.outcome || !strings.Contains(out.Summary, c.text) {
 				t.Errorf("%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
 			}

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -69,10 +70,7 @@ func TestLostNomination(t *testing.T) {
 			t.Fatal("no node is held")
 		}
 		if nominated {
-			info, err := framework.NewPodInfo(holder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := expect.Get(framework.NewPodInfo(holder))(t)
 			cl.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
 		}
 		cl.store.FailPlan(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), cl.now)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -26,10 +27,7 @@ func args() *config.QueuePreemptionArgs {
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	t.Helper()
-	p, err := New(h.Context(), args(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(New(h.Context(), args(), h))(t)
 	return p.(*Plugin)
 }
 
@@ -37,9 +35,7 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	t.Helper()
 	plugin := newPlugin(t, h) // in any order
-	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	h.Start(t)
 	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(t, func() error {
@@ -147,9 +143,7 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	_, status = plugin.PostFilter(t.Context(), state, fits, nil)
 	wantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "PreemptionRefused: ")
 	until(t, s, fits, reasons.OverMax) // and not for a node
-	if err := s.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, s.Check())
 	h.Delete(t, running)
 	until(t, s, fits, "") // free capacity requeues it
 }
@@ -190,9 +184,7 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
 	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
 	wantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
-	if err := s.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, s.Check())
 }
 
 func TestRest(t *testing.T) {

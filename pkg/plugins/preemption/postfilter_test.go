@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -264,10 +265,7 @@ func TestHoldersShareANode(t *testing.T) {
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
 
 	for _, asker := range []*corev1.Pod{first, second} {
-		info, err := framework.NewPodInfo(asker)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(framework.NewPodInfo(asker))(t)
 		c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
 	}
 	if _, status, _ := c.RunPreFilterPlugins(t.Context(), framework.NewCycleState(), first); !status.IsSuccess() {
@@ -294,14 +292,8 @@ func TestPodsInPermit(t *testing.T) {
 		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
 			t.Fatal(verdict.Reason)
 		}
-		info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pi, err := framework.NewPodInfo(plugintest.On(v.DeepCopy(), "n1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
+		pi := expect.Get(framework.NewPodInfo(plugintest.On(v.DeepCopy(), "n1")))(t)
 		info.AddPodInfo(pi)
 		if waits {
 			if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
@@ -333,10 +325,7 @@ func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n[
 // TestNominatedPodsCount: a plan does not use capacity for which a pod is nominated to
 // the node. The store does not know of the nomination: by its numbers the asker fits.
 func TestNominatedPodsCount(t *testing.T) {
-	info, err := framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Get(framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100))))(t)
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
 		frameworkruntime.WithPodNominator(nominations{"n1": {info}}))
 	on, status := c.answer(t, plugintest.Pod("asker", 100))

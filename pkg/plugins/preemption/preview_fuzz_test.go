@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -18,10 +19,7 @@ var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)
 // FuzzPreview sends arbitrary input as a manifest. It must be rejected with a message, or
 // previewed, and must change nothing.
 func FuzzPreview(f *testing.F) {
-	text, err := os.ReadFile("testdata/preview/pods.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile("testdata/preview/pods.txt"))(f)
 	seeds := manifestOf.FindAllSubmatch(text, -1)
 	if len(seeds) < 20 {
 		f.Fatalf("%d seeds", len(seeds))

@@ -18,6 +18,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -56,9 +57,7 @@ func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *
 		c.store.Upsert(c.translate(p), c.now)
 	}
 	for _, n := range nodes {
-		if err := c.SharedInformerFactory().Core().V1().Nodes().Informer().GetIndexer().Add(n); err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, c.SharedInformerFactory().Core().V1().Nodes().Informer().GetIndexer().Add(n))
 	}
 	return c, c.previewer(tb)
 }
@@ -69,9 +68,7 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
 	}}
 	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, frameworkplugins.NewInTreeRegistry(), c.assumed)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	plugintest.Eventually(tb, func() error {
 		if _, readable := shared.PriorityClass(""); !readable {
 			return errors.New("the PriorityClasses are not read")
@@ -143,10 +140,7 @@ func TestPreviews(t *testing.T) {
 			if d.Cmd == "outcome" {
 				return fmt.Sprintf("%s: %s\n", out.Outcome, out.Summary)
 			}
-			text, err := json.MarshalIndent(out, "", " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := expect.Get(json.MarshalIndent(out, "", " "))(t)
 			return string(text) + "\n"
 		})
 	})
@@ -156,9 +150,7 @@ func TestPreviews(t *testing.T) {
 // pending notifications of the store.
 func (c *cluster) everything(t *testing.T) string {
 	t.Helper()
-	if err := c.store.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.store.Check())
 	s := c.store.Snapshot()
 	text := fmt.Sprint(len(c.store.Holds().All()), len(c.store.TakeWork()), len(c.store.TakeActivations()))
 	for q := range s.All() {
@@ -207,14 +199,8 @@ func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *document
 	made := pod.DeepCopy()
 	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
 	made.Spec.Containers[0].Image = "image"
-	text, err := yaml.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := preview(t, pv, string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(yaml.Marshal(made))(t)
+	out := expect.Get(preview(t, pv, string(text)))(t)
 	return out
 }
 

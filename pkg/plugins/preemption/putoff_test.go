@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -40,9 +41,7 @@ func TestPutOff(t *testing.T) {
 			if later := c.store.Explain(asker.UID); (later.Code != want) != (want == reasons.BackingOff) {
 				t.Errorf("after its back-off: %v, before it: %s", later, want)
 			}
-			if err := c.store.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, c.store.Check())
 		})
 	}
 }

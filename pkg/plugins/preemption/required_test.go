@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -92,10 +93,7 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 			c.wantWentFor(t)
 			// No other pod is placed there, of any profile.
 			for _, other := range []*corev1.Pod{plugintest.Pod("w", 10), plugintest.Foreign(plugintest.Pod("f", 10))} {
-				info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
-				if err != nil {
-					t.Fatal(err)
-				}
+				info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
 				state := framework.NewCycleState()
 				if _, status, _ := c.RunPreFilterPlugins(t.Context(), state, other); other.Name == "f" && !status.IsSuccess() {
 					t.Fatal(status)
@@ -214,9 +212,7 @@ func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
 	gone := withPort(running("gone", "n1", 100), 80)
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{gone, running("v1", "n1", 50)})
-	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(gone))
 	c.store.Delete(gone.UID, c.now)
 	on, status := c.answer(t, withPort(daemon("asker", "n1", 100), 80))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
@@ -229,14 +225,8 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
 	assumed := plugintest.Foreign(plugintest.Pod("assumed", 100))
 	c.known(t, assumed)
-	info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pi, err := framework.NewPodInfo(plugintest.On(assumed.DeepCopy(), "n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
+	pi := expect.Get(framework.NewPodInfo(plugintest.On(assumed.DeepCopy(), "n1")))(t)
 	info.AddPodInfo(pi)
 	on, status := c.answer(t, daemon("asker", "n1", 200))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
@@ -253,10 +243,7 @@ func TestNominationsMakeWay(t *testing.T) {
 	c.answer(t, asker)
 	for _, name := range []string{"asker", "nominee"} {
 		nominee := plugintest.Pod(name, 100)
-		info, err := framework.NewPodInfo(nominee)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(framework.NewPodInfo(nominee))(t)
 		c.known(t, nominee)
 		c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
 	}

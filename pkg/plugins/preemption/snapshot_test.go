@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // nowhere is a scheduler's cache without pods.
@@ -47,16 +49,12 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 
 func put(t *testing.T, indexer cache.Indexer, object any) {
 	t.Helper()
-	if err := indexer.Update(object); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, indexer.Update(object))
 }
 
 func set(t *testing.T, s *stage) *snapshot {
 	t.Helper()
-	if err := s.set(nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.set(nil))
 	return s.snapshot
 }
 
@@ -102,20 +100,14 @@ func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) seen {
 	t.Helper()
 	out := seen{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, nil}
 	for _, n := range nodes {
-		info, err := s.NodeInfos().Get(n.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Get(s.NodeInfos().Get(n.Name))(t)
 		out.Pods[n.Name], out.Cores[n.Name] = int64(len(info.GetPods())), info.GetRequested().GetMilliCPU()
 		out.Ports[n.Name], out.Claims[n.Name] = int64(len(info.GetUsedPorts())), int64(len(info.GetPVCRefCounts()))
 	}
 	for said, list := range map[*map[string]int64]func() ([]fwk.NodeInfo, error){
 		&out.Affine: s.NodeInfos().HavePodsWithAffinityList, &out.AntiAffine: s.NodeInfos().HavePodsWithRequiredAntiAffinityList,
 	} {
-		infos, err := list()
-		if err != nil {
-			t.Fatal(err)
-		}
+		infos := expect.Get(list())(t)
 		for _, info := range infos {
 			(*said)[info.Node().Name]++
 		}
@@ -139,9 +131,7 @@ func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	s, _, nodes := stocked(t, 4, pods)
 	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
 	for _, which := range []string{"first", "second"} {
-		if diff := cmp.Diff(want, seenIn(t, set(t, s), nodes)); diff != "" {
-			t.Errorf("the %s snapshot differs from upstream's:\n%s", which, diff)
-		}
+		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, set(t, s), nodes))
 	}
 	if all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes); cmp.Equal(all, want) {
 		t.Error("pods that ended are not noticed, so equality proves nothing")
@@ -160,12 +150,8 @@ func TestInfosAreKept(t *testing.T) {
 	resized := variedPods()[7]
 	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
 	put(t, pods, resized)
-	if err := pods.Delete(variedPods()[8]); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.set(map[types.UID]string{"waits": "n3"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, pods.Delete(variedPods()[8]))
+	expect.OK(t, s.set(map[types.UID]string{"waits": "n3"}))
 	after := s.kept.last()
 	if before["p6"] == nil || before["p6"] != after["p6"] {
 		t.Error("the infos of a pod that did not change are made again")

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -19,10 +20,7 @@ import (
 
 func newPlugin(t testing.TB, h *plugintest.Handle, args runtime.Object) *queuesort.Plugin {
 	t.Helper()
-	p, err := queuesort.New(h.Context(), args, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(queuesort.New(h.Context(), args, h))(t)
 	return p.(*queuesort.Plugin)
 }
 
@@ -41,10 +39,7 @@ func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
 }
 
 func TestNewRefuses(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	changed := func(change func(*config.QueueSortArgs)) runtime.Object {
 		args := plugintest.Args()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
@@ -71,20 +72,14 @@ func BenchmarkCycle(b *testing.B) {
 		}
 		return nil
 	})
-	spec, err := queuesconfig.Parse([]byte(benchDocument()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	spec := expect.Get(queuesconfig.Parse([]byte(benchDocument())))(b)
 	s.Configure(spec, time.Now())
 
 	pods := make([]*corev1.Pod, benchBatch)
 	infos := make([]fwk.QueuedPodInfo, benchBatch)
 	for i := range pods {
 		pods[i] = benchPod(i)
-		info, err := framework.NewPodInfo(pods[i])
-		if err != nil {
-			b.Fatal(err)
-		}
+		info := expect.Get(framework.NewPodInfo(pods[i]))(b)
 		infos[i] = &framework.QueuedPodInfo{PodInfo: info, Timestamp: pods[i].CreationTimestamp.Time}
 	}
 	node := framework.NewNodeInfo()
@@ -140,9 +135,7 @@ func fill(b *testing.B, s *store.Store, pods []*corev1.Pod) {
 func must(b *testing.B) func(fwk.Plugin, error) fwk.Plugin {
 	return func(p fwk.Plugin, err error) fwk.Plugin {
 		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		return p
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,9 +75,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
 	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
 	h := plugintest.New(t, plugintest.Queues("no configuration"), asker)
-	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	s := &scene{handle: h, Plugin: newPlugin(t, h), store: app.For(h.Context(), h).Store()}
 	early := make(chan *fwk.Status)
 	go func() {
@@ -203,9 +202,7 @@ func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *scene, *corev1.Pod){
 		"the asker is deleted": func(t *testing.T, s *scene, asker *corev1.Pod) { s.handle.Delete(t, asker) },
 		"the asker is bound": func(t *testing.T, s *scene, asker *corev1.Pod) {
-			if _, err := s.handle.Client.CoreV1().Pods(asker.Namespace).Update(t.Context(), plugintest.On(asker.DeepCopy(), "n1"), metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(s.handle.Client.CoreV1().Pods(asker.Namespace).Update(t.Context(), plugintest.On(asker.DeepCopy(), "n1"), metav1.UpdateOptions{}))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) { invitedBack(t, end) })

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +34,7 @@ func args() *config.NodeReservationArgs {
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	t.Helper()
-	p, err := New(h.Context(), args(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Get(New(h.Context(), args(), h))(t)
 	return p.(*Plugin)
 }
 
@@ -51,9 +49,7 @@ func newScene(t *testing.T, limit string, pods ...*corev1.Pod) *scene {
 	t.Helper()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document(limit)))
 	s := &scene{handle: h}
-	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	s.Plugin, s.store = newPlugin(t, h), app.For(h.Context(), h).Store()
 	h.Start(t)
 	h.Create(t, pods...)
@@ -94,9 +90,7 @@ func (s *scene) allocated(t *testing.T, milliCPU int64) {
 	if got := int64(q.Allocated.Get("vcore")); got != milliCPU {
 		t.Errorf("root.a uses %d milli-CPU, want %d", got, milliCPU)
 	}
-	if err := s.store.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, s.store.Check())
 }
 
 func wantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
@@ -145,9 +139,7 @@ func TestReserveCharges(t *testing.T) {
 	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
 	s.PostBind(t.Context(), framework.NewCycleState(), pod, "n1")
 	s.allocated(t, 600)
-	if _, err := s.handle.Client.CoreV1().Pods("ns").Update(t.Context(), plugintest.On(plugintest.Pod("p", 600), "n1"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(s.handle.Client.CoreV1().Pods("ns").Update(t.Context(), plugintest.On(plugintest.Pod("p", 600), "n1"), metav1.UpdateOptions{}))(t)
 	plugintest.Eventually(t, func() error {
 		return s.store.Recount(listed(plugintest.On(plugintest.Pod("p", 600), "n1")))
 	})
