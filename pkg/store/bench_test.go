@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -38,10 +39,7 @@ func wide(tb testing.TB) (*config.Spec, []string) {
 	}
 	root := &queuestest.Node{Name: "root"}
 	grow(root, "root", []int{4, 5, 5, 5, 9})
-	spec, err := queuestest.Spec(root)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	spec := expect.Get(queuestest.Spec(root))(tb)
 	return spec, leaves
 }
 

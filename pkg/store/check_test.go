@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -57,9 +58,7 @@ func hold(s *Store, asker types.UID, node string) {
 
 // Check finds every kind of planted error.
 func TestCheckFindsDisorder(t *testing.T) {
-	if err := busy(t).Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, busy(t).Check())
 	for _, c := range []struct {
 		name    string
 		disturb func(s *Store)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -270,10 +271,7 @@ func TestHoldsOfALeafTogether(t *testing.T) {
 func TestHoldsOfALeafTogetherHappen(t *testing.T) {
 	most, full := 0, 0
 	histories := rapid.Custom(func(r *rapid.T) *askStage {
-		s, err := askHistory(t, r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Get(askHistory(t, r, nil))(t)
 		return s
 	})
 	for seed := range 50 {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -100,9 +101,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 			t.Fatalf("at %v something was due %v ago, and nobody is tried", now.Sub(epoch), now.Sub(due))
 		}
 		if now.Nanosecond() == 0 {
-			if err := s.Check(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.Check())
 		}
 	}
 	for _, n := range seconds {

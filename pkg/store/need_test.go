@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -68,9 +69,7 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 			if !slices.Equal(names, c.want) {
 				t.Errorf("%v go, want %v: %v", names, c.want, why)
 			}
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, s.Check())
 		})
 	}
 }

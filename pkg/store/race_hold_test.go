@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -162,9 +163,7 @@ func TestConcurrentHolds(t *testing.T) {
 		a.ask(i, at(700+40*i))
 		a.execute(rand.New(rand.NewPCG(9, uint64(i))), at(700+40*i))
 	}
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Check())
 	if a.made == 0 {
 		t.Error("no room was made for anybody")
 	}

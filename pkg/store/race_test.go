@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -84,9 +85,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 	close(stop)
 	readers.Wait()
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Check())
 	for i := range pods {
 		s.Delete(hammered(i, 0).UID, at(rounds))
 	}

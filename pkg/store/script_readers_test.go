@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -65,10 +66,7 @@ func (r *readers) read(s *Store) error {
 // expectNotice plants a bug in what readers get, and requires that a script detects it.
 func expectNotice(t *testing.T, plant func(*readers)) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob("testdata/*.txt"))(t)
 	for _, file := range files {
 		var s *script
 		noticed := false

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -88,9 +89,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 					s.NoNode(r.UID, "kind", s.RejectPlan(r.UID, &d, now), now)
 				}
 				if now.Nanosecond() == 0 {
-					if err := s.Check(); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, s.Check())
 				}
 				c.plant(s)
 			}

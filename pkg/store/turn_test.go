@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -71,9 +72,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			if got := s.model.RecordOf(p).Attempts(); got != c.attempts {
 				t.Errorf("readers see %d attempts, want %d", got, c.attempts)
 			}
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, s.Check())
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -98,9 +99,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 			if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != second.UID {
 				t.Errorf("let through: %v, want the next pod", refs)
 			}
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, s.Check())
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -115,9 +116,7 @@ func TestChangesDuringAPlanAreHeard(t *testing.T) {
 			if heard != change.heard {
 				t.Errorf("it is planned for again: %v, want %v", heard, change.heard)
 			}
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, s.Check())
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -47,9 +48,7 @@ func TestApps(t *testing.T) {
 	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	pods := slices.Values([]*cache.Pod{p})
-	if err := x.Check(pods); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, x.Check(pods))
 	if !x.Remove(a) || x.Joinable(tree, name, false) != b || len(x.Named(other)) != 0 {
 		t.Error("a record that was removed is still known")
 	}

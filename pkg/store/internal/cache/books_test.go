@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -233,9 +234,7 @@ func TestBooksCheck(t *testing.T) {
 		b.Charge(p, queuestest.Vector("vcore=1"), cache.Allocated)
 		b.Recount(a)
 		pods := slices.Values([]*cache.Pod{p})
-		if err := b.Check(pods); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, b.Check(pods))
 		if plant(&b, a, p); b.Check(pods) == nil {
 			t.Errorf("%s: not seen", name)
 		}

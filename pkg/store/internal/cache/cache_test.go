@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -31,9 +32,7 @@ func TestCapacity(t *testing.T) {
 	if !c.Sum().Equal(cores(330)) || !c.Told().Equal(cores(320)) || !c.Due().Equal(at(1100)) {
 		t.Errorf("after a small change: %v, orders %v, due %v", c.Sum(), c.Told(), c.Due())
 	}
-	if err := c.Check(cores(330)); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, c.Check(cores(330)))
 	if c.Check(cores(331)) == nil {
 		t.Error("Check does not see another sum of nodes")
 	}
@@ -54,10 +53,7 @@ func TestEmptyQueues(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  users parent"))
 	e := cache.NewEmptyQueues(10 * time.Second)
 	add := func(path string) *queues.Queue {
-		id, err := tree.AddDynamic(path, "ns")
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := expect.Get(tree.AddDynamic(path, "ns"))(t)
 		return tree.Queue(id)
 	}
 	x, y := add("root.users.x.deep"), add("root.users.y")
@@ -100,9 +96,7 @@ func TestResourceTypes(t *testing.T) {
 	if p.Request.Get("gpu") != 0 || p.Uncounted.Get("gpu") != 2 || !rt.IsSplit(p) {
 		t.Errorf("charged %v, not charged %v", p.Request, p.Uncounted)
 	}
-	if err := rt.Check(p); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, rt.Check(p))
 	if rt.Add(cache.TypesIn(queuestest.Vector("vcore=1"))) {
 		t.Error("a type that counted before is new")
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -132,7 +133,5 @@ func TestNodesCheck(t *testing.T) {
 			t.Errorf("%s: not seen", name)
 		}
 	}
-	if err := nodes.Check(slices.Values([]*cache.Pod{a, b})); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, nodes.Check(slices.Values([]*cache.Pod{a, b})))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
@@ -105,9 +106,7 @@ func TestDirtyNoticesAMissingMark(t *testing.T) {
 	}
 	d.Add(x)
 	d.Take(1, copyOfThing)
-	if err := d.Check(all, recordOfThing); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, d.Check(all, recordOfThing))
 	x.value = 2
 	if d.Check(all, recordOfThing) == nil {
 		t.Error("a changed thing without a mark is not noticed")

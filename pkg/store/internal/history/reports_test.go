@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
@@ -48,9 +49,7 @@ func TestReportsWaitAndRepeat(t *testing.T) {
 		if at, _ := told(&r, x, 0, c.to, c.w); !slices.Equal(at, c.want) {
 			t.Errorf("%s: told at %v, want %v", c.name, at, c.want)
 		}
-		if err := r.Check(); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, r.Check())
 	}
 }
 

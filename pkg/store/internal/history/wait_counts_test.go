@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
@@ -31,9 +32,7 @@ func TestWaitCounts(t *testing.T) {
 		t.Errorf("counts %+v", x)
 	}
 	check := func(leaves []queues.ID, pods ...history.Tally) error { return c.Check(slices.Values(pods), leaves) }
-	if err := check([]queues.ID{leaf}, p, q); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, check([]queues.ID{leaf}, p, q))
 	if check([]queues.ID{leaf}, p) == nil || check([]queues.ID{leaf}, p, q, q) == nil || check([]queues.ID{4}, p, q) == nil {
 		t.Error("Check does not find wrong counts")
 	}

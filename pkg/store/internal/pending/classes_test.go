@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -56,9 +57,7 @@ func TestClasses(t *testing.T) {
 	if _, ok := x.Order.Next(); ok || !q.class.Failed() {
 		t.Error("a pod of a failed class is in the order")
 	}
-	if err := x.Classes.Check(all(p, q)); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, x.Classes.Check(all(p, q)))
 	move(p, state.Queued)
 	if _, ok := x.Order.Next(); !ok || q.class.Failed() || x.Classes.Limit.Reopened() != 1 {
 		t.Error("the class is still closed after its member came back")

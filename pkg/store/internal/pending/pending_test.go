@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -40,9 +41,7 @@ func TestMoreRoom(t *testing.T) {
 	if got := x.TakeBlocked(tree); len(got) > 0 {
 		t.Error("it is taken twice")
 	}
-	if err := x.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, x.Check())
 }
 
 // TestTakeFill checks that the window is filled once all pods that returned are back, or

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -53,12 +54,8 @@ func TestClaimsHoldBeforeBegin(t *testing.T) {
 	bound.Node = "n3"
 	h.Claimed(bound)
 	held("bound", "n2")
-	if err := h.Place(hold("b", "n2")); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Place(hold("c", "n4")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, h.Place(hold("b", "n2")))
+	expect.OK(t, h.Place(hold("c", "n4")))
 	held("holds before Begin", "n2")
 	if nodes := h.Begin(); !slices.Equal(nodes, []string{"n2"}) {
 		t.Errorf("claims held %v", nodes)
@@ -94,9 +91,7 @@ func TestHoldsTimeOut(t *testing.T) {
 	if got := h.Due(time.Minute, from); !got.IsZero() {
 		t.Errorf("due at %v without holds", got)
 	}
-	if err := h.Place(hold("a", "n1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, h.Place(hold("a", "n1")))
 	due("one hold", time.Minute)
 	late = time.Second
 	due("nothing was said", time.Minute)
@@ -116,9 +111,7 @@ func TestHoldsCheck(t *testing.T) {
 	h := preemption.New().Holds
 	h.Begin()
 	h.Publish()
-	if err := h.Place(hold("a", "n1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, h.Place(hold("a", "n1")))
 	if h.Check() == nil {
 		t.Error("a published copy that is behind is not noticed")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -20,9 +21,7 @@ var epoch = time.Unix(1_700_000_000, 0)
 
 func checked(t *testing.T, part interface{ Check() error }) {
 	t.Helper()
-	if err := part.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, part.Check())
 }
 
 // TestPlansArePaid: failed plans overdraw the account, no plan is made until it is paid,

@@ -5,15 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // TestDocDrawsTheTable: doc.go of package store shows the transition table.
 func TestDocDrawsTheTable(t *testing.T) {
-	doc, err := os.ReadFile("../../doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Get(os.ReadFile("../../doc.go"))(t)
 	var want strings.Builder
 	for line := range strings.Lines(state.Drawing()) {
 		want.WriteString("//\t" + line)
