@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -70,10 +71,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 			}
 			guard.say(why)
 			time.Sleep(c.server.limits.streamAdmitted)
-			last, err := io.ReadAll(stream.lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			last := expect.Get(io.ReadAll(stream.lines))(t)
 			isEnd(t, last, why)
 		})
 	}
@@ -86,9 +84,7 @@ func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits))
 	s := servePiped(t, c, limit)
 	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mine\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	stream := streaming{conn, answer, bufio.NewReader(answer.Body)}
 	stream.line(t)
 	return stream
@@ -127,10 +123,7 @@ func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
 			}
 			stream.line(t)
 			if errors.Is(says, ErrUnknown) || errors.Is(says, ErrForbidden) {
-				last, err := io.ReadAll(stream.lines)
-				if err != nil {
-					t.Fatal(err)
-				}
+				last := expect.Get(io.ReadAll(stream.lines))(t)
 				isEnd(t, last, says)
 				return
 			}

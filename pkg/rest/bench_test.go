@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -168,8 +169,6 @@ func BenchmarkBooks(b *testing.B) {
 	books := &audit.Books{Inventory: c.server.options.Inventory, Owners: c.store.OwnersUse}
 	c.server.options.Inventory.View()
 	for b.Loop() {
-		if err := books.Check(); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, books.Check())
 	}
 }

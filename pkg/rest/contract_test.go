@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -232,9 +232,7 @@ func TestContract(t *testing.T) {
 		w := httptest.NewRecorder()
 		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", strings.NewReader(document)))
 		var value any
-		if err := json.Unmarshal(w.Body.Bytes(), &value); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(w.Body.Bytes(), &value))
 		served.check("validate-conf", "validation", value)
 	}
 	slices.Sort(served.wrong)
@@ -246,9 +244,7 @@ func TestContract(t *testing.T) {
 		known = append(known, field)
 	}
 	slices.Sort(known)
-	if diff := cmp.Diff(known, served.missing()); diff != "" {
-		t.Errorf("fields that are left out (-known +now)\n%s", diff)
-	}
+	expect.Same(t, "fields that are left out (-known +now)", known, served.missing())
 	for field := range added {
 		if !served.served[field] {
 			t.Errorf("%s is not served", field)
@@ -265,10 +261,6 @@ func TestContractFindsWhatIsWrong(t *testing.T) {
 	c.check("page", "app", map[string]any{"id": 1.0, "other": true, "pods": []any{map[string]any{"name": "p"}, "p"}})
 	slices.Sort(c.wrong)
 	want := []string{"page.id: number, want string", "page.other: YuniKorn has no such field", "page.pods: string is no object"}
-	if diff := cmp.Diff(want, c.wrong); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"app.more"}, c.missing()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, c.wrong)
+	expect.Same(t, "", []string{"app.more"}, c.missing())
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
@@ -78,9 +78,7 @@ func TestEventBatch(t *testing.T) {
 	}
 	want := event{Type: 3, Object: "n", Message: "foreign allocation: default", Nanos: c.now.UnixNano(), Change: 2, Detail: 303, Reference: "f1"}
 	want.Resource.Resources = map[string]struct{ Value int64 }{"vcore": {1000}, "pods": {1}}
-	if diff := cmp.Diff(want, all.EventRecords[0]); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, all.EventRecords[0])
 	for query, want := range map[string][]string{
 		"?count=2": {"f1", "f2"}, "?start=3": {"f4", "f5"}, "?start=1&count=1": {"f2"}, "?start=5": {}, "?start=18446744073709551615": {},
 		"?count=18446744073709551615&start=4": {"f5"},

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 const healthPage = "/ws/v1/scheduler/healthcheck"
@@ -39,9 +39,7 @@ func TestHealthcheckTellsWhatIsWrong(t *testing.T) {
 		{Name: "Books", Description: "sums", Succeeded: true},
 		{Name: "Pods", Description: "listing", DiagnosisMessage: "pod a/b: in the listing and not in the store"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, got)
 }
 
 // TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.

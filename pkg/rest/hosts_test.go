@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestHosts: only requests for names of this interface are answered.
@@ -15,15 +17,9 @@ func TestHosts(t *testing.T) {
 	s := serveCluster(t, c, func(*limits) {})
 	ask := func(headers string) (int, string) {
 		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		defer func() { _ = answer.Body.Close() }()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := expect.Get(io.ReadAll(answer.Body))(t)
 		return answer.StatusCode, string(body)
 	}
 	for _, host := range []string{

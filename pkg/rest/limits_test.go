@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"golang.org/x/sync/semaphore"
@@ -36,10 +37,7 @@ type served struct {
 
 func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := servedAt(c, listener.Addr().String())
 	limit(&c.server.limits)
 	s.serve(t, narrow{listener})
@@ -82,14 +80,9 @@ func (n narrow) Accept() (net.Conn, error) {
 // dial opens a connection and sends what is given.
 func (s served) dial(t *testing.T, text string) net.Conn {
 	t.Helper()
-	conn, err := s.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Get(s.open())(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(io.WriteString(conn, text))(t)
 	return conn
 }
 
@@ -153,9 +146,7 @@ func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) h
 }
 
 func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
-	if err := others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.inFlight.wrap(h) }); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.inFlight.wrap(h) }))
 }
 
 func TestReaderThatReadsNothingHoldsUpOthersWhereWritingCounts(t *testing.T) {
@@ -253,10 +244,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 			close(over)
 		}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	servedAt(c, listener.Addr().String()).dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -308,15 +296,10 @@ func oneMore(t *testing.T, s served) (three []net.Conn, wrong error) {
 	t.Helper()
 	for range 3 {
 		conn := s.dial(t, clustersRequest)
-		if err := began(conn); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, began(conn))
 		three = append(three, conn)
 	}
-	conn, err := s.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Get(s.open())(t)
 	defer func() { _ = conn.Close() }()
 	// It may be closed before it has asked: then that is what reading says, too.
 	_, _ = io.WriteString(conn, clustersRequest)
@@ -337,16 +320,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveCluster(t, newCluster(t, ""), limit)
-			conns, wrong := oneMore(t, s)
-			if wrong != nil {
-				t.Fatal(wrong)
-			}
+			conns := expect.Get(oneMore(t, s))(t)
 			_ = conns[0].Close()
 			for deadline := time.Now().Add(patient); ; {
 				conn, err := net.Dial("tcp", s.address)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				_, _ = io.WriteString(conn, clustersRequest)
 				err = began(conn)
 				_ = conn.Close()

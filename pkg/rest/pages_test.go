@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -122,19 +123,14 @@ func TestPages(t *testing.T) {
 			case "wait":
 				var d0 string
 				d.ScanArgs(t, "for", &d0)
-				by, err := time.ParseDuration(d0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				by := expect.Get(time.ParseDuration(d0))(t)
 				c.step(by)
 			case "get", "post":
 				return c.page(t, d)
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
-			if err := c.store.Check(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.store.Check())
 			return "ok\n"
 		})
 	})

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // brief are limits that differ from each other, so that one is not taken for another.
@@ -22,10 +24,7 @@ func brief(l *limits) {
 func (s served) lasts(t *testing.T, sent string) (time.Duration, string) {
 	t.Helper()
 	began := time.Now()
-	answer, err := io.ReadAll(s.dial(t, sent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Get(io.ReadAll(s.dial(t, sent)))(t)
 	return time.Since(began), string(answer)
 }
 
@@ -64,10 +63,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 		lines := bufio.NewReader(conn)
 		answered := func() {
 			t.Helper()
-			answer, err := http.ReadResponse(lines, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := expect.Get(http.ReadResponse(lines, nil))(t)
 			defer func() { _ = answer.Body.Close() }()
 			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
 				t.Fatalf("%s, %v", answer.Status, err)
@@ -131,10 +127,7 @@ func TestSlowSendersAreFew(t *testing.T) {
 
 // TestWhatSlowSendersHoldIsDocumented: the page has the products of the limits.
 func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/rest.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(os.ReadFile("../../docs/rest.md"))(t)
 	l := defaultLimits()
 	each := l.bodyBytes >> 20
 	for _, said := range []string{

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -65,10 +65,7 @@ func newUnstarted(t testing.TB) *cluster {
 
 func (c *cluster) configure(t testing.TB, document string) {
 	t.Helper()
-	spec, err := config.Parse([]byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(config.Parse([]byte(document)))(t)
 	c.store.Configure(spec, c.now)
 }
 
@@ -156,13 +153,8 @@ func TestQueues(t *testing.T) {
 			case "pod":
 				c.add(t, text[0], text[1], request, text[3])
 			case "queues":
-				if err := c.store.Check(); err != nil {
-					t.Fatal(err)
-				}
-				out, err := json.MarshalIndent(c.queues(t), "", " ")
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, c.store.Check())
+				out := expect.Get(json.MarshalIndent(c.queues(t), "", " "))(t)
 				return string(out) + "\n"
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
@@ -232,23 +224,16 @@ func partitionOf(t *testing.T, queue map[string]any) {
 
 func readJSON(t *testing.T, path string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(path))(t)
 	var out map[string]any
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &out))
 	return out
 }
 
 func TestQueuesAnswerLikeYuniKorn(t *testing.T) {
 	got := referenceCluster(t).queues(t)
 	partitionOf(t, got)
-	if diff := cmp.Diff(readJSON(t, "testdata/reference.json"), got); diff != "" {
-		t.Errorf("(-YuniKorn +ours)\n%s", diff)
-	}
+	expect.Same(t, "(-YuniKorn +ours)", readJSON(t, "testdata/reference.json"), got)
 }
 
 func jsonType(value any) string {

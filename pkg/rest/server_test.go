@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -79,9 +80,7 @@ func TestGoodAnswersHaveTheSameHeader(t *testing.T) {
 func TestAnswersAreOfOneMoment(t *testing.T) {
 	c := referenceCluster(t)
 	before := c.queues(t)
-	if diff := cmp.Diff(before, c.queues(t)); diff != "" {
-		t.Errorf("nothing happened, yet:\n%s", diff)
-	}
+	expect.Same(t, "nothing happened, yet", before, c.queues(t))
 	c.store.DeleteNode("n1", c.now)
 	after := c.queues(t)
 	if got := after["maxResource"].(map[string]any)["vcore"]; got != 32000.0 {
@@ -93,10 +92,7 @@ func TestAnswersAreOfOneMoment(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -105,10 +101,7 @@ func TestServe(t *testing.T) {
 		newCluster(t, "").server.Serve(ctx, listener, logger)
 	}()
 	address := "http://" + listener.Addr().String() + queuesPath
-	r, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Get(http.Get(address))(t)
 	body, err := io.ReadAll(r.Body)
 	_ = r.Body.Close()
 	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(body), `"queuename":"root"`) {
@@ -127,10 +120,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeTellsWhyItStopped(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = listener.Close()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	newCluster(t, "").server.Serve(t.Context(), listener, logger)
@@ -161,9 +151,7 @@ func TestPercent(t *testing.T) {
 		}
 		used := resources.VectorOf(resources.Entry{Name: "x", Amount: resources.Amount(c.used)}, resources.Entry{Name: "unlimited", Amount: 7})
 		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})
-		if diff := cmp.Diff(want, documents.Percent(used, limit)); diff != "" {
-			t.Errorf("%d of %d (-want +got)\n%s", c.used, c.limit, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%d of %d", c.used, c.limit), want, documents.Percent(used, limit))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -96,9 +97,7 @@ func (c *cluster) cycle(t *testing.T) {
 	pod.Node, pod.Scheduled = "n1", c.now
 	c.store.Upsert(pod, c.now)
 	c.store.Delete("more", c.now)
-	if err := c.store.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, c.store.Check())
 }
 
 // TestACycleWaitsForNoReader: no page is written while a lock of the store, or of what
@@ -118,9 +117,7 @@ func TestACycleWaitsForNoReader(t *testing.T) {
 	pages = append(pages, "/ws/v1/events/stream?count=9", "/debug/fullstatedump", "/api/v1/decisions", "/api/v1/holds", "/api/v1/pods/ns/a1/explain",
 		"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health", "/api/v1/preview a pod", "/ws/v1/validate-conf partitions: []")
 	slices.Sort(pages)
-	if err := heldUp(t, c.server.Handler(), slices.Concat(pages, pages), func() { c.cycle(t) }, patient); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, heldUp(t, c.server.Handler(), slices.Concat(pages, pages), func() { c.cycle(t) }, patient))
 }
 
 // TestACycleThatWaitsIsNoticed: a page that is written while the lock is held.

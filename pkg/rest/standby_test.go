@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -49,9 +48,7 @@ partitions:
 		}
 	}
 	want := "Pod ns/tried was let through; what came of it the replica that leads knows, and this one stands by."
-	if diff := cmp.Diff(want, c.explanation(t, "tried").Summary); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, c.explanation(t, "tried").Summary)
 	standing := c.ask(httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if !strings.Contains(standing.Body.String(), "This replica stands by") {
 		t.Error("the web page does not say that the replica stands by")

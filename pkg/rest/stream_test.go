@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -30,9 +31,7 @@ func (s served) stream(t *testing.T, query string) streaming {
 	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
 	_ = conn.SetReadDeadline(time.Now().Add(patient))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return streaming{conn, answer, bufio.NewReader(answer.Body)}
 }
 
@@ -180,9 +179,7 @@ func TestStreamsAreInTheDump(t *testing.T) {
 	_, body := c.do(t, http.MethodGet, "/ws/v1/fullstatedump")
 	served := contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
 	var dump any
-	if err := json.Unmarshal(body, &dump); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(body, &dump))
 	if served.check("dump", "dump", dump); len(served.wrong) > 0 || !served.served["stream.Name"] || !served.served["stream.CreatedAt"] {
 		t.Errorf("%q, %s", served.wrong, body)
 	}
