@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -57,9 +58,7 @@ func TestBooksThatAreRight(t *testing.T) {
 		func() { s.Delete("0", began); s.Delete("8", began.Add(time.Second)) },
 	} {
 		change()
-		if err := books.Check(); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, books.Check())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -168,9 +169,7 @@ func TestNoDrift(t *testing.T) {
 		for i := range 3 * slice {
 			l.pod(fmt.Sprint("q", i), nil)
 		}
-		if err := l.Round(t.Context()); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, l.Round(t.Context()))
 		if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 1 {
 			t.Errorf("%v, counted %v, %d rounds", err, l.counted, l.Rounds())
 		}
@@ -216,9 +215,7 @@ func TestDriftIsFound(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.notTold(func() { c.bug(l) })
-				if err := errors.Join(l.Round(t.Context()), l.Round(t.Context())); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, errors.Join(l.Round(t.Context()), l.Round(t.Context())))
 				if got := fmt.Sprint(l.Check()); !strings.Contains(got, c.says) {
 					t.Errorf("the check says %q, not %q", got, c.says)
 				}
@@ -237,9 +234,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 		look := func(want int32) {
 			t.Helper()
 			l.reads.Store(0)
-			if err := errors.Join(l.Round(t.Context()), l.Now(pause), l.Check()); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, errors.Join(l.Round(t.Context()), l.Now(pause), l.Check()))
 			if got := l.reads.Load(); got != want {
 				t.Errorf("%d pods are compared, want %d", got, want)
 			}
@@ -287,9 +282,7 @@ func TestBooksOfAQueueAreAddedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLand(t)
 		l.Inventory = inventory.New(miscounting{l.store})
-		if err := l.Round(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Round(t.Context()))
 		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "quota root.a: what it is charged with, less what its pods use, is vcore=-1000, not 0") {
 			t.Error(got)
 		}
@@ -313,16 +306,12 @@ func TestLateEventsAreNoDrift(t *testing.T) {
 			l.pod("late", nil) // the event arrives
 			l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
 		}()
-		if err := l.Round(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Round(t.Context()))
 		if err := l.Check(); err != nil || len(l.counted) > 0 {
 			t.Errorf("%v, counted %v", err, l.counted)
 		}
 		// A pod without an event is found when it stays as it is.
-		if err := l.Round(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Round(t.Context()))
 		if err := l.Check(); !strings.Contains(fmt.Sprint(err), "pod ns/p1") || len(l.counted) != 1 {
 			t.Errorf("%v, counted %v", err, l.counted)
 		}
@@ -392,18 +381,14 @@ func TestDriftThatGoes(t *testing.T) {
 				l.pod(fmt.Sprint("x", i), nil)
 			}
 		})
-		if err := l.Round(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Round(t.Context()))
 		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "x4: ") || strings.Contains(got, "x5: ") || !strings.HasSuffix(got, "; and 2 more; "+mendBooks) {
 			t.Error(got)
 		}
 		for i := range 7 {
 			l.pod(fmt.Sprint("x", i), nil)
 		}
-		if err := l.Round(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Round(t.Context()))
 		if err := l.Check(); err != nil || len(l.counted) != 7 {
 			t.Errorf("%v, counted %v", err, l.counted)
 		}

@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
@@ -34,10 +34,7 @@ func cores(n resources.Amount) resources.Vector {
 
 func spec(t testing.TB, queues string) *config.Spec {
 	t.Helper()
-	out, err := config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n")))(t)
 	return out
 }
 
@@ -99,9 +96,7 @@ func (l *logged) news(t testing.TB) []string {
 
 func (l *logged) want(t testing.TB, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, l.news(t)); diff != "" {
-		t.Errorf("records (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "records", want, l.news(t))
 	l.now = l.now.Add(time.Second)
 }
 

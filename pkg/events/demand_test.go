@@ -5,10 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,23 +45,14 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 				p := newPod("p", before)
 				p.ResourceVersion = "7"
 				d := newDesk(t, p)
-				if err := d.Tell(t.Context(), demandOf("p", c.said, c.why)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, d.Tell(t.Context(), demandOf("p", c.said, c.why)))
 				want := `{"metadata":{"resourceVersion":"7","uid":"uid-p"},"status":{"conditions":[{"message":"` + c.message +
 					`","reason":"` + c.reason + `","status":"False","type":"PodScheduled"}]}}`
-				if diff := cmp.Diff(want, string(d.patches()[0].GetPatch())); diff != "" {
-					t.Errorf("patch (-want +got)\n%s", diff)
-				}
-				pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Same(t, "patch", want, string(d.patches()[0].GetPatch()))
+				pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
 				after := before
 				after.Reason, after.Message = c.reason, c.message
-				if diff := cmp.Diff([]corev1.PodCondition{after}, pod.Status.Conditions); diff != "" {
-					t.Errorf("conditions (-want +got)\n%s", diff)
-				}
+				expect.Same(t, "conditions", []corev1.PodCondition{after}, pod.Status.Conditions)
 				if len(d.recorder.events) != 0 {
 					t.Errorf("events: %q, want none", d.recorder.events)
 				}
@@ -77,9 +68,7 @@ func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
 		d := newDesk(t, newPod("p", corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "0/3 nodes; no node is asked for: OverMax",
 		}))
-		if err := d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))))
 		if n := len(d.patches()); n != 0 {
 			t.Errorf("%d patches, want none", n)
 		}
@@ -112,12 +101,8 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 		d := newDesk(t)
 		for i := range 300 {
 			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
-			if err := d.pods.Add(p); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.client.Tracker().Add(p); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, d.pods.Add(p))
+			expect.OK(t, d.client.Tracker().Add(p))
 			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, objects.DemandBeyond, overMax("full")))
 		}
 		defer d.run(t)()

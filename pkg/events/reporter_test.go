@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -78,9 +79,7 @@ func newDesk(t *testing.T, pods ...*corev1.Pod) *desk {
 		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 	}
 	for _, p := range pods {
-		if err := errors.Join(d.client.Tracker().Add(p), d.pods.Add(p)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(d.client.Tracker().Add(p), d.pods.Add(p)))
 	}
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	d.log = logger.GetSink().(ktesting.Underlier).GetBuffer().String
@@ -119,10 +118,7 @@ func (d *desk) patches() []clienttesting.PatchAction {
 
 func (d *desk) condition(t *testing.T, name string) corev1.PodCondition {
 	t.Helper()
-	pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{}))(t)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == Admitted {
 			return c
@@ -153,9 +149,7 @@ var letThrough = reasons.Reason{}
 func TestTellWritesConditionAndEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("p"))
-		if err := d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
 		patches := d.patches()
 		if len(patches) != 1 || len(d.client.Actions()) != 1 {
 			t.Fatalf("requests: %v, want one patch", d.client.Actions())
@@ -166,13 +160,9 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 		}
 		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
 			`"message":"queue root.a: \"100%s\" used. ` + remedy + `","reason":"OverMax","status":"False","type":"paddock.io/Admitted"}]}}`
-		if diff := cmp.Diff(want, string(p.GetPatch())); diff != "" {
-			t.Errorf("patch (-want +got)\n%s", diff)
-		}
+		expect.Same(t, "patch", want, string(p.GetPatch()))
 		events := []string{`yunikorn: p Warning OverMax Scheduling: queue root.a: "100%s" used. ` + remedy}
-		if diff := cmp.Diff(events, d.recorder.events); diff != "" {
-			t.Errorf("events (-want +got)\n%s", diff)
-		}
+		expect.Same(t, "events", events, d.recorder.events)
 	})
 }
 
@@ -199,16 +189,11 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(t, newPod("p", c.before...))
-				if err := d.Tell(t.Context(), reportOf("p", c.why)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, d.Tell(t.Context(), reportOf("p", c.why)))
 				if c.want.LastTransitionTime.IsZero() {
 					c.want.LastTransitionTime = metav1.Now()
 				}
-				pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
 				got := map[corev1.PodConditionType]corev1.PodCondition{}
 				for _, c := range pod.Status.Conditions {
 					c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.UTC())
@@ -233,14 +218,10 @@ func TestTellWarns(t *testing.T) {
 		d := newDesk(t, newPod("p"))
 		warning := reportOf("p", reasons.New(reasons.SoftGangIgnored, "application a: no gang"))
 		warning.Warning = true
-		if err := d.Tell(t.Context(), warning); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, d.Tell(t.Context(), warning))
 		entry, _ := reasons.Explain(reasons.SoftGangIgnored)
 		events := []string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy}
-		if diff := cmp.Diff(events, d.recorder.events); diff != "" {
-			t.Errorf("events (-want +got)\n%s", diff)
-		}
+		expect.Same(t, "events", events, d.recorder.events)
 		if len(d.client.Actions()) > 0 {
 			t.Errorf("requests %v, want none", d.client.Actions())
 		}
@@ -401,9 +382,7 @@ func TestReportsOfAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spec, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" +
 			"    - name: ns\n      submitacl: '*'\n      resources: {max: {pods: 1}}\n  placementrules:\n  - {name: tag, value: namespace}\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		s := store.New(spec, store.Options{})
 		d := newDesk(t, newPod("p"), newPod("q"))
 		d.Reports = s

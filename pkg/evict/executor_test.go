@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -32,18 +32,14 @@ func TestRoomIsMade(t *testing.T) {
 		held := o.cluster.condition("a", reservations.HeldCondition)
 		want := corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "MakingRoom",
 			Message: w.Hold.Claim().Message(), LastTransitionTime: metav1.NewTime(w.Hold.Since.Truncate(time.Second))}
-		if diff := cmp.Diff(want, held); diff != "" {
-			t.Errorf("the claim (-want +got)\n%s", diff)
-		}
+		expect.Same(t, "the claim", want, held)
 		told := o.cluster.events()
 		slices.Sort(told)
-		if diff := cmp.Diff([]string{
+		expect.Same(t, "events", []string{
 			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 2 pods leave. Of queue root.b: ns/v1, ns/v2.",
 			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
 			"yunikorn: v2 Normal Preempted Preempting: goes for ns/a [a]",
-		}, told); diff != "" {
-			t.Errorf("events (-want +got)\n%s", diff)
-		}
+		}, told)
 		if got := o.cluster.story(); len(got) != 5 || got[0] != "patch a paddock.io/NodeHeld=True MakingRoom" ||
 			!slices.Contains(got, "patch v1 DisruptionTarget=True PreemptionByScheduler") {
 			t.Errorf("calls %v", got)
@@ -156,9 +152,7 @@ func TestTriesAreAtFixedTimes(t *testing.T) {
 			at = append(at, c.at.Sub(start))
 		}
 		ms := time.Millisecond
-		if diff := cmp.Diff([]time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 3100 * ms, 6300 * ms, 11300 * ms, 16300 * ms}, at); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, "", []time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 3100 * ms, 6300 * ms, 11300 * ms, 16300 * ms}, at)
 	})
 }
 
@@ -271,9 +265,7 @@ func TestWorkThatIsOvertaken(t *testing.T) {
 		o.books.plan(first)
 		pass(time.Second)
 		want := []string{"patch a paddock.io/NodeHeld=True WaitingForRoom", "patch a paddock.io/NodeHeld=True MakingRoom", "patch v1 DisruptionTarget=True PreemptionByScheduler", "delete v1"}
-		if diff := cmp.Diff(want, o.cluster.story()); diff != "" {
-			t.Errorf("calls (-want +got)\n%s", diff)
-		}
+		expect.Same(t, "calls", want, o.cluster.story())
 		o.expectGone(t, "v1")
 		o.expect(t, "committed [uid-a uid-a], disrupted [uid-a], given up 0")
 	})
@@ -291,9 +283,7 @@ func TestCallsInFlight(t *testing.T) {
 			for i := range 30 {
 				asker, victim := fmt.Sprint("a", i), fmt.Sprint("v", i)
 				for _, name := range []string{asker, victim} {
-					if err := c.tracker.Tracker().Add(pod(name)); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, c.tracker.Tracker().Add(pod(name)))
 				}
 				o.books.plan(disruptFor(asker, victim), victimsOf(asker, victim)...)
 			}
@@ -340,9 +330,7 @@ func TestTheEnd(t *testing.T) {
 			t.Errorf("finished: %s", o.books.outcome())
 		}
 	})
-	if err := goleak.Find(before); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, goleak.Find(before))
 }
 
 // TestTheEndWaits: Run waits for a call that takes long.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -261,9 +262,7 @@ func story(t *testing.T, names []string, tell func(t *testing.T, o *office), set
 		}
 		defer o.run(t)()
 		tell(t, o)
-		if err := wellFormed(o.cluster.made(), "a"); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, wellFormed(o.cluster.made(), "a"))
 	})
 }
 

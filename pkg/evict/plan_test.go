@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -479,12 +479,10 @@ func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 		pass(time.Minute)
 		o.expectGone(t, "v1")
 		o.expect(t, "committed [uid-a], disrupted [], given up 0")
-		if diff := cmp.Diff([]string{
+		expect.Same(t, "events", []string{
 			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
 			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/v1.",
-		}, o.cluster.events()); diff != "" {
-			t.Errorf("events (-want +got)\n%s", diff)
-		}
+		}, o.cluster.events())
 	})
 }
 

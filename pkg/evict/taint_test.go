@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -162,9 +163,7 @@ func TestHoldsShareATaint(t *testing.T) {
 				o.books.queue(release(b, reservations.Bound, reasons.Reason{}))
 				pass(2 * time.Second)
 				o.expectTaints(t)
-				if err := keptOff(o.cluster.made()); err != nil {
-					t.Error(err)
-				}
+				expect.Holds(t, keptOff(o.cluster.made()))
 				if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each write that is based on late data
 					t.Errorf("writes %q", got)
 				}
@@ -282,9 +281,7 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 					o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
 					pass(10 * time.Second)
 					o.expectTaints(t)
-					if err := keptOff(o.cluster.made()); err != nil {
-						t.Error(err)
-					}
+					expect.Holds(t, keptOff(o.cluster.made()))
 				}, taints(TaintIfAllowed))
 			})
 		}
@@ -424,10 +421,7 @@ func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
 func TestANodeIsHiddenTwice(t *testing.T) {
 	taints := NewTaints("yunikorn", func() TaintPolicy { return TaintIfAllowed }, nil)
 	hide := func(node *corev1.Node) *corev1.Node {
-		shown, err := taints.Hide(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shown := expect.Get(taints.Hide(node))(t)
 		return shown.(*corev1.Node)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -315,9 +316,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 			}
 			inv := New(s)
 			inv.View()
-			if err := inv.Check(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, inv.Check())
 			if disturb(inv, inv.Find("ns", "p0")); inv.Check() == nil {
 				t.Error("nobody noticed")
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
@@ -49,9 +50,7 @@ func TestManyReadersOneWriter(t *testing.T) {
 	close(stop)
 	readers.Wait()
 	inv.View()
-	if err := inv.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, inv.Check())
 }
 
 func TestInconsistentViewsAreNoticed(t *testing.T) {

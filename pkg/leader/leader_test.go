@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 const (
@@ -106,13 +108,6 @@ func want(t *testing.T, gate *Gate, leading bool, when string) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // acquired returns a gate that has just been opened by creating the lease.
 func acquired(t *testing.T) (*Gate, *fakeLock, resourcelock.Interface) {
 	t.Helper()
@@ -120,7 +115,7 @@ func acquired(t *testing.T) (*Gate, *fakeLock, resourcelock.Interface) {
 	inner := &fakeLock{lease: &lease{}, identity: "a"}
 	lock := Watch(inner, gate, renewDeadline)
 	want(t, gate, false, "before")
-	must(t, lock.Create(t.Context(), named("a")))
+	expect.OK(t, lock.Create(t.Context(), named("a")))
 	want(t, gate, true, "after creating the lease")
 	return gate, inner, lock
 }
@@ -131,7 +126,7 @@ func TestAlways(t *testing.T) {
 	gate.close()
 	gate.extend(gate.now().add(time.Hour))
 	want(t, gate, true, "always, whatever happens")
-	must(t, gate.Wait(t.Context()))
+	expect.OK(t, gate.Wait(t.Context()))
 }
 
 func TestOpenIsAnnounced(t *testing.T) {
@@ -152,14 +147,14 @@ func TestExpiresWithoutRenewal(t *testing.T) {
 		gate, _, lock := acquired(t)
 		time.Sleep(renewDeadline - time.Nanosecond)
 		want(t, gate, true, "just before the end")
-		must(t, lock.Update(t.Context(), named("a")))
+		expect.OK(t, lock.Update(t.Context(), named("a")))
 		time.Sleep(renewDeadline - time.Nanosecond)
 		want(t, gate, true, "just before the end, renewed")
 		changed := gate.Changed()
 		time.Sleep(time.Nanosecond)
 		want(t, gate, false, "at the end")
 		<-changed
-		must(t, lock.Update(t.Context(), named("a")))
+		expect.OK(t, lock.Update(t.Context(), named("a")))
 		want(t, gate, true, "renewed after the end")
 	})
 }
@@ -171,7 +166,7 @@ func TestExpiresWithTheLease(t *testing.T) {
 		time.Sleep(renewDeadline)
 		short := named("a")
 		short.LeaseDurationSeconds = 3
-		must(t, lock.Update(t.Context(), short))
+		expect.OK(t, lock.Update(t.Context(), short))
 		time.Sleep(3*time.Second - time.Nanosecond)
 		want(t, gate, true, "before the end of the lease")
 		time.Sleep(time.Nanosecond)
@@ -184,14 +179,14 @@ func TestValidityCountsFromSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, inner, lock := acquired(t)
 		inner.delay = 4 * time.Second
-		must(t, lock.Update(t.Context(), named("a")))
+		expect.OK(t, lock.Update(t.Context(), named("a")))
 		time.Sleep(renewDeadline - inner.delay - time.Nanosecond)
 		want(t, gate, true, "before the end")
 		time.Sleep(time.Nanosecond)
 		want(t, gate, false, "at the end")
 
 		inner.delay = renewDeadline
-		must(t, lock.Update(t.Context(), named("a")))
+		expect.OK(t, lock.Update(t.Context(), named("a")))
 		want(t, gate, false, "the answer came when validity had ended")
 	})
 }
@@ -238,7 +233,7 @@ func TestFailuresChangeNothing(t *testing.T) {
 		inner.set(nil)
 		time.Sleep(renewDeadline)
 		_, _, err := lock.Get(t.Context())
-		must(t, err)
+		expect.OK(t, err)
 		want(t, gate, false, "our name in a lease that was not renewed")
 	})
 }
@@ -259,7 +254,7 @@ func TestReleaseClosesBeforeSending(t *testing.T) {
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, _, lock := acquired(t)
-		must(t, gate.Wait(t.Context()))
+		expect.OK(t, gate.Wait(t.Context()))
 		time.Sleep(renewDeadline)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -271,8 +266,8 @@ func TestWait(t *testing.T) {
 		woken := make(chan error)
 		go func() { woken <- gate.Wait(t.Context()) }()
 		synctest.Wait()
-		must(t, lock.Update(t.Context(), named("a")))
-		must(t, <-woken)
+		expect.OK(t, lock.Update(t.Context(), named("a")))
+		expect.OK(t, <-woken)
 	})
 }
 
@@ -290,7 +285,7 @@ func TestExtendAfterTheWallClockClosedIt(t *testing.T) {
 		go func() { woken <- gate.Wait(t.Context()) }()
 		synctest.Wait()
 		gate.extend(gate.now().add(renewDeadline))
-		must(t, <-woken)
+		expect.OK(t, <-woken)
 	})
 }
 
@@ -372,6 +367,6 @@ func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.Leade
 			OnStoppedLeading: func() {},
 		},
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return elector
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the page of reasons as the table has them")
@@ -48,23 +48,17 @@ func page(entries []Entry) string {
 func TestPageSaysWhatTheTableSays(t *testing.T) {
 	want := page(Table())
 	if *rewrite {
-		if err := os.WriteFile(pagePath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(pagePath, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(pagePath)
 	if err != nil {
 		t.Fatalf("%v; make it with: go test ./pkg/reasons -rewrite", err)
 	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("the page and the table (-) differ; make it anew with: go test ./pkg/reasons -rewrite\n%s", diff)
-	}
+	expect.Same(t, "the page and the table (-) differ; make it anew with: go test ./pkg/reasons -rewrite", want, string(got))
 }
 
 func TestPage(t *testing.T) {
 	got := page([]Entry{{"Good", "It is a|b.", "Nothing."}, {"Bad", "It is bad.", "Repair it."}})
 	want := pageHead + "| `Good` | It is a\\|b. | Nothing. |\n| `Bad` | It is bad. | Repair it. |\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, got)
 }

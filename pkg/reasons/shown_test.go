@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -47,9 +46,7 @@ func TestEveryReasonIsShown(t *testing.T) {
 		all.Write(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	missing := notShown(codes, all.String())
 	for code := range notInAFile {
 		missing = slices.DeleteFunc(missing, func(c reasons.Code) bool { return c == code })
@@ -57,7 +54,5 @@ func TestEveryReasonIsShown(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("no file of testdata has %v", missing)
 	}
-	if diff := cmp.Diff([]reasons.Code{"New"}, notShown([]reasons.Code{"New", reasons.OverMax}, "OverMax, Newer")); diff != "" {
-		t.Errorf("a new code is not noticed (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "a new code is not noticed", []reasons.Code{"New"}, notShown([]reasons.Code{"New", reasons.OverMax}, "OverMax, Newer"))
 }

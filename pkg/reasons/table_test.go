@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestTableHasEveryDeclaredCode reads the package's source, so that a constant without an
@@ -28,9 +30,7 @@ func TestTableHasEveryDeclaredCode(t *testing.T) {
 		listed = append(listed, declaredCode{names[entry.Code], entry.Code})
 	}
 	// In the same order, too: the way of a pod.
-	if diff := cmp.Diff(declared, listed, cmp.AllowUnexported(declaredCode{})); diff != "" {
-		t.Errorf("constants of type Code (-) and the table (+) differ:\n%s", diff)
-	}
+	expect.Same(t, "constants of type Code (-) and the table (+) differ", declared, listed, cmp.AllowUnexported(declaredCode{}))
 	if len(declared) == 0 {
 		t.Error("no constant was found in the source")
 	}
@@ -44,19 +44,13 @@ type declaredCode struct {
 
 func declaredCodes(t *testing.T) []declaredCode {
 	t.Helper()
-	sources, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := expect.Get(filepath.Glob("*.go"))(t)
 	var out []declaredCode
 	for _, source := range sources {
 		if strings.HasSuffix(source, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := expect.Get(parser.ParseFile(token.NewFileSet(), source, nil, 0))(t)
 		out = append(out, codesIn(t, file)...)
 	}
 	return out
@@ -131,17 +125,13 @@ func checkTable(entries []Entry) error {
 }
 
 func TestTable(t *testing.T) {
-	if err := checkTable(Table()); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, checkTable(Table()))
 }
 
 // TestTableCheckFindsPlantedBugs shows that the check above is worth something.
 func TestTableCheckFindsPlantedBugs(t *testing.T) {
 	good := Entry{"Good", "It is good.", "Nothing."}
-	if err := checkTable([]Entry{good}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, checkTable([]Entry{good}))
 	for name, bad := range map[string]Entry{
 		"twice":            {"Good", "It is better.", "Nothing."},
 		"same meaning":     {"Better", "It is good.", "Nothing."},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 const troubleshootingPath = "../../docs/troubleshooting.md"
@@ -41,10 +43,7 @@ func untold(page string, entries []Entry) []string {
 }
 
 func TestTroubleshootingHasEveryCode(t *testing.T) {
-	page, err := os.ReadFile(troubleshootingPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(os.ReadFile(troubleshootingPath))(t)
 	for _, wrong := range untold(string(page), Table()) {
 		t.Errorf("%s: %s", troubleshootingPath, wrong)
 	}

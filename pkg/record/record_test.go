@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -130,9 +131,7 @@ func TestTheWayOfADecision(t *testing.T) {
 	s.step(output.StepDisrupted, "a", nil)
 	s.end("a", reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late"))
 	d := s.Last("uid-a")
-	if diff := cmp.Diff([]string{"held", "committed", "disrupted", "timed out"}, stages(d)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []string{"held", "committed", "disrupted", "timed out"}, stages(d))
 	if last := d.Stages[3]; last.Reason != reasons.HoldTimedOut || last.Message != "late" || !last.Time.Equal(began.Add(4*time.Second)) {
 		t.Errorf("the last stage is %+v", last)
 	}
@@ -173,9 +172,7 @@ func TestLostRoom(t *testing.T) {
 	s.end("a", reservations.Bound, reasons.Reason{})
 	s.step(output.StepLost, "a", lost)
 	d := s.Last("uid-a")
-	if diff := cmp.Diff([]string{"held", "lost", "bound", "lost"}, stages(d)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []string{"held", "lost", "bound", "lost"}, stages(d))
 	if last := d.Stages[3]; last.Reason != reasons.HoldSuperseded || last.Message != "others: ns/f" {
 		t.Errorf("the last stage is %+v", last)
 	}
@@ -279,9 +276,7 @@ func TestAHoldTakenUp(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	takeUp()
-	if diff := cmp.Diff([]string{"taken up", "committed", "taken up"}, stages(s.Last("uid-a"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []string{"taken up", "committed", "taken up"}, stages(s.Last("uid-a")))
 	s.end("a", reservations.Bound, reasons.Reason{})
 	s.hold("a", "d1", "v")
 	s.step(output.StepTakenUp, "a", func(step *output.Step) {
@@ -303,9 +298,7 @@ func TestRingsForget(t *testing.T) {
 		s.refuse(name, "", reasons.PreemptionRefused)
 	}
 	want := []string{"uid-4-refused-5", "d4", "uid-3-refused-4", "d3", "uid-2-refused-3"}
-	if diff := cmp.Diff(want, ids(s.Decisions(Query{}))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", want, ids(s.Decisions(Query{})))
 	if s.Last("uid-1") != nil || s.Last("uid-2") == nil || s.decisions["d2"] != nil || s.decisions["d4"] == nil {
 		t.Error("what is forgotten is found, or the other way round")
 	}

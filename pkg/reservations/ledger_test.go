@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var start = time.Unix(1000, 0)
@@ -36,12 +37,8 @@ func required(h Hold, priority int32, created time.Time) Hold {
 func place(t *testing.T, l *Ledger, holds ...Hold) {
 	t.Helper()
 	for _, h := range holds {
-		if err := l.Place(h); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Place(h))
+		expect.OK(t, l.Check())
 	}
 }
 
@@ -121,9 +118,7 @@ func TestHoldersAreServedInOrder(t *testing.T) {
 	for _, h := range l.Holders("n1") {
 		got = append(got, h.Asker)
 	}
-	if diff := cmp.Diff([]types.UID{"old", "twin", "young", "low", "second", "third"}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "", []types.UID{"old", "twin", "young", "low", "second", "third"}, got)
 }
 
 func TestMayUse(t *testing.T) {
@@ -191,9 +186,7 @@ func TestEndNodeEndsAllItsHolds(t *testing.T) {
 	if len(ended) != 2 || ended[0].Asker != "a" || ended[1].Asker != "b" {
 		t.Errorf("ended %v; want a and b", ended)
 	}
-	if err := l.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, l.Check())
 	if got := l.Nodes(); !slices.Equal(got, []string{"n2"}) || !l.Held() {
 		t.Errorf("held nodes %v; want n2", got)
 	}
@@ -317,9 +310,7 @@ func TestChooseAnew(t *testing.T) {
 	if got := l.Holders("n1"); got[0].Asker != "first" {
 		t.Errorf("served first: %v", got[0].Asker)
 	}
-	if err := l.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, l.Check())
 }
 
 func TestAnyHistoryLeavesNothingBehind(t *testing.T) {
@@ -365,8 +356,6 @@ func TestViewDoesNotChange(t *testing.T) {
 		if show(l.View()) == before {
 			t.Errorf("%s: a new view does not show it", name)
 		}
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Check())
 	}
 }

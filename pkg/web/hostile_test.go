@@ -13,6 +13,7 @@ import (
 	texttemplate "text/template"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"golang.org/x/net/html"
@@ -181,17 +182,11 @@ func TestUnescapedNamesAreNoticed(t *testing.T) {
 	if err != nil || len(files) < 8 {
 		t.Fatal(files, err)
 	}
-	parts, err := os.ReadFile("templates/parts.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := expect.Get(os.ReadFile("templates/parts.html"))(t)
 	plain := texttemplate.Must(texttemplate.New("").Parse(string(parts)))
 	for _, name := range nasty[:3] {
 		var out strings.Builder
-		err := plain.ExecuteTemplate(&out, "facts", []struct{ Name, Value string }{{"Quota of namespace", name}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, plain.ExecuteTemplate(&out, "facts", []struct{ Name, Value string }{{"Quota of namespace", name}}))
 		if name != nasty[2] && harmless(t, out.String()) == nil {
 			t.Errorf("nobody noticed %q", name)
 		}
@@ -225,9 +220,7 @@ func FuzzRequest(f *testing.F) {
 		if w.status != 0 && w.status != http.StatusNotFound {
 			t.Errorf("status %d", w.status)
 		}
-		if err := harmless(t, w.body.String()); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, harmless(t, w.body.String()))
 	})
 }
 

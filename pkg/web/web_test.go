@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"golang.org/x/net/html"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
@@ -68,10 +69,7 @@ func (s *site) page(t testing.TB, path string) string {
 
 func parsed(t testing.TB, page string) *html.Node {
 	t.Helper()
-	node, err := html.Parse(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Get(html.Parse(strings.NewReader(page)))(t)
 	return node
 }
 
