@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/web"
@@ -32,26 +33,16 @@ func start(t *testing.T) *Browser {
 	// The test's own context ends before the cleanup, which closes the browser.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
-	b, err := Start(ctx)
-	must(t, err)
-	t.Cleanup(func() { must(t, b.Close()) })
-	version, err := b.Version()
-	must(t, err)
+	b := expect.Get(Start(ctx))(t)
+	t.Cleanup(func() { expect.OK(t, b.Close()) })
+	version := expect.Get(b.Version())(t)
 	t.Log("driving", version)
 	return b
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func eval[T any](t *testing.T, tab *Tab, expression string) T {
 	t.Helper()
-	v, err := Eval[T](tab, expression)
-	must(t, err)
+	v := expect.Get(Eval[T](tab, expression))(t)
 	return v
 }
 
@@ -101,9 +92,8 @@ var looks = map[string]Look{"wide": {Width: 1400, Height: 900}, "narrow": {Width
 // and leaves pictures.
 func TestPages(t *testing.T) {
 	b := start(t)
-	must(t, os.MkdirAll(pictures, 0o755))
-	where, err := filepath.Abs(pictures)
-	must(t, err)
+	expect.OK(t, os.MkdirAll(pictures, 0o755))
+	where := expect.Get(filepath.Abs(pictures))(t)
 	t.Log("pictures are in", where)
 	one := webtest.New(t, "partitions: [{name: default, queues: [{name: root, queues: [{name: only}]}]}]")
 	known := web.Configuration{Version: 1, Source: "file queues.yaml", Since: one.Now.Add(-time.Minute)}
@@ -118,10 +108,9 @@ func TestPages(t *testing.T) {
 			if world != "busy" && name != "wide" {
 				continue // no colours or layout change
 			}
-			tab, err := b.Open(look)
-			must(t, err)
+			tab := expect.Get(b.Open(look))(t)
 			for _, page := range pages {
-				must(t, tab.Go(worlds[world]+"/"+page))
+				expect.OK(t, tab.Go(worlds[world]+"/"+page))
 				for _, problem := range tab.Problems() {
 					t.Errorf("%s /%s, %s: %s", world, page, name, problem)
 				}
@@ -129,7 +118,7 @@ func TestPages(t *testing.T) {
 				checkWidth(t, tab, world+" /"+page+", "+name)
 				checkNames(t, tab, world+" /"+page+", "+name)
 			}
-			must(t, tab.Close())
+			expect.OK(t, tab.Close())
 		}
 	}
 }
@@ -138,35 +127,34 @@ func TestPages(t *testing.T) {
 func TestKeyboard(t *testing.T) {
 	b := start(t)
 	address := serve(t, webtest.Busy(t), web.Configuration{})
-	tab, err := b.Open(looks["wide"])
-	must(t, err)
-	must(t, tab.Go(address))
+	tab := expect.Get(b.Open(looks["wide"]))(t)
+	expect.OK(t, tab.Go(address))
 	focus := func() string {
 		return eval[string](t, tab, `document.activeElement.textContent.trim() || document.activeElement.name`)
 	}
 	press := func(until string) {
 		t.Helper()
 		for range 40 {
-			must(t, tab.Press(kb.Tab))
+			expect.OK(t, tab.Press(kb.Tab))
 			if focus() == until {
 				return
 			}
 		}
 		t.Fatalf("%q is not reached; the focus is on %q", until, focus())
 	}
-	must(t, tab.Press(kb.Tab))
+	expect.OK(t, tab.Press(kb.Tab))
 	if got := focus(); got != "Skip to the content" {
 		t.Errorf("the first stop is %q", got)
 	}
 	press("find")
 	press("How to read the bars")
-	must(t, tab.Press(kb.Enter))
+	expect.OK(t, tab.Press(kb.Enter))
 	if !eval[bool](t, tab, "document.querySelector('details.legend').open") {
 		t.Error("Enter does not unfold the legend")
 	}
 	press("2 queues in production")
 	press("web")
-	must(t, tab.load(chromedp.KeyEvent(kb.Enter)))
+	expect.OK(t, tab.load(chromedp.KeyEvent(kb.Enter)))
 	if title := eval[string](t, tab, "document.getElementById('queue').textContent"); !strings.HasPrefix(title, "root.production.web") {
 		t.Errorf("Enter on the link leads to %q", title)
 	}
@@ -209,14 +197,13 @@ const namelessScript = `(() => {
 // TestNamelessThingsAreNoticed is the negative test of checkNames.
 func TestNamelessThingsAreNoticed(t *testing.T) {
 	b := start(t)
-	tab, err := b.Open(looks["wide"])
-	must(t, err)
+	tab := expect.Get(b.Open(looks["wide"]))(t)
 	for body, want := range map[string]int{
 		"<h1>fine</h1><h2>x</h2><a href='#'>x</a><label>x <input></label><svg aria-hidden='true'/>": 0,
 		"<h1>x</h1><a href='#'></a>": 1, "<h1>x</h1><input>": 1, "<h1>x</h1><svg></svg>": 1, "<h1>x</h1><nav></nav>": 1,
 		"<h1>x</h1><h3>x</h3>": 1, "<p>x": 1, "<h1>x</h1><p id=a><p id=a>": 1, "<h1>x</h1><div role=region></div><button></button>": 2,
 	} {
-		must(t, tab.Go("data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
+		expect.OK(t, tab.Go("data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
 		if wrong := eval[[]string](t, tab, namelessScript); len(wrong) != want {
 			t.Errorf("%s: %q, want %d problems", body, wrong, want)
 		}
@@ -238,12 +225,11 @@ func fileName(page string) string {
 // keep writes a picture of the page.
 func keep(t *testing.T, tab *Tab, name string) {
 	t.Helper()
-	picture, err := tab.Picture(4000)
-	must(t, err)
+	picture := expect.Get(tab.Picture(4000))(t)
 	if len(picture) < 1000 {
 		t.Errorf("%s: a picture of %d bytes", name, len(picture))
 	}
-	must(t, os.WriteFile(filepath.Join(pictures, name+".png"), picture, 0o644))
+	expect.OK(t, os.WriteFile(filepath.Join(pictures, name+".png"), picture, 0o644))
 }
 
 // checkWidth finds pages that need horizontal scrolling.
@@ -260,8 +246,8 @@ func TestFaultsAreNoticed(t *testing.T) {
 	b := start(t)
 	policy := serve(t, webtest.New(t, ""), web.Configuration{})
 	r, err := http.Get(policy) //nolint:noctx // a server of this test
-	must(t, err)
-	must(t, r.Body.Close())
+	expect.OK(t, err)
+	expect.OK(t, r.Body.Close())
 	strict := r.Header.Get("Content-Security-Policy")
 	for _, fault := range []struct{ name, policy, body, want string }{
 		{"none", strict, "<p>fine", ""},
@@ -292,9 +278,8 @@ func TestFaultsAreNoticed(t *testing.T) {
 				_, _ = fmt.Fprint(w, `<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="/icon.svg"><title>t</title>`+fault.body)
 			}))
 			defer s.Close()
-			tab, err := b.Open(Look{Width: 800, Height: 600})
-			must(t, err)
-			must(t, tab.Go(s.URL))
+			tab := expect.Get(b.Open(Look{Width: 800, Height: 600}))(t)
+			expect.OK(t, tab.Go(s.URL))
 			problems := tab.Problems()
 			if eval[string](t, tab, "document.title") != "t" {
 				t.Error("the script ran")
@@ -302,7 +287,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 			if fault.want == "" && len(problems) > 0 || !strings.Contains(strings.Join(problems, "\n"), fault.want) {
 				t.Errorf("problems %q, want %q", problems, fault.want)
 			}
-			must(t, tab.Close())
+			expect.OK(t, tab.Close())
 		})
 	}
 }

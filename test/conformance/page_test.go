@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 const shipped = "../../docs/conformance.md"
@@ -13,19 +15,11 @@ func TestPageIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	page := "before\n" + begin(suitesTable) + suitesHeader + "| bind | 7 | 0 | 0 | 0 | 0 | 41 |\n| gone | 1 | 0 | 0 | 0 | 0 | 1 |\n" + end +
 		"between\n" + begin(leftOutTable) + end + "after\n"
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(page), 0o600))
 	r := result{verdicts: verdicts{"TestA": "pass", "TestB": "skip", "TestC": "fail"}, undecided: []string{"TestC"}}
 	taint := suite{path: "scheduler/taint"}
-	err := writePage(path, map[string]string{taint.name(): row(taint, r, 2, 3.4)}, []exclusion{{"plugins", "^TestX$", "Why not."}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writePage(path, map[string]string{taint.name(): row(taint, r, 2, 3.4)}, []exclusion{{"plugins", "^TestX$", "Why not."}}))
+	got := expect.Get(os.ReadFile(path))(t)
 	for _, want := range []string{
 		"before\n", "between\n", "after\n", "| bind | 7 | 0 | 0 | 0 | 0 | 41 |\n", "| taint | 1 | 1 | 2 | 1 | 0 | 3 |\n",
 		"| scoring | not run yet |", "| `plugins`, `TestX` | Why not. |\n", "| `serving` | ",
@@ -37,9 +31,7 @@ func TestPageIsWritten(t *testing.T) {
 	if strings.Contains(string(got), "gone") {
 		t.Error("a suite that is no more has a row")
 	}
-	if err := os.WriteFile(path, []byte("no tables"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte("no tables"), 0o600))
 	if writePage(path, nil, nil) == nil {
 		t.Error("a page without tables is written without an error")
 	}
@@ -47,14 +39,8 @@ func TestPageIsWritten(t *testing.T) {
 
 // The page lists the same exclusions and reasons as the command.
 func TestPageSaysWhatIsLeftOut(t *testing.T) {
-	source, err := os.ReadFile(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exclusions, err := parseExclusions(exclusionsText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := expect.Get(os.ReadFile(shipped))(t)
+	exclusions := expect.Get(parseExclusions(exclusionsText))(t)
 	got, err := table(string(source), leftOutTable)
 	if want := leftOutHeader + leftOutRows(exclusions); err != nil || got != want {
 		t.Errorf("docs/conformance.md: %v\n%s\nwant\n%s", err, got, want)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestVerdictsAreRead(t *testing.T) {
@@ -23,9 +25,7 @@ func TestVerdictsAreRead(t *testing.T) {
 {"Action":"run","Test":"TestC"}
 {"Action":"fail"}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if v.count("pass") != 1 || v.count("skip") != 1 || v.count("fail") != 2 {
 		t.Errorf("verdicts %v", v)
 	}
@@ -42,18 +42,14 @@ func TestVerdictsAreRead(t *testing.T) {
 
 func TestExclusions(t *testing.T) {
 	list, err := parseExclusions(exclusionsText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range list {
 		if len(e.reason) < 20 {
 			t.Errorf("%s %s: no reason but %q", e.suite, e.pattern, e.reason)
 		}
 	}
 	list, err = parseExclusions("# none\n\nbind ^A$ is slow\nbind ^B$ is slow, too\ntaint ^C$ is third\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := skipped(list, "bind"); got != "^A$|^B$" {
 		t.Errorf("left out of bind: %q", got)
 	}
@@ -94,10 +90,7 @@ func TestSuitesAreChosen(t *testing.T) {
 // TestEachSuiteOfUpstreamIsKnown finds a suite that a new version of Kubernetes brings
 // and that is not run here.
 func TestEachSuiteOfUpstreamIsKnown(t *testing.T) {
-	found, err := upstreamSuites(t.Context(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Get(upstreamSuites(t.Context(), "."))(t)
 	known := map[string]bool{}
 	for _, s := range suites {
 		known[s.path] = true

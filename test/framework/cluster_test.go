@@ -29,6 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
@@ -119,9 +120,7 @@ func start(t testing.TB, o options) *cluster {
 		scheduler.WithPodMaxBackoffSeconds(int64(10*o.backoff)),
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithFrameworkOutOfTreeRegistry(c.registry(o)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c.scheduler, c.store = sched, c.process.Store()
 	if !o.stock {
 		sched.FailureHandler = conditions.Correct(sched.FailureHandler, client, c.store.BeyondQuota)
@@ -131,9 +130,7 @@ func start(t testing.TB, o options) *cluster {
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if err := sched.WaitForHandlersSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, sched.WaitForHandlersSync(ctx))
 	done := make(chan struct{})
 	c.stop = func() {
 		cancel()
@@ -225,9 +222,7 @@ profiles:
 func configuration(t testing.TB, o options) (_ *schedconfig.KubeSchedulerConfiguration, queues string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "queues.yaml")
-	if err := os.WriteFile(file, []byte(o.queues), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(o.queues), 0o600))
 	if o.window == 0 {
 		o.window, o.largest = 64, max(o.largest, 1024)
 	}
@@ -247,9 +242,7 @@ func configuration(t testing.TB, o options) (_ *schedconfig.KubeSchedulerConfigu
 		document += "extenders: " + o.extenders + "\n"
 	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
 		t.Fatal(err)
@@ -295,9 +288,7 @@ func (c *cluster) addMoreNodes(have, n int, cores int64) {
 				corev1.ResourcePods:   *resource.NewQuantity(2*cores, resource.DecimalSI),
 			}},
 		}
-		if _, err := c.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
-			c.t.Fatal(err)
-		}
+		expect.Get(c.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}))(c.t)
 	}
 }
 

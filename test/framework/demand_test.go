@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // demandQueues have one quota each; more is the max of queue capped.
@@ -150,19 +152,12 @@ func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*core
 	const file = "testdata/autoscalers.json"
 	all := map[string][]alike{}
 	if text, err := os.ReadFile(file); err == nil {
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(text, &all))
 	}
 	if *updateAutoscalers {
 		all[name] = seen
-		text, err := json.MarshalIndent(all, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(json.MarshalIndent(all, "", " "))(t)
+		expect.OK(t, os.WriteFile(file, append(text, '\n'), 0o600))
 		return
 	}
 	if !reflect.DeepEqual(all[name], seen) {
@@ -176,9 +171,7 @@ func TestDemandFollowsAMaxThatChanges(t *testing.T) {
 	c.api.create(t, pods...)
 	c.eventually("nodes are wanted for ten pods", func() bool { return c.decided(pods) && w.count() == 10 })
 	for _, most := range []int{3, 12} {
-		if err := os.WriteFile(c.queuesFile, fmt.Appendf(nil, demandQueues, most), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(c.queuesFile, fmt.Appendf(nil, demandQueues, most), 0o600))
 		c.eventually(fmt.Sprintf("nodes are wanted for %d pods", most), func() bool { return w.count() == most })
 		for i, p := range pods { // the first in the order
 			got := condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled).Reason

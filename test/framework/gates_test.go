@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -33,9 +34,7 @@ func TestPodsThatOtherPluginsHoldBackTakeNoSlots(t *testing.T) {
 	c.eventually("the other pod has a node", func() bool { return c.bound(other) })
 
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: held[0].Namespace, Name: held[0].Name, UID: "claim"}}
-	if _, err := c.client.ResourceV1().ResourceClaims(claim.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(c.client.ResourceV1().ResourceClaims(claim.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}))(t)
 	c.eventually("the pod whose claim exists has a node", func() bool { return c.bound(held[0]) })
 	if why := c.why(held[1]); why.Code != reasons.SchedulingGated {
 		t.Errorf("a pod without its claim waits for %v", why)

@@ -24,21 +24,17 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/manifests/install"
 )
 
 // deployment is the Deployment of a file of manifests/install.
 func deployment(t *testing.T, file string) *appsv1.Deployment {
 	t.Helper()
-	text, err := install.Files.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(install.Files.ReadFile(file))(t)
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		d := &appsv1.Deployment{}
-		if err := yaml.Unmarshal([]byte(document), d); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, yaml.Unmarshal([]byte(document), d))
 		if d.Kind == "Deployment" {
 			return d
 		}
@@ -90,17 +86,12 @@ func where(t *testing.T, pod *corev1.Pod, names []string, there []*corev1.Pod) [
 		PluginConfig: slices.Clone(defaults.PluginConfigsV1),
 	}, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(there, nodes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	state := framework.NewCycleState()
 	if _, status, _ := f.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	infos, err := f.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	infos := expect.Get(f.SnapshotSharedLister().NodeInfos().List())(t)
 	var out []string
 	for _, info := range infos {
 		if f.RunFilterPlugins(ctx, state, pod, info).IsSuccess() {

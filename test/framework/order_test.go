@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -405,9 +406,7 @@ func TestOrder(t *testing.T) {
 		{"a queue comes late", scenario{pending: 900, steps: 300, window: 8, late: "b"}, claim{disturbances: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := tt.judge(t, tt.claim); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, tt.judge(t, tt.claim))
 		})
 	}
 }
@@ -422,9 +421,7 @@ func TestOrder(t *testing.T) {
 func TestOrderWithBackOff(t *testing.T) {
 	for _, pace := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
 		t.Run(pace.String(), func(t *testing.T) {
-			if err := (scenario{pending: 900, steps: 300, window: 64, backoff: 1, pace: pace}).judge(t, claim{}); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, (scenario{pending: 900, steps: 300, window: 64, backoff: 1, pace: pace}).judge(t, claim{}))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
@@ -94,9 +95,7 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 	if n := c.probe.cyclesOf(held[1]); n != 0 {
 		t.Errorf("the next one had %d cycles", n)
 	}
-	if err := c.store.Check(); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, c.store.Check())
 }
 
 // plainRefusal answers Unschedulable where our PreFilter answers

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // The cluster of BenchmarkStart.
@@ -180,15 +182,9 @@ func ask(b *testing.B, url, body, coding string) int64 {
 	if body != "" {
 		method, reader = http.MethodPost, strings.NewReader(body)
 	}
-	request, err := http.NewRequestWithContext(b.Context(), method, url, reader)
-	if err != nil {
-		b.Fatal(err)
-	}
+	request := expect.Get(http.NewRequestWithContext(b.Context(), method, url, reader))(b)
 	request.Header.Set("Accept-Encoding", coding)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
+	answer := expect.Get(http.DefaultClient.Do(request))(b)
 	defer func() { _ = answer.Body.Close() }()
 	size, err := io.Copy(io.Discard, answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -199,10 +195,7 @@ func ask(b *testing.B, url, body, coding string) int64 {
 
 func freeAddress(b *testing.B) string {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -17,15 +18,10 @@ import (
 func (c *cluster) changeNode(t *testing.T, name string, change func(*corev1.Node)) {
 	t.Helper()
 	nodes := c.client.CoreV1().Nodes()
-	node, err := nodes.Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Get(nodes.Get(context.Background(), name, metav1.GetOptions{}))(t)
 	node = node.DeepCopy()
 	change(node)
-	if _, err := nodes.Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(nodes.Update(context.Background(), node, metav1.UpdateOptions{}))(t)
 }
 
 // lentQueues are one queue with a guarantee of one core, and one that borrows the core.
@@ -90,9 +86,7 @@ func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
 					if ends && (told == nil || told.Status != corev1.ConditionFalse || told.Reason != corev1.PodReasonUnschedulable) {
 						t.Errorf("the asker is told %+v", told)
 					}
-					if err := c.store.Check(); err != nil {
-						t.Error(err)
-					}
+					expect.Holds(t, c.store.Check())
 				})
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
@@ -31,10 +32,7 @@ func TestSetSchedulerName(t *testing.T) {
 		if m[markMirror] != "" {
 			pod.Spec.NodeName = "elsewhere" // required of a mirror pod
 		}
-		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := expect.Get(suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))(t)
 		return made.Spec.SchedulerName
 	}
 	eventually(t, patience, "the policy is in force", func() (bool, string) {
@@ -76,10 +74,7 @@ func TestSetSchedulerName(t *testing.T) {
 			t.Errorf("account %s, %v: scheduler %s, want %s", c.account, c.m, got, c.want)
 		}
 	}
-	made, err := on.mirrorPod()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := expect.Get(on.mirrorPod())(t)
 	if got := made.Spec.SchedulerName; got != corev1.DefaultSchedulerName {
 		t.Errorf("a mirror pod: scheduler %s, want that of upstream", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -28,9 +29,7 @@ const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 func (p policed) account(name string) {
 	p.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := suite.client.CoreV1().ServiceAccounts(p.ns).Create(p.Context(), account, metav1.CreateOptions{}); err != nil {
-		p.Fatal(err)
-	}
+	expect.Get(suite.client.CoreV1().ServiceAccounts(p.ns).Create(p.Context(), account, metav1.CreateOptions{}))(p)
 }
 
 // schedulerAccount makes a service account that may bind pods, as in every installation.
@@ -43,14 +42,8 @@ func (p policed) schedulerAccount(name string) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.ns, Name: name}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-scheduler"},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.Cleanup(func() {
-		if err := bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
-			p.Error(err)
-		}
-	})
+	expect.OK(p, err)
+	p.Cleanup(func() { expect.Holds(p, bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{})) })
 	awaitAllowed(p.T, "system:serviceaccount:"+p.ns+":"+name,
 		&authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "binding"}, true)
 }
@@ -65,10 +58,7 @@ func (p policed) mirrorPod() (*corev1.Pod, error) {
 	node, controls := nodes.Items[0], true
 	access := suite.cluster.AdminConfig()
 	access.Impersonate = clientrest.ImpersonationConfig{UserName: "system:node:" + node.Name, Groups: []string{"system:nodes", "system:authenticated"}}
-	client, err := kubernetes.NewForConfig(access)
-	if err != nil {
-		p.Fatal(err)
-	}
+	client := expect.Get(kubernetes.NewForConfig(access))(p)
 	pod := &corev1.Pod{ObjectMeta: marks{markMirror: "of-a-file"}.meta(), Spec: podSpec("")}
 	pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector = "mirror", node.Name, nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controls}}
@@ -197,8 +187,7 @@ partitions:
 	for i := range 2 {
 		pod := e.pod(fmt.Sprintf("of-bob-%d", i), "of-bob", inQueue("root.team"))
 		pod.Annotations = map[string]string{placement.KeyUserInfo: bobInfo}
-		_, err := p.as("bob").CoreV1().Pods(e.ns).Create(t.Context(), pod, metav1.CreateOptions{})
-		e.ok(err)
+		expect.Get(p.as("bob").CoreV1().Pods(e.ns).Create(t.Context(), pod, metav1.CreateOptions{}))(e)
 	}
 	e.expect("of-bob", 1, 1, reasons.OverGroupLimit)
 }

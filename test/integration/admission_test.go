@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
@@ -32,9 +33,7 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 	a := newApplier(t)
 	t.Cleanup(func() {
 		for _, o := range objects {
-			if err := a.delete(context.Background(), o); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, a.delete(context.Background(), o))
 		}
 		// The API server drops the policies a moment later, and the next test may make
 		// such pods.
@@ -63,9 +62,7 @@ func newPoliced(t *testing.T, prefix string, annotations map[string]string) poli
 	e := &env{T: t, id: ns}
 	e.namespace(ns, annotations)
 	t.Cleanup(func() {
-		if err := suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}))
 	})
 	return policed{t, ns}
 }
@@ -92,10 +89,7 @@ func (p policed) asMember(user string, groups []string) kubernetes.Interface {
 	p.Helper()
 	access := suite.cluster.AdminConfig()
 	access.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: groups}
-	client, err := kubernetes.NewForConfig(access)
-	if err != nil {
-		p.Fatal(err)
-	}
+	client := expect.Get(kubernetes.NewForConfig(access))(p)
 	return client
 }
 
@@ -107,9 +101,7 @@ func (p policed) allow(user, role string) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, err)
 }
 
 // marks are labels and annotations, by "label KEY" or "annotation KEY".
@@ -324,14 +316,10 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	pods := suite.client.CoreV1().Pods(p.ns)
 	pod := &corev1.Pod{ObjectMeta: marks{markInfo: aliceInfo}.meta(), Spec: podSpec(profile)}
 	pod.Name = "there"
-	if _, err := pods.Create(p.Context(), pod, metav1.CreateOptions{}); err != nil {
-		p.Fatal(err)
-	}
+	expect.Get(pods.Create(p.Context(), pod, metav1.CreateOptions{}))(p)
 	patch := func(user string, change map[string]any, subresources ...string) error {
 		text, err := json.Marshal(map[string]any{"metadata": change})
-		if err != nil {
-			p.Fatal(err)
-		}
+		expect.OK(p, err)
 		_, err = p.as(user).CoreV1().Pods(p.ns).Patch(p.Context(), "there", types.MergePatchType, text, metav1.PatchOptions{}, subresources...)
 		return err
 	}
@@ -355,9 +343,7 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	d, err := deployments.Create(p.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "there"}, Spec: appsv1.DeploymentSpec{
 		Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, Template: template,
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, err)
 	update := func(user string, change func(*appsv1.Deployment)) error {
 		changed := d.DeepCopy()
 		changed.ResourceVersion = ""
@@ -467,9 +453,7 @@ func TestPolicyComesLater(t *testing.T) {
 	pods := suite.client.CoreV1().Pods(p.ns)
 	old := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markAppNote: "a b", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
 	old.Name = "old"
-	if _, err := pods.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(pods.Create(t.Context(), old, metav1.CreateOptions{}))(t)
 	applyPolicies(t, installed(t, "admission.yaml"))
 	p.allow("bob", "admin")
 	p.awaitValidation("bob")

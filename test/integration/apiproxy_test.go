@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -86,18 +87,9 @@ type apiProxy struct {
 // scheduler: every client that connects to it acts as the scheduler's user.
 func newAPIProxy(t *testing.T) *apiProxy {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := clientrest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := expect.Get(clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler)))(t)
+	transport := expect.Get(clientrest.TransportFor(config))(t)
+	target := expect.Get(url.Parse(config.Host))(t)
 	p := &apiProxy{forward: &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -114,9 +106,7 @@ func newAPIProxy(t *testing.T) *apiProxy {
 	k.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
 	k.CurrentContext = "proxy"
 	p.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*k, p.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, clientcmd.WriteToFile(*k, p.kubeconfig))
 	return p
 }
 

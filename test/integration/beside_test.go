@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -36,8 +37,7 @@ partitions:
 // for pods of default-scheduler.
 func (e *env) startKubeScheduler() {
 	e.Helper()
-	root, err := build.FindRoot(".")
-	e.ok(err)
+	root := expect.Get(build.FindRoot("."))(e)
 	e.ok(build.Build(e.Context(), build.Options{
 		Root: root, Out: "bin", LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
 	}))
@@ -49,9 +49,7 @@ func (e *env) startKubeScheduler() {
 		if e.Failed() {
 			e.Logf("the log of upstream's scheduler is %s", p.Log())
 		}
-		if err := p.Stop(); err != nil {
-			e.Error(err)
-		}
+		expect.Holds(e, p.Stop())
 	})
 }
 
@@ -90,8 +88,7 @@ func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 // heldTaints returns the nodes of the test with the taint of a hold.
 func (e *env) heldTaints() []string {
 	e.Helper()
-	nodes, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: label + "=" + e.id})
-	e.ok(err)
+	nodes := expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: label + "=" + e.id}))(e)
 	var out []string
 	for i := range nodes.Items {
 		for _, t := range nodes.Items[i].Spec.Taints {

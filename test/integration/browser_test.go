@@ -9,6 +9,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/kubectl/pkg/proxy"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/test/browser"
 )
 
@@ -21,8 +22,7 @@ func (e *env) kubectlProxy(token string) string {
 		AcceptHosts: proxy.MakeRegexpArrayOrDie(proxy.DefaultHostAcceptRE), RejectMethods: proxy.MakeRegexpArrayOrDie(proxy.DefaultMethodRejectRE),
 	}
 	to := &clientrest.Config{Host: "https://" + e.rest, BearerToken: token, TLSClientConfig: clientrest.TLSClientConfig{Insecure: true}}
-	handler, err := proxy.NewProxyHandler("/", filter, to, 0, false)
-	e.ok(err)
+	handler := expect.Get(proxy.NewProxyHandler("/", filter, to, 0, false))(e)
 	server := httptest.NewServer(handler)
 	e.Cleanup(server.Close)
 	return server.URL
@@ -46,11 +46,9 @@ func TestBrowserWithAuthorization(t *testing.T) {
 		_, err := fetch(e.Context(), http.DefaultClient, at+"/")
 		return err == nil, fmt.Sprint(err)
 	})
-	b, err := browser.Start(e.Context())
-	e.ok(err)
+	b := expect.Get(browser.Start(e.Context()))(e)
 	defer func() { e.ok(b.Close()) }()
-	tab, err := b.Open(browser.Look{Width: 1400, Height: 900})
-	e.ok(err)
+	tab := expect.Get(b.Open(browser.Look{Width: 1400, Height: 900}))(e)
 	for _, page := range []string{"", "?queue=root.a", "waiting", "nodes", "node?name=" + shared + "-0000", "decisions", "configuration", "health"} {
 		e.ok(tab.Go(at + "/" + page))
 		for _, problem := range tab.Problems() {
@@ -68,8 +66,7 @@ func TestBrowserWithAuthorization(t *testing.T) {
 	defer other.Close()
 	e.ok(tab.Go(other.URL))
 	eventually(e, patience, "the page of another site got nothing", func() (bool, string) {
-		title, err := browser.Eval[string](tab, "document.title")
-		e.ok(err)
+		title := expect.Get(browser.Eval[string](tab, "document.title"))(e)
 		if title != "waiting" && title != "nothing|nothing|nothing" {
 			e.Fatalf("the page of another site got %s", title)
 		}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
@@ -24,11 +25,9 @@ func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*pol
 		o(b)
 	}
 	budgets := suite.client.PolicyV1().PodDisruptionBudgets(e.ns)
-	_, err := budgets.Create(e.Context(), b, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(budgets.Create(e.Context(), b, metav1.CreateOptions{}))(e)
 	eventually(e, patience, "budget "+of+" is counted", func() (bool, string) {
-		now, err := budgets.Get(e.Context(), of, metav1.GetOptions{})
-		e.ok(err)
+		now := expect.Get(budgets.Get(e.Context(), of, metav1.GetOptions{}))(e)
 		s := now.Status
 		return s.ObservedGeneration == now.Generation && s.ExpectedPods > 0 && s.DesiredHealthy == minAvailable && s.DisruptionsAllowed == allowed, s.String()
 	})

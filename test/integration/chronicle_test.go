@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -136,8 +137,7 @@ func (c *history) claim(uid types.UID) (claim reservations.Claim, at time.Time) 
 	if s == nil {
 		return claim, at
 	}
-	claim, err := reservations.ParseClaim(conditionOf(s.pod, held).Message)
-	c.env.ok(err)
+	claim = expect.Get(reservations.ParseClaim(conditionOf(s.pod, held).Message))(c.env)
 	return claim, s.at
 }
 
@@ -205,8 +205,7 @@ func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
 	e.Helper()
 	var found corev1.Event
 	eventually(e, patience, fmt.Sprintf("an event about %s says %q", p.GetName(), texts), func() (bool, string) {
-		list, err := eventsOf(e.Context(), p)
-		e.ok(err)
+		list := expect.Get(eventsOf(e.Context(), p))(e)
 		var seen []string
 		for i := range list {
 			if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(list[i].Message, t) }) {

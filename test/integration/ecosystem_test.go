@@ -38,6 +38,7 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
@@ -76,8 +77,7 @@ partitions:
 // beside those of the cluster.
 func (e *env) runs(name string, environment []string, args ...string) {
 	e.Helper()
-	log, err := os.Create(filepath.Join(filepath.Dir(e.process.Log()), name+".log"))
-	e.ok(err)
+	log := expect.Get(os.Create(filepath.Join(filepath.Dir(e.process.Log()), name+".log")))(e)
 	command := exec.Command(filepath.Join(*ecosystemDir, name), args...)
 	command.Stdout, command.Stderr = log, log
 	command.Env = append(os.Environ(), append(environment, "KUBECONFIG="+suite.cluster.KubeconfigPath(localcluster.UserAdmin))...)
@@ -107,8 +107,7 @@ func (e *env) runs(name string, environment []string, args ...string) {
 // kind.
 func (e *env) applyText(text string) {
 	e.Helper()
-	objects, err := demo.Read(fstest.MapFS{"objects.yaml": {Data: []byte(text)}})
-	e.ok(err)
+	objects := expect.Get(demo.Read(fstest.MapFS{"objects.yaml": {Data: []byte(text)}}))(e)
 	for _, o := range objects {
 		e.applyOne(o)
 	}
@@ -125,14 +124,12 @@ func (e *env) applyOne(o *unstructured.Unstructured) {
 // definitions installs the CRDs of a program.
 func (e *env) definitions(of string) {
 	e.Helper()
-	files, err := filepath.Glob(filepath.Join(*ecosystemDir, "crds", of, "*.yaml"))
-	e.ok(err)
+	files := expect.Get(filepath.Glob(filepath.Join(*ecosystemDir, "crds", of, "*.yaml")))(e)
 	if len(files) == 0 {
 		e.Fatalf("no CRDs of %s in %s: run hack/ecosystem.sh", of, *ecosystemDir)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		e.ok(err)
+		text := expect.Get(os.ReadFile(file))(e)
 		e.applyText(string(text))
 	}
 }
@@ -159,8 +156,7 @@ func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 func (e *env) scale(queue string, replicas int32) {
 	e.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	_, err := suite.client.AppsV1().Deployments(e.ns).Patch(e.Context(), queue, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	e.ok(err)
+	expect.Get(suite.client.AppsV1().Deployments(e.ns).Patch(e.Context(), queue, types.MergePatchType, []byte(patch), metav1.PatchOptions{}))(e)
 }
 
 // preempted returns the pods that were told to go by the scheduler, in order, in the
@@ -308,8 +304,7 @@ func TestEcosystemJobSetSample(t *testing.T) {
 	for i := range jobs {
 		template := part[corev1.PodTemplateSpec](e, jobs, i, "template", "spec", "template")
 		e.fit(&template, "train", nil)
-		fitted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
-		e.ok(err)
+		fitted := expect.Get(runtime.DefaultUnstructuredConverter.ToUnstructured(&template))(e)
 		e.ok(unstructured.SetNestedField(jobs[i].(map[string]any), fitted, "template", "spec", "template"))
 	}
 	setField(jobs, "spec", "replicatedJobs")
@@ -333,10 +328,8 @@ func TestEcosystemJobSetSample(t *testing.T) {
 		})
 		return len(pods) == 4 && !old, fmt.Sprint(len(pods))
 	})
-	sets, err := newApplier(t).of(set)
-	e.ok(err)
-	now, err := sets.Get(e.Context(), set.GetName(), metav1.GetOptions{})
-	e.ok(err)
+	sets := expect.Get(newApplier(t).of(set))(e)
+	now := expect.Get(sets.Get(e.Context(), set.GetName(), metav1.GetOptions{}))(e)
 	restarts, _, err := unstructured.NestedInt64(now.Object, "status", "restarts")
 	e.ok(err)
 	counted, _, err := unstructured.NestedInt64(now.Object, "status", "restartsCountTowardsMax")
@@ -353,8 +346,7 @@ func (e *env) jobSet(queue string, parallelism int64) *unstructured.Unstructured
 	e.Helper()
 	template := e.template(queue, completesAfter(40*time.Second))
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
-	e.ok(err)
+	pod := expect.Get(runtime.DefaultUnstructuredConverter.ToUnstructured(&template))(e)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": map[string]any{"name": queue, "namespace": e.ns},
 		"spec": map[string]any{
@@ -502,8 +494,7 @@ func (e *env) watchNodes() *seenNodes {
 	e.Helper()
 	of := metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool}
 	client := suite.client.CoreV1().Nodes()
-	list, err := client.List(e.Context(), of)
-	e.ok(err)
+	list := expect.Get(client.List(e.Context(), of))(e)
 	seen := &seenNodes{here: map[string]bool{}}
 	for i := range list.Items {
 		seen.here[list.Items[i].Name] = true
@@ -582,10 +573,7 @@ func selfSigned(dir string) error {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -150,9 +151,7 @@ func (e *env) run(name string, f func(*env)) {
 
 func (e *env) ok(err error) {
 	e.Helper()
-	if err != nil {
-		e.Fatal(err)
-	}
+	expect.OK(e, err)
 }
 
 func (e *env) configNamespace() string {
@@ -180,8 +179,7 @@ func (e *env) namespace(name string, annotations map[string]string) {
 // annotate sets annotations of a namespace; an empty value removes one.
 func (e *env) annotate(namespace string, annotations map[string]string) {
 	e.Helper()
-	ns, err := suite.client.CoreV1().Namespaces().Get(e.Context(), namespace, metav1.GetOptions{})
-	e.ok(err)
+	ns := expect.Get(suite.client.CoreV1().Namespaces().Get(e.Context(), namespace, metav1.GetOptions{}))(e)
 	if ns.Annotations == nil {
 		ns.Annotations = map[string]string{}
 	}
@@ -191,8 +189,7 @@ func (e *env) annotate(namespace string, annotations map[string]string) {
 			delete(ns.Annotations, key)
 		}
 	}
-	_, err = suite.client.CoreV1().Namespaces().Update(e.Context(), ns, metav1.UpdateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().Namespaces().Update(e.Context(), ns, metav1.UpdateOptions{}))(e)
 }
 
 // configure puts a queue configuration into the ConfigMap.
@@ -253,8 +250,7 @@ func (e *env) writeSchedulerConfig() {
 	if changed == 0 {
 		e.Fatal("the shipped configuration has no arguments of QueueSort")
 	}
-	text, err := yaml.Marshal(configuration)
-	e.ok(err)
+	text := expect.Get(yaml.Marshal(configuration))(e)
 	e.config = filepath.Join(e.TempDir(), "scheduler.yaml")
 	e.ok(os.WriteFile(e.config, text, 0o600))
 }
@@ -269,9 +265,7 @@ func freeAddress(t *testing.T) string {
 		if err != nil {
 			continue
 		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, listener.Close())
 		return address
 	}
 	t.Fatal("no free port between 30000 and 32000")
@@ -328,8 +322,7 @@ func (e *env) apart(name string, n int, spec localcluster.NodeSpec) *env {
 func (e *env) addNodes(n int, spec localcluster.NodeSpec) []string {
 	e.Helper()
 	spec.NamePrefix, spec.Labels = e.nodePool+"-node", map[string]string{pool: e.nodePool, label: e.id}
-	names, err := suite.cluster.AddNodes(e.Context(), spec, n)
-	e.ok(err)
+	names := expect.Get(suite.cluster.AddNodes(e.Context(), spec, n))(e)
 	return names
 }
 
@@ -344,14 +337,10 @@ func (e *env) tearDown() {
 	e.checkNodes(ctx)
 	e.removePods(ctx)
 	if e.process != nil {
-		if err := e.process.Stop(); err != nil {
-			e.Error(err)
-		}
+		expect.Holds(e, e.process.Stop())
 		e.checkLog(alive)
 	}
-	if err := e.removeRest(ctx); err != nil {
-		e.Error(err)
-	}
+	expect.Holds(e, e.removeRest(ctx))
 }
 
 // checkNodes finds pods that a node rejected, which means that the scheduler

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
@@ -52,9 +53,7 @@ func (e *env) loadOf(nodes []listedNode, name string) load {
 		if n.NodeID != name {
 			continue
 		}
-		if diff := cmp.Diff(n.ForeignAllocations, n.SeedsName); diff != "" {
-			e.Errorf("foreignAllocations and foreign_allocations differ:\n%s", diff)
-		}
+		expect.Same(e, "foreignAllocations and foreign_allocations differ", n.ForeignAllocations, n.SeedsName)
 		out := load{n.Allocated, n.Occupied, n.Available, len(n.Allocations), map[string]string{}}
 		for _, f := range n.ForeignAllocations {
 			if f.NodeID != name {
@@ -72,8 +71,7 @@ func (e *env) loadOf(nodes []listedNode, name string) load {
 func (e *env) awaitLoad(what, node string, want load) {
 	e.Helper()
 	read := func(page string, into any) {
-		body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/"+page)
-		e.ok(err)
+		body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/"+page))(e)
 		e.ok(json.Unmarshal(body, into))
 	}
 	eventually(e, patience, what+" (-want +listed)", func() (bool, string) {
@@ -89,17 +87,14 @@ func (e *env) awaitLoad(what, node string, want load) {
 	if len(dump.Nodes) != 1 {
 		e.Fatalf("the dump has nodes of %d partitions", len(dump.Nodes))
 	}
-	if diff := cmp.Diff(want, e.loadOf(dump.Nodes[0].NodesInfo, node)); diff != "" {
-		e.Errorf("%s: the dump (-want +dumped)\n%s", what, diff)
-	}
+	expect.Same(e, what+": the dump (-want +dumped)", want, e.loadOf(dump.Nodes[0].NodesInfo, node))
 }
 
 // foreignRecord is what the events of a node say of a foreign pod: the messages of its
 // records of being added (change 2) and removed (change 3).
 func (e *env) foreignRecord(p *corev1.Pod, node string, change int) (messages []string, cores int64) {
 	e.Helper()
-	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/events/batch?count=10000")
-	e.ok(err)
+	body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/events/batch?count=10000"))(e)
 	var batch struct {
 		EventRecords []struct {
 			Type              int    `json:"type"`
@@ -133,8 +128,7 @@ func (e *env) awaitForeignRecord(p *corev1.Pod, node string, change int, message
 // mirror makes a pod the mirror pod of a node's static pod, as a kubelet does.
 func (e *env) mirror(node string) podOption {
 	e.Helper()
-	n, err := suite.client.CoreV1().Nodes().Get(e.Context(), node, metav1.GetOptions{})
-	e.ok(err)
+	n := expect.Get(suite.client.CoreV1().Nodes().Get(e.Context(), node, metav1.GetOptions{}))(e)
 	yes := true
 	return func(p *corev1.Pod) {
 		p.Annotations[corev1.MirrorPodAnnotationKey] = "of-a-file"
@@ -154,8 +148,7 @@ func (e *env) startDefaultScheduler() {
 	e.Helper()
 	config := filepath.Join(e.TempDir(), "default.yaml")
 	e.ok(os.WriteFile(config, []byte(plainConfig), 0o600))
-	process, err := suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{Name: "default-" + e.id, Binary: suite.scheduler, Config: config})
-	e.ok(err)
+	process := expect.Get(suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{Name: "default-" + e.id, Binary: suite.scheduler, Config: config}))(e)
 	e.Cleanup(func() { e.ok(process.Stop()) })
 }
 
@@ -169,11 +162,9 @@ func (e *env) resize(p *corev1.Pod, cores string) {
 		has := now.Spec.Containers[0].Resources
 		c.Resources, c.AllocatedResources = &has, has.Requests
 	}
-	now, err := pods.UpdateStatus(e.Context(), now, metav1.UpdateOptions{})
-	e.ok(err)
+	now = expect.Get(pods.UpdateStatus(e.Context(), now, metav1.UpdateOptions{}))(e)
 	now.Spec.Containers[0].Resources.Requests = amounts("cpu", cores)
-	_, err = pods.UpdateResize(e.Context(), p.Name, now, metav1.UpdateOptions{})
-	e.ok(err)
+	expect.Get(pods.UpdateResize(e.Context(), p.Name, now, metav1.UpdateOptions{}))(e)
 }
 
 // TestForeignPods follows foreign pods from before the start to their end: pods that
@@ -194,8 +185,7 @@ func TestForeignPods(t *testing.T) {
 	e.awaitRunning(mine)
 
 	var nodes []listedNode
-	body, err := fetch(t.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/partition/default/nodes")
-	e.ok(err)
+	body := expect.Get(fetch(t.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/partition/default/nodes"))(e)
 	e.ok(json.Unmarshal(body, &nodes))
 	var capacity map[string]int64
 	for _, n := range nodes {

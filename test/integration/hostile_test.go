@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -134,9 +135,7 @@ func TestHostile(t *testing.T) {
 	t.Logf("hostile: attacks: %d, %s", len(hostileCases), slowest)
 	t.Logf("milliseconds from the request that makes a pod to its node:\n%s", table)
 	if *hostileTable != "" {
-		if err := os.WriteFile(*hostileTable, []byte(table+"\n"), 0o600); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, os.WriteFile(*hostileTable, []byte(table+"\n"), 0o600))
 	}
 }
 
@@ -146,9 +145,7 @@ func TestHostile(t *testing.T) {
 func measureHostile(t *testing.T, attack func(*env)) figures {
 	awaitNoNamespaceEnds(t)
 	_, port, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	e := setup(t, hostileQueues, twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s"))
 	e.rest = "127.0.0.1:" + port
 	e.useNodes(hostileNodes, localcluster.NodeSpec{CPU: "8", Memory: "32Gi"})
@@ -202,21 +199,18 @@ func (e *env) probe(stop <-chan struct{}) figures {
 	var mu sync.Mutex
 	asked, took := map[string]time.Time{}, map[string]time.Duration{}
 	var made figures
-	list, err := suite.client.CoreV1().Pods(ns).List(e.Context(), metav1.ListOptions{})
-	e.ok(err)
+	list := expect.Get(suite.client.CoreV1().Pods(ns).List(e.Context(), metav1.ListOptions{}))(e)
 	ctx, cancel := context.WithCancel(e.Context())
 	var following sync.WaitGroup
 	following.Go(func() {
-		if err := newTail(suite.client.CoreV1().Pods(ns), list, func(event watch.Event) {
+		expect.Holds(e, newTail(suite.client.CoreV1().Pods(ns), list, func(event watch.Event) {
 			p, now := event.Object.(*corev1.Pod), time.Now()
 			mu.Lock()
 			defer mu.Unlock()
 			if _, known := took[p.Name]; !known && p.Spec.NodeName != "" {
 				took[p.Name] = now.Sub(asked[p.Name])
 			}
-		}).run(ctx); err != nil {
-			e.Error(err)
-		}
+		}).run(ctx))
 	})
 	defer following.Wait()
 	defer cancel()
@@ -301,8 +295,7 @@ func ordinary(int) podOption { return func(*corev1.Pod) {} }
 
 // tooLarge pods may run on one node, which has no room for them.
 func (e *env) tooLarge() func(int) podOption {
-	nodes, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool})
-	e.ok(err)
+	nodes := expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool}))(e)
 	return func(i int) podOption {
 		return func(p *corev1.Pod) {
 			requests("cpu", "4")(p)
@@ -403,8 +396,7 @@ func attackREST(e *env, _ int) {
 // readers, and one that is not, if the machine has one.
 func attackersOf(e *env) []string {
 	out := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-	addresses, err := net.InterfaceAddrs()
-	e.ok(err)
+	addresses := expect.Get(net.InterfaceAddrs())(e)
 	for _, a := range addresses {
 		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && !n.IP.IsLoopback() {
 			return append(out, n.IP.String())

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/manifests/install"
 )
@@ -29,14 +30,8 @@ import (
 // installed reads a file of manifests/install.
 func installed(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	text, err := install.Files.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := demo.Read(fstest.MapFS{name: {Data: text}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(install.Files.ReadFile(name))(t)
+	objects := expect.Get(demo.Read(fstest.MapFS{name: {Data: text}}))(t)
 	return objects
 }
 
@@ -71,9 +66,7 @@ func newApplier(t *testing.T) *applier {
 	admin := suite.cluster.AdminConfig()
 	admin.WarningHandler = a
 	discoverer, err := discovery.NewDiscoveryClientForConfig(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	if a.client, err = dynamic.NewForConfig(admin); err != nil {
 		t.Fatal(err)
@@ -128,17 +121,11 @@ func (a *applier) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, e
 // every field, and gives no warnings.
 func TestInstall(t *testing.T) {
 	a := newApplier(t)
-	files, err := fs.Glob(install.Files, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(fs.Glob(install.Files, "*.yaml"))(t)
 	if len(files) < 6 {
 		t.Errorf("there are only %q", files)
 	}
-	served, err := suite.client.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := expect.Get(suite.client.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1"))(t)
 	mutates := slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
 	for _, file := range files {
 		if file == "admission-mutating.yaml" && !mutates {
@@ -157,9 +144,7 @@ func TestInstall(t *testing.T) {
 	wrong := installed(t, "second-scheduler.yaml")
 	for _, o := range wrong {
 		if o.GetKind() == "Deployment" {
-			if err := unstructured.SetNestedField(o.Object, "yes", "spec", "template", "spec", "readOnly"); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, unstructured.SetNestedField(o.Object, "yes", "spec", "template", "spec", "readOnly"))
 			if _, err := a.apply(t.Context(), o, true); err == nil || !strings.Contains(err.Error(), "readOnly") {
 				t.Errorf("a field that does not exist: %v", err)
 			}
@@ -180,14 +165,8 @@ func TestStaticPod(t *testing.T) {
 	account.SetKind("ServiceAccount")
 	account.SetName("kube-scheduler")
 	account.SetNamespace(metav1.NamespaceSystem)
-	if _, err := a.apply(t.Context(), account, false); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.delete(context.Background(), account); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.Get(a.apply(t.Context(), account, false))(t)
+	t.Cleanup(func() { expect.Holds(t, a.delete(context.Background(), account)) })
 	if _, err := a.apply(t.Context(), pod, true); err != nil {
 		t.Error(err)
 	}
@@ -202,9 +181,7 @@ func deploymentOf(t *testing.T, file string) *appsv1.Deployment {
 	for _, o := range installed(t, file) {
 		if o.GetKind() == "Deployment" {
 			d := &appsv1.Deployment{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d))
 			return d
 		}
 	}
@@ -215,10 +192,7 @@ func deploymentOf(t *testing.T, file string) *appsv1.Deployment {
 // filesWithDeployment are the files of manifests/install with a Deployment.
 func filesWithDeployment(t *testing.T) []string {
 	t.Helper()
-	files, err := fs.Glob(install.Files, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(fs.Glob(install.Files, "*.yaml"))(t)
 	return slices.DeleteFunc(files, func(file string) bool {
 		return !slices.ContainsFunc(installed(t, file), func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
 	})
@@ -232,18 +206,12 @@ func TestRestrictedPods(t *testing.T) {
 	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: ns, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
-		if err := suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}))
 	})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}
-	if _, err := suite.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(suite.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}))(t)
 	create := func(file string, change func(*corev1.PodSpec)) error {
 		template := deploymentOf(t, file).Spec.Template
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: template.Labels}, Spec: template.Spec}

@@ -20,6 +20,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -78,10 +79,7 @@ func newInstallation(t *testing.T, file, name string) installation {
 // Deployment would run it: its configuration, under its service account, with a lease.
 func (i installation) run(t *testing.T) func(*settings) {
 	t.Helper()
-	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}, metav1.CreateOptions{}))(t)
 	a := newApplier(t)
 	var shipped []byte
 	var gates []string
@@ -90,13 +88,9 @@ func (i installation) run(t *testing.T) func(*settings) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		for _, o := range slices.Backward(i.objects) {
-			if err := a.delete(ctx, o); err != nil {
-				t.Error(err)
-			}
+			expect.Holds(t, a.delete(ctx, o))
 		}
-		if err := suite.client.CoreV1().Namespaces().Delete(ctx, i.namespace, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(ctx, i.namespace, metav1.DeleteOptions{}))
 	})
 	for _, o := range i.objects {
 		switch o.GetKind() {
@@ -105,9 +99,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 			continue
 		case "ConfigMap":
 			text, _, err := unstructured.NestedString(o.Object, "data", "scheduler.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			shipped = []byte(text)
 		}
 		if _, err := a.apply(t.Context(), o, false); err != nil {
@@ -115,10 +107,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 		}
 	}
 	forgetLease(t)
-	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(t.Context(), i.namespace, accountName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := expect.Get(suite.cluster.ServiceAccountKubeconfig(t.Context(), i.namespace, accountName))(t)
 	awaitRights(t, accountsOf(i.namespace)+accountName, i.objects)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = shipped, i.namespace
@@ -138,9 +127,7 @@ func featureGates(t *testing.T, deployment *unstructured.Unstructured) []string 
 		t.Fatalf("Deployment %s: %v, %v", deployment.GetName(), containers, err)
 	}
 	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--feature-gates=") })
 }
 
@@ -299,8 +286,7 @@ func (e *env) lifeOfVolume() {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &later,
 	}
-	_, err := suite.client.StorageV1().StorageClasses().Create(e.Context(), class, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.StorageV1().StorageClasses().Create(e.Context(), class, metav1.CreateOptions{}))(e)
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: name,
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
@@ -309,8 +295,7 @@ func (e *env) lifeOfVolume() {
 			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: pool, Operator: corev1.NodeSelectorOpIn, Values: []string{e.nodePool}}},
 		}}}},
 	}}
-	_, err = suite.client.CoreV1().PersistentVolumes().Create(e.Context(), volume, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().PersistentVolumes().Create(e.Context(), volume, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
 		ctx := context.Background()
 		for _, err := range []error{
@@ -326,8 +311,7 @@ func (e *env) lifeOfVolume() {
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &name,
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}}
-	_, err = suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), claim, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), claim, metav1.CreateOptions{}))(e)
 	e.create("volume", 1, inQueue("root.owed"), requests("cpu", "100m"), func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"},
@@ -342,8 +326,7 @@ func (e *env) lifeOfConfiguration() {
 	e.configure(strings.Replace(installLife, "max: {vcore: 1}", "max: {vcore: 2}", 1))
 	e.expect("capped", 2, 0, "")
 	e.configure("partitions: none")
-	configMap, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{})
-	e.ok(err)
+	configMap := expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{}))(e)
 	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "")
 	e.configure(installLife)
 	e.awaitMetric(reloadSuccess, "1")
@@ -355,12 +338,9 @@ func (e *env) lifeOfMetrics() {
 	e.Helper()
 	reader := "prometheus"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
-	_, err := suite.client.CoreV1().ServiceAccounts(e.ns).Create(e.Context(), account, metav1.CreateOptions{})
-	e.ok(err)
-	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(e.Context(), e.ns, reader)
-	e.ok(err)
-	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().ServiceAccounts(e.ns).Create(e.Context(), account, metav1.CreateOptions{}))(e)
+	kubeconfig := expect.Get(suite.cluster.ServiceAccountKubeconfig(e.Context(), e.ns, reader))(e)
+	access := expect.Get(clientcmd.BuildConfigFromFlags("", kubeconfig))(e)
 	if status := e.metricsStatus(access); !strings.Contains(status, "403 Forbidden") {
 		e.Errorf("without a binding /metrics says %q", status)
 	}
@@ -369,12 +349,9 @@ func (e *env) lifeOfMetrics() {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: reader}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: e.configNamespace() + "-paddock-metrics-reader"},
 	}
-	_, err = suite.client.RbacV1().ClusterRoleBindings().Create(e.Context(), binding, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.RbacV1().ClusterRoleBindings().Create(e.Context(), binding, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
-		if err := suite.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil {
-			e.Error(err)
-		}
+		expect.Holds(e, suite.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}))
 	})
 	// A refusal is cached for a while.
 	eventually(e, patience, "/metrics can be read with the binding", func() (bool, string) {

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -26,16 +27,14 @@ func (e *env) checkHealth(ctx context.Context) {
 	e.Helper()
 	called := time.Now()
 	eventually(e, 8*patience, "the health of now is known", func() (bool, string) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody)
-		e.ok(err)
+		request := expect.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody))(e)
 		asked := time.Now()
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return false, err.Error()
 		}
 		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		e.ok(err)
+		body := expect.Get(io.ReadAll(response.Body))(e)
 		age, err := strconv.Atoi(response.Header.Get("Age")) // elapsed whole seconds
 		if err != nil || asked.Add(-time.Duration(age+1)*time.Second).Before(called) {
 			return false, fmt.Sprintf("%s, %d s old: %s", response.Status, age, body)
@@ -60,11 +59,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 	e := setup(t, preemptionQueues, proxy.through)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepChronicle()
-	proxy.spring = func() {
-		if err := e.process.Kill(); err != nil {
-			t.Error(err)
-		}
-	}
+	proxy.spring = func() { expect.Holds(t, e.process.Kill()) }
 	points := []struct {
 		name    string
 		times   int // how often it is written
@@ -136,10 +131,8 @@ func (e *env) optOutClaimed(asker *corev1.Pod) {
 	if !conditionIs(now, held, corev1.ConditionTrue) {
 		return
 	}
-	claim, err := reservations.ParseClaim(conditionOf(now, held).Message)
-	e.ok(err)
-	pods, err := e.listPods(e.Context())
-	e.ok(err)
+	claim := expect.Get(reservations.ParseClaim(conditionOf(now, held).Message))(e)
+	pods := expect.Get(e.listPods(e.Context()))(e)
 	for i := range pods {
 		if p := &pods[i]; slices.Contains(claim.Victims, p.UID) && p.DeletionTimestamp == nil {
 			e.patch(p, fmt.Sprintf(`{"metadata":{"annotations":{%q:"false"}}}`, allowPreemption))

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // allowPreemption is the annotation by which a priority class opts its pods out.
@@ -28,8 +30,7 @@ func (e *env) awaitTold(p *corev1.Pod, text string) {
 		if c := conditionOf(now, corev1.PodScheduled); c != nil && says(c.Message) {
 			return true, ""
 		}
-		list, err := eventsOf(e.Context(), p)
-		e.ok(err)
+		list := expect.Get(eventsOf(e.Context(), p))(e)
 		for i := range list {
 			if says(list[i].Message) {
 				return true, ""
@@ -48,11 +49,6 @@ func (e *env) priorityClass(name string, value int32, options ...func(*schedulin
 	for _, o := range options {
 		o(class)
 	}
-	_, err := classes.Create(e.Context(), class, metav1.CreateOptions{})
-	e.ok(err)
-	e.Cleanup(func() {
-		if err := classes.Delete(context.Background(), full, metav1.DeleteOptions{}); err != nil {
-			e.Error(err)
-		}
-	})
+	expect.Get(classes.Create(e.Context(), class, metav1.CreateOptions{}))(e)
+	e.Cleanup(func() { expect.Holds(e, classes.Delete(context.Background(), full, metav1.DeleteOptions{})) })
 }

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
@@ -46,17 +47,12 @@ type launched struct {
 func launch(t *testing.T, dir string) *launched {
 	t.Helper()
 	l := &launched{T: t, dir: dir, out: filepath.Join(t.TempDir(), "output"), done: make(chan error, 1)}
-	out, err := os.Create(l.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(os.Create(l.out))(t)
 	defer out.Close() // the child has its own copy
 	l.cmd = exec.Command(suite.launcher)
 	l.cmd.Stdout, l.cmd.Stderr = out, out
 	l.cmd.Env = append(os.Environ(), "NODES=3", "DIR="+dir, "KUBECONFIG=", "REST=", "LDFLAGS="+suite.ldflags)
-	if err := localcluster.Spawn(l.cmd); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, localcluster.Spawn(l.cmd))
 	ended := make(chan struct{})
 	go func() {
 		l.done <- l.cmd.Wait()
@@ -98,9 +94,7 @@ func (l *launched) awaitReady(began time.Time) time.Duration {
 // interrupt sends Ctrl-C, waits for the end and checks that it is clean.
 func (l *launched) interrupt() {
 	l.Helper()
-	if err := l.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		l.Fatal(err)
-	}
+	expect.OK(l, l.cmd.Process.Signal(syscall.SIGINT))
 	select {
 	case err := <-l.done:
 		if err != nil {
@@ -127,10 +121,7 @@ func (l *launched) try(words ...string) string {
 // addresses returns where the API server and REST listen.
 func (l *launched) addresses() []string {
 	l.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(l.dir, "admin.kubeconfig"))
-	if err != nil {
-		l.Fatal(err)
-	}
+	config := expect.Get(clientcmd.BuildConfigFromFlags("", filepath.Join(l.dir, "admin.kubeconfig")))(l)
 	out := []string{config.Host}
 	for _, line := range strings.Split(l.output(), "\n") {
 		if words := strings.Fields(line); len(words) == 3 && words[0] == "REST" && words[1] == "API" {
@@ -141,10 +132,7 @@ func (l *launched) addresses() []string {
 		l.Fatalf("the launcher does not say where its REST API is")
 	}
 	for i := range out {
-		u, err := url.Parse(out[i])
-		if err != nil {
-			l.Fatal(err)
-		}
+		u := expect.Get(url.Parse(out[i]))(l)
 		out[i] = u.Host
 	}
 	return out
@@ -231,9 +219,7 @@ func checkStop(l *launched) {
 			l.Errorf("somebody still listens on %s: %v", address, err)
 			continue
 		}
-		if err := listener.Close(); err != nil {
-			l.Error(err)
-		}
+		expect.Holds(l, listener.Close())
 	}
 	if out, err := exec.Command(suite.launcher, "--dir", l.dir, "pods").CombinedOutput(); err == nil || !strings.Contains(string(out), "no cluster runs in") {
 		l.Errorf("the command pods says %q, %v after the end", out, err)
@@ -253,10 +239,7 @@ func childrenOf(t *testing.T, parent int) []process {
 	if runtime.GOOS != "linux" {
 		return nil // no /proc: checking the addresses must suffice
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Get(os.ReadDir("/proc"))(t)
 	var out []process
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())

@@ -19,6 +19,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -61,8 +62,7 @@ func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 // checkBuild checks that the scheduler reports the version that it was linked with.
 func (e *env) checkBuild() {
 	e.Helper()
-	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters")
-	e.ok(err)
+	body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters"))(e)
 	var clusters []documents.Cluster
 	e.ok(json.Unmarshal(body, &clusters))
 	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
@@ -93,8 +93,7 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code) {
 // queue returns a queue as REST shows it; nil if it does not exist.
 func (e *env) queue(path string) *documents.Queue {
 	e.Helper()
-	root, err := e.readQueues(e.Context())
-	e.ok(err)
+	root := expect.Get(e.readQueues(e.Context()))(e)
 	return find(root, path)
 }
 
@@ -118,8 +117,7 @@ func (e *env) awaitQueue(path, what string, check func(*documents.Queue) bool) {
 		if q == nil {
 			return false, "it does not exist"
 		}
-		text, err := json.Marshal(q)
-		e.ok(err)
+		text := expect.Get(json.Marshal(q))(e)
 		return check(q), string(text)
 	})
 }
@@ -177,8 +175,7 @@ func booked(q *documents.Queue, into accounts) {
 // each one names. A pod without the name of an existing queue is in none.
 func (e *env) recount(root *documents.Queue) accounts {
 	e.Helper()
-	pods, err := e.listPods(e.Context())
-	e.ok(err)
+	pods := expect.Get(e.listPods(e.Context()))(e)
 	out := accounts{}
 	for i := range pods {
 		p := &pods[i]
@@ -298,9 +295,7 @@ func (e *env) logLines(texts ...string) []string {
 			found = append(found, line)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		e.Error(err)
-	}
+	expect.Holds(e, lines.Err())
 	return found
 }
 
@@ -321,8 +316,7 @@ func (e *env) awaitEvent(o metav1.Object, reason, text string) corev1.Event {
 	e.Helper()
 	var found corev1.Event
 	eventually(e, patience, fmt.Sprintf("event %s about %s with %q", reason, o.GetName(), text), func() (bool, string) {
-		list, err := eventsOf(e.Context(), o)
-		e.ok(err)
+		list := expect.Get(eventsOf(e.Context(), o))(e)
 		var seen []string
 		for i := range list {
 			if list[i].Reason == reason && strings.Contains(list[i].Message, text) {
@@ -357,8 +351,7 @@ func describe(ctx context.Context, p *corev1.Pod) string {
 // own requests a page below /api/v1.
 func (e *env) own(page string, into any) {
 	e.Helper()
-	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/api/v1/"+page)
-	e.ok(err)
+	body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/api/v1/"+page))(e)
 	e.ok(json.Unmarshal(body, into))
 }
 

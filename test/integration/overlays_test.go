@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -212,8 +213,7 @@ partitions:
           maxresources: {vcore: 1}
 `},
 	} {
-		_, err := core.ConfigMaps(e.configNamespace()).Create(e.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
-		e.ok(err)
+		expect.Get(core.ConfigMaps(e.configNamespace()).Create(e.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{}))(e)
 	}
 	_, err := core.Services(e.configNamespace()).Create(e.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: yuniKornService},
@@ -235,13 +235,10 @@ func (e *env) leadsTo(template *corev1.PodTemplateSpec) {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
 	pod.Name, pod.Spec.NodeName = "ours", e.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
 	pods := suite.client.CoreV1().Pods(e.configNamespace())
-	_, err := pods.Create(e.Context(), pod, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(pods.Create(e.Context(), pod, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
 		now := int64(0)
-		if err := pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-			e.Error(err)
-		}
+		expect.Holds(e, pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
 	})
 	eventually(e, patience, "YuniKorn's Service leads to the pod", func() (bool, string) {
 		list, err := suite.client.DiscoveryV1().EndpointSlices(e.configNamespace()).List(e.Context(), metav1.ListOptions{

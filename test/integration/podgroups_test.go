@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -55,11 +56,7 @@ func definePodGroups(t *testing.T) {
 		})
 		return established && o.GetDeletionTimestamp() == nil, fmt.Sprint(conditions)
 	})
-	t.Cleanup(func() {
-		if err := a.delete(context.Background(), definition); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.Holds(t, a.delete(context.Background(), definition)) })
 }
 
 // createPodGroup makes a PodGroup, or changes its minMember; the API server may have just

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -166,8 +167,7 @@ func (e *env) createAtOnce(name string, first, n int, options ...podOption) erro
 
 func (e *env) createPod(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
-	created, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
-	e.ok(err)
+	created := expect.Get(suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{}))(e)
 	return created
 }
 
@@ -197,15 +197,13 @@ func (e *env) endAtOnce(p *corev1.Pod) {
 
 func (e *env) get(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
-	now, err := suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{})
-	e.ok(err)
+	now := expect.Get(suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{}))(e)
 	return now
 }
 
 func (e *env) patch(p *corev1.Pod, patch string) {
 	e.Helper()
-	_, err := suite.client.CoreV1().Pods(p.Namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().Pods(p.Namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}))(e)
 }
 
 // listPods returns all pods of the test.
@@ -220,8 +218,7 @@ func (e *env) listPods(ctx context.Context) ([]corev1.Pod, error) {
 // podsOf returns the running pods of a group, and the others.
 func (e *env) podsOf(of string) (running, waiting []*corev1.Pod) {
 	e.Helper()
-	pods, err := e.listPods(e.Context())
-	e.ok(err)
+	pods := expect.Get(e.listPods(e.Context()))(e)
 	for i := range pods {
 		p := &pods[i]
 		switch {

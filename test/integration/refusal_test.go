@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -40,12 +41,8 @@ func (e *env) refuse(name string, rule admissionv1.RuleWithOperations, expressio
 	}, metav1.CreateOptions{})
 	e.ok(err)
 	allow = sync.OnceFunc(func() {
-		if err := bindings.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			e.Error(err)
-		}
-		if err := policies.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			e.Error(err)
-		}
+		expect.Holds(e, bindings.Delete(context.Background(), name, metav1.DeleteOptions{}))
+		expect.Holds(e, policies.Delete(context.Background(), name, metav1.DeleteOptions{}))
 	})
 	e.Cleanup(allow)
 	return allow
@@ -54,10 +51,8 @@ func (e *env) refuse(name string, rule admissionv1.RuleWithOperations, expressio
 // asScheduler is a client with the rights of the scheduler.
 func (e *env) asScheduler() kubernetes.Interface {
 	e.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
-	e.ok(err)
-	client, err := kubernetes.NewForConfig(config)
-	e.ok(err)
+	config := expect.Get(clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler)))(e)
+	client := expect.Get(kubernetes.NewForConfig(config))(e)
 	return client
 }
 

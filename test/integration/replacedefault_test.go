@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
@@ -27,24 +28,15 @@ const replacedUser = "system:kube-scheduler"
 // ofOverlay reads a file that is copied to nodes of the control plane.
 func ofOverlay(t *testing.T, name string) []byte {
 	t.Helper()
-	root, err := build.FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Get(build.FindRoot("."))(t)
+	text := expect.Get(os.ReadFile(filepath.Join(root, "manifests/overlays", name)))(t)
 	return text
 }
 
 // staticPod is the pod of the control plane.
 func staticPod(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: ofOverlay(t, "replace-default/static-pod.yaml")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Get(demo.Read(fstest.MapFS{"static-pod.yaml": {Data: ofOverlay(t, "replace-default/static-pod.yaml")}}))(t)
 	if len(objects) != 1 {
 		t.Fatalf("%d objects, want one pod", len(objects))
 	}
@@ -56,13 +48,8 @@ func staticPod(t *testing.T) *unstructured.Unstructured {
 func asStaticPod(t *testing.T) func(*settings) {
 	t.Helper()
 	pod := &corev1.Pod{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(staticPod(t).Object, pod); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := suite.cluster.CertificateKubeconfig(replacedUser, audited)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(staticPod(t).Object, pod))
+	kubeconfig := expect.Get(suite.cluster.CertificateKubeconfig(replacedUser, audited))(t)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = ofOverlay(t, "replace-default/scheduler.yaml"), accountNamespace
 		s.launch = localcluster.SchedulerOptions{Kubeconfig: kubeconfig, Flags: pod.Spec.Containers[0].Args}
@@ -73,22 +60,13 @@ func asStaticPod(t *testing.T) func(*settings) {
 // in the shared cluster beyond those that the API server itself creates.
 func withoutBindings(t *testing.T, a *applier) {
 	t.Helper()
-	objects, err := demo.Read(rbac.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Get(demo.Read(rbac.Files))(t)
 	for _, o := range objects {
 		if _, bound, _ := unstructured.NestedMap(o.Object, "roleRef"); !bound {
 			continue
 		}
-		client, err := a.of(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		was, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := expect.Get(a.of(o))(t)
+		was := expect.Get(client.Get(t.Context(), o.GetName(), metav1.GetOptions{}))(t)
 		again := o.DeepCopy()
 		again.Object["subjects"] = was.Object["subjects"]
 		t.Cleanup(func() {
@@ -96,9 +74,7 @@ func withoutBindings(t *testing.T, a *applier) {
 				t.Error(err)
 			}
 		})
-		if err := a.delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, a.delete(t.Context(), o))
 	}
 }
 
@@ -133,8 +109,7 @@ func TestReplaceDefault(t *testing.T) {
 
 	began := time.Now()
 	for _, o := range overlay {
-		_, err := a.apply(t.Context(), o, false)
-		e.ok(err)
+		expect.Get(a.apply(t.Context(), o, false))(e)
 	}
 	awaitOurs(t, replacedUser, ours, true)
 	forgetLease(t)

@@ -12,6 +12,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // The lease of the replicas has upstream's times, shortened for tests. With a shorter
@@ -130,11 +132,7 @@ func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
 	t.Helper()
 	r := &replica{name: name, proxy: newAPIProxy(t), journal: &journal{}}
 	r.proxy.forward.ModifyResponse = r.journal.note
-	r.proxy.spring = func() {
-		if err := r.process.Kill(); err != nil {
-			t.Error(err)
-		}
-	}
+	r.proxy.spring = func() { expect.Holds(t, r.process.Kill()) }
 	return r, r.proxy.through
 }
 
@@ -173,9 +171,7 @@ func electReplicas(t *testing.T, queues string, elected func(*settings), options
 			return
 		}
 		alive := copied.process.Running()
-		if err := copied.process.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, copied.process.Stop())
 		copied.checkLog(alive)
 	})
 	second.restart()
@@ -198,8 +194,7 @@ func (r *replica) trespasses(until time.Time) []deed {
 // lease is the lease of both replicas.
 func (e *env) lease() coordinationv1.LeaseSpec {
 	e.Helper()
-	l, err := suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{})
-	e.ok(err)
+	l := expect.Get(suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{}))(e)
 	if l.Spec.HolderIdentity == nil || l.Spec.RenewTime == nil {
 		e.Fatalf("nobody has the lease: %+v", l.Spec)
 	}

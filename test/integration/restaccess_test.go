@@ -19,6 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -26,10 +27,8 @@ import (
 func (e *env) token(name string) string {
 	e.Helper()
 	accounts := suite.client.CoreV1().ServiceAccounts(e.ns)
-	_, err := accounts.Create(e.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	e.ok(err)
-	request, err := accounts.CreateToken(e.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(accounts.Create(e.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(e)
+	request := expect.Get(accounts.CreateToken(e.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(e)
 	return request.Status.Token
 }
 
@@ -55,13 +54,9 @@ func TestRESTAccess(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, content, 0o600))
 	}
 	e := setup(t, oneLeaf("2"), func(s *settings) {
 		s.args = map[string]any{"restTLSCertFile": certFile, "restTLSKeyFile": keyFile, "restAuthorization": "Delegated"}
@@ -72,8 +67,7 @@ func TestRESTAccess(t *testing.T) {
 	roots.AppendCertsFromPEM(cert)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	ask := func(path, token string) (int, string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+e.rest+path, http.NoBody)
-		e.ok(err)
+		request := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+e.rest+path, http.NoBody))(e)
 		if token != "" {
 			request.Header.Set("Authorization", "Bearer "+token)
 		}
@@ -82,8 +76,7 @@ func TestRESTAccess(t *testing.T) {
 			return 0, err.Error()
 		}
 		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		e.ok(err)
+		body := expect.Get(io.ReadAll(response.Body))(e)
 		return response.StatusCode, string(body)
 	}
 	const page = "/ws/v1/partition/default/queues"

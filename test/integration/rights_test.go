@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // audited is the group of users that are no service accounts and are audited, too.
@@ -46,10 +48,7 @@ func accountsOf(namespace string) string { return "system:serviceaccount:" + nam
 // asked returns the requests to the API server of users with names of this prefix.
 func asked(t *testing.T, users string) []auditv1.Event {
 	t.Helper()
-	log, err := os.Open(suite.audit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := expect.Get(os.Open(suite.audit))(t)
 	defer log.Close()
 	var out []auditv1.Event
 	lines := bufio.NewScanner(log)
@@ -63,9 +62,7 @@ func asked(t *testing.T, users string) []auditv1.Event {
 			out = append(out, event)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, lines.Err())
 	return out
 }
 
@@ -100,9 +97,7 @@ func boundRoles(t *testing.T, objects []*unstructured.Unstructured) (ours []boun
 			continue
 		}
 		var role rbacv1.ClusterRole // the rules of a Role are in the same place
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &role); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &role))
 		ours = append(ours, bound{name, binding.GetNamespace(), role.Rules})
 	}
 	return ours, upstream

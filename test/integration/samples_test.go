@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -42,8 +43,7 @@ partitions:
 // sample returns the object of a kind in a file of controllerSamples.
 func (e *env) sample(file, kind string) map[string]any {
 	e.Helper()
-	text, err := os.ReadFile(controllerSamples + file)
-	e.ok(err)
+	text := expect.Get(os.ReadFile(controllerSamples + file))(e)
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var object map[string]any
 		e.ok(yaml.UnmarshalStrict(document, &object))
@@ -74,8 +74,7 @@ func part[T any](e *env, object any, path ...any) T {
 	if object == nil {
 		e.Fatalf("the sample has nothing at %v", path)
 	}
-	text, err := yaml.Marshal(object)
-	e.ok(err)
+	text := expect.Get(yaml.Marshal(object))(e)
 	var out T
 	e.ok(yaml.UnmarshalStrict(text, &out))
 	return out
@@ -105,14 +104,12 @@ func (e *env) createFrom(t corev1.PodTemplateSpec, name, of string, added map[st
 func (e *env) createJob(job *batchv1.Job, of string, added map[string]string) {
 	e.Helper()
 	e.fit(&job.Spec.Template, of, added)
-	_, err := suite.client.BatchV1().Jobs(e.ns).Create(e.Context(), job, metav1.CreateOptions{})
-	e.ok(err)
+	expect.Get(suite.client.BatchV1().Jobs(e.ns).Create(e.Context(), job, metav1.CreateOptions{}))(e)
 }
 
 func (e *env) job(name string) *batchv1.Job {
 	e.Helper()
-	job, err := suite.client.BatchV1().Jobs(e.ns).Get(e.Context(), name, metav1.GetOptions{})
-	e.ok(err)
+	job := expect.Get(suite.client.BatchV1().Jobs(e.ns).Get(e.Context(), name, metav1.GetOptions{}))(e)
 	return job
 }
 
@@ -177,8 +174,7 @@ func TestControllerSamples(t *testing.T) {
 		"leaderworkerset.yaml": (*env).runsLeaderWorkerSetSample, "raycluster.yaml": (*env).runsRayClusterSample,
 		"workflow.yaml": (*env).runsWorkflowSample,
 	}
-	files, err := filepath.Glob(controllerSamples + "*.yaml")
-	e.ok(err)
+	files := expect.Get(filepath.Glob(controllerSamples + "*.yaml"))(e)
 	if len(files) != len(parts) {
 		t.Errorf("%d samples, %d of them are tested: %v", len(files), len(parts), files)
 	}
@@ -261,8 +257,7 @@ func (e *env) runsKueueSample() {
 	})
 	e.expect("kueue", 0, 0, "")
 	jobs := suite.client.BatchV1().Jobs(e.ns)
-	_, err := jobs.Patch(e.Context(), job.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
-	e.ok(err)
+	expect.Get(jobs.Patch(e.Context(), job.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}))(e)
 	e.expect("kueue", 3, 0, "")
 	e.awaitMembers("admitted", 3)
 	e.ok(jobs.Delete(e.Context(), job.Name, inBackground()))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -110,13 +111,8 @@ func (p *playhouse) makeClasses() {
 	delete(classes, "")
 	api := suite.client.SchedulingV1().PriorityClasses()
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
-		_, err := api.Create(p.Context(), classes[name], metav1.CreateOptions{})
-		p.ok(err)
-		p.Cleanup(func() {
-			if err := api.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-				p.Error(err)
-			}
-		})
+		expect.Get(api.Create(p.Context(), classes[name], metav1.CreateOptions{}))(p)
+		p.Cleanup(func() { expect.Holds(p, api.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 	}
 }
 
@@ -142,8 +138,7 @@ func (p *playhouse) makeNodes() {
 	var nodes []*corev1.Node
 	for _, c := range p.plays {
 		for _, n := range c.World.Nodes {
-			node, err := p.nodeSpec(c, n.Name).Node(0)
-			p.ok(err)
+			node := expect.Get(p.nodeSpec(c, n.Name).Node(0))(p)
 			nodes, names = append(nodes, node), append(names, node.Name)
 		}
 	}
@@ -304,8 +299,7 @@ func (c *play) leaving(node string) []types.UID {
 func (p *playhouse) awaitRunningAll() {
 	p.Helper()
 	eventually(p, patience, "all pods that have a node run", func() (bool, string) {
-		pods, err := p.listPods(p.Context())
-		p.ok(err)
+		pods := expect.Get(p.listPods(p.Context()))(p)
 		for i := range pods {
 			if pod := &pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodRunning {
 				return false, fmt.Sprintf("%s on %s is %s: %s", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Message)
@@ -334,8 +328,7 @@ func (p *playhouse) awaitBudgets() {
 		for i := range c.World.Budgets {
 			b := c.stage.Budget(c.World, &c.World.Budgets[i])
 			eventually(p, patience, "budget "+b.Name+" of "+c.Name+" is counted", func() (bool, string) {
-				now, err := suite.client.PolicyV1().PodDisruptionBudgets(p.ns).Get(p.Context(), b.Name, metav1.GetOptions{})
-				p.ok(err)
+				now := expect.Get(suite.client.PolicyV1().PodDisruptionBudgets(p.ns).Get(p.Context(), b.Name, metav1.GetOptions{}))(p)
 				return now.Status.ObservedGeneration == now.Generation && now.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed, fmt.Sprintf("%+v", now.Status)
 			})
 		}
@@ -453,8 +446,7 @@ func (p *playhouse) makeWay() {
 // podsByName are all existing pods.
 func (p *playhouse) podsByName() map[string]*corev1.Pod {
 	p.Helper()
-	pods, err := p.listPods(p.Context())
-	p.ok(err)
+	pods := expect.Get(p.listPods(p.Context()))(p)
 	out := map[string]*corev1.Pod{}
 	for i := range pods {
 		out[pods[i].Name] = &pods[i]

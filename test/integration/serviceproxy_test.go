@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -22,13 +23,8 @@ import (
 func reachableAddress(t *testing.T) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	addresses := expect.Get(net.InterfaceAddrs())(t)
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
 			return net.JoinHostPort(n.IP.String(), port)
@@ -45,8 +41,7 @@ func (e *env) servedAt(service, address string) {
 	e.Helper()
 	host, portText, err := net.SplitHostPort(address)
 	e.ok(err)
-	port, err := strconv.Atoi(portText)
-	e.ok(err)
+	port := expect.Get(strconv.Atoi(portText))(e)
 	core := suite.client.CoreV1()
 	_, err = core.Services(e.ns).Create(e.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 9080}}},
@@ -58,8 +53,7 @@ func (e *env) servedAt(service, address string) {
 	}, metav1.CreateOptions{})
 	e.ok(err)
 	pod.Status.PodIP, pod.Status.PodIPs = host, []corev1.PodIP{{IP: host}}
-	_, err = core.Pods(e.ns).UpdateStatus(e.Context(), pod, metav1.UpdateOptions{})
-	e.ok(err)
+	expect.Get(core.Pods(e.ns).UpdateStatus(e.Context(), pod, metav1.UpdateOptions{}))(e)
 	//nolint:staticcheck // the proxy reads Endpoints, not EndpointSlices
 	_, err = core.Endpoints(e.ns).Create(e.Context(), &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{Name: service},

@@ -15,6 +15,8 @@ import (
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // tail follows the pods of a namespace: every change once, in order, and none missed. The
@@ -98,15 +100,9 @@ func (t *tail) behind(list *corev1.PodList) (string, error) {
 // catchUp waits until all changes up to now are recorded.
 func (t *tail) catchUp(ctx context.Context, tb testing.TB) {
 	tb.Helper()
-	list, err := t.pods.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	list := expect.Get(t.pods.List(ctx, metav1.ListOptions{}))(tb)
 	eventually(tb, patience, "what happened to pods is seen", func() (bool, string) {
-		missing, err := t.behind(list)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		missing := expect.Get(t.behind(list))(tb)
 		return missing == "", missing
 	})
 }
@@ -140,7 +136,6 @@ func (e *env) follow(list *corev1.PodList, note func(watch.Event)) *tail {
 // listAll lists the pods of the test's namespace.
 func (e *env) listAll() *corev1.PodList {
 	e.Helper()
-	list, err := suite.client.CoreV1().Pods(e.ns).List(e.Context(), metav1.ListOptions{})
-	e.ok(err)
+	list := expect.Get(suite.client.CoreV1().Pods(e.ns).List(e.Context(), metav1.ListOptions{}))(e)
 	return list
 }

@@ -14,6 +14,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
@@ -66,8 +67,6 @@ type writer struct {
 
 func (w writer) write(name, content string) string {
 	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.OK(w.b, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // polled are the pages that readers request in turn: those that yunikorn-web shows, and
@@ -70,10 +72,7 @@ func poll(ctx context.Context, url string, reader int) (answers int) {
 
 func freeAddress(b *testing.B) string {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

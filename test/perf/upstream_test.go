@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // counts are the parameters of one of upstream's workloads; nodes 0 is no workload.
@@ -40,10 +42,7 @@ var upstreamCases = []struct {
 // our profile in one process (beside), and either with all pods in a queue (managed) or
 // beside with a profile that also calls QueuePreemption (asks).
 func BenchmarkUpstream(b *testing.B) {
-	out, err := exec.CommandContext(b.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	out := expect.Get(exec.CommandContext(b.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output())(b)
 	cases := filepath.Join(string(bytes.TrimSpace(out)), "test", "integration", "scheduler_perf")
 	for _, c := range upstreamCases {
 		for size, n := range map[string]counts{"small": c.small, "large": c.large} {
@@ -65,14 +64,9 @@ func BenchmarkUpstream(b *testing.B) {
 // upstream writes one of upstream's cases with these counts, and with a scheduler of this
 // configuration; empty is upstream's default.
 func (w writer) upstream(dir, name string, n counts, configuration string) string {
-	text, err := os.ReadFile(filepath.Join(dir, "performance-config.yaml"))
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(dir, "performance-config.yaml")))(w.b)
 	var all []map[string]any
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.OK(w.b, yaml.Unmarshal(text, &all))
 	for _, c := range all {
 		if c["name"] != name {
 			continue
@@ -82,10 +76,7 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 			queues := w.write("queues.yaml", teamDocument)
 			c["schedulerConfigPath"] = w.write("scheduler.yaml", fmt.Sprintf(configuration, queues))
 		}
-		out, err := yaml.Marshal([]any{c})
-		if err != nil {
-			w.b.Fatal(err)
-		}
+		out := expect.Get(yaml.Marshal([]any{c}))(w.b)
 		return w.write("case.yaml", string(out))
 	}
 	w.b.Fatalf("upstream has no case %s in %s any more", name, dir)
@@ -94,10 +85,7 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 
 // used returns the counts that the operations name; scheduler_perf accepts no others.
 func (n counts) used(w writer, operations any) map[string]any {
-	text, err := yaml.Marshal(operations)
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	text := expect.Get(yaml.Marshal(operations))(w.b)
 	out := map[string]any{}
 	for name, count := range map[string]int{"initNodes": n.nodes, "initPods": n.init, "measurePods": n.measured} {
 		if bytes.Contains(text, []byte("$"+name)) {

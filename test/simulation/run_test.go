@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 var (
@@ -84,16 +86,11 @@ func tell(t *testing.T) (done func()) {
 	if *tellFlag == "" {
 		return func() {}
 	}
-	f, err := os.Create(*tellFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Get(os.Create(*tellFlag))(t)
 	trace = io.Writer(f)
 	return func() {
 		trace = nil
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, f.Close())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme" // arguments of Coscheduling
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -270,9 +271,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, timeout,
 		together, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
 		t.Fatal(err)

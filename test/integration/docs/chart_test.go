@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // dryRun sends the rendered chart to the API server, for a namespace without an
@@ -23,10 +25,7 @@ if [[ -s said.txt ]]; then cat said.txt; exit 1; fi`, values)
 // stable tells whether the API server has mutating policies of version v1.
 func stable(t *testing.T) bool {
 	t.Helper()
-	out, err := shell(t.Context(), "kubectl get --raw /apis/admissionregistration.k8s.io/v1", 0, setting{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(shell(t.Context(), "kubectl get --raw /apis/admissionregistration.k8s.io/v1", 0, setting{}))(t)
 	return strings.Contains(out, `"mutatingadmissionpolicies"`)
 }
 
@@ -34,10 +33,7 @@ func stable(t *testing.T) bool {
 // manifests/chart/ci, knows every field, and gives no warnings. That these files set
 // every value is checked by the tests that render the chart.
 func TestChartValues(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(suite.root, "manifests/chart/ci/*-values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(filepath.Join(suite.root, "manifests/chart/ci/*-values.yaml")))(t)
 	if len(files) < 10 {
 		t.Errorf("there are only %q", files)
 	}
@@ -52,9 +48,7 @@ func TestChartValues(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if n := strings.Count(out, "serverside-applied (server dry run)"); n < 5 || !strings.Contains(out, "deployment.apps/paddock-scheduler ") {
 				t.Errorf("%d objects:\n%s", n, out)
 			}
@@ -74,9 +68,7 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 		"tolerations: [{key: a, operator: Perhaps}]":                   "supported values",
 	} {
 		file := filepath.Join(t.TempDir(), "values.yaml")
-		if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(values), 0o600))
 		if _, err := dryRun(t.Context(), file); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want an error with %q", values, err, says)
 		}
@@ -88,10 +80,7 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 // what to do.
 func TestPoliciesServed(t *testing.T) {
 	says := func(version string) string {
-		out, err := shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Get(shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{}))(t)
 		return out
 	}
 	const refused = "admission.setUser is v1, and the API server does not serve MutatingAdmissionPolicy of that version"

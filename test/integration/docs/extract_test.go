@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // programs are the names that begin a command.
@@ -126,10 +128,7 @@ func commandsOf(page string, first int, body []string) []command {
 // pages are README.md and docs/*.md, in reading order.
 func pages(t *testing.T) []string {
 	t.Helper()
-	out, err := filepath.Glob(filepath.Join(suite.root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Get(filepath.Glob(filepath.Join(suite.root, "docs", "*.md")))(t)
 	for i := range out {
 		out[i] = filepath.Join("docs", filepath.Base(out[i]))
 	}
@@ -141,10 +140,7 @@ func allCommands(t *testing.T) []command {
 	t.Helper()
 	var out []command
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(filepath.Join(suite.root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(filepath.Join(suite.root, page)))(t)
 		found, err := extract(page, string(text))
 		if err != nil {
 			t.Error(err)
@@ -158,19 +154,14 @@ func TestExtract(t *testing.T) {
 	const text = "Say `kubectl get pods` or `queues.yaml`, of a `kind`.\n\n" +
 		"```sh\nkubectl get nodes   # all of them\n# nothing\nkubectl get \\\n  pods\n```\n\n```text\nNAME\nn1\n```\n\n" +
 		"```\nNAME\n```\n\n```sh\nkubectl apply -f - <<EOF\nkind: A\nEOF\n```\n"
-	got, err := extract("p.md", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Get(extract("p.md", text))(t)
 	want := []command{
 		{page: "p.md", line: 1, text: "kubectl get pods"},
 		{page: "p.md", line: 4, text: "kubectl get nodes", block: true},
 		{page: "p.md", line: 7, text: "kubectl get  pods", block: true, from: 10, to: 12, output: "NAME\nn1"},
 		{page: "p.md", line: 22, text: "kubectl apply -f - <<EOF\nkind: A\nEOF", block: true},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(command{})); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", want, got, cmp.AllowUnexported(command{}))
 	if _, err := extract("p.md", "```\nmake all\n```\n"); err == nil {
 		t.Error("a command in a block without a mark is not noticed")
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // kind says how a command is tested, in the words of the table in docs/nightly.md.
@@ -136,14 +138,8 @@ func tally(commands []command) (counts map[kind]int, wrong []string) {
 // TestKinds compares how many commands are not run as they are written with what
 // docs/nightly.md says of each kind: a new one needs a decision.
 func TestKinds(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(suite.root, "docs", "nightly.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := permitted(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(os.ReadFile(filepath.Join(suite.root, "docs", "nightly.md")))(t)
+	want := expect.Get(permitted(string(page)))(t)
 	commands := allCommands(t)
 	counts, wrong := tally(commands)
 	for _, text := range wrong {
@@ -179,9 +175,7 @@ func TestKinds(t *testing.T) {
 // TestParts plants commands that are no part of a run.
 func TestParts(t *testing.T) {
 	for _, text := range []string{"make test", "make unit-release", "make lockorder", "make nightly", "make nightly PARTS=fuzz"} {
-		if err := isPart(t.Context(), text); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, isPart(t.Context(), text))
 	}
 	for _, text := range []string{"make run", "make soak", "make everything", "make nightly PARTS=fuss", "make conform", "go vet ./..."} {
 		if err := isPart(t.Context(), text); err == nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // registry is the part of an image registry that a push needs. It accepts content that
@@ -76,17 +78,9 @@ func TestRegistry(t *testing.T) {
 	server := httptest.NewServer(newRegistry())
 	defer server.Close()
 	send := func(method, path, body string) (status int, location string) {
-		request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		request := expect.Get(http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body)))(t)
+		response := expect.Get(http.DefaultClient.Do(request))(t)
+		expect.OK(t, response.Body.Close())
 		return response.StatusCode, response.Header.Get("Location")
 	}
 	const blob, digest = "text", "sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"

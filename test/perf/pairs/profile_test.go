@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestAccounted(t *testing.T) {
@@ -42,31 +44,19 @@ func spin(t *testing.T, long time.Duration) {
 func used(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // TestSampled runs the real pprof on a profile of this process.
 func TestSampled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu.prof")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pprof.StartCPUProfile(file); err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Get(os.Create(path))(t)
+	expect.OK(t, pprof.StartCPUProfile(file))
 	spin(t, 500*time.Millisecond)
 	pprof.StopCPUProfile()
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, file.Close())
+	binary := expect.Get(os.Executable())(t)
 	for choose, some := range map[string]bool{
 		"-show_from=pairs\\.spin$": true, "-focus=test/perf/pairs": true, "-show_from=" + cycle: false, "-focus=" + ours: false,
 	} {
