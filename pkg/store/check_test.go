@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -90,6 +91,10 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},
+		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["parked"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
+		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["parked"].Tallied, history.Tally{}) }, "is counted as {In:false"},
+		{"a pod counted in another state", func(s *Store) { s.model.Pods["parked"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},
+		{"counts of a queue without pods", func(s *Store) { s.model.History.Waits.Refuse(77, "", epoch) }, "waiting pods: queue 77"},
 		{"a member of a class too many", func(s *Store) {
 			p, c := s.model.Pods["parked"], (*pending.Class)(nil)
 			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Kind(), state.Unschedulable)

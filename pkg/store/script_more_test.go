@@ -5,7 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -38,4 +43,66 @@ func (s *script) look() string {
 		fmt.Fprintf(&b, "so far %s %s: %v\n", t.Queue, t.Reason, t.Time)
 	}
 	return b.String()
+}
+
+// lostPods prints the lost pods, or plays the end of a cycle that checked for them.
+func (s *script) lostPods(words []string) string {
+	switch {
+	case len(words) == 0:
+	case words[0] == "gone":
+		s.store.Vanished(s.store.LostPods(s.now))
+	default:
+		s.store.ComeBack(types.UID(words[0]), s.now)
+	}
+	var b strings.Builder
+	for _, e := range s.store.LostPods(s.now) {
+		if e.Nominated {
+			fmt.Fprintf(&b, "%s, nominated to %s\n", e.UID, e.Node)
+			continue
+		}
+		fmt.Fprintf(&b, "%s on %q, requests %v\n", e.UID, e.Node, e.Request)
+	}
+	return b.String()
+}
+
+// scriptBudget reads the budget of a command.
+func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
+	b := objects.Budget{Namespace: "ns", Generation: 1, Observed: 1}
+	for i, arg := range d.CmdArgs {
+		value := strings.Join(arg.Vals, ",")
+		number := map[string]*int64{
+			"allowed": &b.Allowed, "healthy": &b.Healthy, "desired": &b.Desired, "generation": &b.Generation, "observed": &b.Observed,
+		}
+		switch {
+		case i == 0:
+			b.Name = arg.Key
+		case arg.Key == "tier":
+			b.Matches = func(labels map[string]string) bool { return labels["tier"] == value }
+		case arg.Key == "always-allow":
+			b.AlwaysAllow = true
+		case arg.Key == "disrupted":
+			b.Disrupted = map[string]bool{}
+			for _, name := range arg.Vals {
+				b.Disrupted[name] = true
+			}
+		case number[arg.Key] != nil:
+			_, _ = fmt.Sscan(value, number[arg.Key])
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	return b
+}
+
+// originators lists the pods on nodes that plans see as originators.
+func (s *script) originators() string {
+	var names []string
+	for _, n := range s.store.model.PlanningWorld().Nodes {
+		for _, p := range n.Pods {
+			if p.Originator {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return strings.Join(names, " ") + "\n"
 }

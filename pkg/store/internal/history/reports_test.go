@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // told runs the checks of one pod each second and returns the seconds at which users are
@@ -98,5 +100,72 @@ func TestReportsWarnOnce(t *testing.T) {
 	r.Warn(old, reasons.SoftGangIgnored, time.Unix(0, 0))
 	if code := r.TakeWarning(old, true, time.Unix(60, 0)); code != "" {
 		t.Errorf("%q for a bound pod after a minute", code)
+	}
+}
+
+func TestCauseOfVerdict(t *testing.T) {
+	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
+	for _, c := range []struct {
+		name, text string
+		same       bool
+	}{
+		{"the same", told, true},
+		{"other amounts", "queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40", true},
+		{"what the amounts contain", "queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), requested 1Gi, max 4", true},
+		{"another queue", "queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"another type", "queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4", false},
+		{"another subject", "user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
+		{"nothing", "", false},
+	} {
+		if same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text); same != c.same {
+			t.Errorf("%s: the same cause: %v, want %v", c.name, same, c.same)
+		}
+	}
+}
+
+func TestCausesAreKnown(t *testing.T) {
+	for _, text := range []string{"", "1", "queue root.a", "\x00"} {
+		if history.CauseOfVerdict(text) == history.UnknownCause || history.CauseOfSentence(text) == history.UnknownCause {
+			t.Errorf("%q has the cause that stands for none", text)
+		}
+	}
+	if history.CauseOfSentence("line 1") == history.CauseOfSentence("line 2") {
+		t.Error("a sentence that never changes by itself has numbers that count")
+	}
+}
+
+// TestWaitCounts checks that the counts follow two pods, and that Check finds a pod that
+// is not counted, one that is gone, and a leaf too many or too few.
+func TestWaitCounts(t *testing.T) {
+	c := history.NewWaitCounts()
+	leaf := queues.ID(3)
+	var p, q history.Tally
+	c.Update(&p, history.Tally{In: true, State: state.NoQueue, Code: reasons.PlacementRuleFailed, Leaf: queues.NoQueue})
+	c.Update(&q, history.Tally{In: true, State: state.Queued, Leaf: leaf})
+	for code, n := range c.Unplaced() {
+		if code != reasons.PlacementRuleFailed || n != 1 {
+			t.Errorf("%d pods without a queue for %s", n, code)
+		}
+	}
+	c.Update(&p, history.Tally{In: true, State: state.BackingOff, Leaf: leaf})
+	at := time.Unix(9, 0)
+	c.Refuse(leaf, reasons.PreemptionRefused, at)
+	if x := c.Of(leaf); x.In[state.Queued] != 1 || x.In[state.BackingOff] != 1 || c.Total(state.NoQueue) != 0 || x.Refused != reasons.PreemptionRefused || x.Until != at {
+		t.Errorf("counts %+v", x)
+	}
+	check := func(leaves []queues.ID, pods ...history.Tally) error { return c.Check(slices.Values(pods), leaves) }
+	expect.Holds(t, check([]queues.ID{leaf}, p, q))
+	if check([]queues.ID{leaf}, p) == nil || check([]queues.ID{leaf}, p, q, q) == nil || check([]queues.ID{4}, p, q) == nil {
+		t.Error("Check does not find wrong counts")
+	}
+	c.Update(&p, history.Tally{})
+	c.Update(&q, history.Tally{})
+	if check(nil) == nil {
+		t.Error("Check does not find a leaf without applications")
+	}
+	c.Close(leaf)
+	if err := check(nil); err != nil || c.Of(leaf) != (history.LeafCounts{}) {
+		t.Error("after the last application:", err)
 	}
 }

@@ -1,12 +1,14 @@
 package preemption_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -74,8 +76,50 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	if r.Suspect(suspect("late"), epoch.Add(time.Minute)); r.Len() != 1 {
 		t.Errorf("%d are remembered after their time", r.Len())
 	}
+	o, late := preemption.DefaultOptions(), epoch.Add(time.Minute)
+	if r.Answer("late", "OutOfcpu", &o, late); r.Replace(&objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}, late.Add(o.RetryInterval)) != nil {
+		t.Error("the losses pass on after the pause")
+	}
 	r.Suspect(preemption.Refusal{}, epoch.Add(time.Minute))
 	if r.Check() == nil {
 		t.Error("a refusal of no pod is not noticed")
+	}
+}
+
+// TestLostHolds: a hold is lost if it had a cost and its preemptor got no node.
+func TestLostHolds(t *testing.T) {
+	free, binding := hold("a", "n1"), hold("a", "n1")
+	binding.Committed = true
+	for _, c := range []struct {
+		name   string
+		hold   reservations.Hold
+		ending preemption.Ending
+		want   bool
+	}{
+		{"nothing was disrupted", free, preemption.Ending{End: reservations.Superseded}, false},
+		{"pods were disrupted", binding, preemption.Ending{End: reservations.Superseded}, true},
+		{"it timed out", free, preemption.Ending{End: reservations.TimedOut}, true},
+		{"the executor failed", free, preemption.Ending{End: reservations.GivenUp, Failed: true}, true},
+		{"it is bound", binding, preemption.Ending{End: reservations.Bound}, false},
+		{"it is deleted", binding, preemption.Ending{End: reservations.Deleted}, false},
+		{"it has another node", binding, preemption.Ending{End: reservations.Superseded, Node: "n2"}, false},
+	} {
+		if got := c.ending.IsLost(&c.hold); got != c.want {
+			t.Errorf("%s: lost is %v", c.name, got)
+		}
+	}
+}
+
+// TestLists: long lists are cut, and errors are one line.
+func TestLists(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	if got := preemption.Listed(names[:5]); got != "a, b, c, d, e" {
+		t.Error(got)
+	}
+	if got := preemption.Listed(names); got != "a, b, c, d, e, and 2 more" || names[5] != "f" {
+		t.Error(got, names)
+	}
+	if got := preemption.OneLine(errors.Join(errors.New("x"), errors.New("y"))); got != "x;y" {
+		t.Error(got)
 	}
 }
