@@ -329,13 +329,18 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its
 // begin, and again from when its pods are told to go, and from when they are gone; that of
-// members of a PodGroup from the last of them. Processes are not judged that may have been
+// members of a PodGroup from the last of them. A process that has no configuration in force yet ends no
+// hold: the time counts from when it has one. Processes are not judged that may have been
 // without the lease. The caller holds the lock of the API server.
 func (w *witness) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, now := w.in.sim, time.Now()
 	if s.elects || w.in.dead {
+		return
+	}
+	if !w.in.store().Ready() {
+		w.wentAt = now
 		return
 	}
 	last := map[types.NamespacedName]time.Time{} // from when the holds of a PodGroup, or of a pod, count
@@ -384,11 +389,10 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 }
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen
-// a taint of the node that the pod does not tolerate. Without a configuration that can be used,
-// no pod is tried. The callers hold the lock of the API server and mu.
+// a taint of the node that the pod does not tolerate. The callers hold the lock of the API server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n := w.in.sim.api.node(h.Node)
-	if n == nil || !dirty(n) || h.Required || !w.in.store().Ready() {
+	if n == nil || !dirty(n) || h.Required {
 		delete(w.refused, key)
 		return
 	}
