@@ -42,7 +42,10 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		x.holds.EndHold(p, reservations.GivenUp, why, now)
+		// A member at Permit may give its place back between each plan and its check, so that
+		// the same plan would be made and refused again and again.
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: p.GroupIncomplete()}
+		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}
 }
