@@ -23,6 +23,8 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	case p.State == state.Queued && !p.HeldByClass():
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			x.Cache.Tree().Queue(p.App.Leaf).Path, x.Pending.Order.EligibleAt(p.App.Leaf))
+	case p.State == state.BackingOff && why.Text == "" && p.Failed.Attempts() == 0:
+		return reasons.New(reasons.BackingOff, "the pod is tried again after a pause: %s", p.Reason.Text)
 	case p.State == state.BackingOff && why.Text == "":
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.Failed.Attempts()), p.Reason.Text)
 	}
