@@ -32,7 +32,9 @@ func (s *simulation) demand(in *instance) []complaint {
 		case pod.Spec.SchedulerName != managed || !pending(pod):
 		case holdsNode(pod):
 			used.add(claimantPod(pod), 1)
-		case pod.Status.NominatedNodeName != "" || s.requiredNode(pod) != "":
+		case s.requiredNode(pod) != "":
+		case pod.Status.NominatedNodeName != "": // it is counted if it found no node before
+			untold = append(untold, pod)
 		case said == corev1.PodReasonUnschedulable:
 			used.add(claimantPod(pod), 1)
 			wanted = append(wanted, pod)
