@@ -50,10 +50,10 @@ func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 	}
 	x.Pending.Demand.Add(p.UID)
 	switch {
-	case !p.Within:
-		x.setDemand(p, x.countDemand(p), now)
-	case !p.App.Counted(): // it was, while the pod was tried, and the sum may be of that time
+	case p.Within && !p.App.Counted(): // it was, while the pod was tried, and the sum may be of that time
 		x.startDemand(p.App, resources.Vector{})
+	case !p.Within && p.Beyond.None(): // else its verdict stays until the sum is computed anew: another one now could alternate with that
+		x.setDemand(p, x.countDemand(p), now)
 	}
 }
 
