@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -58,12 +59,20 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
+		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK || s.goesBefore(pod, name)
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
 	}
 	return fmt.Errorf("others could be made to go for it: %s", d)
+}
+
+// goesBefore tells whether upstream's preemption has nominated a pod to a node that has
+// precedence there over this pod: filters keep its room. The caller holds the lock.
+func (s *simulation) goesBefore(pod *corev1.Pod, node string) bool {
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority
+	})
 }
 
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as

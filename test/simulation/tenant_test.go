@@ -22,7 +22,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -559,13 +558,16 @@ func (in *instance) checkTypes() error {
 	return nil
 }
 
-// pauses tells whether no plan is made for a pod because it lost the room of an earlier
-// one: its victims stayed for longer than the hold.
+// pauses tells whether no plan is made for a pod for some time because it lost the room of
+// an earlier one: its victims stayed for longer than the hold, or the neighbour took it.
 func (s *simulation) pauses(in *instance, pod *corev1.Pod) bool {
-	if !s.settings.hostile {
+	x, known := in.store().Explanation(pod.UID, time.Now())
+	if !known {
 		return false
 	}
-	x, known := in.store().Explanation(pod.UID, time.Now())
-	lost := []reasons.Code{reasons.HoldGivenUp, reasons.HoldTimedOut}
-	return known && (slices.Contains(lost, x.Why.Code) || x.Room != nil && slices.Contains(lost, x.Room.Why.Code))
+	why := x.Why.Text
+	if x.Room != nil {
+		why += x.Room.Why.Text
+	}
+	return strings.Contains(why, "no plan is made for ")
 }
