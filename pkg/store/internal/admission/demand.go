@@ -87,7 +87,9 @@ func (x *States) countDemand(p *model.Pod) queues.Verdict {
 		return queues.Granted
 	}
 	starts := !p.App.Counted() && !x.Pending.Demand.Starts(p.App)
-	check := func(on queues.Basis) queues.Verdict { return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, on) }
+	check := func(on queues.Basis) queues.Verdict {
+		return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, on)
+	}
 	if v := check(queues.OnDemand(x.Pending.Demand.Sum())); !v.OK() {
 		if running := check(queues.OnAllocated); !running.OK() {
 			return running // as in the order, so that the reason stays the same

@@ -140,6 +140,9 @@ func (b *NodeBound) Change(node string) {
 // TakeChanged returns the pods that await a node which changed since the last call, by node
 // and UID. They go on waiting.
 func (b *NodeBound) TakeChanged() (out []types.UID) {
+	if len(b.changed) == 0 {
+		return nil // the usual case, after each change of the store
+	}
 	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
 		for _, uid := range slices.Sorted(maps.Keys(b.on[node])) {
 			if b.on[node][uid].awaits {
