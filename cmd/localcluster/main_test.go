@@ -57,9 +57,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"want: scale NAMESPA": {args: []string{"scale", "a/b"}},
 		`"pods" has 1 argume`: {args: []string{"pods", "all"}},
 	} {
-		if _, err := parse(test.args, environment(test.env...), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		expect.Refused(parse(test.args, environment(test.env...), io.Discard))(t, want)
 	}
 }
 

@@ -2,6 +2,7 @@
 package expect
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,5 +40,23 @@ func Same(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", what, diff)
+	}
+}
+
+// Fails fails a test unless err is an error whose text has the given part.
+func Fails(t testing.TB, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("got %v, want an error with %q", err, part)
+	}
+}
+
+// Refused is Fails for a call that also returns a value:
+//
+//	expect.Refused(os.ReadFile(path))(t, "no such file")
+func Refused[V any](_ V, err error) func(t testing.TB, part string) {
+	return func(t testing.TB, part string) {
+		t.Helper()
+		Fails(t, err, part)
 	}
 }

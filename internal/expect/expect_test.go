@@ -25,14 +25,18 @@ func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
 			OK(r, nil)
 			Holds(r, nil)
 			Same(r, "numbers", []int{1}, []int{1})
+			Fails(r, wrong, "ron")
+			Refused(7, wrong)(r, "wrong")
 			if got := Get(7, nil)(r); got != 7 {
 				t.Errorf("got %d, want 7", got)
 			}
 		},
-		"fatal wrong":                  func(r *recorder) { OK(r, wrong) },
-		"fatal wrong of a call":        func(r *recorder) { Get(7, fmt.Errorf("%w of a call", wrong))(r) },
-		"error wrong":                  func(r *recorder) { Holds(r, wrong) },
-		"error numbers (-want +got)\n": func(r *recorder) { Same(r, "numbers", []int{1}, []int{2}) },
+		"fatal wrong":                             func(r *recorder) { OK(r, wrong) },
+		"fatal wrong of a call":                   func(r *recorder) { Get(7, fmt.Errorf("%w of a call", wrong))(r) },
+		`error got <nil>, want an error with "x"`: func(r *recorder) { Fails(r, nil, "x") },
+		`error got wrong, want an error with "x"`: func(r *recorder) { Refused(7, wrong)(r, "x") },
+		"error wrong":                             func(r *recorder) { Holds(r, wrong) },
+		"error numbers (-want +got)\n":            func(r *recorder) { Same(r, "numbers", []int{1}, []int{2}) },
 	} {
 		r := &recorder{}
 		if check(r); !strings.HasPrefix(r.told, want) || (want == "") != (r.told == "") {

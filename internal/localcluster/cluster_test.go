@@ -112,16 +112,12 @@ func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 func TestNamesRunOnce(t *testing.T) {
 	c := testCluster(t)
 	p := c.child(t, "one", "polite")
-	if _, err := c.launch("one", "", os.Args[0], nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", p.PID())) {
-		t.Errorf("got %v, want a refusal with the pid", err)
-	}
+	expect.Refused(c.launch("one", "", os.Args[0], nil, nil))(t, fmt.Sprintf("pid %d", p.PID()))
 	expect.OK(t, p.Stop())
 	if again := c.child(t, "one", "polite"); c.Process("one") != again || again.Log() != p.Log() {
 		t.Error("a component that has ended cannot be started again under its name")
 	}
-	if err := c.StartComponent(context.Background(), "none"); err == nil || !strings.Contains(err.Error(), "none") {
-		t.Errorf("got %v, want an error that names the component", err)
-	}
+	expect.Fails(t, c.StartComponent(context.Background(), "none"), "none")
 }
 
 // makeReady makes every new node Ready, as the agent would, except those with the prefix.
@@ -188,12 +184,8 @@ func TestAddNodesReportsTheCause(t *testing.T) {
 	c.client.(*fake.Clientset).PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("disk full")
 	})
-	if _, err := c.AddNodes(context.Background(), NodeSpec{}, 40); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := c.AddNodes(context.Background(), NodeSpec{CPU: "many"}, 1); err == nil || !strings.Contains(err.Error(), "cpu") {
-		t.Errorf("got %v", err)
-	}
+	expect.Refused(c.AddNodes(context.Background(), NodeSpec{}, 40))(t, "disk full")
+	expect.Refused(c.AddNodes(context.Background(), NodeSpec{CPU: "many"}, 1))(t, "cpu")
 }
 
 func TestNodeStats(t *testing.T) {

@@ -55,9 +55,7 @@ func TestStopIsGentle(t *testing.T) {
 func TestStopKillsInTheEnd(t *testing.T) {
 	p := startChild(t, "stubborn")
 	p.patience = 50 * time.Millisecond
-	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "child: no end within 50ms") {
-		t.Errorf("got %v, want an error that names the child and the time", err)
-	}
+	expect.Fails(t, p.Stop(), "child: no end within 50ms")
 	if p.Running() {
 		t.Error("child still runs")
 	}

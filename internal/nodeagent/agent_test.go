@@ -413,8 +413,6 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		"lease duration":    {Client: fake.NewClientset(), LeaseDuration: -1},
 		"workers":           {Client: fake.NewClientset(), Workers: -1},
 	} {
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		expect.Refused(New(o))(t, want)
 	}
 }

@@ -30,9 +30,7 @@ func TestNodeSpecErrorsNameTheField(t *testing.T) {
 		"example.com/gpu": {Extended: map[string]string{"example.com/gpu": "x"}},
 		"pods":            {Pods: -1},
 	} {
-		if _, err := spec.Node(0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error that names %s", err, want)
-		}
+		expect.Refused(spec.Node(0))(t, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,10 +47,7 @@ func FuzzPod(f *testing.F) {
 	for _, seed := range fuzzedPods {
 		f.Add([]byte(seed.pod), []byte(seed.annotations))
 	}
-	spec, err := config.Parse([]byte(fuzzedQueues))
-	if err != nil {
-		f.Fatal(err)
-	}
+	spec := expect.Get(config.Parse([]byte(fuzzedQueues)))(f)
 	o := Options{ManagedProfiles: []string{"yunikorn"}, Peer: func(profile string) bool { return profile == "default-scheduler" }}
 	f.Fuzz(func(t *testing.T, manifest, annotated []byte) {
 		var pod corev1.Pod
@@ -77,10 +75,7 @@ func (c *complaints) Errorf(format string, args ...any) {
 // TestWrongBooksAreNoticed plants what FuzzPod must find: broken invariants while the pod
 // exists, and data that remains after it.
 func TestWrongBooksAreNoticed(t *testing.T) {
-	spec, err := config.Parse([]byte(fuzzedQueues))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := expect.Get(config.Parse([]byte(fuzzedQueues)))(t)
 	p := objects.Pod{Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
 	for name, wrong := range map[string]struct {
 		when   string

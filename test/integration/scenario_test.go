@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
@@ -39,9 +40,7 @@ const askDelay = 2 * time.Second
 func TestScenarios(t *testing.T) {
 	all := scenario.Cases(t, "../../pkg/planner/testdata")
 	cases, off := playable(all)
-	if diff := cmp.Diff(unplayable, off); diff != "" {
-		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
-	}
+	expect.Same(t, "plans that cannot be shown", unplayable, off)
 	var plays []*play
 	for i := range cases {
 		plays = append(plays, &play{Case: &cases[i]})
@@ -56,16 +55,10 @@ func TestScenarios(t *testing.T) {
 	var trees []queueTree
 	for i, c := range plays {
 		c.name = fmt.Sprintf("c%03d", i)
-		tree, err := queuesOf(c.World, c.name, askDelay)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := expect.Get(queuesOf(c.World, c.name, askDelay))(t)
 		trees = append(trees, tree)
 	}
-	document, err := queuesDocument(trees...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := expect.Get(queuesDocument(trees...))(t)
 	began := time.Now()
 	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(100*time.Millisecond)) }
 	e := setup(t, document)

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
@@ -80,7 +79,5 @@ func TestOverOwnMax(t *testing.T) {
 			over = append(over, c.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"laws/law7_max_is_a_fence_for_its_own_victims/3"}, over); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "", []string{"laws/law7_max_is_a_fence_for_its_own_victims/3"}, over)
 }

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -209,12 +208,8 @@ func TestWhatHappenedIsRead(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, observed("asker", test.seen)); diff != "" {
-				t.Errorf("outcome (-want +got)\n%s", diff)
-			}
-			if diff := cmp.Diff(test.complaints, complaints("asker", test.seen)); diff != "" {
-				t.Errorf("complaints (-want +got)\n%s", diff)
-			}
+			expect.Same(t, "outcome", test.want, observed("asker", test.seen))
+			expect.Same(t, "complaints", test.complaints, complaints("asker", test.seen))
 		})
 	}
 }

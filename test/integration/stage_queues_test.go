@@ -8,8 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -93,14 +92,8 @@ func quantity(name string, a resources.Amount) string {
 // The configuration of every world is read back as the tree of the scenario.
 func TestQueuesAreReadBack(t *testing.T) {
 	for _, c := range scenario.Cases(t, "../../pkg/planner/testdata") {
-		tree, err := queuesOf(c.World, "root", 7*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := queuesDocument(tree.Children()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := expect.Get(queuesOf(c.World, "root", 7*time.Second))(t)
+		text := expect.Get(queuesDocument(tree.Children()...))(t)
 		spec, err := config.Parse([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
@@ -120,9 +113,7 @@ func TestQueuesAreReadBack(t *testing.T) {
 			if got.Policies != want || len(got.Children) != len(q.Children) {
 				t.Errorf("%s: %s has policies %+v, want %+v", c.Name, q.Path, got.Policies, want)
 			}
-			if diff := cmp.Diff(quotas(q), quotas(got)); diff != "" {
-				t.Errorf("%s: %s (-want +got)\n%s", c.Name, q.Path, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%s: %s", c.Name, q.Path), quotas(q), quotas(got))
 		}
 	}
 }
