@@ -11,5 +11,5 @@
 //
 // Tests beside it check the other pages: every link has a target and README.md links to
 // every page (links_test.go), every ruling that departs from YuniKorn is on the migration
-// page (departures_test.go), every alert has an answer (alerts_test.go).
+// page (departures_test.go), every alert has an answer (links_test.go).
 package reference

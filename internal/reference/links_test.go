@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,5 +70,34 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	planted := map[string]string{"a.md": "# One `two`\n[x](b.md) [y](#one-two) [z](a.md#three) [w](https://x)"}
 	if got := broken("a.md", planted, func(string) bool { return false }); len(got) != 2 {
 		t.Errorf("broken links: %q, want two", got)
+	}
+}
+
+var (
+	alert  = regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`)
+	answer = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
+)
+
+// unanswered lists alerts for which the page does not say what to do, and names on the
+// page that are no alerts.
+func unanswered(rules, page string) []string {
+	names := func(found [][]string) (out []string) {
+		for _, f := range found {
+			out = append(out, f[1])
+		}
+		return out
+	}
+	return missing(names(answer.FindAllStringSubmatch(page, -1)), names(alert.FindAllStringSubmatch(rules, -1)))
+}
+
+func TestEveryAlertHasAnAnswer(t *testing.T) {
+	rules := expect.Get(os.ReadFile("../../manifests/monitoring/rules.yaml"))(t)
+	page := expect.Get(os.ReadFile("../../docs/operations.md"))(t)
+	for _, wrong := range unanswered(string(rules), string(page)) {
+		t.Errorf("operations.md: alert %s", wrong)
+	}
+	got := unanswered("  - alert: A\n  - alert: B\n", "| `B` | x |\n| `C` | y |\n")
+	if want := []string{"C is on the page and not known", "A is known and not on the page"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
