@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func preemptionArgs() *config.QueuePreemptionArgs {
@@ -66,5 +70,83 @@ func TestTurnedAwayPodsAreBoundedAndInvitedOnce(t *testing.T) {
 	}
 	if got := p.away.take([]string{"n1"}); len(got) != 0 {
 		t.Errorf("%d pods are invited twice", len(got))
+	}
+}
+
+// hangs is a store that does not answer the executor.
+type hangs struct {
+	*store.Store
+	called chan<- struct{}
+	answer <-chan struct{}
+}
+
+func (h hangs) TakeWork() []output.Work {
+	h.called <- struct{}{}
+	<-h.answer
+	return nil
+}
+
+// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain, although
+// a call hangs.
+func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
+	before := witness
+	called, answer := make(chan struct{}, 1), make(chan struct{})
+	SetWitness(func(s *store.Store) Witness { return hangs{s, called, answer} })
+	t.Cleanup(func() { SetWitness(before) })
+	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
+	t.Cleanup(func() { close(answer) })
+	p := configured(t, h, plugintest.Args())
+	h.Start(t)
+	waitStarted(t, p)
+	<-called
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		Drain(ctx)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(10 * time.Second):
+		t.Error("the drain goes on after its time is over")
+	}
+}
+
+// TestFollowPodGroups: plugins are made in any order, and only a managed profile
+// counts.
+func TestFollowPodGroups(t *testing.T) {
+	const before, after = "before the store is made", "after it"
+	for _, test := range []struct {
+		name     string
+		profiles map[string][]string // by time, the profiles that start PodGroups
+		followed int
+	}{
+		{"nobody says so", nil, 0},
+		{"first", map[string][]string{before: {plugintest.Profile}}, 1},
+		{"last", map[string][]string{after: {plugintest.Profile}}, 1},
+		{"twice", map[string][]string{before: {plugintest.Profile, plugintest.Profile}, after: {plugintest.Profile}}, 1},
+		{"not managed", map[string][]string{before: {"default-scheduler"}, after: {"other"}}, 0},
+		{"one is managed", map[string][]string{before: {"default-scheduler", plugintest.Profile}}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := plugintest.New(t)
+			p := For(h.Context(), h)
+			var told []*store.Store
+			say := func(when string) {
+				for _, profile := range test.profiles[when] {
+					p.FollowPodGroups(profile, func(s *store.Store) { told = append(told, s) })
+				}
+			}
+			say(before)
+			if len(told) > 0 {
+				t.Error("there is no store yet")
+			}
+			configured(t, h, plugintest.Args())
+			say(after)
+			if len(told) != test.followed || slices.ContainsFunc(told, func(s *store.Store) bool { return s != p.Store() }) {
+				t.Errorf("followed %d times, want %d, for the store that there is", len(told), test.followed)
+			}
+		})
 	}
 }
