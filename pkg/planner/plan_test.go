@@ -7,6 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 )
 
 // TestPlanAgainstOracle compares Plan with brute force on random worlds.
@@ -130,6 +134,108 @@ func (c waitCounts) require(t *testing.T, worlds uint64, shares map[string]uint6
 	for what, least := range shares {
 		if c[what]*1000 < least*worlds {
 			t.Errorf("%d of %d worlds have %q, want %d in 1000", c[what], worlds, what, least)
+		}
+	}
+}
+
+// TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still
+// be preempted for a max. Barred is not called for a node if the laws permit no plan
+// there.
+func TestBarredNodes(t *testing.T) {
+	belowMax := func(m *model) {
+		p := m.addQueue(0, "p")
+		m.queues[1].parent, m.queues[1].path = p, "root.p.a"
+		m.queues[2].parent, m.queues[2].path = p, "root.p.b"
+		m.queues[p].max[0] = 6
+	}
+	for _, c := range []struct {
+		name    string
+		change  func(m *model)
+		barred  string
+		node    string
+		victims []string
+		asked   []string
+	}{
+		{"the fuller node is barred", func(*model) {}, "n", "other", []string{"v2"}, []string{"n", "other"}},
+		{"none is", func(*model) {}, "", "n", []string{"v1"}, []string{"n"}}, // the other node has nothing better
+		{"a max is in the way", belowMax, "n", "other", []string{"v2"}, []string{"n", "other"}},
+		{"and only pods of the barred node may go", func(m *model) {
+			belowMax(m)
+			m.pods, m.queues[3].max[0] = m.pods[:2], 4
+		}, "n", "other", []string{"v1"}, []string{"n", "other"}},
+		{"law 4 stops the asker", func(m *model) { m.queues[1].guaranteed[0] = 0 }, "n", "", nil, nil},
+		{"law 4 does, at a max", func(m *model) {
+			belowMax(m)
+			m.queues[1].guaranteed[0] = 0
+		}, "n", "", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := pair()
+			m.nodes = append(m.nodes, &mnode{"other", []int64{2}})
+			m.pods = append(m.pods, &mpod{uid: "v2", app: "b", queue: 2, node: 1, request: []int64{2}})
+			c.change(m)
+			w, ask, p := m.world(nil)
+			var asked []string
+			p.Barred = func(node string) bool {
+				asked = append(asked, node)
+				return node == c.barred
+			}
+			d := search.Plan(w, ask, p)
+			if d.Node != c.node || !slices.Equal(uids(d), c.victims) || !slices.Equal(asked, c.asked) {
+				t.Errorf("%s; asked about %q", d, asked)
+			}
+		})
+	}
+}
+
+// misers is a cluster in which queue root.p is at its max. Most of its queues have many
+// pods and may lose one each. root.p.c has a few pods of a higher priority and may lose
+// them all. The asker, of root.p.a, requests as much as those few pods.
+func misers(queues, pods, few int) *model {
+	m := pair()
+	m.types = []string{"gpu"}
+	p := m.addQueue(0, "p")
+	queue := func(name string, guaranteed int64) int {
+		q := m.addQueue(p, name)
+		m.queues[q].guaranteed[0] = guaranteed
+		return q
+	}
+	m.pods, m.nodes = nil, nil
+	place := func(q int, name string, priority int32) {
+		m.nodes = append(m.nodes, &mnode{fmt.Sprintf("n%03d", len(m.nodes)), []int64{100}})
+		m.pods = append(m.pods, &mpod{
+			uid: name, app: fmt.Sprint("of", q), queue: q, node: len(m.nodes) - 1, request: []int64{1}, created: len(m.pods), priority: priority,
+		})
+	}
+	for i := range queues {
+		q := queue(fmt.Sprint("b", i), int64(pods-1))
+		for k := range pods {
+			place(q, fmt.Sprintf("b%02d-%03d", i, k), 0)
+		}
+	}
+	c := queue("c", 0)
+	for k := range few {
+		place(c, fmt.Sprintf("c-%02d", k), 1)
+	}
+	a := queue("a", int64(few))
+	m.queues[p].max[0] = int64(queues*pods + few)
+	m.ask.queue, m.ask.request, m.ask.priority = a, []int64{int64(few)}, 5
+	return m
+}
+
+// TestPoolHasRoomForAll: queues that have many pods and may lose few do not displace a
+// queue that may lose what is needed.
+func TestPoolHasRoomForAll(t *testing.T) {
+	for _, c := range []struct{ queues, pods, few int }{{1, 40, 3}, {1, 200, 3}, {3, 60, 6}, {12, 50, 10}, {40, 5, 41}} {
+		m := misers(c.queues, c.pods, c.few)
+		w, ask, p := m.world(nil)
+		d := search.Plan(w, ask, p)
+		if err := judge.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+			t.Errorf("%+v: %s: %v", c, d, err)
+			continue
+		}
+		if len(d.Victims) != c.few {
+			t.Errorf("%+v: %d victims", c, len(d.Victims))
 		}
 	}
 }
