@@ -4,13 +4,16 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const quotaQueues = `
@@ -148,4 +151,92 @@ func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 		return p.Spec.NodeName != "" && c != nil && c.Status == corev1.ConditionTrue
 	})
 	return admitted(p)
+}
+
+const limitQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: apps
+      maxapplications: 1
+    - name: users
+      limits:
+      - limit: one user
+        users: [alice]
+        maxresources: {vcore: 2}
+      - limit: everybody else
+        users: ["*"]
+        maxresources: {vcore: 1}
+        maxapplications: 1
+    - name: groups
+      limits:
+      - limit: a group
+        groups: [dev]
+        maxresources: {vcore: 3}
+      - limit: other groups
+        groups: ["*"]
+        maxresources: {vcore: 1}
+`
+
+// TestUserLimits checks limits of users by name and by wildcard.
+func TestUserLimits(t *testing.T) {
+	e := setup(t, limitQueues)
+	alice := e.create("alice", 4, inQueue("root.users"), ofUser("alice"))
+	e.create("bob", 2, inQueue("root.users"), ofUser("bob", "dev"))
+	e.create("nobody", 2, inQueue("root.users")) // also a user
+	e.create("elsewhere", 5, inQueue("root.groups"), ofUser("alice", "dev"))
+	e.expectStill("alice", 2, 2, reasons.OverUserLimit)
+	e.expectStill("bob", 1, 1, reasons.OverUserLimit)
+	e.expectStill("nobody", 1, 1, reasons.OverUserLimit)
+	_, waiting := e.podsOf("alice")
+	if message := admitted(waiting[0]).Message; !strings.Contains(message, "alice") || !strings.Contains(message, "root.users") {
+		t.Errorf("the pod is told %q, which does not name user and queue", message)
+	}
+	second := e.createPod(e.pod("bob-app", "bob-app", inQueue("root.users"), ofUser("bob"), requests()))
+	e.awaitRefused(second, reasons.UserMaxApplications)
+
+	running, _ := e.podsOf("alice")
+	e.delete(running[0])
+	e.expectStill("alice", 2, 1, reasons.OverUserLimit)
+	e.delete(alice[3])
+	running, _ = e.podsOf("bob")
+	e.delete(running[0])
+	e.expect("bob", 1, 0, "")
+}
+
+// TestNamespaceQuota checks the quotas that annotations of a namespace give to its
+// dynamic queue, while they are changed.
+func TestNamespaceQuota(t *testing.T) {
+	e := setup(t, "") // no ConfigMap: a queue for each namespace
+	team := e.id + "-team"
+	queue := "root." + team
+	e.namespace(team, map[string]string{
+		placement.KeyNamespaceMax: `{"cpu":"2","memory":"64Gi"}`, placement.KeyNamespaceGuaranteed: `{"cpu":"1"}`,
+	})
+	e.create("p", 6, inNamespace(team))
+	e.expectStill("p", 2, 4, reasons.OverMax)
+	if q := e.queue(queue); q.MaxResource["vcore"] != 2000 || q.MaxResource["memory"] != 64<<30 || q.GuaranteedResource["vcore"] != 1000 || q.IsManaged {
+		t.Errorf("queue %s is %+v", queue, q)
+	}
+
+	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"3"}`, placement.KeyNamespaceGuaranteed: `{"cpu":"1500m"}`})
+	e.expectStill("p", 3, 3, reasons.OverMax)
+	e.awaitQueue(queue, "has its new guarantee", func(q *documents.Queue) bool { return q.GuaranteedResource["vcore"] == 1500 })
+
+	// A lowered quota stops no pod, and an invalid one counts as no annotation.
+	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"1"}`})
+	e.awaitQueue(queue, "has its new max", func(q *documents.Queue) bool { return q.MaxResource["vcore"] == 1000 })
+	e.expectStill("p", 3, 3, reasons.OverMax)
+	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `cpu=9`})
+	e.expect("p", 6, 0, "")
+	if line, found := e.logLine("An annotation of a namespace cannot be understood"); !found {
+		t.Errorf("the log does not tell of the mistake: %s", line)
+	}
+
+	// Another namespace is not affected.
+	e.create("free", 4)
+	e.expect("free", 4, 0, "")
 }
