@@ -18,14 +18,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Rehearsal is a dry run: what would happen to a pod if it existed. The pod is never
-// charged. The parts are from successive moments, because the lock is released in
-// between.
+// charged.
 type Rehearsal struct {
 	Identity placement.Identity
 	// Placement is the result of the rules. Unplaced is why the pod has no queue or is
@@ -59,49 +56,44 @@ type Rehearsal struct {
 	// Required is the input of a decision if the pod can run on one node only and that
 	// node exists; nil otherwise. Its Params do not have the filters.
 	Required *output.RequiredAttempt
-	// Assumed has the nodes of pods that are being bound.
-	Assumed map[types.UID]string
-
-	tree uint64 // generation of the queue tree that all parts are based on
 }
 
 // rehearsed is the UID of the pod of a dry run.
 const rehearsed types.UID = "preview"
 
-// atATime is the number of nodes visited in one hold of the lock.
-const atATime = 8
-
-// patientRehearsals is how often a dry run is tried if queues come or go during it.
-const patientRehearsals = 5
+// atATime is the number of nodes that are made again in one hold of the lock.
+const atATime = 64
 
 // Rehearse returns what would happen to a pod. It changes nothing.
-func (s *Readers) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
-	for range patientRehearsals {
-		if r := s.dryRun(event, s.Spec(), now); r != nil {
-			return r
-		}
-	}
-	return &Rehearsal{Unplaced: reasons.New(reasons.ConfigurationChanged, "queues come and go at the moment; try again")}
-}
-
-// dryRun makes one try; nil if the queue tree changed during it.
-func (s *core) dryRun(event objects.Pod, spec *config.Spec, now time.Time) *Rehearsal {
+func (s *Readers) Rehearse(event objects.Pod, now time.Time) (r *Rehearsal) {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.Normalize()
 	event.Created = now
-	r := &Rehearsal{Assumed: map[types.UID]string{}}
-	p := model.NewPod(&event, nil)
+	for more := true; more; {
+		s.mu.Lock()
+		more = s.model.RenewSome(atATime)
+		s.mu.Unlock()
+	}
+	for r == nil {
+		r = s.dryRun(event, s.Spec())
+	}
+	return r
+}
+
+// dryRun makes one try; nil if the configuration is another one by now.
+func (s *core) dryRun(event objects.Pod, spec *config.Spec) *Rehearsal {
 	scratch := queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	s.mu.Lock()
-	r.tree = s.model.Cache.Tree().TreeGeneration()
-	same := s.model.Cache.Spec == spec
+	defer s.mu.Unlock()
+	if s.model.Cache.Spec != spec {
+		return nil
+	}
+	r, p := &Rehearsal{}, model.NewPod(&event, nil)
 	if s.rehearsePlace(r, p); r.Unplaced.None() {
 		s.rehearseQuota(r, p, scratch)
 	}
-	names := s.model.Cache.Nodes.Names()
-	s.mu.Unlock()
-	if !same || r.Unplaced.None() && !s.rehearseWorld(r, p, names) {
-		return nil
+	if r.Unplaced.None() {
+		s.rehearseWorld(r, p)
 	}
 	return r
 }
@@ -209,45 +201,17 @@ func (s *core) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, 
 	return id
 }
 
-// rehearseWorld takes the snapshot of the nodes, some at a time; false if the queue tree
-// changed.
-func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod, names []string) bool {
-	var own preemption.Types // not those of real plans
-	var nodes []*planner.Node
-	for some := range slices.Chunk(names, atATime) {
-		s.mu.Lock()
-		for _, name := range some {
-			if node := s.model.Cache.Nodes.Get(name); node != nil && node.Known() {
-				nodes = append(nodes, s.model.ViewOf(&own, node, rehearsed))
-				s.noteAssumed(r, node)
-			}
-		}
-		s.mu.Unlock()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.tree != s.model.Cache.Tree().TreeGeneration() {
-		return false
-	}
-	made := r.Queues.(with).made
-	r.Snapshot, r.Holds = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View()
-	r.Queues = with{r.Snapshot, made}
+// rehearseWorld takes the planning snapshot. The types that only the pod requests are not
+// added to those of real plans.
+func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod) {
+	r.World = s.model.PlanningWorld()
+	own := s.model.Preemption.Snapshot.Types.Clone()
 	r.Ask = model.AskOf(&own, p)
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.plans.RequiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(with{s.model.Cache.Tree(), made}, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(with{s.model.Cache.Tree(), r.Queues.(with).made}, p)}
 		r.Required = &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
 	}
-	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.model.DisruptionsLeft(true)}
-	return true
-}
-
-// noteAssumed notes the pods of a node that are being bound.
-func (s *core) noteAssumed(r *Rehearsal, n *cache.Node) {
-	for p := range n.Pods() {
-		if s.model.Pods[p.UID].State == state.Assumed {
-			r.Assumed[p.UID] = n.Name()
-		}
-	}
+	r.World.Types, r.World.Queues = own.Names(), r.Queues
 }

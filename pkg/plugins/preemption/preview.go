@@ -123,7 +123,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		return out, nil
 	}
 	defer s.clear()
-	if err := s.set(x.r.Assumed); err != nil {
+	if err := s.set(); err != nil {
 		return nil, err
 	}
 	if err := x.filter(ctx, event.RequiredNode); err != nil {

@@ -20,10 +20,15 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// nowhere is a scheduler's cache without pods.
-type nowhere struct{}
+// binding has the nodes of pods that are being bound, by UID, as the scheduler's cache.
+type binding map[types.UID]string
 
-func (nowhere) GetPod(*corev1.Pod) (*corev1.Pod, error) { return nil, errors.New("not in the cache") }
+func (b binding) GetPod(p *corev1.Pod) (*corev1.Pod, error) {
+	if b[p.UID] == "" {
+		return nil, errors.New("not in the cache")
+	}
+	return &corev1.Pod{Spec: corev1.PodSpec{NodeName: b[p.UID]}}, nil
+}
 
 // stocked is a stage without filters, with the objects of its informers.
 func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer, []*corev1.Node) {
@@ -42,7 +47,7 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 	}
 	s := &stage{
 		nodes: corelisters.NewNodeLister(indexer), pods: corelisters.NewPodLister(held),
-		placed: nowhere{}, kept: &podInfos{}, snapshot: emptySnapshot(),
+		placed: binding{}, kept: &podInfos{}, snapshot: emptySnapshot(),
 	}
 	return s, held, there
 }
@@ -54,7 +59,7 @@ func put(t *testing.T, indexer cache.Indexer, object any) {
 
 func set(t *testing.T, s *stage) *snapshot {
 	t.Helper()
-	expect.OK(t, s.set(nil))
+	expect.OK(t, s.set())
 	return s.snapshot
 }
 
@@ -151,7 +156,8 @@ func TestInfosAreKept(t *testing.T) {
 	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
 	put(t, pods, resized)
 	expect.OK(t, pods.Delete(variedPods()[8]))
-	expect.OK(t, s.set(map[types.UID]string{"waits": "n3"}))
+	s.placed = binding{"waits": "n3"}
+	set(t, s)
 	after := s.kept.last()
 	if before["p6"] == nil || before["p6"] != after["p6"] {
 		t.Error("the infos of a pod that did not change are made again")

@@ -90,9 +90,8 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 	return out
 }
 
-// set makes the current snapshot. Assumed are the nodes of pods of queues that are being
-// bound; the scheduler's cache has those of pods of other profiles.
-func (s *stage) set(assumed map[types.UID]string) error {
+// set makes the current snapshot.
+func (s *stage) set() error {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -105,7 +104,7 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	known := make(map[types.UID]*framework.PodInfo, len(pods))
 	s.nominated = map[string][]fwk.PodInfo{}
 	for _, p := range pods {
-		at := s.withNode(p, assumed[p.UID])
+		at := s.withNode(p)
 		switch {
 		case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
 		case next.byName[at.Spec.NodeName] != nil:
@@ -128,23 +127,18 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	return nil
 }
 
-// withNode returns the pod with a node that the informer does not know of yet: the given
-// one, or that of the scheduler's cache. It returns the pod itself if it has a node, or
-// if there is none.
-func (s *stage) withNode(p *corev1.Pod, node string) *corev1.Pod {
+// withNode returns the pod with the node of the scheduler's cache if it is being bound, which
+// the informer does not know of yet.
+func (s *stage) withNode(p *corev1.Pod) *corev1.Pod {
 	if p.Spec.NodeName != "" {
 		return p
 	}
-	if node == "" {
-		if known, err := s.placed.GetPod(p); err == nil {
-			node = known.Spec.NodeName
-		}
-	}
-	if node == "" {
+	known, err := s.placed.GetPod(p)
+	if err != nil {
 		return p
 	}
 	p = p.DeepCopy()
-	p.Spec.NodeName = node
+	p.Spec.NodeName = known.Spec.NodeName
 	return p
 }
 

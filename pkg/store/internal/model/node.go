@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -126,8 +127,11 @@ func (x *Model) PlanningWorld() *planner.World {
 }
 
 // Renew makes the nodes of the planning snapshot again that changed.
-func (x *Model) Renew() {
-	x.Preemption.Snapshot.Renew(func(name string) *planner.Node {
+func (x *Model) Renew() { x.RenewSome(math.MaxInt) }
+
+// RenewSome is Renew for some of the nodes. It tells whether others are left.
+func (x *Model) RenewSome(most int) (left bool) {
+	return x.Preemption.Snapshot.Renew(most, func(name string) *planner.Node {
 		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
 			return x.ViewOf(&x.Preemption.Snapshot.Types, n, "")
 		}

@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -210,7 +211,7 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	made := ""
 	renew := func() string {
 		made = ""
-		s.Renew(func(name string) *planner.Node {
+		s.Renew(math.MaxInt, func(name string) *planner.Node {
 			made += name
 			if !there[name] {
 				return nil

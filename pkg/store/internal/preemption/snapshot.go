@@ -20,6 +20,9 @@ type Types struct {
 // Names returns the types by number. The caller must not change the slice.
 func (t *Types) Names() []string { return t.names }
 
+// Clone returns a copy.
+func (t *Types) Clone() Types { return Types{slices.Clone(t.names), maps.Clone(t.numbers)} }
+
 // Amounts converts a vector to amounts by number, and numbers types that are new.
 func (t *Types) Amounts(v resources.Vector) planner.Amounts {
 	out := make(planner.Amounts, 0, len(t.names))
@@ -66,14 +69,16 @@ func (s *Snapshot) IsStale(node string) bool {
 	return stale
 }
 
-// Renew makes the nodes again that changed; view returns nil for a node that is not there.
-// The order is that of names, because the first node with a type decides its number.
-func (s *Snapshot) Renew(view func(name string) *planner.Node) {
+// Renew makes nodes again that changed, and tells whether others are left. view returns nil
+// for a node that is not there. The order is that of names, because the first node with a
+// type decides its number.
+func (s *Snapshot) Renew(most int, view func(name string) *planner.Node) (left bool) {
 	if len(s.stale) == 0 {
-		return
+		return false
 	}
-	nodes := slices.Clone(s.nodes)
-	for _, name := range slices.Sorted(maps.Keys(s.stale)) {
+	nodes, names := slices.Clone(s.nodes), slices.Sorted(maps.Keys(s.stale))
+	for _, name := range names[:min(most, len(names))] {
+		delete(s.stale, name)
 		at, listed := slices.BinarySearchFunc(nodes, name, func(n *planner.Node, name string) int { return cmp.Compare(n.Name, name) })
 		node := view(name)
 		switch {
@@ -86,8 +91,8 @@ func (s *Snapshot) Renew(view func(name string) *planner.Node) {
 			nodes = slices.Insert(nodes, at, node)
 		}
 	}
-	clear(s.stale)
 	s.nodes = nodes
+	return len(s.stale) > 0
 }
 
 // Check verifies the numbers of types and the order of nodes.
