@@ -26,8 +26,8 @@ func newPreview(conn *connection) *cobra.Command {
 		Short: "Say what would become of a pod: would it fit, wait, or make others leave",
 		Long: `Sends the manifest of a pod to the scheduler, which says what would become of such
 a pod as things are: in which queue it would be, whether a quota refuses it, on how
-many nodes it fits, and, if on none, who would be made to leave for it, or why
-nobody. Nothing is done, and the pod is not made.
+many nodes it fits, and, if on none, which pods would leave for it, or why
+none. Nothing is done, and the pod is not made.
 
 Exit code 1 says that it would not fit as things are: it would wait, or make others
 leave.`,

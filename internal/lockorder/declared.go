@@ -60,12 +60,12 @@ func Judge(seen []Sighting, declared []Order, locks []string) error {
 	}
 	for _, o := range declared {
 		if !orders[o] {
-			wrong = append(wrong, fmt.Errorf("%v is declared, and nobody saw it: take it out of lockorder.Declared and docs/survival.md, or run what takes it", o))
+			wrong = append(wrong, fmt.Errorf("%v is declared, and no run took it: take it out of lockorder.Declared and docs/survival.md, or run what takes it", o))
 		}
 	}
 	for _, lock := range locks {
 		if !taken[lock] {
-			wrong = append(wrong, fmt.Errorf("nobody took %s: no test that is run reaches it; is its package in LOCKING of the Makefile?", lock))
+			wrong = append(wrong, fmt.Errorf("no run took %s: no test that is run reaches it; is its package in LOCKING of the Makefile?", lock))
 		}
 	}
 	return errors.Join(wrong...)

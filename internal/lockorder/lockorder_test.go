@@ -97,10 +97,10 @@ func TestJudge(t *testing.T) {
 		{"what follows, too", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"a", "c"}), ""},
 		{"the other way round", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"c", "a"}), "c before a is not declared, nor does it follow; some.test saw it"},
 		{"one within another of its kind", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"a", "a"}), "a before a is not declared"},
-		{"a lock that nobody knew", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"c", "d"}), "c before d is not declared"},
-		{"less than is declared", saw(Order{"a", "b"}, Order{"a", "c"}), "b before c is declared, and nobody saw it"},
-		{"nothing", nil, "a before b is declared, and nobody saw it"},
-		{"a lock that nobody takes", saw(declared...)[1:], "nobody took a"},
+		{"a lock that is not declared", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"c", "d"}), "c before d is not declared"},
+		{"less than is declared", saw(Order{"a", "b"}, Order{"a", "c"}), "b before c is declared, and no run took it"},
+		{"nothing", nil, "a before b is declared, and no run took it"},
+		{"a lock that no run takes", saw(declared...)[1:], "no run took a"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Judge(test.seen, declared, []string{"a", "b", "c"})

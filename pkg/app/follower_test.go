@@ -155,7 +155,7 @@ func TestFollowerTellsOfChanges(t *testing.T) {
 	second := spec(t, "two")
 	s.Loaded(second, "file x")
 	if s.store.Spec() != second || !strings.Contains(s.handle.Log(), "root.one: removed") || !strings.Contains(s.handle.Log(), "root.two: added") {
-		t.Errorf("the second configuration is not in force, or nobody is told:\n%s", s.handle.Log())
+		t.Errorf("the second configuration is not in force, or it is not told:\n%s", s.handle.Log())
 	}
 	s.Loaded(config.Default(), "file x")
 	if _, ok := s.store.Snapshot().Find("root.two"); ok && s.store.Spec().Checksum != "" {

@@ -63,7 +63,7 @@ func TestTurnedAwayPodsAreBoundedAndInvitedOnce(t *testing.T) {
 		p.TurnedAway("n1", pod)
 	}
 	if got := p.away.take([]string{"n2"}); len(got) != 0 {
-		t.Errorf("%d pods of a node that nobody held", len(got))
+		t.Errorf("%d pods of a node without a hold", len(got))
 	}
 	if got := p.away.take([]string{"n1"}); len(got) != mostTurnedAway {
 		t.Errorf("%d pods are invited, want %d", len(got), mostTurnedAway)

@@ -119,7 +119,7 @@ func TestBeforeConfigure(t *testing.T) {
 	h := plugintest.New(t)
 	p := For(h.Context(), h)
 	if p.Store() != nil || p.Managed(plugintest.Profile) {
-		t.Error("a process that nobody configured has a store or manages pods")
+		t.Error("a process without a configuration has a store or manages pods")
 	}
 }
 
@@ -242,7 +242,7 @@ func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
 	gate.Open()
 	plugintest.Eventually(t, func() error {
 		if len(h.Events()) != 1 || !slices.ContainsFunc(h.Client.Actions(), isWrite) {
-			return errors.New("the leader tells nobody why the pod waits")
+			return errors.New("the leader does not say why the pod waits")
 		}
 		return nil
 	})

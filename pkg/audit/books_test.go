@@ -46,7 +46,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func TestBooksThatAreRight(t *testing.T) {
 	s := office(t)
 	if _, all := s.OwnersUse(nil); all == 0 {
-		t.Fatal("nobody is charged: nothing is shown")
+		t.Fatal("no user is charged: nothing is shown")
 	}
 	books := &Books{Inventory: inventory.New(s), Owners: s.OwnersUse}
 	for _, change := range []func(){
@@ -163,7 +163,7 @@ func TestOwners(t *testing.T) {
 		{"running", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Running++ }, "user nobody in queue root: it is charged 5 running applications, and has 4"},
 		{"used", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Allocated = queuestest.Vector("vcore=1") }, "user nobody in queue root: it is charged vcore=1000 as allocated, its pods make"},
 		{"on the way", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Admitted = queuestest.Vector("vcore=1") }, "as admitted"},
-		{"somebody who uses nothing", func(_ int, _ []queues.OwnerUsage, all *int) { *all++ }, "2 users and groups are charged, each counted for each queue, and 1 use something"},
+		{"a user that uses nothing", func(_ int, _ []queues.OwnerUsage, all *int) { *all++ }, "2 users and groups are charged, each counted for each queue, and 1 use something"},
 		{"but once", func(look int, usage []queues.OwnerUsage, _ *int) {
 			if look != ownerLooks-1 {
 				usage[0].Running++

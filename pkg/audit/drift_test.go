@@ -353,7 +353,7 @@ func TestNowForgivesLateEvents(t *testing.T) {
 		}
 		over := func(time.Duration) bool { return false }
 		if err := l.Now(over); err != nil {
-			t.Errorf("nobody waits for the second look, and it says %v", err)
+			t.Errorf("no caller waits for the second look, and it says %v", err)
 		}
 	})
 }

@@ -225,7 +225,7 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 		nominated, want string
 	}{
 		{"to the node that was held", reservations.GivenUp, "n1", ""},
-		{"by somebody else", reservations.GivenUp, "n2", "n2"},
+		{"by another scheduler", reservations.GivenUp, "n2", "n2"},
 		{"none", reservations.TimedOut, "", ""},
 		{"bound", reservations.Bound, "n1", "n1"},
 		{"deleted, and a finalizer keeps it", reservations.Deleted, "n1", ""},

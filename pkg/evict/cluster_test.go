@@ -315,7 +315,7 @@ func (p podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptio
 func (c *cluster) Pods(string) corelisters.PodNamespaceLister { return c }
 
 func (c *cluster) List(labels.Selector) ([]*corev1.Pod, error) {
-	return nil, errors.New("nobody lists pods")
+	return nil, errors.New("pods are not listed")
 }
 
 func (c *cluster) Get(name string) (*corev1.Pod, error) {

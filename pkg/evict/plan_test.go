@@ -413,8 +413,8 @@ func TestAPodThatLeftPermit(t *testing.T) {
 	})
 }
 
-// TestNobodyElseGoes: no further victim is deleted once the asker no longer waits.
-func TestNobodyElseGoes(t *testing.T) {
+// TestNoFurtherVictimGoes: no further victim is deleted once the asker no longer waits.
+func TestNoFurtherVictimGoes(t *testing.T) {
 	bound := release(disruptFor("a"), reservations.Bound, reasons.Reason{})
 	for _, c := range []struct {
 		name    string

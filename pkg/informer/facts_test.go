@@ -409,7 +409,7 @@ func TestTranslateBudget(t *testing.T) {
 			t.Errorf("%s: covers %q, want %q", c.name, got, c.covers)
 		}
 		if (b.Matches == nil) != (c.covers == "") {
-			t.Errorf("%s: the store can see that it covers nobody: %v", c.name, b.Matches == nil)
+			t.Errorf("%s: the store can see that it covers no pod: %v", c.name, b.Matches == nil)
 		}
 		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Generation != 7 || b.Disrupted != nil {
 			t.Errorf("%s: got %+v", c.name, b)

@@ -93,7 +93,7 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 			}
 		})
 		if said := strings.Join(c.said, "; "); !strings.Contains(said, wrong.expect) {
-			t.Errorf("%s: nobody noticed: %q", name, said)
+			t.Errorf("%s: not found: %q", name, said)
 		}
 	}
 }

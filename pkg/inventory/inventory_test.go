@@ -262,7 +262,7 @@ func TestViewShowsPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("not found")
 		})
 	}
 }
@@ -318,7 +318,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 			inv.View()
 			expect.OK(t, inv.Check())
 			if disturb(inv, inv.Find("ns", "p0")); inv.Check() == nil {
-				t.Error("nobody noticed")
+				t.Error("not found")
 			}
 		})
 	}

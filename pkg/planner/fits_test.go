@@ -273,7 +273,7 @@ func TestFitsPorts(t *testing.T) {
 		t.Errorf("the filters were asked %d times", f.calls)
 	}
 	if d.Exhaustive {
-		t.Error("nobody weighed every choice")
+		t.Error("no run weighed every choice")
 	}
 }
 

@@ -178,7 +178,7 @@ func TestAdmitAgreesWithHeadroomFindsAForgottenParent(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody noticed that the max of parents is not looked at")
+	t.Error("it is not found that the max of parents is not looked at")
 }
 
 func leavesOf(d *queues.Draft) []queues.ID {

@@ -227,5 +227,5 @@ func TestApplyPropertyFindsAQueueThatDoesNotDrain(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody noticed that removed queues stay active")
+	t.Error("it is not found that removed queues stay active")
 }

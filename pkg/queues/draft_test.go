@@ -24,7 +24,7 @@ func TestDraftRefusesWhatWouldBreakTheTree(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		{"a child of nobody", func() error {
+		{"a child of a queue that does not exist", func() error {
 			_, err := d.Add(queues.Settings{Name: "x", Path: "root.x", Parent: 77})
 			return err
 		}, `add queue "root.x": parent 77 does not exist`},
@@ -32,7 +32,7 @@ func TestDraftRefusesWhatWouldBreakTheTree(t *testing.T) {
 			_, err := d.Add(queues.Settings{Name: "b", Path: "root.a.b", Parent: a})
 			return err
 		}, `add queue "root.a.b": it exists already`},
-		{"remove nobody", func() error { return d.Remove(77) }, `remove queue 77: it does not exist`},
+		{"remove a queue that does not exist", func() error { return d.Remove(77) }, `remove queue 77: it does not exist`},
 		{"remove the root", func() error { return d.Remove(queues.RootID) }, `remove queue "root": the root stays`},
 		{"remove a parent", func() error { return d.Remove(a) }, `remove queue "root.a": it has 0 applications and 1 children`},
 		{"remove a used leaf", func() error {
@@ -58,7 +58,7 @@ func TestFindTakesExactPathsOnly(t *testing.T) {
 		}
 	}
 	if s.Queue(-1) != nil || s.Queue(1_000_000) != nil {
-		t.Error("a queue with an ID that nobody has")
+		t.Error("a queue with an ID that no queue has")
 	}
 }
 
@@ -322,7 +322,7 @@ func TestDraftPropertyFindsAWrittenSnapshot(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody noticed that published snapshots were written to")
+	t.Error("it is not found that published snapshots were written to")
 }
 
 func draft(tb testing.TB, tree string) *queues.Draft {

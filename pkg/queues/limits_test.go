@@ -41,7 +41,7 @@ root limit=/dev,ops;max.vcore=9
 		}
 	}
 	if got := queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}); got != "" {
-		t.Errorf("group where nobody is limited: %q", got)
+		t.Errorf("group without a limit: %q", got)
 	}
 }
 
@@ -136,7 +136,7 @@ root
 	bob := queues.Owner{User: "bob", Group: "dev"}
 	charge(t, l, d, "root.b", bob, "vcore=1", "", 1)
 	if !l.Equal(empty) {
-		t.Error("usage is kept where nobody is limited")
+		t.Error("usage is kept without a limit")
 	}
 	charge(t, l, d, "root.a.leaf", bob, "vcore=1", "vcore=2", 1)
 	at := id(t, d, "root.a")
@@ -245,5 +245,5 @@ func TestLedgerPropertyFindsAForgottenGroup(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody noticed that groups are not charged")
+	t.Error("it is not found that groups are not charged")
 }

@@ -140,11 +140,11 @@ func TestMayUse(t *testing.T) {
 		required bool
 		want     types.UID // the blocking holder; empty for none
 	}{
-		{"a node nobody holds", ordinary, "n2", "x", false, ""},
+		{"a node without a hold", ordinary, "n2", "x", false, ""},
 		{"a stranger", ordinary, "n1", "x", false, "a"},
 		{"the holder", ordinary, "n1", "a", false, ""},
 		{"the later of two ordinary holders", ordinary, "n1", "b", false, ""},
-		{"a holder on another node, nobody disrupted yet", ordinary, "n2", "a", false, ""},
+		{"a holder on another node, no victim disrupted yet", ordinary, "n2", "a", false, ""},
 		{"a holder on another node", binding, "n2", "a", false, "a"},
 		{"a holder on another held node", ordinary, "n3", "a", false, "c"},
 		{"a DaemonSet pod passes ordinary holds", ordinary, "n1", "d", true, ""},
@@ -292,7 +292,7 @@ func TestChooseAnew(t *testing.T) {
 	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))
 	later := start.Add(time.Hour)
 	if !l.Choose("first", Hold{Patient: true, Note: "it waits"}, later) || l.Choose("nobody", Hold{}, later) {
-		t.Error("choose must work for who holds, and for nobody else")
+		t.Error("choose must work for a pod that holds, and for no other")
 	}
 	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("a hold for which no pod was chosen is due at %v; want a minute after it began", due)

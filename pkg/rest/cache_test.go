@@ -117,7 +117,7 @@ func TestNotKept(t *testing.T) {
 			}
 			s.ask("GET", "/", "gzip")
 		},
-		"one that nobody took": func() {
+		"one that no reader took": func() {
 			s.page = write(keepAbove * 2)
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Accept-Encoding", "gzip")

@@ -26,7 +26,7 @@ import (
 // page docs/rest.md tells people.
 var leftOut = map[string]string{
 	"application.placeholderData":       "gangs are not scheduled here",
-	"application.resourceHistory":       "nobody counts what pods used over time",
+	"application.resourceHistory":       "use over time is not counted",
 	"application.backoffDeadline":       "applications are not put aside",
 	"request.placeholder":               "gangs are not scheduled here",
 	"request.taskGroupName":             "gangs are not scheduled here",

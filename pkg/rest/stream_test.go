@@ -246,7 +246,7 @@ func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if len(c.server.streams.list()) != 0 {
-			t.Error("a reader that does not read is not cut in its time: nobody waits for it")
+			t.Error("a reader that does not read is not cut in its time")
 		}
 	})
 }

@@ -87,7 +87,7 @@ func BenchmarkReclaim(b *testing.B) {
 		for going < 1000 {
 			refs := s.TakeActivations()
 			if len(refs) == 0 {
-				b.Fatalf("nobody is let through, and %d go", going)
+				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
 				a, why := s.Attempt(r.UID, "kind", nil, now)

@@ -87,9 +87,9 @@ func TestContradictionsAreFound(t *testing.T) {
 	}
 }
 
-// TestNobodyIsOwedRoom: the explanation says that law 4 stops a pod from preempting, both
+// TestNoQueueIsOwedRoom: the explanation says that law 4 stops a pod from preempting, both
 // before and after its queue's delay.
-func TestNobodyIsOwedRoom(t *testing.T) {
+func TestNoQueueIsOwedRoom(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	p := askingPod("p")

@@ -98,7 +98,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 			}
 		}
 		if due, ok := s.NextDeadline(); ok && !due.After(now) {
-			t.Fatalf("at %v something was due %v ago, and nobody is tried", now.Sub(epoch), now.Sub(due))
+			t.Fatalf("at %v something was due %v ago, and no pod is tried", now.Sub(epoch), now.Sub(due))
 		}
 		if now.Nanosecond() == 0 {
 			expect.OK(t, s.Check())
@@ -122,7 +122,7 @@ func TestPlansInVainAreBounded(t *testing.T) {
 	}{
 		{"as it is", preemption.NewLimiter(price, preemption.Turns), false},
 		{"plans cost nothing", preemption.NewLimiter(0, preemption.Turns), true},
-		{"nobody takes turns", preemption.NewLimiter(price, 1000), true},
+		{"no turns", preemption.NewLimiter(price, 1000), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := impossibleStore(t, askers)

@@ -305,12 +305,12 @@ func TestPodGroupHistoriesFail(t *testing.T) {
 		want    string
 	}{
 		{"the store knows no PodGroups", false, nil, "wait for others with their places"},
-		{"the scheduler brings nobody back", true, func(s *gangStage) {
+		{"the scheduler brings no pod back", true, func(s *gangStage) {
 			for _, a := range s.pods {
 				a.idle = false
 			}
 		}, "and there is room for"},
-		{"nobody looks again at groups that a queue refused", true, func(s *gangStage) {
+		{"groups that a queue refused are not checked again", true, func(s *gangStage) {
 			for g := range s.store.model.Pending.Groups.All() {
 				s.store.model.Pending.Groups.Reopen(g)
 			}

@@ -165,7 +165,7 @@ func TestConcurrentHolds(t *testing.T) {
 	}
 	expect.OK(t, s.Check())
 	if a.made == 0 {
-		t.Error("no room was made for anybody")
+		t.Error("no room was made")
 	}
 	for i := range arenaPods {
 		s.Delete(a.pod(i, "").UID, at(1000))

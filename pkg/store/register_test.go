@@ -102,8 +102,8 @@ func TestReadersNoticePlantedBugs(t *testing.T) {
 	}
 }
 
-// TestNobodyReads: a store without a reader keeps nothing of objects that are gone.
-func TestNobodyReads(t *testing.T) {
+// TestAStoreWithoutReaders: a store without a reader keeps nothing of objects that are gone.
+func TestAStoreWithoutReaders(t *testing.T) {
 	s := New(config.Default(), model.Options{})
 	s.Start(epoch)
 	for i := range 3 * model.FinishedKept {

@@ -101,7 +101,7 @@ func (ch *chapter) read(s *output.Step) error {
 	switch s.Kind {
 	case output.StepRefused:
 		if s.Reason.None() || s.Decision == nil && s.Required == nil {
-			return fmt.Errorf("nobody knows why: %+v", s)
+			return fmt.Errorf("no reason is known: %+v", s)
 		}
 	case output.StepHeld:
 		return ch.begin(s, held)
@@ -136,7 +136,7 @@ func (ch *chapter) read(s *output.Step) error {
 func (ch *chapter) begin(s *output.Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
-		return fmt.Errorf("there is no hold, or it is nobody's: %+v", s.Hold)
+		return fmt.Errorf("there is no hold, or it has no asker: %+v", s.Hold)
 	case s.Required == nil && (held || s.Decision == nil):
 		return errors.New("it has a hold, or no decision")
 	case s.Decision != nil && (s.Decision.Outcome == planner.Preempt) != (len(s.Hold.Chosen) > 0):

@@ -44,7 +44,7 @@ func TestWake(t *testing.T) {
 	p := askingPod("p")
 	s.Upsert(p, epoch)
 	if !woken() {
-		t.Error("a pod was let through and nobody was woken")
+		t.Error("a pod was let through, and no reader was woken")
 	}
 	if len(s.TakeActivations()) != 1 || len(s.TakeActivations()) != 0 {
 		t.Error("a pod is handed out not once")
@@ -59,7 +59,7 @@ func TestWake(t *testing.T) {
 	}
 	s.Gate(p.UID, epoch) // it backs off for a second, less than the lease
 	if !woken() {
-		t.Error("there is an earlier deadline and nobody was woken")
+		t.Error("there is an earlier deadline, and no reader was woken")
 	}
 	s.Upsert(askingPod("p"), epoch)
 	s.Tick(epoch.Add(time.Second))
@@ -96,7 +96,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 			select {
 			case <-s.Wake():
 			default:
-				t.Error("there is a slot for the next pod and nobody is woken")
+				t.Error("there is a slot for the next pod, and no reader is woken")
 			}
 			next(s)
 			if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != second.UID {
@@ -239,7 +239,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}, attempts: 1},
-		"it was somebody else's, and room was to be made for it": {live: func(s *Store, p objects.Pod) {
+		"it was foreign, and asked for room": {live: func(s *Store, p objects.Pod) {
 			s.Start(epoch)
 			p.Foreign, p.Peer, p.RequiredNode = true, true, "n1"
 			s.Upsert(p, epoch)

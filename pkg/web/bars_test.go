@@ -123,7 +123,7 @@ func TestBarsOutOfPlaceAreNoticed(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("not found")
 		})
 	}
 }

@@ -188,7 +188,7 @@ func TestUnescapedNamesAreNoticed(t *testing.T) {
 		var out strings.Builder
 		expect.OK(t, plain.ExecuteTemplate(&out, "facts", []struct{ Name, Value string }{{"Quota of namespace", name}}))
 		if name != nasty[2] && harmless(t, out.String()) == nil {
-			t.Errorf("nobody noticed %q", name)
+			t.Errorf("not found: %q", name)
 		}
 	}
 	for _, page := range []string{
@@ -196,7 +196,7 @@ func TestUnescapedNamesAreNoticed(t *testing.T) {
 		`<a href="javascript:alert(1)">x</a>`, `<img src="x">`, `<form action="/x">`, "<p>\u202e", `<iframe></iframe>`,
 	} {
 		if harmless(t, page) == nil {
-			t.Errorf("nobody noticed %s", page)
+			t.Errorf("not found: %s", page)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestFaintColoursAreNoticed(t *testing.T) {
 		strings.ReplaceAll(string(style), "--fence:", "--fences:"),
 	} {
 		if len(faint(broken)) == 0 {
-			t.Error("nobody noticed")
+			t.Error("not found")
 		}
 	}
 }

@@ -73,7 +73,7 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 	c.api.create(t, foreign)
 	c.eventually("the foreign pod is bound", func() bool { return c.bound(foreign) })
 	c.api.delete(t, foreign)
-	c.eventually("somebody tells why they wait", func() bool {
+	c.eventually("the reason of the wait is told", func() bool {
 		told := condition(c.api.pod("default", held[49].Name), "paddock.io/Admitted")
 		return told != nil && told.Status == corev1.ConditionFalse && told.Reason == "OverMax"
 	})

@@ -216,7 +216,7 @@ func checkStop(l *launched) {
 	for _, address := range addresses {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
-			l.Errorf("somebody still listens on %s: %v", address, err)
+			l.Errorf("a process still listens on %s: %v", address, err)
 			continue
 		}
 		expect.Holds(l, listener.Close())

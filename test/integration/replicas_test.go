@@ -196,7 +196,7 @@ func (e *env) lease() coordinationv1.LeaseSpec {
 	e.Helper()
 	l := expect.Get(suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{}))(e)
 	if l.Spec.HolderIdentity == nil || l.Spec.RenewTime == nil {
-		e.Fatalf("nobody has the lease: %+v", l.Spec)
+		e.Fatalf("no process has the lease: %+v", l.Spec)
 	}
 	return l.Spec
 }

@@ -211,6 +211,6 @@ func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []
 	// The check finds two planted rights.
 	planted := bound{ours[0].role, ours[0].namespace, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}
 	if got := superfluous(events, append(ours, planted), append(upstream, "system:node")); len(got) != 2 {
-		t.Errorf("of two rights that nobody needs are found %q", got)
+		t.Errorf("of two rights that are not needed are found %q", got)
 	}
 }

@@ -154,7 +154,7 @@ func (c *play) judge(e *env) {
 	c.gone = c.outcomeByName().Victims
 	switch diff := cmp.Diff(c.want(), c.outcome()); {
 	case c.wrong && diff == "":
-		e.Errorf("nobody notices that it was decided without strictGuarantee: %v", c.outcome())
+		e.Errorf("it is not found that it was decided without strictGuarantee: %v", c.outcome())
 	case !c.wrong && diff != "":
 		c.tell(e)
 		e.Errorf("(-want +got)\n%s", diff)

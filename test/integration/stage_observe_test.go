@@ -186,7 +186,7 @@ func TestWhatHappenedIsRead(t *testing.T) {
 		{"no rule", []watch.Event{says(nodes + "PreemptionDelayed: (law 4)")}, refused(""), nil},
 		{"a rule", []watch.Event{says(nodes + "PreemptionRefused: x (law 4); nobody has (law 5), no new claims")}, refused(planner.Law4), nil},
 		{"the last rule", []watch.Event{says("PreemptionRefused: x (law 4)"), says("PreemptionRefused: x (law 2)")}, refused(planner.Law2), nil},
-		{"never", []watch.Event{says("PreemptionNever: it asks nobody")}, refused(planner.RuleNeverPreempt), nil},
+		{"never", []watch.Event{says("PreemptionNever: it asks no pod")}, refused(planner.RuleNeverPreempt), nil},
 		{"of another pod", []watch.Event{happens(watch.Modified, "b", corev1.PodCondition{Type: corev1.PodScheduled, Message: "PreemptionRefused: x (law 4)"})}, refused(""), nil},
 		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: planner.Hold, Node: "n1"}, nil},
 		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: planner.Wait, Node: "n1"}, nil},

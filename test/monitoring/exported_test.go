@@ -130,7 +130,7 @@ func checkMatchers(s *parser.VectorSelector, has []string, value func(string) bo
 		}
 		for _, v := range strings.Split(m.Value, "|") {
 			if !value(v) {
-				return fmt.Errorf("%s: nobody says that label %s may be %q", s.Name, m.Name, v)
+				return fmt.Errorf("%s: it is not said that label %s may be %q", s.Name, m.Name, v)
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func sees(fieldSelector string, o object) bool {
 	if name, ok := cutPrefix(fieldSelector, metav1.ObjectNameField+"="); ok {
 		return o.GetName() == name
 	}
-	panic(fmt.Sprintf("nobody has taught this API server the selector %q", fieldSelector))
+	panic(fmt.Sprintf("this API server does not know the selector %q", fieldSelector))
 }
 
 func ended(pod *corev1.Pod) bool {

@@ -64,7 +64,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
 	}
-	return fmt.Errorf("others could be made to go for it: %s", d)
+	return fmt.Errorf("others could be preempted for it: %s", d)
 }
 
 // goesBefore tells whether upstream's preemption has nominated a pod to a node that has
@@ -108,5 +108,5 @@ func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 	if d.Outcome != planner.Preempt {
 		return nil
 	}
-	return fmt.Errorf("others could be made to go for it: %s", d)
+	return fmt.Errorf("others could be preempted for it: %s", d)
 }

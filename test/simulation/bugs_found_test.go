@@ -29,7 +29,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 					other = said
 				}
 			}
-			t.Errorf("nobody noticed in %d steps; said was last: %s", p.steps, other)
+			t.Errorf("not found in %d steps; the last complaint: %s", p.steps, other)
 		})
 	}
 }

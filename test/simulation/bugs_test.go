@@ -33,75 +33,75 @@ import (
 // The bugs that can be planted.
 const (
 	bugHoldLeaks    = "the end of a hold is not written"
-	bugChargedTwice = "a victim that is gone is charged still"
-	bugLawBroken    = "somebody goes who was not chosen"
+	bugChargedTwice = "a victim that is gone stays charged"
+	bugLawBroken    = "a pod is deleted that is no victim"
 	bugRelistDrop   = "a pod that appears after a gap is not noticed"
 	bugNoGate       = "a process that does not lead writes"
 	bugWrongNode    = "pods are bound to a node that has no room"
 	bugLostDeletion = "the end of a pod is not noticed"
-	bugDrift        = "that a running pod uses more is not noticed"
-	bugNoUnreserve  = "what failed stays charged"
+	bugDrift        = "a running pod that uses more is not noticed"
+	bugNoUnreserve  = "a pod stays charged after its cycle failed"
 	bugHeldNodes    = "nodes that are held take other pods"
 	bugOverMax      = "a max is forgotten"
 	bugNonsense     = "a configuration that is invalid lifts every max"
-	bugEagerDelete  = "pods are deleted before anybody has decided"
+	bugEagerDelete  = "pods are deleted without a decision"
 	bugByName       = "victims are deleted by their names"
-	bugShutOurs     = "a node is refused to pods of queues, though nobody holds it"
-	bugShutPlain    = "a node is refused to other pods, though nobody holds it"
-	bugNominated    = "that somebody is nominated is never taken back"
-	bugDeaf         = "that there is room is not passed on"
+	bugShutOurs     = "a node without a hold is refused to pods of queues"
+	bugShutPlain    = "a node without a hold is refused to other pods"
+	bugNominated    = "a nomination is never taken back"
+	bugDeaf         = "free room is not passed on"
 	bugHalves       = "members of a PodGroup do not wait for each other"
-	bugGroupDeaf    = "a PodGroup is taken for a larger one"
+	bugGroupDeaf    = "a PodGroup counts as larger"
 	bugStandstill   = "two locks are taken in different orders"
 	bugPanic        = "a process panics"
 	bugVictimStays  = "the end of a victim is not noticed"
 	bugHasty        = "preemption for a DaemonSet starts too early"
-	bugElsewhere    = "somebody goes for a DaemonSet on another node"
-	bugNowhere      = "pods are bound to a node that there never was"
-	bugModest       = "what pods request is not noticed until they run"
-	bugVacant       = "nobody takes over from who led"
-	bugRestless     = "somebody says the same again and again"
+	bugElsewhere    = "a pod on another node is deleted for a DaemonSet"
+	bugNowhere      = "pods are bound to a node that does not exist"
+	bugModest       = "requests of pods are not noticed until they run"
+	bugVacant       = "no process takes over from the leader"
+	bugRestless     = "the same event is sent again and again"
 	bugLeftOver     = "the end of the last pods is not noticed"
-	bugMutated      = "somebody changes what a snapshot of the queues shows"
-	bugLaw          = "somebody goes, too, against law " // its number
-	bugShy          = "what pods of a queue use is not noticed"
-	bugNever        = "that a pod preempts nobody is not noticed"
-	bugNeverThere   = "that a pod of a DaemonSet preempts nobody is not noticed"
-	bugOwnMate      = "somebody goes for whom it waits at Permit"
-	bugMeek         = "some pods are taken for such that preempt nobody"
-	bugBuys         = "what scheduler and process say of demand is not corrected"
-	bugUserLimit    = "limits of users are left out of what is said of demand"
-	bugMaxApps      = "maxapplications is left out of what is said of demand"
-	bugNeverBack    = "that no node is wanted for a pod is never taken back"
+	bugMutated      = "a snapshot of the queues is changed"
+	bugLaw          = "a victim is added against law " // its number
+	bugShy          = "the usage of pods of a queue is not noticed"
+	bugNever        = "preemptionPolicy Never of a pod is not noticed"
+	bugNeverThere   = "preemptionPolicy Never of a pod of a DaemonSet is not noticed"
+	bugOwnMate      = "a pod is deleted that waits at Permit for the asker"
+	bugMeek         = "some pods are treated as if they never preempt"
+	bugBuys         = "a wrong condition about demand is not corrected"
+	bugUserLimit    = "limits of users are left out of the demand"
+	bugMaxApps      = "maxapplications is left out of the demand"
+	bugNeverBack    = "a condition that no node is wanted is never taken back"
 	bugUnlimited    = "the limits of users and groups are forgotten"
-	bugHumble       = "the order takes what waits in a queue for less important"
-	bugBlindFilters = "nobody minds who is nominated where room is made"
+	bugHumble       = "pods that wait in a queue count as less important in the order"
+	bugBlindFilters = "nominated pods are not counted where room is made"
 	bugUntainted    = "the taint of a node that is held is not written"
-	bugBlind        = "the other scheduler does not mind the taint of nodes that are held"
+	bugBlind        = "the other scheduler ignores the taint of nodes that are held"
 	bugTaintStays   = "the taint of a node that was held stays"
-	bugHurried      = "room is made again at once for who lost it"
-	bugIdle         = "a node is held for a pod that others need not make room for"
-	bugGroupAlone   = "that pods are of a PodGroup is not noticed"
-	bugLavish       = "disruption budgets are taken for larger ones"
+	bugHurried      = "room is made again at once for a pod that lost it"
+	bugIdle         = "a node is held for a pod that needs no victim"
+	bugGroupAlone   = "the PodGroup of a pod is not noticed"
+	bugLavish       = "disruption budgets count as larger"
 	bugLast         = "pods that can run on one node only do not go first there"
 	bugForged       = "owners of pods are taken on trust"
 	bugPatient      = "nodes are held without a time-out"
-	bugLingers      = "that a pod takes long to stop is not noticed"
+	bugLingers      = "a long grace period of a pod is not noticed"
 	bugGrace        = "the grace period of victims is not shortened"
-	bugDisowned     = "a pod that its owner deleted is taken for one that was preempted"
-	bugSpared       = "pods with an owner are taken for static ones"
-	bugInvented     = "types that are invented are taken for such that nodes offer"
+	bugDisowned     = "a pod that its owner deleted counts as preempted"
+	bugSpared       = "pods with an owner count as static"
+	bugInvented     = "invented types count as offered by nodes"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
 	bugUnasked      = "pods that found no node are not known while room is given away"
 	bugOwn          = "a node is held for a pod that waits there for pods of its own"
-	bugUnled        = "originators are taken for other pods"
-	bugUnhealthy    = "a policy that lets pods go which are not ready is not noticed"
+	bugUnled        = "originators count as other pods"
+	bugUnhealthy    = "unhealthyPodEvictionPolicy is not noticed"
 	bugGroupPatient = "nodes are held for members of a PodGroup without a time-out"
-	bugMoves        = "a pod with a node is charged to the queue that it names last"
+	bugMoves        = "a pod with a node is charged to the queue of its latest label"
 	bugEndless      = "rules make queues without an end"
-	bugUndead       = "that a pod without a node is deleted is not noticed"
-	bugClings       = "that the filters refuse a node that is held is not noticed"
-	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
+	bugUndead       = "the deletion of a pod without a node is not noticed"
+	bugClings       = "a held node that the filters refuse is not noticed"
+	bugMeekThere    = "some pods of DaemonSets are treated as if they never preempt"
 )
 
 // bugs are the bugs that show in a history, each with an expression that matches the
@@ -119,8 +119,8 @@ var bugs = []struct{ name, complaint string }{
 	{bugHeldNodes, "places .*; that is held for"},
 	{bugOverMax, "binds .*: queue .* uses"},
 	{bugNonsense, "binds .*: queue .* uses"},
-	{bugEagerDelete, "about which nobody decided"},
-	{bugDeaf, "is forgotten .*: it waits and nobody says why"},
+	{bugEagerDelete, "about which there is no decision"},
+	{bugDeaf, "is forgotten .*: it waits without a reason"},
 	{bugByName, "deletes .* by its name only"},
 	{bugShutOurs, `is forgotten \(NoNodeFits.*\): node .* could take it`},
 	{bugShutPlain, `is forgotten \(\): node .* could take it`},
@@ -133,7 +133,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugElsewhere, "D4: victim .* is on node"},
 	{bugNowhere, "binds .*, which is not there"},
 	{bugModest, "gives .*: queue .* uses"},
-	{bugVacant, "nobody leads"},
+	{bugVacant, "no process leads"},
 	{bugRestless, "do not come to rest"},
 	{bugLeftOver, "root has"},
 	{bugMutated, "queue root: books say"},
@@ -151,7 +151,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
 	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
 	{bugOwnMate, "waits at Permit for the asker itself"},
-	{bugMeek, "nobody asks for pod .*: others could be made to go for it: "},
+	{bugMeek, "no plan is made for pod .*: others could be preempted for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugUnasked, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugBlindFilters, "it has none beside what is nominated there"},
@@ -167,7 +167,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
 	{bugGrace, "seconds to stop, and victims may have"},
 	{bugDisowned, "makes pods go .* law 4: "},
-	{bugSpared, "nobody asks for pod .*: others could be made to go for it: "},
+	{bugSpared, "no plan is made for pod .*: others could be preempted for it: "},
 	{bugInvented, "the books have"},
 	{bugLeave, "makes pods go .* D2: "},
 	{bugOwn, "holds node .* which waits for pods of its own"},
@@ -178,7 +178,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugEndless, "rules have made"},
 	{bugUndead, "it has ended, and the store has it still"},
 	{bugClings, "does not tolerate its taint for"},
-	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
+	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }
 
 // planted is the state of planted bugs; guarded by the witness.
@@ -410,19 +410,19 @@ func (s *simulation) sayAgain() {
 	if s.bug != bugRestless || s.troubled() {
 		return
 	}
-	var who *instance
+	var leader *instance
 	var of *corev1.Pod
 	s.api.locked(func() {
-		who = s.leader()
+		leader = s.leader()
 		if at := slices.IndexFunc(s.api.allPods(), pending); at >= 0 {
 			of = s.api.allPods()[at]
 		}
 	})
-	if who == nil || of == nil {
+	if leader == nil || of == nil {
 		return
 	}
 	again := fmt.Sprintf(`{"status":{"conditions":[{"type":"Again","status":"True","message":%q}]}}`, time.Now())
-	_, _ = who.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
+	_, _ = leader.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
 }
 
 // standStill takes a lock and the witness's lock in both orders.

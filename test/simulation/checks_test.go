@@ -104,7 +104,7 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, decided := w.due[pod.UID]; !decided && pod.DeletionTimestamp == nil {
-		s.fault("%s deletes %s, about which nobody decided", in.name, pod.Name)
+		s.fault("%s deletes %s, about which there is no decision", in.name, pod.Name)
 	}
 	w.judgeTaint(pod)
 }
@@ -209,7 +209,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	}
 	if pod.Spec.SchedulerName == managed {
 		if in.store().Explain(pod.UID).None() {
-			return errors.New("it waits and nobody says why")
+			return errors.New("it waits without a reason")
 		}
 		if name := groupOf(pod); s.apart(pod) {
 			if s.tried(in, name) && s.outOfStep(name) && s.triedLately(in, name) {

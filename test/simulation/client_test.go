@@ -314,7 +314,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 // Patch patches the status of a pod.
 func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (patched *corev1.Pod, err error) {
 	if pt != types.StrategicMergePatchType || len(subresources) != 1 || subresources[0] != "status" {
-		return nil, fmt.Errorf("nobody has taught this API server patches of type %s of %v", pt, subresources)
+		return nil, fmt.Errorf("this API server does not know patches of type %s of %v", pt, subresources)
 	}
 	var says struct {
 		Metadata struct {
@@ -416,7 +416,7 @@ func merge(pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
 				}
 			}
 		default:
-			return nil, fmt.Errorf("nobody has taught this API server to patch %s", field)
+			return nil, fmt.Errorf("this API server cannot patch %s", field)
 		}
 	}
 	return out, nil

@@ -40,7 +40,7 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room it was asked who should have had it; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues",
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues",
 		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues])
 }
 
@@ -113,7 +113,7 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 	for _, worse := range []counted{undecided, unbound, restless, swept} {
 		c := enough
 		if c[worse]++; c.tooFew() == nil {
-			t.Errorf("nobody noticed: %v", c)
+			t.Errorf("not found: %v", c)
 		}
 	}
 	for _, f := range floors {
@@ -123,6 +123,6 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 		}
 	}
 	if (&counts{}).tooFew() == nil {
-		t.Error("nobody noticed that nothing was judged")
+		t.Error("a run without any judged plan is not found")
 	}
 }

@@ -68,7 +68,7 @@ func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.
 	version := 0
 	err := l.call(ctx, verb, func() error {
 		if !may() || l.in.sim.bug == bugVacant && record.LeaderTransitions > 0 {
-			return apierrors.NewConflict(leases, leaseName, errors.New("somebody else has written it"))
+			return apierrors.NewConflict(leases, leaseName, errors.New("another process has written it"))
 		}
 		l.lease.version++
 		l.lease.record, version, l.lease.written = &record, l.lease.version, time.Now()

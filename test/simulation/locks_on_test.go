@@ -41,7 +41,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	}
 	for _, order := range lockorder.Simulated {
 		if !slices.Contains(seen, order) {
-			t.Errorf("%v was not seen: does anybody watch?", order)
+			t.Errorf("%v was not seen", order)
 		}
 	}
 }
@@ -57,6 +57,6 @@ func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
 	child.Env = append(os.Environ(), "LOCKORDER=")
 	out, err := child.CombinedOutput()
 	if want := []byte("app.processesMu is taken while " + lockorder.UpstreamQueue + " is held"); err == nil || !bytes.Contains(out, want) {
-		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
+		t.Errorf("not found: %v\n%.2000s", err, out)
 	}
 }

@@ -198,7 +198,7 @@ func (s *simulation) complaints() []complaint {
 	}
 	leader := s.leader()
 	if leader == nil {
-		return append(all, complaint{what: "leader", err: errors.New("nobody leads"), firm: true})
+		return append(all, complaint{what: "leader", err: errors.New("no process leads"), firm: true})
 	}
 	all = append(all, s.claims(leader)...)
 	all = append(all, s.nominations(leader)...)
@@ -206,7 +206,7 @@ func (s *simulation) complaints() []complaint {
 	all = append(all, s.taints(leader)...)
 	for _, pod := range s.api.allPods() {
 		if err := s.unasked(leader, pod); err != nil {
-			err = fmt.Errorf("%s: nobody asks for pod %s (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)
+			err = fmt.Errorf("%s: no plan is made for pod %s (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)
 			all = append(all, complaint{what: "unasked " + pod.Name, err: err})
 		}
 		if err := s.forgotten(leader, pod); err != nil {

@@ -38,7 +38,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 			free = free.Sub(m.Request)
 		}
 	}
-	free = free.Max(got.Request) // the filters accepted it: the process may not know yet who has gone
+	free = free.Max(got.Request) // the filters accepted it: the process may not know yet which pods have gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
 		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask, node) {

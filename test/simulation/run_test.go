@@ -18,7 +18,7 @@ var (
 	stepsFlag    = flag.Int("steps", 0, "live so many steps; 0 for the usual number")
 	bugFlag      = flag.String("bug", "", "plant a bug, by its name")
 	tellFlag     = flag.String("tell", "", "write all that happens to this file")
-	soakFlag     = flag.Bool("soak", false, "live on until something is wrong or somebody ends it")
+	soakFlag     = flag.Bool("soak", false, "run until something is wrong or the process is ended")
 	patienceFlag = flag.Duration("patience", 5*time.Minute, "how long a step may take by the clock on the wall")
 	timesFlag    = flag.Int("times", 20, "with -seed: live it up to so many times, until it fails")
 )

@@ -55,7 +55,7 @@ func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType,
 		return nil, err
 	}
 	if pt != types.MergePatchType || len(subresources) > 0 || p.Spec.Taints == nil {
-		return nil, fmt.Errorf("nobody has taught this API server the patch %s of type %s of nodes", data, pt)
+		return nil, fmt.Errorf("this API server does not know the patch %s of type %s of nodes", data, pt)
 	}
 	c.in.mayWrite(true, "taint node", name)
 	err = c.in.call(ctx, "patch", name, func() error {

@@ -43,7 +43,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	switch {
 	case r.Method != http.MethodGet:
-		return nil, fmt.Errorf("nobody has taught this API server to %s %s", r.Method, r.URL)
+		return nil, fmt.Errorf("this API server does not know %s %s", r.Method, r.URL)
 	case r.URL.Path == "/api":
 		return answer(&metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}})
 	case r.URL.Path == "/apis":

@@ -41,12 +41,12 @@ func (w *watchdog) watch(patience time.Duration) {
 
 // stuck reports a standstill, and ends the program, because there is no other way.
 func (s *simulation) stuck(patience time.Duration) {
-	step, told := s.at.Load(), []string{"(somebody holds the lock of this list, too)"}
+	step, told := s.at.Load(), []string{"(the lock of this list is held, too)"}
 	if s.mu.TryLock() {
 		told = s.told[max(0, len(s.told)-remembered):]
 		s.mu.Unlock()
 	}
-	fmt.Printf("FAIL: seed %d, step %d: time does not go on: no step ended within %v; somebody waits for a lock, or runs in a circle\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s\n\n",
+	fmt.Printf("FAIL: seed %d, step %d: time does not go on: no step ended within %v; a goroutine waits for a lock, or loops\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s\n\n",
 		s.seed, step, patience, strings.Join(told, "\n"), again(s.seed))
 	_ = pprof.Lookup("goroutine").WriteTo(os.Stdout, 2)
 	os.Exit(1)
@@ -57,7 +57,7 @@ func (s *simulation) stuck(patience time.Duration) {
 func TestStandstillIsNoticed(t *testing.T) {
 	out, err := liveBeside(t, bugStandstill, "-patience", "3s")
 	if err == nil || !strings.Contains(out, "time does not go on") || !strings.Contains(out, "again: ") {
-		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
+		t.Errorf("not found: %v\n%.2000s", err, out)
 	}
 }
 

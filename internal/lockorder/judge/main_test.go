@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 		wrong string // empty for nothing
 	}{
 		{"what is declared", lockorder.Declared, ""},
-		{"less", lockorder.Declared[1:], "is declared, and nobody saw it"},
+		{"less", lockorder.Declared[1:], "is declared, and no run took it"},
 		{"more", append([]lockorder.Order{{Before: "eventlog.Log.mu", Lock: "store.core.mu"}}, lockorder.Declared...), "is not declared"},
 		{"nothing", nil, "no such file"},
 	} {

@@ -120,7 +120,7 @@ func TestOneNameForTwo(t *testing.T) {
 	expect.Fails(t, run(t.TempDir(), []string{dir}), "p.mu is the name of a lock of")
 	expect.Holds(t, run(t.TempDir(), []string{filepath.Join(dir, "one")}))
 	if err := run(t.TempDir(), []string{t.TempDir()}); err == nil {
-		t.Error("there are no locks, and nobody says so")
+		t.Error("there are no locks, and the output does not say so")
 	}
 }
 

@@ -200,7 +200,7 @@ func (j *judge) begun() error {
 func (j *judge) number() error {
 	switch {
 	case len(j.gone) == 0:
-		return errors.New("D6: it preempts nobody")
+		return errors.New("D6: it preempts no pod")
 	case j.d.Selection == Multiple && j.p.MaxVictims != nil && len(j.gone) > int(*j.p.MaxVictims):
 		return fmt.Errorf("D6: %d victims, maxVictims is %d", len(j.gone), *j.p.MaxVictims)
 	case j.d.Selection == Single && len(j.gone) > 1:

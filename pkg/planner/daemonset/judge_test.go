@@ -71,7 +71,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"twice", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			d.Victims[1] = d.Victims[0]
 		}, "listed twice"},
-		{"nobody", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Victims = nil }, "preempts nobody"},
+		{"nobody", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Victims = nil }, "preempts no pod"},
 		{"foreign", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
 			n.Pods[0].Protection = planner.Foreign
 		}, "preemptForeign"},
@@ -113,7 +113,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"a hold in vain", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			n.Allocatable[0], d.Outcome, d.Stopped = 0, planner.Hold, daemonset.RuleDelay
 		}, "D1: even without 2 pods"},
-		{"a hold for nobody who leaves", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+		{"a hold without a pod that leaves", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			d.Outcome = planner.Hold
 		}, "D1: even without 0 pods"},
 		{"a hold", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {

@@ -134,7 +134,7 @@ func (s *story) command(d *datadriven.TestData) (string, error) {
 	case "plan":
 		a := s.asks[words[0]]
 		if a == nil {
-			return "", fmt.Errorf("nobody called %s asks", words[0])
+			return "", fmt.Errorf("no pod named %s asks", words[0])
 		}
 		return s.decide(a), nil
 	}

@@ -42,7 +42,7 @@ func (d Decision) Sentence() string {
 	case RuleMax:
 		return fmt.Sprintf("node %s is not held: with the pod queue %s would be over its max (D2); raise it, or wait until the queue uses less", d.Node, d.Ask.OverMax)
 	}
-	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never nobody goes for it (D2)", d.Node, d.short())
+	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never no pod is preempted for it (D2)", d.Node, d.short())
 }
 
 // Waiting says what a hold without victims waits for.
@@ -55,7 +55,7 @@ func (d Decision) Waiting() string {
 		for _, t := range d.Tried {
 			tried = append(tried, t.String())
 		}
-		return fmt.Sprintf("nobody is preempted: %s; nothing by %s%s; wait until pods end, or widen victimSelection, singleDeviationPercent or maxVictims (D6)",
+		return fmt.Sprintf("no pod is preempted: %s; nothing by %s%s; wait until pods end, or widen victimSelection, singleDeviationPercent or maxVictims (D6)",
 			d.short(), strings.Join(tried, ", nor by "), d.excluded())
 	}
 	return "no victims: the pod fits once leaving pods are gone and those before it are placed"

@@ -79,7 +79,7 @@ func TestRoomThatCameByItself(t *testing.T) {
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
 	if result == nil || result.NominatedNodeName == "" {
-		t.Errorf("nobody makes room for it: %v", status)
+		t.Errorf("no room is made for it: %v", status)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestLostPod(t *testing.T) {
 	}{
 		{"nobody", nil, reasons.NoNodeFits, 0},
 		{"the cache has it", []string{"v1"}, reasons.BackingOff, 1},
-		{"the cache has it, and nobody knows where", []string{"v1", "v1"}, reasons.BackingOff, 2},
+		{"the cache has it, without a node", []string{"v1", "v1"}, reasons.BackingOff, 2},
 		{"the cache knows", []string{"stranger"}, reasons.NoNodeFits, 0},
 		{"one of two", []string{"stranger", "v2"}, reasons.BackingOff, 1},
 	} {

@@ -118,7 +118,7 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	c.enabled("permit", lists.Permit, reservation.Name)
 	c.enabled("postBind", lists.PostBind, reservation.Name)
 	if slices.Contains(namesOf(lists.PostFilter), names.DefaultPreemption) {
-		c.addf("disable %s at postFilter: it knows no queues, and would evict pods for those to whom the laws of preemption refuse it. "+
+		c.addf("disable %s at postFilter: it knows no queues, and would evict pods for pods to which the laws of preemption refuse it. "+
 			"List \"*\" under disabled there, and %s and %s under enabled", names.DefaultPreemption, preemption.Name, names.DynamicResources)
 	}
 }

@@ -129,7 +129,7 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 		want  string // empty: the pod passes
 	}{
 		{"the holder", nil, asker, "n1", ""},
-		{"the holder elsewhere, before anybody was disrupted", nil, asker, "n2", ""},
+		{"the holder elsewhere, before a victim was disrupted", nil, asker, "n2", ""},
 		{"a pod of a queue", nil, plugintest.Pod("other", 1), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
 		{"a pod of no queue", nil, plugintest.Foreign(plugintest.Pod("foreign", 1)), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
 		{"elsewhere", nil, plugintest.Pod("other", 1), "n2", ""},

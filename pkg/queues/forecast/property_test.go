@@ -157,7 +157,7 @@ func TestForgottenLawsAreNoticed(t *testing.T) {
 			noticed = !cmp.Equal(want, pairs(Of(s.tree(t), true)))
 		}
 		if !noticed {
-			t.Errorf("nobody notices that the forecast does not see %s", name)
+			t.Errorf("it is not found that the forecast does not see %s", name)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestVictimsThatWereNotForecastAreNoticed(t *testing.T) {
 			}
 		}
 	}
-	t.Error("nobody notices victims that were not forecast")
+	t.Error("victims that were not forecast are not found")
 }
 
 // checkPlan makes a plan for a pod that waits, on a node that is full, and

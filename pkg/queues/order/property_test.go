@@ -28,7 +28,7 @@ func TestOrderPropertyFindsWhatTheIndexWasNotTold(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("not found")
 		})
 	}
 }
@@ -64,7 +64,7 @@ func TestOrderIsIndependentOfInsertionFindsEqualKeys(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody noticed that equal keys leave the order to chance")
+	t.Error("it is not found that equal keys leave the order to chance")
 }
 
 func popAll(x *order.Index) []string {

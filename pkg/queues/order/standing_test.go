@@ -47,7 +47,7 @@ func TestStandingPropertyFindsPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("not found")
 		})
 	}
 }

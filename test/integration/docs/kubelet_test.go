@@ -39,7 +39,7 @@ func (k kubelet) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, request, func(stream httpstream.Stream, sent <-chan struct{}) error {
 		if port := stream.Headers().Get(corev1.PortHeader); port != "9080" {
-			return errors.New("nobody listens at port " + port)
+			return errors.New("no process listens at port " + port)
 		}
 		go func() {
 			<-sent

@@ -19,7 +19,7 @@ var inFull = []rule{
 	{match: `make bench CASES=.*`, why: "one pair: ten take half an hour", less: true, instead: "$0 PAIRS=1", says: "ratio", root: true, long: true},
 	{match: `go run ./test/conformance -(short|planted|suites .*)`, why: elsewhere, root: true, long: true},
 	{ // not INT, which a process started in the background may ignore
-		match: `make soak`, why: "goes on until somebody ends it: five minutes", less: true,
+		match: `make soak`, why: "goes on until it is ended: five minutes", less: true,
 		instead: "timeout --signal=TERM 5m $0 && exit 1; exit 0", says: "steps", root: true, long: true,
 	},
 	{match: `make simulate.*`, why: elsewhere, says: "steps", root: true, long: true},

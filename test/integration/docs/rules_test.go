@@ -197,7 +197,7 @@ var rules = []rule{
 	{match: `kubectl-paddock __complete .*`, kind: kindName, why: "what a script for completion runs"},
 
 	// The repository's own targets; rules_long_test.go has those that take minutes.
-	{match: `make run`, kind: kindAnother, why: "goes on until somebody ends it", elsewhere: "test/integration TestMakeRun"},
+	{match: `make run`, kind: kindAnother, why: "goes on until it is ended", elsewhere: "test/integration TestMakeRun"},
 	{match: `make browser`, kind: kindAnother, why: "is this test and nothing else", elsewhere: "test/browser TestPages"},
 	{match: `go run ./test/conformance -write`, kind: kindAnother, why: "nothing runs it with -write, which takes half an hour; that what it finds gets into the page is tried", elsewhere: "test/conformance TestPageIsWritten"},
 	{match: `make build`, why: elsewhere, root: true},
@@ -258,7 +258,7 @@ var rules = []rule{
 	{match: `kubectl -n yunikorn logs deployment/paddock-scheduler .*`, why: "there have to be pods; " + simulated + ", and their logs are empty", before: hasPods},
 	{match: `kubectl -n yunikorn rollout status deployment paddock-scheduler .*`, why: simulated + ": they are said to be ready", before: rolledOut, says: "successfully rolled out", after: unready},
 	{
-		match: `kubectl -n yunikorn port-forward service/yunikorn-service \d+`, why: "goes on until somebody ends it; " + simulated + ", so a kubelet of the test leads to the scheduler", last: true,
+		match: `kubectl -n yunikorn port-forward service/yunikorn-service \d+`, why: "goes on until it is ended; " + simulated + ", so a kubelet of the test leads to the scheduler", last: true,
 		kubelet: true, before: onFront, says: "Forwarding from 127.0.0.1:", after: offFront,
 		meanwhile: `curl -sf "$(sed -nE 's|^Forwarding from (127[0-9.:]+) .*|http://\1/ws/v1/partitions|p' said)" | grep -q '"name":"default"'`,
 	},
@@ -266,7 +266,7 @@ var rules = []rule{
 		match: `kubectl paddock queues --server https://.*`, why: readerElsewhere, says: "GUARANTEED", before: letReaderRead, after: forbidReader,
 	},
 	{
-		match: `kubectl proxy --port=0 .*`, why: "goes on until somebody ends it; " + readerElsewhere, before: letReaderRead, after: forbidReader,
+		match: `kubectl proxy --port=0 .*`, why: "goes on until it is ended; " + readerElsewhere, before: letReaderRead, after: forbidReader,
 		says: "Starting to serve on 127.0.0.1:", meanwhile: browses,
 	},
 	{match: `curl --cacert ca.crt .*`, why: "the API server has to have heard of the commands before it", before: readerMayRead, says: "default"},

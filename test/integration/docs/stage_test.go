@@ -45,7 +45,7 @@ func stage(ctx context.Context, bin string) error {
 	// The pages ask the first scheduler, because a standby does not know its decisions.
 	const leads = `until [[ -n $(kubectl -n kube-system get lease paddock-scheduler -o jsonpath='{.spec.holderIdentity}' --ignore-not-found) ]]; do sleep 0.2; done`
 	if _, err := shell(ctx, leads, 0, setting{}); err != nil {
-		return fmt.Errorf("nobody leads: %w", err)
+		return fmt.Errorf("no process leads: %w", err)
 	}
 	if err := startSecure(ctx, bin); err != nil {
 		return err

@@ -92,10 +92,10 @@ func TestTheCheckNoticesWhatIsLeftOut(t *testing.T) {
 	for i := range differences {
 		planted := append(append([]Difference{}, differences[:i]...), differences[i+1:]...)
 		if checkComplete(planted, changes) == nil {
-			t.Errorf("nobody notices that %q is left out", differences[i])
+			t.Errorf("it is not found that %q is left out", differences[i])
 		}
 	}
 	if checkComplete(append(differences, Difference{Queue: "root.c", Old: "1", New: "2"}), changes) == nil {
-		t.Error("nobody notices a difference that is made up")
+		t.Error("a difference that is made up is not found")
 	}
 }

@@ -43,7 +43,7 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	case x.Standby && !p.Asks.Holds():
 		// The scheduler may take a pod before the store learns that this process leads. A
 		// hold made then would not be written.
-		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room for anybody")
+		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room")
 	}
 	return p, reasons.Reason{}
 }
