@@ -298,6 +298,7 @@ type observed struct {
 	begun     map[begin]time.Time     // when each hold was seen first
 	refused   map[begin]time.Time     // since when the node of each hold has a taint that refuses the asker
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
+	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
 	wentAt    time.Time               // when a pod was last told to be gone
 	told      int                     // changes of pods and nodes that were told
 	roomier   map[string]int          // told, when a node last got more room
@@ -311,7 +312,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -372,7 +373,11 @@ func (w *witness) judgeHoldTimes() {
 	}
 	for _, h := range holds {
 		group := w.timedWith(h.Asker)
-		if over := now.Sub(last[group].Add(reservationTimeout * time.Second)); over > time.Second {
+		due := last[group].Add(reservationTimeout * time.Second)
+		if left := w.leftAt[h.Asker]; left.After(due) {
+			due = left // it kept its hold while it had a place
+		}
+		if over := now.Sub(due); over > time.Second {
 			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)
 		}
 	}

@@ -275,6 +275,7 @@ func (w *witness) forgotten(pod *corev1.Pod) {
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
 	delete(w.lodged, pod.UID)
+	w.leftAt[pod.UID] = time.Now()
 	if late, changed := w.late[pod.UID]; changed {
 		w.pods[pod.UID] = w.inForce(late)
 	}
