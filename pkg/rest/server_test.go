@@ -102,7 +102,8 @@ func TestServe(t *testing.T) {
 		newCluster(t, "").server.Serve(ctx, listener, logger)
 	}()
 	address := "http://" + listener.Addr().String() + queuesPath
-	r := expect.Get(http.Get(address))(t)
+	r, err := http.Get(address)
+	expect.OK(t, err)
 	body, err := io.ReadAll(r.Body)
 	_ = r.Body.Close()
 	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(body), `"queuename":"root"`) {
@@ -204,7 +205,8 @@ func TestHosts(t *testing.T) {
 	s := serveCluster(t, c, func(*limits) {})
 	ask := func(headers string) (int, string) {
 		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
-		answer := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		expect.OK(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		body := expect.Get(io.ReadAll(answer.Body))(t)
 		return answer.StatusCode, string(body)

@@ -184,7 +184,8 @@ func ask(b *testing.B, url, body, coding string) int64 {
 	}
 	request := expect.Get(http.NewRequestWithContext(b.Context(), method, url, reader))(b)
 	request.Header.Set("Accept-Encoding", coding)
-	answer := expect.Get(http.DefaultClient.Do(request))(b)
+	answer, err := http.DefaultClient.Do(request)
+	expect.OK(b, err)
 	defer func() { _ = answer.Body.Close() }()
 	size, err := io.Copy(io.Discard, answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {

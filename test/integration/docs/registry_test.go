@@ -79,7 +79,8 @@ func TestRegistry(t *testing.T) {
 	defer server.Close()
 	send := func(method, path, body string) (status int, location string) {
 		request := expect.Get(http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body)))(t)
-		response := expect.Get(http.DefaultClient.Do(request))(t)
+		response, err := http.DefaultClient.Do(request)
+		expect.OK(t, err)
 		expect.OK(t, response.Body.Close())
 		return response.StatusCode, response.Header.Get("Location")
 	}
