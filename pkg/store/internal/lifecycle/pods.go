@@ -324,7 +324,5 @@ func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its
 // usage, and whether it leaves, are handled elsewhere.
 func looksDifferent(before, after *objects.Pod) bool {
-	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
-		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
-		!maps.Equal(before.Labels, after.Labels)
+	return before.Spec != after.Spec || !before.Created.Equal(after.Created) || !maps.Equal(before.Labels, after.Labels)
 }
