@@ -340,6 +340,28 @@ func TestEcosystemJobSetSample(t *testing.T) {
 	}
 }
 
+// TestEcosystemSamplesFollowTheirDefinitions: the CRDs of the other projects know every
+// field of the samples, and have no rule against a value. Their webhooks are not asked.
+func TestEcosystemSamplesFollowTheirDefinitions(t *testing.T) {
+	e := setup(t, ecosystemQueues)
+	for _, program := range []string{"lws", "kuberay", "kueue", "argo"} {
+		e.definitions(program)
+	}
+	ofCluster := []string{"ResourceFlavor", "ClusterQueue"}
+	for _, o := range expect.Get(demo.Read(os.DirFS(controllerSamples)))(e) {
+		if o.GetKind() == "JobSet" {
+			continue // its webhook sets fields that must be there; TestEcosystemJobSetSample runs it
+		}
+		if !slices.Contains(ofCluster, o.GetKind()) {
+			o.SetNamespace(e.ns)
+		}
+		eventually(e, patience, o.GetKind()+" "+o.GetName()+" follows its definition", func() (bool, string) {
+			_, err := newApplier(t).apply(e.Context(), o, true)
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+}
+
 // jobSet makes a JobSet with one Job, whose pods run for 40 s each. It has the defaults
 // that JobSet's webhook would set: the API server does not reach that.
 func (e *env) jobSet(queue string, parallelism int64) *unstructured.Unstructured {
