@@ -115,7 +115,7 @@ func (n *nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (foun
 	return found, err
 }
 
-func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, sub ...string) (*corev1.Node, error) {
+func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, sub ...string) (written *corev1.Node, err error) {
 	var patch corev1.Node
 	if err := json.Unmarshal(data, &patch); err != nil || kind != types.MergePatchType || len(sub) > 0 {
 		return nil, fmt.Errorf("patch %s of %v: %s: %w", kind, sub, data, errors.Join(err, errors.New("not as expected")))
@@ -126,7 +126,7 @@ func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, da
 			made.verb = "taint " + t.Value
 		}
 	}
-	err := n.cluster.serve(ctx, made, func() error {
+	err = n.cluster.serve(ctx, made, func() error {
 		n.mu.Lock()
 		have := n.have[name]
 		n.mu.Unlock()
@@ -136,10 +136,13 @@ func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, da
 		case have.UID != patch.UID || have.ResourceVersion != patch.ResourceVersion:
 			return apierrors.NewConflict(nodeResource, name, errors.New("the object has been modified"))
 		}
-		n.update(name, func(node *corev1.Node) { node.Spec.Taints = patch.Spec.Taints })
+		n.update(name, func(node *corev1.Node) {
+			node.Spec.Taints = patch.Spec.Taints
+			written = node
+		})
 		return nil
 	})
-	return nil, err
+	return written, err
 }
 
 // Lister returns the informer's lister.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
@@ -72,11 +73,12 @@ type Taints struct {
 	wrote map[string]writtenTaint // what was written and not seen yet
 }
 
-// writtenTaint is the taint that a write left on a node; empty for none. It is not
-// certain after a failed write, which may have taken effect.
+// writtenTaint is the taint that a write left on a node, empty for none, and the version of
+// the node that has it. It is not certain during a write, and after a failed one, which may
+// have taken effect: what the informer sees then may be older.
 type writtenTaint struct {
-	value string
-	sure  bool
+	value, version string
+	sure           bool
 }
 
 // seenTaint is the taint of a node, and the version of the node that has it.
@@ -129,18 +131,31 @@ func isHeld(taint corev1.Taint) bool {
 func (t *Taints) sees(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	version := node.ResourceVersion
-	switch before, had := t.seen[node.Name]; {
-	case value != "":
-		t.seen[node.Name] = seenTaint{value, version}
-	case had && version != "" && version == before.version:
+	if before := t.seen[node.Name]; value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion {
 		return
-	default:
-		delete(t.seen, node.Name)
 	}
-	if w, ok := t.wrote[node.Name]; ok && w.value == value {
-		delete(t.wrote, node.Name)
+	t.seen[node.Name] = seenTaint{value, node.ResourceVersion}
+	t.lockedDrop(node.Name)
+}
+
+// lockedDrop drops what was written on a node once the informer has seen it or a later
+// version, and what was seen if that is no taint.
+func (t *Taints) lockedDrop(node string) {
+	seen, saw := t.seen[node]
+	w, wrote := t.wrote[node]
+	if wrote && saw && w.sure && !isOlder(seen.version, w.version) {
+		delete(t.wrote, node)
+		wrote = false
 	}
+	if !wrote && seen.value == "" {
+		delete(t.seen, node)
+	}
+}
+
+// isOlder tells whether a version of an object is older than another one of it.
+func isOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
 }
 
 // begin records that a taint is about to be written on a node. The function that it
@@ -156,18 +171,16 @@ func (t *Taints) begin(node, value string) (undo func()) {
 		if delete(t.wrote, node); known {
 			t.wrote[node] = before
 		}
+		t.lockedDrop(node)
 	}
 }
 
-// knows records which taint a node has on the API server.
-func (t *Taints) knows(node, value string) {
+// knows records which taint a version of a node has on the API server.
+func (t *Taints) knows(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.seen[node].value == value {
-		delete(t.wrote, node)
-		return
-	}
-	t.wrote[node] = writtenTaint{value: value, sure: true}
+	t.wrote[node.Name] = writtenTaint{value: value, version: node.ResourceVersion, sure: true}
+	t.lockedDrop(node.Name)
 }
 
 // On returns the taint of a node in the notation of kubectl; empty for none.
@@ -379,10 +392,10 @@ func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
 	at := slices.IndexFunc(node.Spec.Taints, e.Taints.owns)
 	switch {
 	case at < 0 && want == "":
-		e.Taints.knows(name, "")
+		e.Taints.knows(node, "")
 		return nil
 	case at >= 0 && want != "":
-		e.Taints.knows(name, node.Spec.Taints[at].Value)
+		e.Taints.knows(node, node.Spec.Taints[at].Value)
 		return nil
 	}
 	return e.writeTaint(ctx, node, want)
@@ -407,10 +420,10 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 		return fmt.Errorf("encode taints: %w", err)
 	}
 	undo := e.Taints.begin(node.Name, value)
-	_, err = e.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	written, err := e.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case err == nil:
-		e.Taints.knows(node.Name, value)
+		e.Taints.knows(written, value)
 	case apierrors.IsConflict(err) || final(err):
 		undo()
 	}

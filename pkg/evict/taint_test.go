@@ -297,6 +297,32 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
+// TestEventsOlderThanAWriteAreNotBelieved: while the taint is removed, and after that, the
+// informer may still deliver the node without it, and then with it.
+func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
+	taints := NewTaints("yunikorn", func() TaintPolicy { return TaintAlways }, nil)
+	version := func(v string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: v}}
+	}
+	taints.begin("n1", "a")
+	taints.knows(version("12"), "a")
+	taints.begin("n1", "")
+	taints.sees(version("9"), "")
+	taints.sees(version("12"), "a")
+	if value, sure := taints.on("n1"); sure {
+		t.Errorf("the taint is %q for sure while it is removed", value)
+	}
+	taints.knows(version("13"), "")
+	taints.sees(version("12"), "a")
+	if !taints.is("n1", false) {
+		t.Error("the removed taint is back")
+	}
+	taints.sees(version("13"), "")
+	if left := taints.tainted(); len(left) > 0 {
+		t.Errorf("it still knows of %v", left)
+	}
+}
+
 // TestANodeThatIsGone: no victim is deleted there, and no data of the node is kept.
 func TestANodeThatIsGone(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
