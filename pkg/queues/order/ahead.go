@@ -63,9 +63,9 @@ func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
 	return false
 }
 
-// Ahead yields asks of this order that fit into some room and that criterion 2 puts before
-// p, which has the given sides. It examines a limited number of groups and asks, the first
-// groups of each level.
+// Ahead yields asks of this order that fit into some room and are below a guarantee, and
+// that criterion 2 may put before p, which has the given sides; see IsAhead. It examines a
+// limited number of groups and asks, the first groups of each level.
 func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func(*Ask) bool) {
 	if len(x.nodes) == 0 {
 		return
@@ -84,7 +84,7 @@ func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func
 			return byPriority && c.key.Priority > exposed || c.key.BelowGuarantee && (!byPriority || c.key.Priority == exposed)
 		}, mostSiblings)
 		for _, c := range first {
-			if c != n && c.key.BelowGuarantee && !l.yieldBelow(c, c) {
+			if c != n && !l.yieldBelow(c, c) { // its next ask may be above its guarantee, and hide one that is not
 				return
 			}
 		}

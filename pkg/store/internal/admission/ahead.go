@@ -58,7 +58,10 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	var out []*model.Pod
 	add := func(w *model.Pod) {
-		if w != p && !w.Asks.Holds() && w.RequiredNode == "" && !w.GroupIncomplete() && cache.Fits(w.Pod, room) {
+		if w == p || w.Asks.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
+			return
+		}
+		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) {
 			out, rest = append(out, w), rest.Sub(w.Request)
 		}
 	}
@@ -70,9 +73,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return !rest.HasNegative()
 	})
 	for w := range x.Pending.Window.Pods() {
-		if other := w.Outside(); room.Covers(w.Request) && x.Pending.Order.IsAhead(&other, &own, sides) {
-			add(w)
-		}
+		add(w)
 	}
 	if !rest.HasNegative() {
 		return nil // all have room
