@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -16,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
@@ -59,7 +59,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK || s.goesBefore(pod, name)
+		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK || !s.nominatedBefore(pod, name).IsZero()
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
@@ -67,12 +67,16 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	return fmt.Errorf("others could be preempted for it: %s", d)
 }
 
-// goesBefore tells whether upstream's preemption has nominated a pod to a node that has
-// precedence there over this pod: filters keep its room. The caller holds the lock.
-func (s *simulation) goesBefore(pod *corev1.Pod, node string) bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority
-	})
+// nominatedBefore is the room on a node that filters keep for pods that upstream's
+// preemption has nominated there and that have precedence over this pod. The caller holds
+// the lock.
+func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) (kept resources.Vector) {
+	for _, p := range s.api.allPods() {
+		if p.UID != pod.UID && p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority {
+			kept = kept.Add(request(p))
+		}
+	}
+	return kept
 }
 
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as

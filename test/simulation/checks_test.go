@@ -76,7 +76,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 		return false
 	}
 	used := in.running(s.lastValid.spec).used // an invalid configuration changes nothing
-	for _, q := range claimantPod(pod).quotas(s.lastValid.spec) {
+	for _, q := range in.claimant(pod).quotas(s.lastValid.spec) {
 		switch {
 		case s.removed[q.queue] || s.api.surprised(in, q.queue, knew):
 			whole = false
@@ -231,7 +231,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", dirty(n):
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))), s.hauntedByUpstream(in, n.Name):
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))), s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
