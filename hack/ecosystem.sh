@@ -25,6 +25,7 @@ definitions() {
   for from in "${@:3}"; do
     cp --no-preserve=mode "$dir/$from"/*.yaml "$to/crds/$1/"
   done
+  rm -f "$to/crds/$1/kustomization.yaml"
 }
 
 program jobset sigs.k8s.io/jobset@v0.8.2 .
