@@ -122,7 +122,8 @@ func (x *Plans) Lead(now time.Time) {
 		case ok && x.IsAsClaimed(p, &h):
 			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h})
 		case ok:
-			x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
+			x.holds.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
+				"the process that led before has taken the hold of node %s back or changed it", h.Node), now)
 		}
 	}
 	x.Standby, x.Out.Work = false, work
