@@ -296,12 +296,12 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		used.add(claimantPod(p), 1)
 	}
 	for _, n := range s.api.allNodes() {
-		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))) {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || s.hauntedByUpstream(in, n.Name) {
 			continue
 		}
-		may := true
+		may, free := true, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))
 		for _, p := range waiting {
-			may = may && in.store().Holds().MayUse(n.Name, p.UID, false).OK
+			may = may && fits(ask, free.Sub(s.nominatedBefore(p, n.Name))) && in.store().Holds().MayUse(n.Name, p.UID, false).OK
 		}
 		if may {
 			return fmt.Errorf("node %s could take all %d of PodGroup %s that wait", n.Name, len(waiting), name)

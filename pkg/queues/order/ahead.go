@@ -81,7 +81,7 @@ func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func
 			continue
 		}
 		first, _ := n.parent.children.Leading(func(c *node) bool {
-			return byPriority && c.key.Priority > exposed || c.key.BelowGuarantee && (!byPriority || c.key.Priority == exposed)
+			return !byPriority || c.key.Priority >= exposed
 		}, mostSiblings)
 		for _, c := range first {
 			if c != n && !l.yieldBelow(c, c) { // its next ask may be above its guarantee, and hide one that is not

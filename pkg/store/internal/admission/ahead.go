@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -47,7 +46,8 @@ func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) boo
 	return true
 }
 
-// Ahead returns the pods that go before an admitted pod that is about to run on a node.
+// Ahead returns the pods that go before an admitted pod that is about to run on a node,
+// in the order of model.ComparePods.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	room := n.Room().Max(p.Request) // the filters found that it fits
 	rest := room.Sub(p.Request)
@@ -78,7 +78,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	if !rest.HasNegative() {
 		return nil // all have room
 	}
-	slices.SortFunc(out, func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	slices.SortFunc(out, model.ComparePods)
 	return out
 }
 
@@ -115,7 +115,7 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	if !p.State.HasSlot() {
 		return x.putBack(p)
 	}
-	if !x.backInOrder(p, now) && !(inFlight && x.putBack(p)) {
+	if !x.backInOrder(p, ahead, now) && !(inFlight && x.putBack(p)) {
 		return false
 	}
 	if inFlight { // the scheduler's queue is to try them before p
@@ -133,8 +133,9 @@ func (x *Slots) putBack(p *model.Pod) bool {
 }
 
 // backInOrder puts an admitted pod back into the order if another pod that may run is
-// then first. Otherwise the pod stays admitted.
-func (x *Slots) backInOrder(p *model.Pod, now time.Time) bool {
+// then first. If none is, a pod that is ahead gets the slot: the next pod of its queue
+// hides it in the order. If none of these may run, p stays admitted.
+func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
 	x.putBack(p)
 	x.Unblock()
 	for ask, ok := x.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.Pending.Order.Next() {
@@ -144,6 +145,13 @@ func (x *Slots) backInOrder(p *model.Pod, now time.Time) bool {
 			return true
 		}
 		x.Pending.Order.Block(ask.Group(), v)
+	}
+	for _, w := range ahead {
+		if w.State == state.Queued && x.Cache.Books.CheckQuota(&w.App.CacheApp, w.Request, queues.OnCommitted).OK() {
+			x.states.toAdmitted(w, now)
+			x.Out.Activate = append(x.Out.Activate, w.Ref())
+			return true
+		}
 	}
 	x.states.toAdmitted(p, now)
 	return false
@@ -157,5 +165,5 @@ func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
 	if !p.State.HasSlot() || p.Asks.Holds() || p.Hopes == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false
 	}
-	return x.backInOrder(p, now)
+	return x.backInOrder(p, nil, now)
 }

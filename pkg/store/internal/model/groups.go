@@ -49,7 +49,7 @@ type Share struct {
 	Request resources.Vector
 }
 
-// firstMember orders members: priority, then age, then UID.
-func firstMember(a, b *Pod) int {
+// ComparePods orders pods by higher priority, earlier creation and UID.
+func ComparePods(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }

@@ -44,7 +44,7 @@ func New(spec *config.Spec, options Options) *Model {
 		Unplaced:   map[types.UID]*Pod{},
 		Apps:       cache.NewApps[*App](),
 		Gangs:      map[cache.AppName]*HardGang{},
-		Pending:    pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, firstMember),
+		Pending:    pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, ComparePods),
 		Preemption: preemption.New(),
 		Asking:     preemption.NewQueue[*App](),
 		History:    newHistory(),
