@@ -35,8 +35,11 @@ func (s *script) plan(p *objects.Pod) string {
 }
 
 func (s *script) planned(p *objects.Pod) (text string, done bool) {
-	attempt, why := s.store.Attempt(p.UID, "", nil, s.now)
+	attempt, why := s.attempt, reasons.Reason{}
 	if attempt == nil {
+		attempt, why = s.store.Attempt(p.UID, "", s.permit, s.now)
+	}
+	if s.attempt = nil; attempt == nil {
 		return why.String(), false
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
@@ -53,8 +56,8 @@ func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	return fmt.Sprintf("%s on %s, victims [%s]", d.Outcome, d.Node, strings.Join(names, " ")), true
 }
 
-func (s *script) fits(node string, _ []*planner.Pod) planner.Fit {
-	if s.unfit[node] {
+func (s *script) fits(node string, without []*planner.Pod) planner.Fit {
+	if s.unfit[node] || s.port != "" && !slices.ContainsFunc(without, func(p *planner.Pod) bool { return p.Name == s.port }) {
 		return planner.Fails
 	}
 	return planner.Passes

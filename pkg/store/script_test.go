@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // TestScripts runs the files of testdata: each is the history of one store.
@@ -80,6 +81,9 @@ import (
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
 //	                            claims or declines, and prints the result
 //	failed-there NAME ...       the same for pods that require a node
+//	begin-plan NAME             begins the plan that the next failed-plan goes on with
+//	at-permit [NAME ...]        the pods that plans find waiting at Permit
+//	port [NAME]                 the filters pass on no node that keeps this pod
 //	commit NAME ...             prints the pods to delete
 //	disrupted NAME ...          give-up NAME ...
 //	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
@@ -131,6 +135,9 @@ type script struct {
 	now     time.Time
 	pods    map[string]*objects.Pod
 	unfit   map[string]bool // nodes where the filters refuse
+	port    string          // a pod that filters want to go
+	permit  []types.UID     // pods that wait at Permit
+	attempt *output.Attempt // a plan that has begun
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -295,6 +302,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.unfit = map[string]bool{}
 		for _, node := range words {
 			s.unfit[node] = true
+		}
+	case "port":
+		s.port = strings.Join(words, "")
+	case "at-permit":
+		s.permit = nil
+		for _, name := range words {
+			s.permit = append(s.permit, types.UID(name))
 		}
 	case "may":
 		return s.may(words[0], words[1:])
@@ -529,6 +543,10 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.Defer(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
 	case "held-back":
 		st.Defer(p.UID, reasons.New(reasons.SchedulingGated, "another plugin holds it back"), s.now)
+	case "begin-plan":
+		attempt, why := st.Attempt(p.UID, "", s.permit, s.now)
+		s.attempt = attempt
+		return yes("begins", why)
 	case "failed-plan":
 		return s.plan(p)
 	case "failed-there":
