@@ -107,31 +107,3 @@ func BenchmarkReclaim(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkWatchedQueue: 10,000 pods wait in a queue that has its guarantee, while one
-// more pod starts and ends there.
-func BenchmarkWatchedQueue(b *testing.B) {
-	s := contendedStore(b, 1, 1, 0)
-	for i := range 10_000 {
-		p := benchPod(i, "root.c")
-		p.Created = epoch.Add(-time.Hour)
-		p.Labels[placement.KeyApplicationID] = fmt.Sprint("app", i)
-		s.Upsert(p, epoch)
-	}
-	now := epoch
-	for range 100 {
-		now = now.Add(time.Second)
-		s.Tick(now)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; b.Loop(); i++ {
-		now = now.Add(time.Millisecond)
-		p := benchPod(20_000+i%100, "root.c")
-		p.Node = "n00000"
-		s.Upsert(p, now)
-		s.Tick(now)
-		s.Delete(p.UID, now)
-		s.Tick(now)
-	}
-}

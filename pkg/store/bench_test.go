@@ -188,32 +188,6 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
-// BenchmarkNextOfOrder: the scheduler takes a pod out of the window; then, on another
-// goroutine, the store admits the next of 100,000 pods in 5,000 queues.
-func BenchmarkNextOfOrder(b *testing.B) {
-	for _, part := range []string{"assume", "next"} {
-		b.Run(part, func(b *testing.B) {
-			timed := func(name string, f func()) {
-				if name == part {
-					b.StartTimer()
-					defer b.StopTimer()
-				}
-				f()
-			}
-			b.ReportAllocs()
-			b.StopTimer()
-			for done := 0; done < b.N; {
-				s, _ := benchStore(b, 64, 100_000, "")
-				for taken := 0; taken < 50_000 && done < b.N; taken, done = taken+1, done+1 {
-					p := withSlot(s)
-					timed("assume", func() { s.Assume(p.UID, "n1", NoSnapshot, epoch) })
-					timed("next", func() { s.TakeActivations() })
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkUnblock: 5,000 applications wait in one full leaf; one pod finishes, and a pod
 // of one application takes its place.
 func BenchmarkUnblock(b *testing.B) {
@@ -302,29 +276,4 @@ func BenchmarkNode(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkAhead measures how the store finds the pods that go before a pod that found a
-// node: 32 pods of other leaves are admitted, below their guarantees, and do not fit
-// beside it.
-func BenchmarkAhead(b *testing.B) {
-	spec, leaves := wide(b)
-	s := New(spec, model.Options{Window: 64, MaxWindow: 64})
-	s.UpsertNode("n1", queuestest.Vector("vcore=700m memory=4Gi pods=10"), epoch)
-	for i := range 33 {
-		p := benchPod(3*i, leaves[i*7])
-		s.Upsert(p, epoch)
-	}
-	s.Start(epoch)
-	var p *model.Pod
-	for w := range s.model.Pending.Window.Pods() {
-		if p == nil || w.UID < p.UID {
-			p = w
-		}
-	}
-	found := len(s.slots.Ahead(p, s.model.Cache.Nodes.Get("n1")))
-	for b.Loop() {
-		s.slots.Ahead(p, s.model.Cache.Nodes.Get("n1"))
-	}
-	b.ReportMetric(float64(found), "ahead")
 }

@@ -145,21 +145,3 @@ func (ch *chapter) begin(s *output.Step, held bool) error {
 	ch.holds[s.UID] = s.Hold
 	return nil
 }
-
-// BenchmarkStep: the journal adds little to the cost of a decision.
-func BenchmarkStep(b *testing.B) {
-	s := New(specification(b, "root\n  a"), model.Options{})
-	r := s.Follow(output.Decisions)
-	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: "p"}}}}
-	d := &planner.Decision{}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if i%1000 == 0 {
-			r.Take(nil)
-		}
-		s.mu.Lock()
-		s.model.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d}, epoch)
-		s.model.History.Events[output.Decisions].EndChange(epoch)
-		s.mu.Unlock()
-	}
-}
