@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
 // The users with a kubeconfig from the start; see KubeconfigPath.
@@ -40,11 +41,10 @@ func (c *Cluster) KubeconfigPath(user string) string {
 // writeKubeconfigs makes certificates for the users and writes their kubeconfigs.
 func (c *Cluster) writeKubeconfigs() error {
 	for user, id := range identities {
-		pair, err := c.pki.ca.client(id.name, id.groups...)
+		auth, err := c.pki.ca.client(id.name, id.groups...)
 		if err != nil {
 			return err
 		}
-		auth := &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key}
 		if err := c.writeKubeconfig(c.KubeconfigPath(user), auth); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (c *Cluster) writeKubeconfigs() error {
 
 func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) error {
 	k := clientcmdapi.NewConfig()
-	k.Clusters["local"] = &clientcmdapi.Cluster{Server: c.apiURL(), CertificateAuthorityData: c.pki.ca.pem}
+	k.Clusters["local"] = &clientcmdapi.Cluster{Server: c.apiURL(), CertificateAuthorityData: pkiutil.EncodeCertPEM(c.pki.ca.certificate)}
 	k.AuthInfos["local"] = auth
 	k.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: "local"}
 	k.CurrentContext = "local"
@@ -67,12 +67,12 @@ func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) erro
 // CertificateKubeconfig makes a certificate for a user, which may have another one
 // already, and its groups, and returns the path of a kubeconfig with it.
 func (c *Cluster) CertificateKubeconfig(user string, groups ...string) (string, error) {
-	pair, err := c.pki.ca.client(user, groups...)
+	auth, err := c.pki.ca.client(user, groups...)
 	if err != nil {
 		return "", err
 	}
 	path := c.KubeconfigPath("certificate-" + strings.Join(append([]string{strings.ReplaceAll(user, ":", "-")}, groups...), "-"))
-	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key})
+	return path, c.writeKubeconfig(path, auth)
 }
 
 // ServiceAccountKubeconfig requests a token of a service account, valid for eight hours,

@@ -30,7 +30,7 @@ func TestCertificates(t *testing.T) {
 		}
 	}
 	pair := expect.Get(p.ca.client("jane", "team-a"))(t)
-	client := parse(t, pair.certificate)
+	client := parse(t, pair.ClientCertificateData)
 	if _, err := client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Errorf("client certificate: %v", err)
 	}
