@@ -16,10 +16,8 @@ type Gate struct {
 	// until is the end of validity; nil means closed, forever open without end.
 	until atomic.Pointer[moment]
 
-	mu      sync.Mutex    // guards the rest, and writes to until
-	open    bool          // what the last change announced
-	changed chan struct{} // closed and replaced at each change
-	expiry  *time.Timer   // announces the end of validity
+	mu  sync.Mutex    // guards writes to until, and closing led
+	led chan struct{} // closed when the gate opens for the first time
 }
 
 // forever is the end of validity of a gate that is open for good.
@@ -28,7 +26,7 @@ var forever = new(moment)
 // NewGate returns a closed gate. It opens while a lock under Watch is held, or
 // for good by Open.
 func NewGate() *Gate {
-	return &Gate{born: time.Now(), changed: make(chan struct{})}
+	return &Gate{born: time.Now(), led: make(chan struct{})}
 }
 
 // Always returns a gate that is open for good: for a process without leader
@@ -43,9 +41,17 @@ func Always() *Gate {
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lockedStopExpiry()
-	g.until.Store(forever)
-	g.lockedAnnounce(true)
+	g.open(forever)
+}
+
+// open opens the gate until a moment. The caller holds the lock.
+func (g *Gate) open(until *moment) {
+	g.until.Store(until)
+	select {
+	case <-g.led:
+	default:
+		close(g.led)
+	}
 }
 
 // Leading returns whether this process holds the lease now. It takes no lock and
@@ -65,27 +71,14 @@ func (g *Gate) now() moment {
 	return momentOf(time.Now(), g.born)
 }
 
-// Changed returns a channel that is closed at the next change of Leading. To
-// follow all changes take the channel, then ask Leading, then wait.
-func (g *Gate) Changed() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.changed
-}
-
-// Wait blocks until this process leads, and returns nil, or until the context
-// ends, and returns its error.
+// Wait blocks until this process leads for the first time, and returns nil, or until the
+// context ends, and returns its error. A process leads once (see the package comment).
 func (g *Gate) Wait(ctx context.Context) error {
-	for {
-		changed := g.Changed()
-		if g.Leading() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	select {
+	case <-g.led:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -94,25 +87,8 @@ func (g *Gate) Wait(ctx context.Context) error {
 func (g *Gate) extend(until moment) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := g.now()
-	if g.until.Load() == forever || !now.before(until) {
-		return
-	}
-	if !g.Leading() { // the wall clock may have closed it without an announcement
-		g.lockedAnnounce(false)
-	}
-	g.until.Store(&until)
-	g.lockedStopExpiry()
-	g.expiry = time.AfterFunc(until.monotonic-now.monotonic, func() { g.expire(&until) })
-	g.lockedAnnounce(true)
-}
-
-// expire closes the gate at the end of validity, unless it was extended since.
-func (g *Gate) expire(until *moment) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.until.Load() == until {
-		g.lockedClose()
+	if g.until.Load() != forever && g.now().before(until) {
+		g.open(&until)
 	}
 }
 
@@ -121,29 +97,6 @@ func (g *Gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.until.Load() != forever {
-		g.lockedClose()
+		g.until.Store(nil)
 	}
-}
-
-func (g *Gate) lockedClose() {
-	g.lockedStopExpiry()
-	g.until.Store(nil)
-	g.lockedAnnounce(false)
-}
-
-func (g *Gate) lockedStopExpiry() {
-	if g.expiry != nil {
-		g.expiry.Stop()
-		g.expiry = nil
-	}
-}
-
-// lockedAnnounce wakes the goroutines that wait for a change, if there is one.
-func (g *Gate) lockedAnnounce(open bool) {
-	if g.open == open {
-		return
-	}
-	g.open = open
-	close(g.changed)
-	g.changed = make(chan struct{})
 }

@@ -129,18 +129,6 @@ func TestAlways(t *testing.T) {
 	expect.OK(t, gate.Wait(t.Context()))
 }
 
-func TestOpenIsAnnounced(t *testing.T) {
-	gate := NewGate()
-	changed := gate.Changed()
-	gate.Open()
-	select {
-	case <-changed:
-	default:
-		t.Error("opening the gate did not close the channel")
-	}
-	want(t, gate, true, "open")
-}
-
 // The gate closes by itself when renewals stop, on the very nanosecond.
 func TestExpiresWithoutRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,10 +138,8 @@ func TestExpiresWithoutRenewal(t *testing.T) {
 		expect.OK(t, lock.Update(t.Context(), named("a")))
 		time.Sleep(renewDeadline - time.Nanosecond)
 		want(t, gate, true, "just before the end, renewed")
-		changed := gate.Changed()
 		time.Sleep(time.Nanosecond)
 		want(t, gate, false, "at the end")
-		<-changed
 		expect.OK(t, lock.Update(t.Context(), named("a")))
 		want(t, gate, true, "renewed after the end")
 	})
@@ -201,10 +187,8 @@ func TestClosesAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate, inner, lock := acquired(t)
 				lose(inner.lease)
-				changed := gate.Changed()
 				_, _, err := lock.Get(t.Context())
 				want(t, gate, false, "after reading the lease")
-				<-changed
 				if name != "no lease" && !errors.Is(err, errLed) {
 					t.Errorf("a process that led may lead again: %v", err)
 				}
@@ -251,42 +235,37 @@ func TestReleaseClosesBeforeSending(t *testing.T) {
 	})
 }
 
+// TestWait: a waiting goroutine goes on when the process begins to lead, not when its context
+// ends. After that no call waits.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate, _, lock := acquired(t)
-		expect.OK(t, gate.Wait(t.Context()))
-		time.Sleep(renewDeadline)
-
+		gate := NewGate()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := gate.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("closed gate: got %v, want the context's error", err)
 		}
-
-		woken := make(chan error)
-		go func() { woken <- gate.Wait(t.Context()) }()
-		synctest.Wait()
-		expect.OK(t, lock.Update(t.Context(), named("a")))
-		expect.OK(t, <-woken)
-	})
-}
-
-// A gate that the wall clock closed wakes waiting goroutines when it opens again.
-func TestExtendAfterTheWallClockClosedIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate()
-		slept := gate.now().add(renewDeadline)
-		gate.extend(slept)
-		slept.wall = gate.now().wall
-		gate.until.Store(&slept)
-		want(t, gate, false, "after the machine slept")
-
 		woken := make(chan error)
 		go func() { woken <- gate.Wait(t.Context()) }()
 		synctest.Wait()
 		gate.extend(gate.now().add(renewDeadline))
 		expect.OK(t, <-woken)
+		time.Sleep(renewDeadline)
+		want(t, gate, false, "at the end")
+		expect.OK(t, gate.Wait(t.Context()))
 	})
+}
+
+// TestClosesWhenTheMachineSlept: the gate is closed by the wall clock alone.
+func TestClosesWhenTheMachineSlept(t *testing.T) {
+	gate := NewGate()
+	slept := gate.now().add(renewDeadline)
+	gate.extend(slept)
+	slept.wall = gate.now().wall
+	gate.until.Store(&slept)
+	want(t, gate, false, "after the machine slept")
+	gate.extend(gate.now().add(renewDeadline))
+	want(t, gate, true, "renewed after the machine slept")
 }
 
 func TestMomentBeforeNeedsBothClocks(t *testing.T) {
