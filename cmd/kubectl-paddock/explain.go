@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -188,7 +189,7 @@ func explainOrder(line func(string, ...any), x *documents.Explanation) {
 		}
 	}
 	if o.Next != nil {
-		line("  Next of all %d: %s", o.InAll, podsText([]documents.PodName{*o.Next}))
+		line("  Next of all %d: %s", o.InAll, named(*o.Next))
 	}
 	if x.Window != nil {
 		line("  Let through at the moment: %d of at most %d.", x.Window.Taken, x.Window.Size)
@@ -203,7 +204,7 @@ func explainRoom(line func(string, ...any), x *documents.Explanation) {
 		}
 	}
 	if x.MakesRoomFor != nil {
-		line("It makes room for %s.", podsText([]documents.PodName{*x.MakesRoomFor}))
+		line("It makes room for %s.", named(*x.MakesRoomFor))
 	}
 	if r := x.Room; r != nil && x.State != "tried" {
 		if r.Reason != nil {
@@ -221,10 +222,10 @@ func explainRoom(line func(string, ...any), x *documents.Explanation) {
 	}
 }
 
-func podsText(pods []documents.PodName) string {
+func podsText(pods []objects.Ref) string {
 	var names []string
 	for _, p := range pods {
-		names = append(names, p.Namespace+"/"+p.Name)
+		names = append(names, named(p))
 	}
 	return strings.Join(names, ", ")
 }

@@ -45,7 +45,7 @@ type previews struct{}
 func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview, error) {
 	outcome := strings.TrimSpace(string(manifest))
 	p := &documents.Preview{
-		PodName: documents.PodName{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
+		Ref: objects.Ref{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
 		Request: map[string]int64{"vcore": 2000}, Nodes: &documents.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
 		Queue:       &documents.ExplainedQueue{Path: "root.a", FoundBy: "provided", Application: "x", User: "ann"},
 		Quota:       []documents.QueueQuota{{Queue: "root.a", Guaranteed: map[string]int64{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},

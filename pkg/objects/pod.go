@@ -17,7 +17,7 @@ import (
 type Ref struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
+	UID       types.UID `json:"uid,omitempty"`
 }
 
 // OptOut is the pod's own setting about being preempted (law 1).

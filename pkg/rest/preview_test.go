@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -31,7 +32,7 @@ func (e echo) Preview(ctx context.Context, manifest []byte) (*documents.Preview,
 			return nil, ctx.Err()
 		}
 	}
-	return &documents.Preview{PodName: documents.PodName{Name: string(manifest)}, Outcome: documents.PreviewFits}, e.err
+	return &documents.Preview{Ref: objects.Ref{Name: string(manifest)}, Outcome: documents.PreviewFits}, e.err
 }
 
 func previewServer(p Previewer) *Server {

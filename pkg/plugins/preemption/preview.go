@@ -94,7 +94,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 	if err != nil {
 		return nil, err
 	}
-	out := &documents.Preview{PodName: documents.PodName{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
+	out := &documents.Preview{Ref: objects.Ref{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
 	s, err := pv.profileOf(pod, manifest, out)
 	if err != nil {
 		return nil, err

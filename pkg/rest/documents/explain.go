@@ -5,13 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
 // Explanation is the answer to "why does this pod not run, and what would have to
 // change". Amounts are in the units of /ws/v1, times as Kubernetes writes them.
 type Explanation struct {
-	PodName
+	objects.Ref
 	// State is one of the podStates; Summary says it in a sentence.
 	State   string `json:"state"`
 	Summary string `json:"summary"`
@@ -46,7 +47,7 @@ type Explanation struct {
 	Hold   *ExplainedHold  `json:"hold,omitempty"`
 	Room   *ExplainedRoom  `json:"makingRoom,omitempty"`
 	// MakesRoomFor is the pod for which it is to go.
-	MakesRoomFor *PodName `json:"makesRoomFor,omitempty"`
+	MakesRoomFor *objects.Ref `json:"makesRoomFor,omitempty"`
 	// ChosenBy is the decision by which it is to go; nil where that was forgotten.
 	ChosenBy *record.Decision `json:"chosenBy,omitempty"`
 	// LastDecision and LastHold are what was decided about it last, and its last hold
@@ -90,14 +91,14 @@ type ExplainedOrder struct {
 	Waits bool `json:"waits"`
 	// PodsBefore are the pods of its leaf before it, of so many applications; at
 	// least so many where AtLeast. First are the first of them.
-	PodsBefore         int       `json:"podsBefore,omitempty"`
-	ApplicationsBefore int       `json:"applicationsBefore,omitempty"`
-	AtLeast            bool      `json:"atLeast,omitempty"`
-	First              []PodName `json:"first,omitempty"`
+	PodsBefore         int           `json:"podsBefore,omitempty"`
+	ApplicationsBefore int           `json:"applicationsBefore,omitempty"`
+	AtLeast            bool          `json:"atLeast,omitempty"`
+	First              []objects.Ref `json:"first,omitempty"`
 	// InLeaf and InAll count the pods in the order; Next is the first of all.
-	InLeaf int      `json:"waitInQueue,omitempty"`
-	InAll  int      `json:"waitInCluster,omitempty"`
-	Next   *PodName `json:"next,omitempty"`
+	InLeaf int          `json:"waitInQueue,omitempty"`
+	InAll  int          `json:"waitInCluster,omitempty"`
+	Next   *objects.Ref `json:"next,omitempty"`
 	// Queues are those of the path, from below root, each among its siblings.
 	Queues []QueuePlace `json:"queues,omitempty"`
 }
@@ -129,9 +130,9 @@ type ExplainedHold struct {
 	// Decision is the name of the decision behind it.
 	Decision string `json:"decision,omitempty"`
 	// WaitsFor are the pods that have to leave yet, ClearSince when the last one had.
-	WaitsFor   []PodName `json:"waitsFor,omitempty"`
-	ClearSince string    `json:"clearSince,omitempty"`
-	Note       string    `json:"note,omitempty"`
+	WaitsFor   []objects.Ref `json:"waitsFor,omitempty"`
+	ClearSince string        `json:"clearSince,omitempty"`
+	Note       string        `json:"note,omitempty"`
 }
 
 // ExplainedRoom is what stands between a pod and the preemption of others.
@@ -152,7 +153,7 @@ const PodNotFound = "Pod not found"
 // Chosen adds the decision that chose the pod as a victim. Its sentence about the pod
 // names the asker and the rules; a decision of an earlier process has no sentence.
 func (x *Explanation) Chosen(d *record.Decision, uid types.UID) {
-	if d == nil || d.Asker.UID != types.UID(x.MakesRoomFor.UID) {
+	if d == nil || d.Asker.UID != x.MakesRoomFor.UID {
 		return
 	}
 	x.ChosenBy = d

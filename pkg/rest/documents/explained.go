@@ -29,7 +29,7 @@ const (
 func ExplanationOf(x *store.Explanation) *Explanation {
 	p := x.Pod
 	out := &Explanation{
-		PodName: PodNameOf(p.Ref()), State: podState(x), Reason: reasonOf(whyOf(x)),
+		Ref: p.Ref(), State: podState(x), Reason: reasonOf(whyOf(x)),
 		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
 		Request: Amounts(p.Request.Map()), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
 		Limits: reasonOf(x.Limited),
@@ -58,10 +58,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 			DelayEnds: timeText(x.Room.DelayEnds), NextLook: timeText(x.Room.Next),
 		}
 	}
-	if x.ChosenBy != nil {
-		name := PodNameOf(*x.ChosenBy)
-		out.MakesRoomFor = &name
-	}
+	out.MakesRoomFor = x.ChosenBy
 	out.Summary = summary(x, out)
 	out.ToDo = toDo(out, roomMatters(out) && !x.Erred)
 	return out
@@ -200,13 +197,12 @@ func orderOf(x *store.Explanation) *ExplainedOrder {
 	s := x.Standing
 	out := &ExplainedOrder{Waits: s.In}
 	if s.Next.UID != "" {
-		next := PodNameOf(s.Next)
-		out.Next = &next
+		out.Next = &s.Next
 	}
 	if !s.In {
 		return out
 	}
-	out.PodsBefore, out.ApplicationsBefore, out.AtLeast, out.First = s.Asks, s.Apps, s.More, podNames(s.First)
+	out.PodsBefore, out.ApplicationsBefore, out.AtLeast, out.First = s.Asks, s.Apps, s.More, s.First
 	out.InLeaf, out.InAll = s.InLeaf, s.InAll
 	for _, l := range s.Levels {
 		place := QueuePlace{Queue: pathOf(x.Queues, l.Queue), Place: len(l.Before) + 1, Of: l.Of, AtLeast: l.More}
@@ -230,6 +226,6 @@ func heldNode(x *store.Explanation) *ExplainedHold {
 	h := x.Hold
 	return &ExplainedHold{
 		Node: h.Node, Since: timeText(h.Since), Required: h.Required, Committed: h.Committed, Decision: h.Decision,
-		WaitsFor: podNames(x.Awaited), ClearSince: timeText(h.ClearSince), Note: h.Note,
+		WaitsFor: x.Awaited, ClearSince: timeText(h.ClearSince), Note: h.Note,
 	}
 }

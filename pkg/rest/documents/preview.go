@@ -3,6 +3,7 @@ package documents
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -27,7 +28,7 @@ const (
 
 // Preview is what would become of a pod as things are.
 type Preview struct {
-	PodName
+	objects.Ref
 	// Outcome is fits, waits or preempts; Summary says it in a sentence.
 	Outcome string `json:"outcome"`
 	Summary string `json:"summary"`

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -42,24 +41,6 @@ func remedies(list ...*Reason) []string {
 	}
 	return out
 }
-
-// PodName names a pod.
-type PodName struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid,omitempty"`
-}
-
-func podNames(refs []objects.Ref) []PodName {
-	var out []PodName
-	for _, r := range refs {
-		out = append(out, PodNameOf(r))
-	}
-	return out
-}
-
-// PodNameOf names a pod in documents.
-func PodNameOf(r objects.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
 
 // timeText is a time as Kubernetes writes it; empty for none.
 func timeText(t time.Time) string {
