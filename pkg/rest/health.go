@@ -25,16 +25,8 @@ const (
 
 // Health is the answer of the health check, as YuniKorn's interface has it.
 type Health struct {
-	Healthy      bool          `json:"Healthy"`
-	HealthChecks []HealthCheck `json:"HealthChecks"`
-}
-
-// HealthCheck is one thing that was checked.
-type HealthCheck struct {
-	Name             string `json:"Name"`
-	Succeeded        bool   `json:"Succeeded"`
-	Description      string `json:"Description"`
-	DiagnosisMessage string `json:"DiagnosisMessage"`
+	Healthy      bool
+	HealthChecks []web.Check
 }
 
 // Check is something that can be wrong with the books.
@@ -96,9 +88,9 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 		defer func() { waited += h.clock.Since(began) }()
 		return h.pause(ctx, t)
 	}
-	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]HealthCheck, 0, len(h.checks))}}
+	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]web.Check, 0, len(h.checks))}}
 	for _, c := range h.checks {
-		done := HealthCheck{Name: c.Name, Description: c.Description, Succeeded: true}
+		done := web.Check{Name: c.Name, Description: c.Description, Succeeded: true}
 		if err := c.run(pause); err != nil {
 			done.Succeeded, done.DiagnosisMessage, found.Healthy = false, err.Error(), false
 		}
@@ -145,9 +137,5 @@ func (s *Server) checked() web.Checked {
 	if last == nil {
 		return web.Checked{}
 	}
-	out := web.Checked{At: last.began}
-	for _, c := range last.HealthChecks {
-		out.Checks = append(out.Checks, web.Check{Name: c.Name, Description: c.Description, Wrong: c.DiagnosisMessage})
-	}
-	return out
+	return web.Checked{At: last.began, Checks: last.HealthChecks}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 const healthPage = "/ws/v1/scheduler/healthcheck"
@@ -35,7 +36,7 @@ func TestHealthcheckTellsWhatIsWrong(t *testing.T) {
 		{Name: "Pods", Description: "listing", Run: func() error { return errors.New("pod a/b: in the listing and not in the store") }}}})
 	server.CheckHealth()
 	got, _, _ := readHealth(t, server.Handler())
-	want := Health{HealthChecks: []HealthCheck{
+	want := Health{HealthChecks: []web.Check{
 		{Name: "Books", Description: "sums", Succeeded: true},
 		{Name: "Pods", Description: "listing", DiagnosisMessage: "pod a/b: in the listing and not in the store"},
 	}}

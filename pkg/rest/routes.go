@@ -43,17 +43,6 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 	return routes
 }
 
-// ownRoutes are the pages below /api/v1, which YuniKorn does not have; all are
-// read with GET.
-func (s *Server) ownRoutes() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"decisions": s.decisions,
-		"holds":     s.holds,
-
-		"pods/{namespace}/{name}/explain": s.explain,
-	}
-}
-
 // streamPath is where the stream of events is.
 const streamPath = "/ws/v1/events/stream"
 
@@ -63,18 +52,19 @@ type endpoint struct {
 	handler      http.HandlerFunc
 }
 
-// endpoints are all of them but the stream and the pages for people.
+// endpoints are all of them but the stream and the pages for people. YuniKorn does not have
+// those below /api/v1.
 func (s *Server) endpoints() []endpoint {
 	out := []endpoint{
 		{http.MethodGet, "/debug/fullstatedump", s.fullStateDump},
 		{http.MethodPost, "/ws/v1/validate-conf", s.validate},
 		{http.MethodPost, "/api/v1/preview", s.preview},
+		{http.MethodGet, "/api/v1/decisions", s.decisions},
+		{http.MethodGet, "/api/v1/holds", s.holds},
+		{http.MethodGet, "/api/v1/pods/{namespace}/{name}/explain", s.explain},
 	}
 	for page, handler := range s.routes() {
 		out = append(out, endpoint{http.MethodGet, "/ws/v1/" + page, handler})
-	}
-	for page, handler := range s.ownRoutes() {
-		out = append(out, endpoint{http.MethodGet, "/api/v1/" + page, handler})
 	}
 	return out
 }

@@ -2,12 +2,12 @@ package web
 
 import "time"
 
-// Check is something that was checked.
+// Check is something that was checked, as YuniKorn's interface has it.
 type Check struct {
-	// Name and Description say what.
-	Name, Description string
-	// Wrong says what is wrong; empty for nothing.
-	Wrong string
+	Name             string
+	Succeeded        bool
+	Description      string
+	DiagnosisMessage string // what is wrong; empty for nothing
 }
 
 // Checked is what the checks found, and when they began; the zero value before that.
@@ -37,9 +37,9 @@ func (p *Pages) healthPage(r *request) (any, string) {
 		last := p.options.Health()
 		out.Checked = at(last.At)
 		for _, c := range last.Checks {
-			c.Name, c.Description, c.Wrong = visible(c.Name), visible(c.Description), visible(c.Wrong)
+			c.Name, c.Description, c.DiagnosisMessage = visible(c.Name), visible(c.Description), visible(c.DiagnosisMessage)
 			out.Checks = append(out.Checks, c)
-			if c.Wrong != "" {
+			if !c.Succeeded {
 				out.Wrong++
 			}
 		}

@@ -34,7 +34,7 @@ type site struct {
 func newSite(w *webtest.World) *site {
 	s := &site{world: w, mux: http.NewServeMux()}
 	s.configuration = web.Configuration{Version: 1, Source: "the test", Since: w.Now.Add(-time.Hour)}
-	s.checks, s.checked = []web.Check{{Name: "Books", Description: "all is right"}}, w.Now.Add(-3*time.Second)
+	s.checks, s.checked = []web.Check{{Name: "Books", Succeeded: true, Description: "all is right"}}, w.Now.Add(-3*time.Second)
 	s.Pages = web.New(web.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
@@ -146,9 +146,9 @@ func TestPages(t *testing.T) {
 			default:
 				s.configuration = web.Configuration{Version: 1, Source: "the test", Since: s.world.Now.Add(-time.Hour)}
 			}
-			s.checks = []web.Check{{Name: "Books", Description: "all is right"}}
+			s.checks = []web.Check{{Name: "Books", Succeeded: true, Description: "all is right"}}
 			if d.HasArg("wrong") {
-				s.checks = append(s.checks, web.Check{Name: "Pods", Description: "none is lost", Wrong: "pod team/x is lost"})
+				s.checks = append(s.checks, web.Check{Name: "Pods", Description: "none is lost", DiagnosisMessage: "pod team/x is lost"})
 			}
 			w := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
 			var out string
@@ -264,7 +264,7 @@ func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	expect("a pod more", still, true)
 	s.configuration.Version++
 	expect("another configuration", still, true)
-	s.checks[0].Wrong = "it is not"
+	s.checks[0].Succeeded, s.checks[0].DiagnosisMessage = false, "it is not"
 	expect("something is wrong", []string{"/health"}, true)
 	w.Clock.SetTime(w.Now.Add(time.Hour))
 	other := newSite(w)
