@@ -15,9 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// maxManifest is how large a manifest may be, in bytes; the scheduler looks at no larger one.
-const maxManifest = 256 << 10
-
 func newPreview(conn *connection) *cobra.Command {
 	var output *format
 	var file string
@@ -37,7 +34,7 @@ leave.`,
 			if file == "" {
 				return usagef("name the manifest by -f FILE; - is the standard input")
 			}
-			manifest, err := readFile(file, cmd.InOrStdin(), maxManifest)
+			manifest, err := readFile(file, cmd.InOrStdin(), documents.PreviewBytes)
 			if err != nil {
 				return err
 			}

@@ -35,6 +35,19 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(asYAML)
 }
 
+// body reads the body of a request: a thing, which has at most so many bytes. It is false
+// where it could not be read, which was answered then.
+func body(w http.ResponseWriter, r *http.Request, title, thing string, most int64) ([]byte, bool) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		documents.Refuse(w, http.StatusRequestEntityTooLarge, title+" too large", fmt.Sprintf("a %s has at most %d bytes", thing, most))
+	case err != nil:
+		documents.Refuse(w, http.StatusBadRequest, title+" not read", err.Error())
+	}
+	return text, err == nil
+}
+
 // validate answers POST validate-conf. Nothing is changed.
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	defer s.drafts.Add(-1)
@@ -44,15 +57,8 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		documents.TooManyDrafts(w)
 		return
 	}
-	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.bodyBytes))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		documents.Refuse(w, http.StatusRequestEntityTooLarge, "Document too large",
-			fmt.Sprintf("a configuration has at most %d bytes", s.limits.bodyBytes))
-		return
-	case err != nil:
-		documents.Refuse(w, http.StatusBadRequest, "Document not read", err.Error())
+	document, ok := body(w, r, "Document", "configuration", s.limits.bodyBytes)
+	if !ok {
 		return
 	}
 	if !takeTurn(r.Context(), s.validations) {
@@ -60,6 +66,7 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var spec *config.Spec
+	var err error
 	away(r.Context(), func() {
 		defer s.validations.Release(1)
 		spec, err = config.Parse(document)

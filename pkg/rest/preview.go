@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -27,14 +26,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusServiceUnavailable, "No preview", "this scheduler makes no previews, or not yet: look for \"preview\" in its log")
 		return
 	}
-	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, documents.PreviewBytes))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		documents.Refuse(w, http.StatusRequestEntityTooLarge, "Manifest too large", fmt.Sprintf("a manifest has at most %d bytes", documents.PreviewBytes))
-		return
-	case err != nil:
-		documents.Refuse(w, http.StatusBadRequest, "Manifest not read", err.Error())
+	manifest, ok := body(w, r, "Manifest", "manifest", documents.PreviewBytes)
+	if !ok {
 		return
 	}
 	if !takeTurn(r.Context(), s.previews) {
@@ -43,6 +36,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var answered *documents.Preview
+	var err error
 	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest) })
 	var bad *documents.ManifestError
 	switch {

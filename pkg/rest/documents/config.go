@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -94,18 +95,6 @@ type ConfigNodeSort struct {
 	ResourceWeights map[string]float64 `yaml:",omitempty" json:",omitempty"`
 }
 
-// defaultDocument says what applies without a document.
-const defaultDocument = `partitions:
-- name: default
-  placementrules:
-  - name: tag
-    value: namespace
-    create: true
-  queues:
-  - name: root
-    submitacl: '*'
-`
-
 // ConfigDocuments is the document in force as people are shown it, kept because reading
 // one with thousands of queues takes longer than answering may.
 type ConfigDocuments struct {
@@ -140,17 +129,12 @@ func render(spec *config.Spec) (asYAML, asJSON []byte, err error) {
 
 // documentOf reads the document of a configuration, which was found valid before.
 func documentOf(spec *config.Spec) (*Config, error) {
-	document := spec.Document
-	if document == "" {
-		document = defaultDocument
-	}
+	document := cmp.Or(spec.Document, config.DefaultDocument)
 	var out Config
 	if err := yaml.Unmarshal([]byte(document), &out); err != nil {
 		return nil, err
 	}
-	if out.Checksum = spec.Checksum; out.Checksum == "" {
-		out.Checksum = config.Checksum([]byte(document))
-	}
+	out.Checksum = cmp.Or(spec.Checksum, config.Checksum([]byte(document)))
 	return &out, nil
 }
 
