@@ -161,10 +161,11 @@ func (p *portrait) charge(asker types.UID) bool {
 		}
 		p.draft.Update(leaf, func(u *queues.Usage) {
 			u.Allocated = u.Allocated.Add(m.Request)
-			if p.leaves(&m) {
-				u.Leaving = u.Leaving.Add(m.Request)
+			if !p.leaves(&m) || p.stays(&m) {
+				return
 			}
-			if p.leaving[m.UID] || m.Deleting && m.Preempted {
+			u.Leaving = u.Leaving.Add(m.Request)
+			if p.leaving[m.UID] || m.Preempted {
 				u.Preempted = u.Preempted.Add(m.Request)
 			}
 		})

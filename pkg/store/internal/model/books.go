@@ -39,7 +39,7 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 // and is about to leave it, arriving if it holds a node and has none yet.
 func (x *Model) Weigh(p *Pod) {
 	if p.App != nil {
-		x.WeighAs(p, p.moves())
+		x.WeighAs(p, p.moves(x.Preemption.HoldTimeout))
 	}
 }
 
@@ -59,9 +59,12 @@ func (x *Model) WeighAs(p *Pod, in cache.Columns) {
 // moving are the columns of pods that are about to come to a node or to leave it.
 const moving = cache.Arriving | cache.Leaving | cache.Preempted
 
-// moves has the columns that a pod belongs to of these.
-func (p *Pod) moves() cache.Columns {
+// moves has the columns that a pod belongs to of these. A pod that lingers is in none of
+// them: until it is gone it is used as any other pod.
+func (p *Pod) moves(holdTimeout time.Duration) cache.Columns {
 	switch {
+	case p.Lingers(holdTimeout):
+		return 0
 	case p.Leaves() && (p.ChosenBy != "" || p.Preempted):
 		return cache.Leaving | cache.Preempted
 	case p.Leaves():

@@ -167,17 +167,17 @@ func (p *Pod) Queue(tree *queues.Draft) string {
 	return tree.Queue(p.App.Leaf).Path
 }
 
-// Columns are the columns that a pod in its state is charged in.
-func (p *Pod) Columns() cache.Columns {
+// Columns are the columns that a pod in its state is charged in; see Lingers for holdTimeout.
+func (p *Pod) Columns(holdTimeout time.Duration) cache.Columns {
 	switch {
 	case p.App == nil:
 		return 0
 	case p.State.HasNode():
-		return cache.Allocated | p.moves()
+		return cache.Allocated | p.moves(holdTimeout)
 	case p.State.HasSlot() && !p.Asks.Holds():
 		return cache.Pending | cache.Admitted
 	}
-	return cache.Pending | p.moves()
+	return cache.Pending | p.moves(holdTimeout)
 }
 
 // Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
