@@ -96,8 +96,6 @@ type cluster struct {
 	store     *store.Store
 	scheduler *scheduler.Scheduler
 	stop      func() // stops all goroutines and waits for them
-	// queuesFile is the path of queues.yaml, which tests may rewrite.
-	queuesFile string
 }
 
 // theDaemonSet is the owner of all DaemonSet pods of these tests.
@@ -109,8 +107,7 @@ func start(t testing.TB, o options) *cluster {
 	client := fake.NewSimpleClientset(theDaemonSet)
 	c := &cluster{t: t, client: client, api: newPodAPI(client), probe: newProbe()}
 	c.probe.disturb = o.disturb
-	cfg, file := configuration(t, o)
-	c.queuesFile = file
+	cfg := configuration(t, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	factory := scheduler.NewInformerFactory(client, 0)
@@ -219,7 +216,7 @@ profiles:
   plugins: {preFilter: {enabled: [{name: Probe}]}, reserve: {enabled: [{name: Probe}]}}
 `
 
-func configuration(t testing.TB, o options) (_ *schedconfig.KubeSchedulerConfiguration, queues string) {
+func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "queues.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(o.queues), 0o600))
@@ -247,7 +244,7 @@ func configuration(t testing.TB, o options) (_ *schedconfig.KubeSchedulerConfigu
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
 		t.Fatal(err)
 	}
-	return cfg, file
+	return cfg
 }
 
 // patience is how long a test waits for something that should happen at once.

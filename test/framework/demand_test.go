@@ -165,23 +165,6 @@ func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*core
 	}
 }
 
-func TestDemandFollowsAMaxThatChanges(t *testing.T) {
-	c, w := startDemand(t, 10)
-	pods := asksFor(20, "1", "capped", true)
-	c.api.create(t, pods...)
-	c.eventually("nodes are wanted for ten pods", func() bool { return c.decided(pods) && w.count() == 10 })
-	for _, most := range []int{3, 12} {
-		expect.OK(t, os.WriteFile(c.queuesFile, fmt.Appendf(nil, demandQueues, most), 0o600))
-		c.eventually(fmt.Sprintf("nodes are wanted for %d pods", most), func() bool { return w.count() == most })
-		for i, p := range pods { // the first in the order
-			got := condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled).Reason
-			if want := i < most; (got == corev1.PodReasonUnschedulable) != want {
-				t.Errorf("max %d: pod %d has reason %s", most, i, got)
-			}
-		}
-	}
-}
-
 func TestSmallPodRunsAlthoughALargerOneBeforeItFoundNoNode(t *testing.T) {
 	c, w := startDemand(t, 4)
 	large := asksFor(1, "4", "capped", true)[0]

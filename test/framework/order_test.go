@@ -48,8 +48,6 @@ type referee struct {
 	leadSum   int64
 	running   map[string][]*corev1.Pod // by queue, oldest first
 	unknown   []string
-	audited   int
-	misjudged []string
 	progress  chan struct{}
 }
 
@@ -73,9 +71,6 @@ func (r *referee) reserved(p *corev1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rank := r.real.rank(p.UID, 4*r.window+64)
-	if r.binds%101 == 0 {
-		r.audit()
-	}
 	if !r.real.take(p) {
 		r.unknown = append(r.unknown, p.Name)
 		return
@@ -86,8 +81,8 @@ func (r *referee) reserved(p *corev1.Pod) {
 	if rank >= r.window {
 		r.outOfTurn++
 	}
-	if a := r.ideal.first(); a != nil {
-		r.ideal.take(a.pending[0])
+	if q := r.ideal.first(); q != nil {
+		r.ideal.take(q.pending[0])
 	}
 	r.lead()
 	q := p.Labels["queue"]
@@ -95,14 +90,6 @@ func (r *referee) reserved(p *corev1.Pod) {
 	select {
 	case r.progress <- struct{}{}:
 	default:
-	}
-}
-
-// audit compares the naive first with the full sort of all pending pods.
-func (r *referee) audit() {
-	r.audited++
-	if first, want := r.real.first().pending[0], r.real.sorted()[0]; first != want {
-		r.misjudged = append(r.misjudged, first.Name+" is not "+want.Name)
 	}
 }
 
@@ -127,20 +114,9 @@ func (r *referee) finish(queue string) *corev1.Pod {
 	}
 	p := list[0]
 	r.running[queue] = list[1:]
-	r.real.app(p).charge(-1)
-	// The ideal cluster may run other pods of the queue; one of the same application is
-	// chosen if it has any.
-	for _, a := range r.ideal.queue(queue).apps {
-		if a.name == p.Labels["applicationId"] && a.used > 0 {
-			a.charge(-1)
-			return p
-		}
-	}
-	for _, a := range r.ideal.queue(queue).apps {
-		if a.used > 0 {
-			a.charge(-1)
-			return p
-		}
+	r.real.queue(queue).used--
+	if q := r.ideal.queue(queue); q.used > 0 {
+		q.used--
 	}
 	return p
 }
@@ -167,8 +143,8 @@ func (r *referee) await(c *cluster, binds int) {
 
 func (r *referee) String() string {
 	n := float64(max(r.binds, 1))
-	return fmt.Sprintf("%d binds: rank mean %.2f max %d, %d of %d or more; lead mean %.2f max %d; audited %d",
-		r.binds, float64(r.sum)/n, r.max, r.outOfTurn, r.window, float64(r.leadSum)/n, r.maxLead, r.audited)
+	return fmt.Sprintf("%d binds: rank mean %.2f max %d, %d of %d or more; lead mean %.2f max %d",
+		r.binds, float64(r.sum)/n, r.max, r.outOfTurn, r.window, float64(r.leadSum)/n, r.maxLead)
 }
 
 const threeQueues = `
@@ -179,9 +155,9 @@ partitions:
   - name: root
     submitacl: "*"
     queues:
-    - {name: a, resources: {guaranteed: {vcore: "%[1]d"}}, properties: {application.sort.policy: %[4]s}}
-    - {name: b, resources: {guaranteed: {vcore: "%[2]d"}}, properties: {application.sort.policy: %[4]s}}
-    - {name: c, resources: {guaranteed: {vcore: "%[3]d"}}, properties: {application.sort.policy: %[4]s}}
+    - {name: a, resources: {guaranteed: {vcore: "%d"}}}
+    - {name: b, resources: {guaranteed: {vcore: "%d"}}}
+    - {name: c, resources: {guaranteed: {vcore: "%d"}}}
 `
 
 // restless is the pace at which room becomes free while pods are in their cycles.
@@ -198,22 +174,17 @@ type scenario struct {
 	// calm lets the scheduler come to rest after every step.
 	calm bool
 	// rush makes room free while the pods are tried for the first time.
-	rush   bool
-	apps   int // applications per queue; 0 is 1
-	policy string
+	rush bool
 	// late is the queue with pods that come only after a third of the steps.
 	late string
 	// finish returns the queue of the pod that ends at a step instead of a filler; "" is
 	// a filler.
-	finish func(step int) string
-	// priority of the i-th pod
-	priority func(i int) int32
-	pace     time.Duration // between two rooms, in the time of the bubble; 0 is 1 ms, restless none
-	options  options
-	most     float64 // cycles for each pod that ends; 0 is any
-	// equal and wrongPolicy are false settings for the scheduler, to plant a bug.
-	equal       bool
-	wrongPolicy string
+	finish  func(step int) string
+	pace    time.Duration // between two rooms, in the time of the bubble; 0 is 1 ms, restless none
+	options options
+	most    float64 // cycles for each pod that ends; 0 is any
+	// equal gives the scheduler wrong guarantees, to plant a bug.
+	equal bool
 }
 
 // judge runs a scenario in a bubble, and returns the violations of a claim.
@@ -247,27 +218,21 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 	fillers := max(s.steps, nodes)
 	cores := int64((fillers + nodes - 1) / nodes)
 	fillers = nodes * int(cores)
-	if s.policy == "" {
-		s.policy = "fifo"
-	}
 	n := &naive{}
 	n.capacity.cores, n.capacity.pods = nodes*cores, 2*nodes*cores
 	for i, name := range []string{"a", "b", "c"} {
 		g := []int64{8, 4, 2}[i] * n.capacity.cores / 14
-		n.queues = append(n.queues, &naiveQueue{name: name, guaranteed: g, fair: s.policy == "fair"})
+		n.queues = append(n.queues, &naiveQueue{name: name, guaranteed: g})
 	}
 	r := newReferee(max(s.window, s.largest, len(n.queues)), n) // a queue with pods has at least one place
 
 	o := s.options
 	o.window, o.largest, o.backoff = s.window, s.largest, s.backoff
-	told, policy := [3]int64{n.queues[0].guaranteed, n.queues[1].guaranteed, n.queues[2].guaranteed}, s.policy
+	told := [3]int64{n.queues[0].guaranteed, n.queues[1].guaranteed, n.queues[2].guaranteed}
 	if s.equal {
 		told = [3]int64{1, 1, 1}
 	}
-	if s.wrongPolicy != "" {
-		policy = s.wrongPolicy
-	}
-	o.queues = fmt.Sprintf(threeQueues, told[0], told[1], told[2], policy)
+	o.queues = fmt.Sprintf(threeQueues, told[0], told[1], told[2])
 	c := start(t, o)
 	c.probe.reserved = r.reserved
 	c.addNodes(nodes, cores)
@@ -291,15 +256,11 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 }
 
 // pods are the pending pods, and those that come late. Their ages alternate between
-// queues and applications.
+// queues.
 func (s scenario) pods() (now, later []*corev1.Pod) {
 	for i := range s.pending {
 		queue := []string{"a", "b", "c"}[i%3]
-		app := fmt.Sprintf("%s-%02d", queue, i/3%max(s.apps, 1))
-		p := inQueue(pod(managed, fmt.Sprintf("%s-%05d", app, i), i), queue, app)
-		if s.priority != nil {
-			*p.Spec.Priority = s.priority(i)
-		}
+		p := inQueue(pod(managed, fmt.Sprintf("%s-%05d", queue, i), i), queue, queue)
 		if queue == s.late {
 			later = append(later, p)
 		} else {
@@ -369,8 +330,8 @@ func (r *referee) check(c claim) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	if len(r.unknown) > 0 || len(r.misjudged) > 0 {
-		errs = append(errs, fmt.Errorf("pods that got a node and did not wait: %v; wrong naive firsts: %v", r.unknown, r.misjudged))
+	if len(r.unknown) > 0 {
+		errs = append(errs, fmt.Errorf("pods that got a node and did not wait: %v", r.unknown))
 	}
 	if allowed := c.disturbances * r.window; r.outOfTurn > allowed {
 		errs = append(errs, fmt.Errorf("%d pods got a node when %d or more others were before them, up to %d, and %d are allowed", r.outOfTurn, r.window, r.max, allowed))
@@ -388,15 +349,10 @@ func TestOrder(t *testing.T) {
 		claim
 	}{
 		{"window 64", scenario{pending: 600, steps: 200, window: 64, most: 5}, claim{}},
-		{"window 8", scenario{pending: 600, steps: 200, window: 8}, claim{}},
-		{"window 1", scenario{pending: 600, steps: 200, window: 1}, claim{}},
 		{"window that grows", scenario{pending: 600, steps: 200, window: 64, largest: 1024}, claim{}},
 		{"at rest before every step", scenario{pending: 900, steps: 200, window: 1, calm: true}, claim{}},
 		{"many rooms at a time", scenario{pending: 600, steps: 200, window: 64, ahead: 20}, claim{}},
 		{"pods are new", scenario{pending: 600, steps: 200, window: 64, rush: true, pace: restless}, claim{disturbances: 1}},
-		{"applications by age", scenario{pending: 600, steps: 200, window: 8, apps: 7}, claim{}},
-		{"applications by share", scenario{pending: 600, steps: 200, window: 8, apps: 7, policy: "fair"}, claim{}},
-		{"priorities", scenario{pending: 600, steps: 200, window: 8, priority: func(i int) int32 { return int32(i % 7 / 5) }}, claim{}},
 		{"pods of one queue end", scenario{pending: 900, steps: 500, window: 8, finish: func(step int) string {
 			if step > 60 && step%3 > 0 {
 				return "a"
@@ -419,7 +375,7 @@ func TestOrder(t *testing.T) {
 // depends on the machine. So the test runs in a bubble, in which a scheduler keeps up
 // with any pace.
 func TestOrderWithBackOff(t *testing.T) {
-	for _, pace := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
+	for _, pace := range []time.Duration{time.Millisecond, time.Second} {
 		t.Run(pace.String(), func(t *testing.T) {
 			expect.Holds(t, (scenario{pending: 900, steps: 300, window: 64, backoff: 1, pace: pace}).judge(t, claim{}))
 		})
@@ -477,9 +433,8 @@ func TestOrderFindsPlantedBugs(t *testing.T) {
 			func(p *queuesort.Plugin) fwk.Plugin { return byAge{p} })},
 		// By nine to fifteen places, like one pod of 300.
 		{"one pod is early", sorted(scenario{pending: 900, steps: 300, window: 8},
-			func(p *queuesort.Plugin) fwk.Plugin { return early{p, "a-00-00024"} })},
+			func(p *queuesort.Plugin) fwk.Plugin { return early{p, "a-00024"} })},
 		{"guarantees are ignored", scenario{pending: 900, steps: 300, window: 8, equal: true}},
-		{"applications are by age, not by share", scenario{pending: 900, steps: 300, window: 8, apps: 7, policy: "fair", wrongPolicy: "fifo"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.planted.judge(t, claim{})
