@@ -336,31 +336,3 @@ func TestUnknownPodIsNotRemoved(t *testing.T) {
 		t.Errorf("%d are left, want the one that stayed", len(m.list))
 	}
 }
-
-// TestTextsAreKeptWhileTheyAreRead and let go in the second round after that.
-func TestTextsAreKeptWhileTheyAreRead(t *testing.T) {
-	s := newStore()
-	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
-	w.do(move{"node", 1, 3}, s)
-	w.do(move{"pod", 0, 1}, s)
-	w.do(move{"bind", 0, 1}, s)
-	w.do(move{"foreign", 5, 1}, s)
-	v := New(s).View()
-	for what, p := range map[string]*Pod{"a pod of a queue": v.Node("n1").Allocations[0], "a foreign pod": v.Node("n1").Foreign[0]} {
-		made := 0
-		ask := func(want int) {
-			t.Helper()
-			if p.Text(func(*Pod) []byte { made++; return []byte("text") }); made != want {
-				t.Errorf("%s: the text was made %d times, want %d", what, made, want)
-			}
-		}
-		ask(1)
-		for range 3 { // a reader asks between the rounds
-			v.ForgetTexts()
-			ask(1)
-		}
-		v.ForgetTexts()
-		v.ForgetTexts()
-		ask(2)
-	}
-}

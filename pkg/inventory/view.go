@@ -17,33 +17,9 @@ import (
 // Pod is a pod at the moment of a view.
 type Pod struct {
 	*output.PodRecord
-	text   atomic.Pointer[text]
 	agreed atomic.Pointer[corev1.Pod]
 
 	inApp, inNode int32 // its places among others, guarded by Inventory.mu
-}
-
-// text is what is written of a pod.
-type text struct {
-	bytes []byte
-	asked atomic.Bool // since ForgetTexts was called last
-}
-
-// Text returns what write makes of the pod. It is made once and kept while the pod stays
-// as it is and readers ask, because readers come again and most pods have not changed: a
-// few hundred bytes for each pod, see [View.ForgetTexts]. All callers must make it in the
-// same way, and none may change it.
-func (p *Pod) Text(write func(*Pod) []byte) []byte {
-	if t := p.text.Load(); t != nil {
-		if !t.asked.Load() { // or all processors would wait for one writer
-			t.asked.Store(true)
-		}
-		return t.bytes
-	}
-	t := &text{bytes: write(p)}
-	t.asked.Store(true)
-	p.text.Store(t)
-	return t.bytes
 }
 
 // Agree notes that the pod is what the API server says of it; neither of the two ever
@@ -191,32 +167,6 @@ func (v *View) Node(name string) *Node {
 		return nil
 	}
 	return v.Nodes[at]
-}
-
-// ForgetTexts drops the texts that were kept for pages and that no caller asked for since
-// the last call.
-func (v *View) ForgetTexts() {
-	for _, a := range v.Applications {
-		for _, p := range a.Allocations {
-			p.forgetText()
-		}
-	}
-	for _, n := range v.Nodes {
-		for _, p := range n.Foreign {
-			p.forgetText()
-		}
-		for _, p := range n.Allocations {
-			if p.App == 0 { // of no application, as all are before the start
-				p.forgetText()
-			}
-		}
-	}
-}
-
-func (p *Pod) forgetText() {
-	if t := p.text.Load(); t != nil && !t.asked.Swap(false) {
-		p.text.Store(nil)
-	}
 }
 
 // Containers is how many pods of queues have a node that is known.

@@ -15,8 +15,8 @@ const (
 	// keepAbove is the size in bytes, as it is sent, from which an answer is kept.
 	keepAbove = 32 << 10
 	// keepPerKiB is how long an answer is given again for each KiB of it, and
-	// keepAtMost bounds that. Making a KiB takes about 0.1 ms, so a page is made for
-	// one part in 300 of the time, one of a very large cluster for one in 80.
+	// keepAtMost bounds that. Making a KiB takes about 0.2 ms, so a page is made for
+	// one part in 150 of the time, one of a very large cluster for one in 40.
 	keepPerKiB = 30 * time.Millisecond
 	keepAtMost = 5 * time.Second
 	// cacheSize bounds what is kept of all answers, and what is copied of one, in bytes.

@@ -187,7 +187,7 @@ func (s *Server) sample(ctx context.Context) {
 		case <-looks.C():
 		case now := <-minutes.C():
 			s.history.Count(s.options.Inventory.Queues(), now)
-			s.options.Inventory.View().ForgetTexts()
+			s.options.Inventory.View()
 		}
 	}
 }

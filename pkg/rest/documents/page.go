@@ -1,7 +1,6 @@
 package documents
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"iter"
@@ -25,7 +24,6 @@ type Page struct {
 	bare  bool // nothing to separate from: after an opening bracket or a key
 	err   error
 	words []word // scratch
-	apart *Page  // for what is written apart from the rest; nil before that
 }
 
 // NewPage returns a page that is written to w.
@@ -39,32 +37,10 @@ func (p *Page) Done() error {
 }
 
 func (p *Page) send() {
-	if p.w == nil {
-		return // it is taken from b
-	}
 	if p.err == nil {
 		_, p.err = p.w.Write(p.b)
 	}
 	p.b = p.b[:0]
-}
-
-// written is what write writes, on its own.
-func (p *Page) written(write func(p *Page)) []byte {
-	if p.apart == nil {
-		p.apart = &Page{}
-	}
-	p.apart.b, p.apart.bare = p.apart.b[:0], true
-	write(p.apart)
-	return bytes.Clone(p.apart.b)
-}
-
-// ready writes a value that was written before.
-func (p *Page) ready(text []byte) {
-	p.separate()
-	p.b = append(p.b, text...)
-	if len(p.b) >= pageSize {
-		p.send()
-	}
 }
 
 // Failed tells whether the reader has gone away: go on with nothing.
@@ -109,7 +85,11 @@ func (p *Page) Value(v any) {
 		p.err = err
 		return
 	}
-	p.ready(text)
+	p.separate()
+	p.b = append(p.b, text...)
+	if len(p.b) >= pageSize {
+		p.send()
+	}
 }
 
 // Field writes a field with anything.

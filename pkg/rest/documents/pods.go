@@ -57,20 +57,6 @@ func (p *Page) asked(pod *inventory.Pod) {
 	p.TextField("priority", strconv.FormatInt(int64(pod.Priority), 10))
 }
 
-// placed writes a pod that has a node. All that is written of it is in its record, so
-// it is written once for each, as an allocation or a foreign one, and kept with it.
-func (p *Page) placed(pod *inventory.Pod) {
-	p.ready(pod.Text(func(pod *inventory.Pod) []byte {
-		return p.written(func(p *Page) {
-			if pod.Foreign {
-				p.foreign(pod)
-			} else {
-				p.allocation(pod)
-			}
-		})
-	}))
-}
-
 // allocation writes a pod of a queue that has a node.
 func (p *Page) allocation(pod *inventory.Pod) {
 	p.Open('{')
@@ -93,7 +79,7 @@ func (p *Page) allocations(pods []*inventory.Pod) {
 	p.Key("allocations")
 	p.Open('[')
 	for _, pod := range pods {
-		p.placed(pod)
+		p.allocation(pod)
 	}
 	p.Close(']')
 }
@@ -118,7 +104,7 @@ func (p *Page) foreigners(pods []*inventory.Pod) {
 		p.Key(name)
 		p.Open('[')
 		for _, pod := range pods {
-			p.placed(pod)
+			p.foreign(pod)
 		}
 		p.Close(']')
 	}
