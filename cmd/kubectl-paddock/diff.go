@@ -11,13 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config/compare"
 	"github.com/paddock-scheduler/paddock/pkg/queues/forecast"
 )
 
 // comparison is what is told of two documents.
 type comparison struct {
-	Differences []compare.Difference `json:"differences"`
+	Differences []config.Difference `json:"differences"`
 	// Forecast is what the difference means for a cluster; nil where none is looked at.
 	Forecast *forecast.Forecast `json:"forecast,omitempty"`
 	// OtherQueues are queues that the cluster has from a configuration and the old
@@ -80,9 +79,9 @@ func compared(cmd *cobra.Command, conn *connection, from cluster, names []string
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{Differences: compare.Specs(before, after)}
+	c := &comparison{Differences: config.Diff(before, after)}
 	if c.Differences == nil {
-		c.Differences = []compare.Difference{}
+		c.Differences = []config.Difference{}
 	}
 	if from.wanted() {
 		return c, c.look(cmd, conn, from, before, after)
@@ -177,11 +176,7 @@ func (c *comparison) look(cmd *cobra.Command, conn *connection, from cluster, be
 func (c *comparison) print(w io.Writer) error {
 	var b strings.Builder
 	for _, d := range c.Differences {
-		line := d.String()
-		if d.Queue != "" {
-			line = d.Queue + ": " + line
-		}
-		fmt.Fprintln(&b, printable(line))
+		fmt.Fprintln(&b, printable(d.String()))
 	}
 	if len(c.Differences) == 0 {
 		fmt.Fprintln(&b, "no difference")

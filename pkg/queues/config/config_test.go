@@ -195,7 +195,7 @@ func TestDiffOfNothing(t *testing.T) {
 		t.Error(changes)
 	}
 	got := fmt.Sprint(Diff(nil, Default()))
-	const want = "[placement rules: (unset) -> 0: tag namespace create root: submitacl: nobody -> everybody]"
+	const want = "[placement rules set to 0: tag namespace create root: submitacl changed from nobody to everybody]"
 	if got != want {
 		t.Error(got)
 	}

@@ -19,7 +19,7 @@ import (
 // from 1.
 //
 //	parse             the dump and the warnings, or all problems
-//	diff              two documents with a line ==== between them: the changes
+//	diff              two documents with a line ==== between them: the differences
 //	summary           paths and kinds of all queues only
 //	configmaps        see sourcesOf: the document and the options
 //	quantity name=... one quantity per line: the amount and how it is written back
@@ -33,7 +33,7 @@ func TestValid(t *testing.T) {
 				return showSpec(mustParse(t, d, d.Input))
 			case "diff":
 				before, after, _ := strings.Cut(d.Input+"\n", "====\n")
-				return showChanges(Diff(mustParse(t, d, before), mustParse(t, d, after)))
+				return showDifferences(Diff(mustParse(t, d, before), mustParse(t, d, after)))
 			case "summary":
 				var b strings.Builder
 				for q := range mustParse(t, d, d.Input).Root.All() {
@@ -89,13 +89,13 @@ func showSpec(spec *Spec) string {
 	return b.String()
 }
 
-func showChanges(changes []Change) string {
+func showDifferences(list []Difference) string {
 	var b strings.Builder
-	for _, c := range changes {
-		fmt.Fprintln(&b, c)
+	for _, d := range list {
+		fmt.Fprintf(&b, "%s [%s]\n", d, d.Effect)
 	}
-	if len(changes) == 0 {
-		return "no change\n"
+	if len(list) == 0 {
+		return "no difference\n"
 	}
 	return b.String()
 }

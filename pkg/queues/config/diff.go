@@ -3,84 +3,82 @@ package config
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// ChangeKind says what about a queue, or the whole, is different.
-type ChangeKind string
+// Effect says what happened to a setting.
+type Effect string
 
-// The kinds of changes. Those of the whole have an empty path.
+// The effects. A quota that is set for the first time is Lowered for a max (it
+// was unlimited) and Raised for a guarantee (it was none), and the other way
+// round where it is taken away.
 const (
-	RulesChanged           ChangeKind = "placement rules"
-	PreemptionChanged      ChangeKind = "preemption"
-	QueueAdded             ChangeKind = "added"
-	QueueRemoved           ChangeKind = "removed"
-	TypeChanged            ChangeKind = "type"
-	GuaranteedChanged      ChangeKind = "guaranteed"
-	MaxChanged             ChangeKind = "max"
-	MaxApplicationsChanged ChangeKind = "maxapplications"
-	SubmitACLChanged       ChangeKind = "submitacl"
-	AdminACLChanged        ChangeKind = "adminacl"
-	PropertyChanged        ChangeKind = "property"
-	LimitsChanged          ChangeKind = "limits"
-	TemplateChanged        ChangeKind = "childtemplate"
+	Added   Effect = "added"
+	Removed Effect = "removed"
+	Raised  Effect = "raised"
+	Lowered Effect = "lowered"
+	Changed Effect = "changed"
 )
 
-// Change is one difference of two specifications.
-type Change struct {
-	// Path is the queue's; empty for rules and the preemption switch.
-	Path string
-	Kind ChangeKind
-	// Key is the name of the property for PropertyChanged, empty otherwise.
-	Key string
-	// Old and New are the values as text; one of them is empty for an added or
-	// removed queue, and where a property is on one side only.
-	Old, New string
+// Difference is one thing that is different.
+type Difference struct {
+	// Queue is the full path; empty for what is about the whole partition.
+	Queue string `json:"queue,omitempty"`
+	// Setting names what is different: "queue" for a queue as a whole, "max
+	// vcore", "property preemption.delay", "placement rules" and so on.
+	Setting string `json:"setting"`
+	Effect  Effect `json:"effect"`
+	// Old and New are the values as people write them; empty where there is none.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
 }
 
-// String renders the change in one line, such as "root.a: max: vcore=4 -> vcore=8".
-func (c Change) String() string {
-	what := string(c.Kind)
-	if c.Key != "" {
-		what += " " + quoteIfNeeded(c.Key)
+// String renders the difference as a sentence, such as "root.a: max vcore raised from 4
+// to 8".
+func (d Difference) String() string {
+	what := d.Setting + " " + string(d.Effect) + " from " + d.Old + " to " + d.New
+	switch {
+	case d.Setting == wholeQueue && d.Effect == Added:
+		what = "added: " + d.New
+	case d.Setting == wholeQueue:
+		what = "removed: it was a " + d.Old
+	case d.Old == "":
+		what = d.Setting + " set to " + d.New
+	case d.New == "":
+		what = d.Setting + " removed, it was " + d.Old
 	}
-	where := ""
-	if c.Path != "" {
-		where = c.Path + ": "
+	if d.Queue != "" {
+		what = d.Queue + ": " + what
 	}
-	if c.Kind == QueueAdded || c.Kind == QueueRemoved {
-		return where + what + " (" + c.Old + c.New + ")" // one of them is empty
-	}
-	return where + what + ": " + orUnset(c.Old) + " -> " + orUnset(c.New)
+	return what
 }
 
-func orUnset(value string) string {
-	if value == "" {
-		return "(unset)"
-	}
-	return value
-}
+const (
+	wholeQueue = "queue"
+	unlimited  = "unlimited"
+	none       = "none"
+)
 
 // Diff returns what is different in what the specifications do, sorted by path;
 // empty exactly when their [Spec.Dump] is the same. A nil specification has
 // nothing but an empty root. What a queue has inherited from a parent that
 // changed in the same way is not listed again.
-func Diff(before, after *Spec) []Change {
+func Diff(before, after *Spec) []Difference {
 	before, after = orEmpty(before), orEmpty(after)
 	var d differ
-	d.add("", PreemptionChanged, "", onOff(before.PreemptionEnabled), onOff(after.PreemptionEnabled))
-	d.add("", RulesChanged, "", rulesText(before.Rules), rulesText(after.Rules))
+	d.add("", "preemption", onOff(before.PreemptionEnabled), onOff(after.PreemptionEnabled))
+	d.add("", "placement rules", rulesText(before.Rules), rulesText(after.Rules))
 	d.queue(pair{before.Root, after.Root}, pair{})
-	slices.SortFunc(d.changes, func(a, b Change) int {
-		return cmp.Or(
-			strings.Compare(a.Path, b.Path),
-			strings.Compare(string(a.Kind), string(b.Kind)),
-			strings.Compare(a.Key, b.Key),
-		)
+	slices.SortFunc(d.found, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(a.Queue, b.Queue), strings.Compare(a.Setting, b.Setting))
 	})
-	return d.changes
+	return d.found
 }
 
 func orEmpty(s *Spec) *Spec {
@@ -102,12 +100,48 @@ func rulesText(rules []Rule) string {
 }
 
 type differ struct {
-	changes []Change
+	found []Difference
 }
 
-func (d *differ) add(path string, kind ChangeKind, key, before, after string) {
-	if before != after {
-		d.changes = append(d.changes, Change{path, kind, key, before, after})
+func (d *differ) add(queue, setting, before, after string) {
+	effect := Changed
+	switch {
+	case before == after:
+		return
+	case before == "":
+		effect = Added
+	case after == "":
+		effect = Removed
+	}
+	d.found = append(d.found, Difference{queue, setting, effect, before, after})
+}
+
+// quotas adds the changes of a guarantee or a max by type. More of it, or unset where that
+// is the largest, is raised.
+func (d *differ) quotas(queue, setting, unset string, before, after map[string]resources.Amount) {
+	size := func(m map[string]resources.Amount, name string) (size resources.Amount, text string) {
+		a, set := m[name]
+		switch {
+		case set:
+			return a, quantity.Format(name, a)
+		case unset == unlimited:
+			return math.MaxInt64, unset
+		}
+		return -1, unset
+	}
+	all := map[string]resources.Amount{}
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	for name := range all {
+		a, old := size(before, name)
+		b, now := size(after, name)
+		effect := Raised
+		if b < a {
+			effect = Lowered
+		}
+		if old != now {
+			d.found = append(d.found, Difference{queue, setting + " " + name, effect, old, now})
+		}
 	}
 }
 
@@ -121,9 +155,9 @@ func (p pair) both() bool { return p.before != nil && p.after != nil }
 func (d *differ) queue(q, parent pair) {
 	switch {
 	case q.before == nil:
-		d.add(q.after.Path, QueueAdded, "", "", q.after.summary())
+		d.add(q.after.Path, wholeQueue, "", q.after.summary())
 	case q.after == nil:
-		d.add(q.before.Path, QueueRemoved, "", q.before.summary(), "")
+		d.add(q.before.Path, wholeQueue, q.before.summary(), "")
 	default:
 		d.settings(q, parent)
 	}
@@ -154,17 +188,17 @@ func children(q pair) []pair {
 
 func (d *differ) settings(q, parent pair) {
 	a, b, path := q.before, q.after, q.after.Path
-	d.add(path, TypeChanged, "", a.kind(), b.kind())
-	d.add(path, GuaranteedChanged, "", guaranteeText(a.Guaranteed), guaranteeText(b.Guaranteed))
-	d.add(path, MaxChanged, "", limitText(a.Max), limitText(b.Max))
-	d.add(path, MaxApplicationsChanged, "", countText(a.MaxApplications), countText(b.MaxApplications))
-	d.add(path, SubmitACLChanged, "", a.SubmitACL.String(), b.SubmitACL.String())
-	d.add(path, AdminACLChanged, "", a.AdminACL.String(), b.AdminACL.String())
-	d.add(path, LimitsChanged, "", limitsText(a.Limits), limitsText(b.Limits))
+	d.add(path, "type", a.kind(), b.kind())
+	d.quotas(path, "guaranteed", none, a.Guaranteed.Map(), b.Guaranteed.Map())
+	d.quotas(path, "max", unlimited, a.Max.Map(), b.Max.Map())
+	d.add(path, "maxapplications", countText(a.MaxApplications), countText(b.MaxApplications))
+	d.add(path, "submitacl", a.SubmitACL.String(), b.SubmitACL.String())
+	d.add(path, "adminacl", a.AdminACL.String(), b.AdminACL.String())
+	d.add(path, "limits", limitsText(a.Limits), limitsText(b.Limits))
 	d.properties(q, parent)
 	before, after := a.Template.String(), b.Template.String()
 	if !parent.both() || parent.before.Template.String() != before || parent.after.Template.String() != after {
-		d.add(path, TemplateChanged, "", before, after)
+		d.add(path, "childtemplate", before, after)
 	}
 }
 
@@ -189,7 +223,7 @@ func (d *differ) properties(q, parent pair) {
 		if parent.both() && inherited(parent.before, key, before) && inherited(parent.after, key, after) {
 			continue
 		}
-		d.add(q.after.Path, PropertyChanged, key, before, after)
+		d.add(q.after.Path, "property "+key, before, after)
 	}
 }
 

@@ -95,14 +95,14 @@ func (t *Template) String() string {
 
 func guaranteeText(g resources.Guarantee) string {
 	if g.IsNone() {
-		return "none"
+		return none
 	}
 	return amountsText(g.Map())
 }
 
 func limitText(l resources.Limit) string {
 	if l.IsUnlimited() {
-		return "unlimited"
+		return unlimited
 	}
 	return amountsText(l.Map())
 }

@@ -129,36 +129,41 @@ func TestDiffIsEmptyExactlyForEqualDumps(t *testing.T) {
 	})
 }
 
-func diffFailure(a, b *Spec, changes []Change) string {
+func diffFailure(a, b *Spec, changes []Difference) string {
 	equal := a.Dump() == b.Dump()
 	if equal != (len(changes) == 0) {
 		return fmt.Sprintf("equal: %t, changes: %v\n%s\n%s", equal, changes, a.Dump(), b.Dump())
 	}
 	for i := 1; i < len(changes); i++ {
-		if changes[i-1].Path > changes[i].Path {
+		if changes[i-1].Queue > changes[i].Queue {
 			return fmt.Sprintf("not sorted: %v", changes)
+		}
+	}
+	for _, d := range changes {
+		if d.Old == d.New {
+			return fmt.Sprintf("%s is no difference", d)
 		}
 	}
 	return ""
 }
 
-// TestDiffPropertyFindsPlantedBugs forgets one kind of change at a time, where
+// TestDiffPropertyFindsPlantedBugs forgets one setting at a time, where
 // nothing else has changed.
 func TestDiffPropertyFindsPlantedBugs(t *testing.T) {
 	gpu := map[string]resources.Amount{"gpu": 1}
-	changes := map[ChangeKind]func(s *Spec){
-		PreemptionChanged:      func(s *Spec) { s.PreemptionEnabled = !s.PreemptionEnabled },
-		RulesChanged:           func(s *Spec) { s.Rules = []Rule{{Kind: RuleUser}} },
-		TypeChanged:            func(s *Spec) { s.Root.Leaf = !s.Root.Leaf },
-		GuaranteedChanged:      func(s *Spec) { s.Root.Guaranteed = resources.GuaranteeFrom(gpu) },
-		MaxChanged:             func(s *Spec) { s.Root.Max = resources.LimitFrom(gpu) },
-		MaxApplicationsChanged: func(s *Spec) { s.Root.MaxApplications++ },
-		SubmitACLChanged:       func(s *Spec) { s.Root.SubmitACL.Users = []string{"eve"} },
-		AdminACLChanged:        func(s *Spec) { s.Root.AdminACL.Everybody = true },
-		PropertyChanged:        func(s *Spec) { s.Root.Properties = map[string]string{"team": ""} },
-		LimitsChanged:          func(s *Spec) { s.Root.Limits = append(slices.Clone(s.Root.Limits), Limit{Users: []string{"eve"}}) },
-		TemplateChanged:        func(s *Spec) { s.Root.Template = &Template{MaxApplications: 1} },
-		QueueAdded: func(s *Spec) {
+	changes := map[string]func(s *Spec){
+		"preemption":      func(s *Spec) { s.PreemptionEnabled = !s.PreemptionEnabled },
+		"placement rules": func(s *Spec) { s.Rules = []Rule{{Kind: RuleUser}} },
+		"type":            func(s *Spec) { s.Root.Leaf = !s.Root.Leaf },
+		"guaranteed gpu":  func(s *Spec) { s.Root.Guaranteed = resources.GuaranteeFrom(gpu) },
+		"max gpu":         func(s *Spec) { s.Root.Max = resources.LimitFrom(gpu) },
+		"maxapplications": func(s *Spec) { s.Root.MaxApplications++ },
+		"submitacl":       func(s *Spec) { s.Root.SubmitACL.Users = []string{"eve"} },
+		"adminacl":        func(s *Spec) { s.Root.AdminACL.Everybody = true },
+		"property team":   func(s *Spec) { s.Root.Properties = map[string]string{"team": ""} },
+		"limits":          func(s *Spec) { s.Root.Limits = append(slices.Clone(s.Root.Limits), Limit{Users: []string{"eve"}}) },
+		"childtemplate":   func(s *Spec) { s.Root.Template = &Template{MaxApplications: 1} },
+		wholeQueue: func(s *Spec) {
 			s.Root.Children = append(slices.Clone(s.Root.Children), &Queue{Name: "z", Path: "root.z"})
 		},
 	}
@@ -170,7 +175,7 @@ func TestDiffPropertyFindsPlantedBugs(t *testing.T) {
 		if f := diffFailure(a, &b, Diff(a, &b)); f != "" {
 			t.Errorf("%s: %s", forgotten, f)
 		}
-		kept := slices.DeleteFunc(Diff(a, &b), func(c Change) bool { return c.Kind == forgotten })
+		kept := slices.DeleteFunc(Diff(a, &b), func(d Difference) bool { return d.Setting == forgotten })
 		if diffFailure(a, &b, kept) == "" {
 			t.Errorf("forgetting %s is not found", forgotten)
 		}
