@@ -75,11 +75,11 @@ unit: unit-race unit-plain unit-release monitoring karpenter ## Unit tests.
 	@$(MAKE) --no-print-directory lockorder STEPS=2000
 
 .PHONY: unit-race
-unit-race: ## Unit tests with the race detector, but for packages that link the API server.
+unit-race: ## Unit tests with the race detector, of the packages for which it is worth its time.
 	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race -timeout 20m $$packages
 
 .PHONY: unit-plain
-unit-plain: ## Unit tests of the packages that link the API server.
+unit-plain: ## Unit tests of the other packages, without the race detector.
 	packages="$(PLAIN_PACKAGES)"; if [[ -n $$packages ]]; then go test -timeout 30m $$packages; fi
 
 .PHONY: unit-release
