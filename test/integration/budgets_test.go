@@ -33,30 +33,6 @@ func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*pol
 	})
 }
 
-// TestPreemptionAndBudgets checks that pods with a used-up disruption budget stay as long
-// as other victims are sufficient, and that the budget does not protect them once no
-// others are.
-func TestPreemptionAndBudgets(t *testing.T) {
-	e := setup(t, preemptionQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("free", 2, inQueue("root.borrows"))
-	// They are the youngest, so they would be the first victims.
-	e.createLater(e.pod("guarded-0", "guarded", inQueue("root.borrows")))
-	e.createPod(e.pod("guarded-1", "guarded", inQueue("root.borrows")))
-	e.expect("guarded", 2, 0, "")
-	e.guard("guarded", 2, 0)
-	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
-	c.expectEvicted("free", 2)
-	c.awaitPlaced(first)
-	if seen := c.evictedByNow("guarded"); len(seen) > 0 {
-		t.Errorf("others would have done, and these were evicted: %s", names(seen))
-	}
-	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
-	c.expectEvicted("guarded", 1)
-	c.awaitPlaced(second)
-}
-
 // TestUnhealthyPodEvictionPolicy checks that running pods that are not ready are
 // preempted before the ready ones of another budget, if their own budget allows it.
 func TestUnhealthyPodEvictionPolicy(t *testing.T) {

@@ -168,7 +168,6 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 		e.fill(fmt.Sprintf("free-%d", i), 1, inQueue("root.fills"), requests("cpu", "1"), onNode(node))
 	}
 	e.expectBooks()
-	e.checkHealth(t.Context())
 }
 
 // awaitHeld waits until the condition that reports the hold of a pod has a status.

@@ -52,7 +52,7 @@ func failoverMoments(victims int) []moment {
 // and none twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
-	both := setupReplicas(t, strings.ReplaceAll(preemptionQueues, "preemption.delay: 2s", "preemption.delay: 1s"))
+	both := setupReplicas(t, preemptionQueues)
 	both.leader.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	both.standby.nodePool = both.leader.nodePool
 	c := both.leader.keepChronicle()
@@ -66,6 +66,7 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	}
 	t.Logf("%d failovers took %v; kill to lease: %s; last renewal to lease: %s", failovers, time.Since(began).Round(100*time.Millisecond),
 		spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.killed) }), spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.renewed) }))
+	both.leader.checkHealth(t.Context())
 	for _, wrong := range judgeTakeovers(rounds) {
 		t.Error(wrong)
 	}
@@ -108,7 +109,6 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 	p.checkEvictions(c, name, asker, began)
 	took := standby.checkTakeover(name, killed, leader)
 	standby.expectBooks()
-	standby.checkHealth(standby.Context())
 	standby.removePods(standby.Context())
 	leader.restart()
 	return took

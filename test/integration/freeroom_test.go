@@ -61,7 +61,7 @@ func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
 	e := setup(t, freeRoomQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})
 	c := e.keepChronicle()
-	e.fill("patient", 4, inQueue("root.patient"), stopsAfter(4*time.Second))
+	e.fill("patient", 4, inQueue("root.patient"), stopsAfter(2*time.Second))
 	e.fill("loose", 4, inQueue("root.loose"), stopsAfter(time.Second))
 	e.ok(e.createAtOnce("loose", 4, 4, inQueue("root.loose"), stopsAfter(time.Second)))
 	e.expect("loose", 4, 4, "")

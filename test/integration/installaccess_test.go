@@ -208,7 +208,9 @@ partitions:
 // forbidden.
 func TestInstalledAccess(t *testing.T) {
 	shipped := newInstallation(t, "second-scheduler.yaml", "life")
-	e := setup(t, "", shipped.run(t))
+	e := setup(t, "", shipped.run(t), func(s *settings) { // a refusal is remembered for 10 s otherwise, see lifeOfMetrics
+		s.launch.Args = append(s.launch.Args, "--authorization-webhook-cache-unauthorized-ttl=1s")
+	})
 	e.configure(installLife)
 	first := e.awaitLeader("")
 	e.awaitMetric(reloadSuccess, "1")

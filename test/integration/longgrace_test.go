@@ -46,6 +46,18 @@ func withHostPort(p *corev1.Pod) {
 
 const year = 365 * 24 * time.Hour
 
+// apartFrom keeps a pod off nodes with pods of a group.
+func apartFrom(of string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{group: of}},
+				TopologyKey:   corev1.LabelHostname,
+			}},
+		}}
+	}
+}
+
 // TestLongGraceClosesNoNode: a tenant deletes its pods, which run on for their grace
 // period, and makes others that fit only once these are gone. The pods are small and
 // there is one on each node. No node is held for the new pods: pods of other queues and

@@ -13,7 +13,8 @@ import (
 // TestMetrics checks /metrics after a preemption, including YuniKorn's names. No pod is
 // held back at that time.
 func TestMetrics(t *testing.T) {
-	e := setup(t, preemptionQueues)
+	// The reasons are looked at once a second.
+	e := setup(t, strings.Replace(preemptionQueues, "preemption.delay: 1s", "preemption.delay: 2s", 1))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	first := e.create("first", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
 	second := e.create("second", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]

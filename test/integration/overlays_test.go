@@ -124,8 +124,9 @@ func (e *env) leads() bool {
 }
 
 // TestHA runs overlay ha as installed, with two replicas and a lengthened lease: the
-// lease has the duration of the flags, and when it has expired the other replica
-// continues.
+// lease has the duration of the flags, and a leader that is stopped in an orderly way
+// gives it up, so the other replica continues at once. TestFailoverWhilePreempting has a
+// leader that is killed, and a lease that has to run out.
 func TestHA(t *testing.T) {
 	shipped := newInstallation(t, "ha.yaml", "ha")
 	deployment := deploymentOf(t, "ha.yaml")
@@ -153,7 +154,10 @@ func TestHA(t *testing.T) {
 	}
 	first := *e.lease().HolderIdentity
 	e.checkLog(e.process.Running())
-	e.kill()
+	e.ok(e.process.Stop())
+	if holder := e.lease().HolderIdentity; holder != nil && *holder == first {
+		t.Errorf("%s has ended and keeps the lease", first)
+	}
 	e.process, e.rest = standby.process, standby.rest
 	second := e.awaitLeader(first)
 	e.delete(running)

@@ -3,7 +3,6 @@ package integration
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +24,6 @@ partitions:
     queues:
     - name: cpu
       resources: {max: {vcore: 2}}
-    - name: memory
-      resources: {max: {memory: 3Gi, vcore: 100}}
-    - name: pods
-      resources: {max: {pods: 2}}
     - name: parent
       resources: {max: {vcore: 3}}
       queues:
@@ -43,33 +38,31 @@ partitions:
 // others says everywhere why it does not run.
 func TestMax(t *testing.T) {
 	e := setup(t, quotaQueues)
-	for _, c := range []struct {
-		name    string
-		queues  []string // pods are spread over them
-		request []string
-		pods    int
-		run     int
+	cases := []struct {
+		name, in, cpu string
+		pods, run     int
 		// what the refusal must name
-		queue, kind, used, requested, max string
+		queue, used, requested, max string
 	}{
-		{"leaf", []string{"root.cpu"}, []string{"cpu", "1"}, 5, 2, "root.cpu", "vcore", "2", "1", "2"},
-		{"leaf-memory", []string{"root.memory"}, []string{"cpu", "10m", "memory", "1Gi"}, 4, 3, "root.memory", "memory", "3Gi", "1Gi", "3Gi"},
-		{"leaf-pods", []string{"root.pods"}, []string{"cpu", "10m"}, 3, 2, "root.pods", "pods", "2", "1", "2"},
-		{"parent", []string{"root.parent.b"}, []string{"cpu", "1500m"}, 4, 2, "root.parent", "vcore", "3", "1.5", "3"},
-		{"never", []string{"root.small"}, []string{"cpu", "1"}, 1, 0, "root.small", "vcore", "0", "1", "0.5"},
-	} {
+		{"leaf", "root.cpu", "1", 5, 2, "root.cpu", "2", "1", "2"},
+		{"parent", "root.parent.b", "1500m", 4, 2, "root.parent", "3", "1.5", "3"},
+		{"never", "root.small", "1", 1, 0, "root.small", "0", "1", "0.5"},
+	}
+	for _, c := range cases {
+		e.create(c.name, c.pods, inQueue(c.in), requests("cpu", c.cpu))
+	}
+	for _, c := range cases {
+		e.expect(c.name, c.run, c.pods-c.run, reasons.OverMax)
+	}
+	for _, c := range cases {
 		e.run(c.name, func(e *env) {
-			for i := range c.pods {
-				e.createPod(e.pod(c.name+"-"+strconv.Itoa(i), c.name, inQueue(c.queues[i%len(c.queues)]), requests(c.request...)))
-			}
 			e.expectStill(c.name, c.run, c.pods-c.run, reasons.OverMax)
-			sentence := regexp.MustCompile("queue " + regexp.QuoteMeta(c.queue) + ": " + c.kind + " used " + regexp.QuoteMeta(c.used) +
+			sentence := regexp.MustCompile("queue " + regexp.QuoteMeta(c.queue) + ": vcore used " + regexp.QuoteMeta(c.used) +
 				`( \(with pods about to be placed\))?, requested ` + regexp.QuoteMeta(c.requested) + ", max " + regexp.QuoteMeta(c.max) + `\b`)
 			_, waiting := e.podsOf(c.name)
 			for _, p := range waiting {
 				e.checkTold(p, sentence)
 			}
-			e.removePods(e.Context())
 		})
 	}
 }
@@ -188,8 +181,8 @@ func TestUserLimits(t *testing.T) {
 	e.create("bob", 2, inQueue("root.users"), ofUser("bob", "dev"))
 	e.create("nobody", 2, inQueue("root.users")) // also a user
 	e.create("elsewhere", 5, inQueue("root.groups"), ofUser("alice", "dev"))
-	e.expectStill("alice", 2, 2, reasons.OverUserLimit)
-	e.expectStill("bob", 1, 1, reasons.OverUserLimit)
+	e.expect("alice", 2, 2, reasons.OverUserLimit)
+	e.expect("bob", 1, 1, reasons.OverUserLimit)
 	e.expectStill("nobody", 1, 1, reasons.OverUserLimit)
 	_, waiting := e.podsOf("alice")
 	if message := admitted(waiting[0]).Message; !strings.Contains(message, "alice") || !strings.Contains(message, "root.users") {
@@ -217,13 +210,13 @@ func TestNamespaceQuota(t *testing.T) {
 		placement.KeyNamespaceMax: `{"cpu":"2","memory":"64Gi"}`, placement.KeyNamespaceGuaranteed: `{"cpu":"1"}`,
 	})
 	e.create("p", 6, inNamespace(team))
-	e.expectStill("p", 2, 4, reasons.OverMax)
+	e.expect("p", 2, 4, reasons.OverMax)
 	if q := e.queue(queue); q.MaxResource["vcore"] != 2000 || q.MaxResource["memory"] != 64<<30 || q.GuaranteedResource["vcore"] != 1000 || q.IsManaged {
 		t.Errorf("queue %s is %+v", queue, q)
 	}
 
 	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"3"}`, placement.KeyNamespaceGuaranteed: `{"cpu":"1500m"}`})
-	e.expectStill("p", 3, 3, reasons.OverMax)
+	e.expect("p", 3, 3, reasons.OverMax)
 	e.awaitQueue(queue, "has its new guarantee", func(q *documents.Queue) bool { return q.GuaranteedResource["vcore"] == 1500 })
 
 	// A lowered quota stops no pod, and an invalid one counts as no annotation.
