@@ -51,7 +51,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		only   int // the node that passes the filters
 		within time.Duration
 	}{
-		{"the last node", func(*Store) {}, 399, 15 * time.Second},
+		{"the last node", func(*Store) {}, 249, 15 * time.Second},
 		{"nobody", func(*Store) {}, -1, 0},
 		{"a store that forgets", func(s *Store) {
 			for _, p := range s.model.SortedPods() {
@@ -59,13 +59,13 @@ func TestPlansSweepTheNodes(t *testing.T) {
 					p.Sweeping().Restart()
 				}
 			}
-		}, 399, 0},
+		}, 249, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := sweepingStore(t, 400)
+			s := sweepingStore(t, 250)
 			asked := map[string]int{}
 			var placed time.Duration
-			for now := epoch; placed == 0 && now.Before(epoch.Add(40*time.Second)); now = now.Add(100 * time.Millisecond) {
+			for now := epoch; placed == 0 && now.Before(epoch.Add(25*time.Second)); now = now.Add(200 * time.Millisecond) {
 				s.Tick(now)
 				for _, r := range s.TakeActivations() {
 					a, why := s.Attempt(r.UID, "kind", nil, now)
@@ -98,11 +98,11 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			}
 			if c.name == "nobody" {
 				for node, n := range asked {
-					if n > 16 { // two calls a sweep, and a sweep takes eight seconds and the retry interval
+					if n > 8 { // two pods, two sweeps of each in this time, two calls in each
 						t.Fatalf("node %s was asked about %d times", node, n)
 					}
 				}
-				if len(asked) != 400 {
+				if len(asked) != 250 {
 					t.Errorf("%d nodes were asked about", len(asked))
 				}
 			}
