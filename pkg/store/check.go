@@ -154,6 +154,8 @@ func (s *core) checkShares(p *model.Pod) error {
 		return errors.New("does not run, and shares its turn with pods that do")
 	case runs && p.Turn != s.model.NoTurn && p.Turn.Over():
 		return errors.New("runs, and keeps a turn of its own for nothing")
+	case runs && p.Asks != nil && p.Asks.IsEmpty():
+		return errors.New("runs, and keeps an empty record of a preemptor")
 	case p.Tallied != model.TallyOf(p):
 		return fmt.Errorf("is counted as %+v, and is %+v", p.Tallied, model.TallyOf(p))
 	}

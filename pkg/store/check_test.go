@@ -15,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -82,6 +83,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod without an application", func(s *Store) { s.model.Pods["parked"].App = nil }, "has an application: false"},
 		{"a pod that waits is no preemptor", func(s *Store) { s.model.Pods["parked"].Asks = nil }, "has no record of a preemptor"},
 		{"a pod that waits shares its turn", func(s *Store) { s.model.Pods["unplaced"].Turn = s.model.NoTurn }, "shares its turn with pods that do"},
+		{"a running pod has a turn of its own", func(s *Store) { p := s.model.Pods["bound"]; p.Turn = model.NewTurn(p) }, "keeps a turn of its own for nothing"},
+		{"a running pod is a preemptor", func(s *Store) { s.model.Pods["bound"].Asks = preemption.NewAsker("bound") }, "keeps an empty record of a preemptor"},
 		{"what many share is written", func(s *Store) { s.model.NoTurn.TreeGen = 7 }, "share a turn that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
 		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},

@@ -90,6 +90,7 @@ import (
 //	may NODE NAME ...           prints whether pods may use a node, or which pod prevents it
 //	work                        prints what the executor has to write
 //	keeps-off NODE              prints for which preemptor other schedulers are kept off
+//	goes-first NODE             prints the pods that go first there, and whether any node has such pods
 //	vacated                     prints the nodes that may be tried again
 //	lead                        this process leads from now on; see "store ... standby"
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
@@ -292,6 +293,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.work()
 	case "keeps-off":
 		return s.keepsOff(d.CmdArgs[0].Key)
+	case "goes-first":
+		var names []string
+		for _, p := range s.store.NodeBound(words[0]) {
+			names = append(names, string(p.UID))
+		}
+		return fmt.Sprintln(names, s.store.AnyNodeBound())
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "lead":

@@ -13,8 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 func askingPod(name string) objects.Pod {
@@ -163,113 +161,18 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 	}
 }
 
-// A node-bound pod goes first on its node until it was tried there, for a bounded time,
-// and again when the node changes. Each time this ends, pods that were refused may try
-// again.
-func TestNodeBoundPodsGoFirst(t *testing.T) {
+// TestAttemptsOfARunningPod: the record of its turn is dropped, and how often it was tried
+// stays.
+func TestAttemptsOfARunningPod(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
-	s.UpsertNode("n1", queuestest.Vector("vcore=4 pods=10"), epoch)
-	daemon := objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d", Created: epoch}, Spec: objects.Spec{Foreign: true, Peer: true, RequiredNode: "n1"}, Request: queuestest.Vector("vcore=1 pods=1")}
-	check := func(what string, first bool, vacated int) {
-		t.Helper()
-		if got := len(s.NodeBound("n1")) == 1; got != first || s.AnyNodeBound() != first {
-			t.Errorf("%s: it goes first: %v, want %v", what, got, first)
-		}
-		if n := len(s.TakeVacated()); n != vacated {
-			t.Errorf("%s: %d nodes are told of, want %d", what, n, vacated)
-		}
-		if err := s.Check(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+	p := askingPod("p")
+	s.Upsert(p, epoch)
+	s.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
+	p.Node = "n1"
+	s.Upsert(p, epoch)
+	if got := s.model.RecordOf(s.model.Pods["p"]).Attempts(); got != 1 {
+		t.Errorf("readers see %d attempts, want 1", got)
 	}
-	s.TakeVacated()
-	s.Upsert(daemon, epoch)
-	check("it exists", true, 0)
-	s.AttemptNodeBound("d", nil, epoch)
-	check("it was tried", false, 1)
-	now := epoch.Add(time.Second)
-	s.NodeChanged("n1", now)
-	check("its node changed", true, 0)
-	if due, ok := s.NextDeadline(); !ok || due.After(now.Add(preemption.NodeBoundFor)) {
-		t.Errorf("the next deadline is %v, %v", due, ok)
-	}
-	s.Tick(now.Add(preemption.NodeBoundFor))
-	check("its time is over", false, 1)
-	s.UpsertNode("n1", queuestest.Vector("vcore=5 pods=10"), now)
-	check("its node is larger", true, 0)
-	gated := daemon
-	gated.Gated = true
-	s.Upsert(gated, now)
-	check("a gate keeps it", false, 1)
-	s.Upsert(daemon, now)
-	check("the gate is gone", true, 0)
-	on := daemon
-	on.Node = "n1"
-	s.Upsert(on, now)
-	check("it has its node", false, 1)
-	s.Delete("d", now)
-	check("it is gone", false, 0)
-	s.Upsert(daemon, now)
-	s.Lost("d", now)
-	check("it ended while the watch was interrupted", false, 1)
-}
-
-// TestWhoRunsKeepsNothingOfItsOwn: most pods of a cluster run. The test checks, for each
-// way to get there, which state the pod keeps.
-func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
-	for name, c := range map[string]struct {
-		live     func(s *Store, p objects.Pod)
-		attempts int
-	}{
-		"it ran before the start": {live: func(s *Store, p objects.Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
-		"it was bound by the scheduler": {live: func(s *Store, p objects.Pod) {
-			s.Start(epoch)
-			s.Upsert(p, epoch)
-			s.TakeActivations()
-			s.Assume(p.UID, "n1", NoSnapshot, epoch)
-			p.Node = "n1"
-			s.Upsert(p, epoch)
-		}},
-		"it found no node at first": {live: func(s *Store, p objects.Pod) {
-			s.Start(epoch)
-			s.Upsert(p, epoch)
-			s.TakeActivations()
-			s.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
-			p.Node = "n1"
-			s.Upsert(p, epoch)
-		}, attempts: 1},
-		"it was foreign, and asked for room": {live: func(s *Store, p objects.Pod) {
-			s.Start(epoch)
-			p.Foreign, p.Peer, p.RequiredNode = true, true, "n1"
-			s.Upsert(p, epoch)
-			p.Node = "n1"
-			s.Upsert(p, epoch)
-		}},
-		"it is about to go": {live: func(s *Store, p objects.Pod) {
-			s.Start(epoch)
-			p.Node, p.Deleting = "n1", true
-			s.Upsert(p, epoch)
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-			s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=9"), epoch)
-			c.live(s, askingPod("p"))
-			p := s.model.Pods["p"]
-			if p.State != state.Bound {
-				t.Fatal("the pod does not run:", p.State)
-			}
-			if p.Turn != s.model.NoTurn {
-				t.Errorf("it keeps a turn: %+v", *p.Turn)
-			}
-			if p.Asks != nil {
-				t.Errorf("it keeps what it knows of making room: %+v", *p.Asks)
-			}
-			if got := s.model.RecordOf(p).Attempts(); got != c.attempts {
-				t.Errorf("readers see %d attempts, want %d", got, c.attempts)
-			}
-			expect.Holds(t, s.Check())
-		})
-	}
+	expect.Holds(t, s.Check())
 }
