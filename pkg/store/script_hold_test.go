@@ -17,27 +17,27 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// plan ends a cycle of a pod as PostFilter does.
-func (s *script) plan(p *objects.Pod) string {
+// plan ends a cycle of a pod of a kind as PostFilter does.
+func (s *script) plan(p *objects.Pod, kind string) string {
 	_, judged, _ := s.store.CheckQuota(p.UID)
 	if !judged.OK() {
 		s.store.QuotaRefused(p.UID, s.now)
 	}
-	text, done := s.planned(p)
+	text, done := s.planned(p, kind)
 	switch {
 	case done:
 	case !judged.OK():
 		s.store.QuotaRefused(p.UID, s.now)
 	default:
-		s.store.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		s.store.NoNode(p.UID, kind, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	}
 	return text
 }
 
-func (s *script) planned(p *objects.Pod) (text string, done bool) {
+func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
 	attempt, why := s.attempt, reasons.Reason{}
 	if attempt == nil {
-		attempt, why = s.store.Attempt(p.UID, "", s.permit, s.now)
+		attempt, why = s.store.Attempt(p.UID, kind, s.permit, s.now)
 	}
 	if s.attempt = nil; attempt == nil {
 		return why.String(), false

@@ -555,7 +555,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		s.attempt = attempt
 		return yes("begins", why)
 	case "failed-plan":
-		return s.plan(p)
+		return s.plan(p, "")
+	case "failed-plan-class":
+		return s.plan(p, "kind")
 	case "failed-there":
 		return s.settle(p)
 	case "commit":

@@ -181,12 +181,16 @@ func (p *Pod) Columns(holdTimeout time.Duration) cache.Columns {
 }
 
 // Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
-// result of the cycle.
+// result of the cycle. A pod that only quotas refused has no result of its own; it waits
+// because no node took another pod of its equivalence class.
 func (p *Pod) Stopped() reasons.Reason {
-	if p.Asks.Holds() || p.Beyond.None() {
-		return p.Reason
+	switch {
+	case !p.Asks.Holds() && !p.Beyond.None():
+		return p.Beyond
+	case p.Reason.None():
+		return reasons.New(reasons.NoNodeFits, "no node could take the pod")
 	}
-	return p.Beyond
+	return p.Reason
 }
 
 // DemandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
@@ -199,10 +203,8 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 		return objects.DemandBeyond, p.Beyond
 	case !p.Within || p.Demand == objects.DemandUnsaid:
 		return objects.DemandUnsaid, reasons.Reason{}
-	case p.Reason.None():
-		return objects.DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
 	}
-	return objects.DemandWanted, p.Reason
+	return objects.DemandWanted, p.Stopped()
 }
 
 // MayAskForeign tells whether a foreign pod may be a preemptor.
