@@ -38,10 +38,14 @@ const (
 	sweepAfter = 5 * time.Minute
 	// calmAfter is how long calls may take that began before all calls succeed.
 	calmAfter = 15 * time.Second
+	// leadAfter is how long it may take until a process leads. A standby begins to wait for
+	// the end of the lease when it first reads what the last leader wrote. It looks at
+	// intervals of up to 2.2 retry periods.
+	leadAfter = calmAfter + leaseDuration + 5*retryPeriod
 )
 
-// settle lets all processes work until no more events happen and no pod is stranded. It
-// returns false if the only events left are conditions of waiting pods and temporary
+// settle lets all processes work until a process leads, no more events happen and no pod is
+// stranded. It returns false if the only events left are conditions of waiting pods and temporary
 // holds of nodes. With PodGroups these may go on for ever: see onlyTold.
 func (s *simulation) settle() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
@@ -57,14 +61,19 @@ func (s *simulation) settle() (rested bool, err error) {
 		if err := s.wrong(); err != nil {
 			return false, err
 		}
+		led := false
 		s.api.locked(func() {
-			if s.api.writes != seen || !s.connected() || s.leaving() || s.stranded() {
+			led = s.leader() != nil
+			if s.api.writes != seen || !led || !s.connected() || s.leaving() || s.stranded() {
 				last, seen = time.Now(), s.api.writes
 			}
 			if time.Since(began) > calmAfter {
 				s.lateDemand()
 			}
 		})
+		if !led && time.Since(began) > leadAfter {
+			return false, fmt.Errorf("no process leads within %v", leadAfter)
+		}
 	}
 	return true, nil
 }
