@@ -118,12 +118,22 @@ func (n *nominations) list() map[nomination]bool {
 	found := map[nomination]bool{}
 	for _, node := range nodes {
 		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
-			if pod := nominated.GetPod(); n.isAstray(pod, node.Name) {
+			if pod := n.current(nominated.GetPod()); n.isAstray(pod, node.Name) {
 				found[nomination{node.Name, pod.Namespace, pod.Name, pod.UID}] = true
 			}
 		}
 	}
 	return found
+}
+
+// current returns a nominated pod as the informer has it. The scheduler has only the name
+// and UID of a nominated pod that is not in its queue, as one that is being deleted.
+func (n *nominations) current(nominated *corev1.Pod) *corev1.Pod {
+	pod, err := n.pods.Pods(nominated.Namespace).Get(nominated.Name)
+	if err != nil || pod.UID != nominated.UID {
+		return nominated
+	}
+	return pod
 }
 
 // isAstray reports whether a pod is nominated to a node that it does not hold, although

@@ -155,7 +155,10 @@ func (w *witness) noteLoss(item *output.Work) {
 		return
 	}
 	k, known := s.kept[item.UID]
-	if _, pending := w.pendingPod(item.UID); !pending || !known || !k.hold.Since.Equal(item.Hold.Since) || s.elects || s.settings.groups {
+	if known = known && k.hold.Since.Equal(item.Hold.Since); known {
+		delete(s.kept, item.UID) // the node has no taint any more, even if a later process takes the hold over
+	}
+	if _, pending := w.pendingPod(item.UID); !pending || !known || s.elects || s.settings.groups {
 		return
 	}
 	s.count(lost)
