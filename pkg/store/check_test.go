@@ -1,6 +1,8 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,76 +123,51 @@ func TestCheckFindsDisorder(t *testing.T) {
 
 // Recount finds every difference from a listing.
 func TestRecountFindsDifferences(t *testing.T) {
-	listing := func(s *Store) []objects.Pod {
-		var listed []objects.Pod
-		for _, p := range s.model.SortedPods() {
-			pod := *p.Pod
-			if p.State != state.Bound {
-				pod.Node = ""
-			}
-			listed = append(listed, pod)
-		}
-		return listed
+	type listing map[types.UID]objects.Pod
+	set := func(l listing, uid types.UID, change func(*objects.Pod)) {
+		p := l[uid]
+		change(&p)
+		l[uid] = p
 	}
+	onNode := func(uid types.UID, node string) func(listing) {
+		return func(l listing) { set(l, uid, func(p *objects.Pod) { p.Node = node }) }
+	}
+	unknown := objects.Pod{Identity: objects.Identity{UID: "x", Namespace: "ns", Name: "x"}}
+	completed, deleted := unknown, unknown
+	completed.Terminal, deleted.Deleting = true, true
 	s := busy(t)
 	for _, c := range []struct {
 		name   string
-		change func(l []objects.Pod) []objects.Pod
-		want   string
+		change func(listing)
+		want   string // empty for no difference
 	}{
-		{"equal", func(l []objects.Pod) []objects.Pod { return l }, ""},
-		{"completed pods do not count", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Name: "x"}, Status: objects.Status{Terminal: true}})
-		}, ""},
-		{"pending pods that are deleted do not count", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Name: "x"}, Status: objects.Status{Deleting: true}})
-		}, ""},
-		{"one more", func(l []objects.Pod) []objects.Pod {
-			return append(l, objects.Pod{Identity: objects.Identity{UID: "x", Namespace: "ns", Name: "x"}})
-		},
-			"pod ns/x: the store does not know it"},
-		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: it has ended, and the store has it still"},
-		{"it runs", func(l []objects.Pod) []objects.Pod { return edit(l, "assumed", func(p *objects.Pod) { p.Node = "n1" }) },
-			"pod ns/assumed: it runs on node \"n1\", the store has it as Assumed"},
-		{"it does not run", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "" }) },
-			"pod ns/bound: it runs on node \"\", the store has it as Bound"},
-		{"it runs elsewhere", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "n2" }) },
-			"pod ns/bound: it runs on node n2, the store says n1"},
-		{"it uses more", func(l []objects.Pod) []objects.Pod {
-			return edit(l, "bound", func(p *objects.Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
+		{"equal", func(listing) {}, ""},
+		{"completed pods do not count", func(l listing) { l["x"] = completed }, ""},
+		{"pending pods that are deleted do not count", func(l listing) { l["x"] = deleted }, ""},
+		{"one more", func(l listing) { l["x"] = unknown }, "pod ns/x: the store does not know it"},
+		{"one less", func(l listing) { delete(l, "bound") }, "pod ns/bound: it has ended, and the store has it still"},
+		{"it runs", onNode("assumed", "n1"), "pod ns/assumed: it runs on node \"n1\", the store has it as Assumed"},
+		{"it does not run", onNode("bound", ""), "pod ns/bound: it runs on node \"\", the store has it as Bound"},
+		{"it runs elsewhere", onNode("bound", "n2"), "pod ns/bound: it runs on node n2, the store says n1"},
+		{"it uses more", func(l listing) {
+			set(l, "bound", func(p *objects.Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
 		}, "pod ns/bound: it requests pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := s.Recount(c.change(listing(s)))
-			if got := errorText(err); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			l := listing{}
+			for _, p := range s.model.SortedPods() {
+				if l[p.UID] = *p.Pod; p.State != state.Bound {
+					onNode(p.UID, "")(l)
+				}
+			}
+			c.change(l)
+			if c.want == "" {
+				expect.OK(t, s.Recount(slices.Collect(maps.Values(l))))
+				return
+			}
+			if err := s.Recount(slices.Collect(maps.Values(l))); err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func without(l []objects.Pod, uid types.UID) []objects.Pod {
-	var out []objects.Pod
-	for _, p := range l {
-		if p.UID != uid {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func edit(l []objects.Pod, uid types.UID, f func(*objects.Pod)) []objects.Pod {
-	for i := range l {
-		if l[i].UID == uid {
-			f(&l[i])
-		}
-	}
-	return l
 }
