@@ -196,6 +196,7 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 		}
 	}
 	s.store.SetPreemption(o)
+	s.due, _ = s.store.NextDeadline() // a process sets its options before there is a deadline
 }
 
 // holds lists the holds, and which pods leave for which preemptor.

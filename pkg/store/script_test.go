@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ import (
 //
 //	reload                      the same input replaces the configuration
 //	start                       ends the phase before Start
+//	not-ready                   the input is the reason why the store does not start
 //	namespace NAME              sets the annotations of the input, KEY=VALUE a line,
 //	                            without "yunikorn.apache.org/"; prints what is wrong
 //	delete-namespace NAME
@@ -139,6 +141,7 @@ type script struct {
 	port    string          // a pod that filters want to go
 	permit  []types.UID     // pods that wait at Permit
 	attempt *output.Attempt // a plan that has begun
+	due     time.Time       // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -219,7 +222,7 @@ func specification(tb testing.TB, input string) *config.Spec {
 func (s *script) after(out string) string {
 	var b strings.Builder
 	b.WriteString(out)
-	if refs := s.store.TakeActivations(); len(refs) > 0 {
+	if refs := s.takeActivations(&b); len(refs) > 0 {
 		names := make([]string, len(refs))
 		for i, r := range refs {
 			names[i] = r.Name
@@ -236,6 +239,22 @@ func (s *script) after(out string) string {
 		}
 	}
 	return b.String()
+}
+
+// takeActivations works as the reader of Wake does. It prints where the reader is not told
+// of pods that are let through, or of an earlier deadline.
+func (s *script) takeActivations(w io.Writer) []objects.Ref {
+	told := len(s.store.Wake()) > 0
+	due, _ := s.store.NextDeadline()
+	refs := s.store.TakeActivations()
+	if earlier := !due.IsZero() && (s.due.IsZero() || due.Before(s.due)); !told && (earlier || len(refs) > 0) {
+		fmt.Fprintf(w, "!! the reader of Wake is not told: due at %v, which was %v, let through: %v\n", due, s.due, refs)
+	}
+	s.due, _ = s.store.NextDeadline()
+	for range len(s.store.Wake()) {
+		<-s.store.Wake()
+	}
+	return refs
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -299,6 +318,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			names = append(names, string(p.UID))
 		}
 		return fmt.Sprintln(names, s.store.AnyNodeBound())
+	case "not-ready":
+		s.store.SetNotReady(reasons.New(reasons.QueueNotFound, "%s", d.Input))
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "lead":

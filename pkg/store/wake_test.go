@@ -25,122 +25,52 @@ func askingPod(name string) objects.Pod {
 	}
 }
 
-// A reader of Wake learns of all work, however often it reads and whatever it missed.
-func TestWake(t *testing.T) {
+// TestWakeIsForWork: a reader of Wake is not told without work, and once for all there is
+// to do. That it is told of all work is asserted by the scripts.
+func TestWakeIsForWork(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	woken := func() bool {
-		select {
-		case <-s.Wake():
-			return true
-		default:
-			return false
+	expect := func(what string, times int) {
+		t.Helper()
+		if n := len(s.Wake()); n != times {
+			t.Errorf("%s: told %d times, want %d", what, n, times)
+		}
+		for range len(s.Wake()) {
+			<-s.Wake()
 		}
 	}
-	if s.Start(epoch); woken() {
-		t.Error("woken, and nothing is there")
-	}
+	s.Start(epoch)
+	expect("nothing is there", 0)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	if !woken() {
-		t.Error("a pod was let through, and no reader was woken")
-	}
-	if len(s.TakeActivations()) != 1 || len(s.TakeActivations()) != 0 {
-		t.Error("a pod is handed out not once")
-	}
-	lease, due := s.NextDeadline()
-	if !due || !lease.Equal(epoch.Add(30*time.Second)) {
-		t.Errorf("next deadline %v, %v", lease, due)
-	}
+	expect("a pod is let through", 1)
+	s.TakeActivations()
+	s.NextDeadline()
 	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
-	if woken() {
-		t.Error("woken, although nothing is to be done earlier than it was")
-	}
-	s.Gate(p.UID, epoch) // it backs off for a second, less than the lease
-	if !woken() {
-		t.Error("there is an earlier deadline, and no reader was woken")
-	}
-	s.Upsert(askingPod("p"), epoch)
+	expect("nothing is to be done earlier than it was", 0)
+	s.Gate(p.UID, epoch)
 	s.Tick(epoch.Add(time.Second))
 	s.Tick(epoch.Add(time.Second))
-	if !woken() || woken() {
-		t.Error("woken not once for all there is to do")
-	}
-	if len(s.TakeActivations()) != 1 {
-		t.Error("the pod that cooled down is not handed out")
-	}
+	expect("it backed off, and is let through", 1)
 }
 
-// Assume does not admit the next pod; the woken goroutine does, or the next event.
+// Assume does not admit the next pod, because the scheduler waits for it; the reader of
+// Wake does.
 func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
-	for name, next := range map[string]func(s *Store){
-		"by who is woken":     func(*Store) {},
-		"by the next event":   func(s *Store) { s.UpsertNode("n2", queuestest.Vector("vcore=1"), epoch) },
-		"by a further Assume": func(s *Store) { s.Assume("no such pod", "n1", NoSnapshot, epoch) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
-			s.Start(epoch)
-			first, second := askingPod("p1"), askingPod("p2")
-			s.Upsert(first, epoch)
-			s.Upsert(second, epoch)
-			s.TakeActivations()
-			<-s.Wake()
-			if v := s.Assume(first.UID, "n1", NoSnapshot, epoch); !v.OK() {
-				t.Fatal(v.Reason)
-			}
-			if _, keyed := s.Key(second.UID); keyed {
-				t.Error("the next pod was let through while the scheduler waited")
-			}
-			select {
-			case <-s.Wake():
-			default:
-				t.Error("there is a slot for the next pod, and no reader is woken")
-			}
-			next(s)
-			if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != second.UID {
-				t.Errorf("let through: %v, want the next pod", refs)
-			}
-			expect.Holds(t, s.Check())
-		})
-	}
-}
-
-// The reason why a store does not start is given to the pods that wait for it.
-func TestHold(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	p := askingPod("p")
-	s.Upsert(p, epoch)
-	if s.Ready() || s.Explain(p.UID).Code != reasons.Starting {
-		t.Errorf("before Start: %v", s.Explain(p.UID))
-	}
-	s.SetNotReady(reasons.New(reasons.QueueNotFound, "the configuration cannot be read"))
-	if got := s.Explain(p.UID).Text; got != "the configuration cannot be read" {
-		t.Errorf("on hold: %q", got)
-	}
+	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
-	if !s.Ready() || !s.Explain(p.UID).None() {
-		t.Errorf("after Start: %v", s.Explain(p.UID))
+	s.Upsert(askingPod("p1"), epoch)
+	s.Upsert(askingPod("p2"), epoch)
+	s.TakeActivations()
+	if v := s.Assume("p1", "n1", NoSnapshot, epoch); !v.OK() {
+		t.Fatal(v.Reason)
 	}
-	if s.Spec().Root.Children[0].Name != "a" {
-		t.Error("another configuration than it was given")
+	if _, keyed := s.Key("p2"); keyed {
+		t.Error("the next pod was let through while the scheduler waited")
 	}
-}
-
-// A snapshot has the state after the last event and does not change.
-func TestSnapshotIsOfTheLastEvent(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	s.Start(epoch)
-	before := s.Snapshot()
-	p := askingPod("p")
-	s.Upsert(p, epoch)
-	s.Assume(p.UID, "n1", NoSnapshot, epoch)
-	after := s.Snapshot()
-	if !before.Root().Allocated.IsZero() || !after.Root().Allocated.Equal(p.Request) {
-		t.Errorf("allocated %v before and %v after, want none and %v", before.Root().Allocated, after.Root().Allocated, p.Request)
+	if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != "p2" {
+		t.Errorf("let through: %v, want the next pod", refs)
 	}
-	if s.Snapshot() != after {
-		t.Error("another snapshot, though nothing happened")
-	}
+	expect.Holds(t, s.Check())
 }
 
 // TestWaitsForAQueueThatIsGone: a snapshot may be older than the store.
