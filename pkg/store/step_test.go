@@ -5,48 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
-
-func TestDecisionsReachTheirReader(t *testing.T) {
-	s := New(specification(t, "root\n  a"), model.Options{})
-	s.Start(epoch)
-	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}}, epoch)
-	refuse := func() {
-		s.RejectPlan("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
-	}
-	refuse() // without a reader it is not kept
-	r := s.Follow(output.Decisions)
-	refuse()
-	select {
-	case <-r.Ready():
-	default:
-		t.Error("the reader is not told of a decision")
-	}
-	events, lost := r.Take(nil)
-	if len(events) != 1 || lost > 0 {
-		t.Fatalf("%+v, %d lost", events, lost)
-	}
-	if step := events[0].Step; step.UID != "p" || step.Queue != "root.a" || step.Reason.Code != reasons.PreemptionRefused || !step.At.Equal(epoch) {
-		t.Errorf("%+v", step)
-	}
-	if events, lost := r.Take(nil); len(events) > 0 || lost > 0 {
-		t.Errorf("%+v, %d lost, twice", events, lost)
-	}
-}
 
 // TestWhatTheJournalLacks: an independent reader of journals notices steps that are
 // missing, doubled, or about another hold.
 func TestWhatTheJournalLacks(t *testing.T) {
-	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold"} {
+	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold", "the queue is not said", "the time is not said"} {
 		t.Run(bug, func(t *testing.T) {
 			expectNotice(t, func(r *readers) { r.forge = func(steps []output.Step) []output.Step { return forge(steps, bug) } })
 		})
@@ -62,6 +33,10 @@ func forge(steps []output.Step, bug string) (out []output.Step) {
 			out = append(out, s)
 		case s.Kind == output.StepEnded && bug == "an end is of another hold":
 			s.Hold.Since = s.Hold.Since.Add(1)
+		case bug == "the queue is not said":
+			s.Queue = ""
+		case bug == "the time is not said":
+			s.At = time.Time{}
 		}
 		out = append(out, s)
 	}
@@ -76,6 +51,9 @@ type chapter struct {
 // follow applies steps, and compares the result with the store.
 func (ch *chapter) follow(s *Store, steps []output.Step) error {
 	for i := range steps {
+		if p := s.model.Pods[steps[i].UID]; steps[i].At.IsZero() || p != nil && steps[i].Kind != output.StepEnded && p.Queue(s.model.Cache.Tree()) != steps[i].Queue {
+			return fmt.Errorf("%s: %s: in queue %q at %v", steps[i].Name, steps[i].Kind, steps[i].Queue, steps[i].At)
+		}
 		if err := ch.read(&steps[i]); err != nil {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
