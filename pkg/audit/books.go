@@ -33,15 +33,13 @@ type Books struct {
 func (b *Books) Check() error {
 	var lines []string
 	v := b.Inventory.View()
-	sums := map[queues.ID]queues.Usage{}
 	for _, a := range v.Applications {
-		if text := applicationDiffers(a); text != "" {
+		allocated, pending := requested(a.Allocations), requested(a.Requests)
+		if text := cmp.Or(charged("allocated", a.Usage.Allocated, allocated), charged("pending", a.Usage.Pending, pending)); text != "" {
 			lines = append(lines, fmt.Sprintf("application %s of queue %s: %s", a.ID, a.Queue, text))
 		}
-		for q := range v.Queues.Ancestors(a.Leaf) {
-			sums[q.ID] = added(sums[q.ID], a)
-		}
 	}
+	sums := sumsOf(v)
 	for q := range v.Queues.All() {
 		if text := usageDiffers(q.Usage, sums[q.ID]); text != "" {
 			lines = append(lines, fmt.Sprintf("queue %s: %s", q.Path, text))
@@ -50,26 +48,29 @@ func (b *Books) Check() error {
 	return firstOf(append(lines, b.owners(v)...))
 }
 
-// applicationDiffers compares an application with its pods.
-func applicationDiffers(a *inventory.Application) string {
-	var allocated, pending resources.Vector
-	for _, p := range a.Allocations {
-		allocated = allocated.Add(p.Request)
+// sumsOf is what each queue should be charged: its applications, of each what its pods
+// with a node request.
+func sumsOf(v *inventory.View) map[queues.ID]queues.Usage {
+	sums := map[queues.ID]queues.Usage{}
+	for _, a := range v.Applications {
+		own := a.Usage
+		own.Allocated, own.Applications = requested(a.Allocations), 1
+		if a.Counted {
+			own.Running = 1
+		}
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			sums[q.ID] = sums[q.ID].Add(own)
+		}
 	}
-	for _, p := range a.Requests {
-		pending = pending.Add(p.Request)
-	}
-	return cmp.Or(charged("allocated", a.Usage.Allocated, allocated), charged("pending", a.Usage.Pending, pending))
+	return sums
 }
 
-// added is what a queue uses with one more application.
-func added(u queues.Usage, a *inventory.Application) queues.Usage {
-	u = u.Add(a.Usage)
-	u.Applications++
-	if a.Counted {
-		u.Running++
+// requested is what pods request together.
+func requested(pods []*inventory.Pod) (sum resources.Vector) {
+	for _, p := range pods {
+		sum = sum.Add(p.Request)
 	}
-	return u
+	return sum
 }
 
 func usageDiffers(got, want queues.Usage) string {

@@ -152,23 +152,11 @@ func nodeDiffers(n *inventory.Node, allocatable resources.Vector, schedulable bo
 // quotas adds up the pods of every queue. All is of one moment.
 func (l *look) quotas() {
 	v := l.drift.Inventory.View()
-	sums := map[string]resources.Vector{} // by path
-	for _, a := range v.Applications {
-		if l.ctx.Err() != nil {
-			return
-		}
-		var sum resources.Vector
-		for _, p := range a.Allocations {
-			sum = sum.Add(p.Request)
-		}
-		for q := range v.Queues.Ancestors(a.Leaf) {
-			sums[q.Path] = sums[q.Path].Add(sum)
-		}
-	}
+	sums := sumsOf(v)
 	for q := range v.Queues.All() {
-		if l.wanted(Quota, q.Path) && !q.Allocated.Equal(sums[q.Path]) {
+		if sum := sums[q.ID].Allocated; l.wanted(Quota, q.Path) && !q.Allocated.Equal(sum) {
 			// The difference of the two stays as it is while pods come and go.
-			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sums[q.Path])))
+			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sum)))
 		}
 	}
 }
