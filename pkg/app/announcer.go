@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -92,16 +93,7 @@ func (a *announcer) compact() {
 
 // run writes events until the context ends.
 func (a *announcer) run(ctx context.Context, clock clock.WithTicker) {
-	ticker := clock.NewTicker(announceEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			a.look()
-		}
-	}
+	loop.Every(ctx, clock, announceEvery, a.look)
 }
 
 // look writes the waiting announcements. It starts at the second check at which this

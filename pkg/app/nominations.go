@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -66,20 +67,7 @@ func (p *Process) tidy(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		process: p, handle: h, client: h.ClientSet(), store: s,
 		pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), logger: logger.WithName("nominations"),
 	}
-	go n.run(ctx)
-}
-
-func (n *nominations) run(ctx context.Context) {
-	ticker := n.process.Clock.NewTicker(nominationsEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			n.look(ctx)
-		}
-	}
+	go loop.Every(ctx, p.Clock, nominationsEvery, func() { n.look(ctx) })
 }
 
 // look clears the nominations that were astray at the last check, too, while this process

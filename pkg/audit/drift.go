@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -93,7 +94,7 @@ type difference struct {
 
 // Run compares from time to time until the context ends.
 func (d *Drift) Run(ctx context.Context) {
-	for rest := firstLook; d.pause(ctx, rest); rest = lookInterval {
+	for rest := firstLook; loop.Pause(ctx, d.Clock, rest); rest = lookInterval {
 		err := d.Round(ctx)
 		if ctx.Err() != nil {
 			return
@@ -104,18 +105,6 @@ func (d *Drift) Run(ctx context.Context) {
 		d.mu.Lock()
 		d.failed = err
 		d.mu.Unlock()
-	}
-}
-
-// pause is false when the context has ended.
-func (d *Drift) pause(ctx context.Context, t time.Duration) bool {
-	timer := d.Clock.NewTimer(t)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
 	}
 }
 
@@ -132,7 +121,7 @@ func (d *Drift) Round(ctx context.Context) error {
 		d.conclude(first)
 		return nil
 	}
-	if !d.pause(ctx, secondLook) {
+	if !loop.Pause(ctx, d.Clock, secondLook) {
 		return ctx.Err()
 	}
 	second, err := d.look(ctx, first)

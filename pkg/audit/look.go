@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -45,7 +46,7 @@ func (l *look) wanted(kind Kind, id string) bool {
 			return false
 		}
 	}
-	if l.compared++; l.compared%slice == 0 && !l.hurry && !l.drift.pause(l.ctx, breath) {
+	if l.compared++; l.compared%slice == 0 && !l.hurry && !loop.Pause(l.ctx, l.drift.Clock, breath) {
 		return false
 	}
 	return l.ctx.Err() == nil

@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -50,22 +51,15 @@ func New(source Source, size int) *Log {
 
 // Run takes what happened until the context ends, and logs what was lost, also where a
 // reader took it.
-func (l *Log) Run(ctx context.Context, ticker clock.WithTicker, logger klog.Logger) {
-	t := ticker.NewTicker(interval)
-	defer t.Stop()
+func (l *Log) Run(ctx context.Context, clock clock.WithTicker, logger klog.Logger) {
 	var said int64
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C():
-			l.Collect()
-			if lost := l.Lost(); lost > said {
-				logger.Info("The event log was too slow: some things that happened have no record", "lost", lost-said)
-				said = lost
-			}
+	loop.Every(ctx, clock, interval, func() {
+		l.Collect()
+		if lost := l.Lost(); lost > said {
+			logger.Info("The event log was too slow: some things that happened have no record", "lost", lost-said)
+			said = lost
 		}
-	}
+	})
 }
 
 // Lost is how many things that happened have no record, since the start, because they

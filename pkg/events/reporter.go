@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -59,18 +60,11 @@ func (r *Reporter) Run(ctx context.Context) {
 	if r.Limiter == nil {
 		r.Limiter = flowcontrol.NewTokenBucketRateLimiter(20, batch)
 	}
-	ticker := r.Clock.NewTicker(250 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			if r.Leading() {
-				r.tell(ctx)
-			}
+	loop.Every(ctx, r.Clock, 250*time.Millisecond, func() {
+		if r.Leading() {
+			r.tell(ctx)
 		}
-	}
+	})
 }
 
 // tell takes the next reports and writes them. What cannot be written now is

@@ -8,6 +8,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -37,16 +38,7 @@ var totals atomic.Pointer[[]unmet.Total]
 
 // Run looks once a second until the context ends.
 func (g *Guarantees) Run(ctx context.Context) {
-	ticker := g.Clock.NewTicker(lookInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			g.look(g.Clock.Now())
-		}
-	}
+	loop.Every(ctx, g.Clock, lookInterval, func() { g.look(g.Clock.Now()) })
 }
 
 func (g *Guarantees) look(now time.Time) {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
@@ -62,21 +63,9 @@ func (h *health) run(ctx context.Context) {
 		waited := h.examine(ctx)
 		took := h.clock.Since(began) - waited
 		next := began.Add(waited + max(checkInterval, min(checkRest*took, took+checkPause)))
-		if !h.pause(ctx, next.Sub(h.clock.Now())) {
+		if !loop.Pause(ctx, h.clock, next.Sub(h.clock.Now())) {
 			return
 		}
-	}
-}
-
-// pause is false when the context has ended.
-func (h *health) pause(ctx context.Context, t time.Duration) bool {
-	timer := h.clock.NewTimer(t)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
 	}
 }
 
@@ -86,7 +75,7 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 	pause := func(t time.Duration) bool {
 		began := h.clock.Now()
 		defer func() { waited += h.clock.Since(began) }()
-		return h.pause(ctx, t)
+		return loop.Pause(ctx, h.clock, t)
 	}
 	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]web.Check, 0, len(h.checks))}}
 	for _, c := range h.checks {
