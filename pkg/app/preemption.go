@@ -1,17 +1,18 @@
 package app
 
 import (
-	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -21,12 +22,8 @@ import (
 func (p *Process) ConfigurePreemption(args *config.QueuePreemptionArgs) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.preemption != nil && !reflect.DeepEqual(p.preemption, args) {
-		return errors.New("the arguments of QueuePreemption differ between profiles; give every profile the same ones")
-	}
-	p.preemption = args
-	p.applyPreemption()
-	return nil
+	defer p.applyPreemption()
+	return keepSame("QueuePreemption", &p.preemption, args)
 }
 
 // ConfigureReservation sets the arguments of NodeReservation, which must be the same for
@@ -34,11 +31,16 @@ func (p *Process) ConfigurePreemption(args *config.QueuePreemptionArgs) error {
 func (p *Process) ConfigureReservation(args *config.NodeReservationArgs) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reservation != nil && !reflect.DeepEqual(p.reservation, args) {
-		return errors.New("the arguments of NodeReservation differ between profiles; give every profile the same ones")
+	defer p.applyPreemption()
+	return keepSame("NodeReservation", &p.reservation, args)
+}
+
+// keepSame keeps the arguments of a plugin. It is an error if other ones are kept.
+func keepSame[T any](plugin string, kept **T, args *T) error {
+	if *kept != nil && !reflect.DeepEqual(*kept, args) {
+		return fmt.Errorf("the arguments of %s differ between profiles; give every profile the same ones", plugin)
 	}
-	p.reservation = args
-	p.applyPreemption()
+	*kept = args
 	return nil
 }
 
@@ -90,7 +92,7 @@ func requiredParams(a *config.NodeReservationArgs) daemonset.Params {
 // ends and its capacity was not used, no other event requeues them.
 type turnedAway struct {
 	mu sync.Mutex // guards of
-	of map[string]map[types.UID]*corev1.Pod
+	of map[string]map[objects.Ref]bool
 }
 
 // mostTurnedAway limits the pods recorded for one node: if more would fit, the events of
@@ -102,25 +104,22 @@ func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
 	p.away.mu.Lock()
 	defer p.away.mu.Unlock()
 	if p.away.of == nil {
-		p.away.of = map[string]map[types.UID]*corev1.Pod{}
+		p.away.of = map[string]map[objects.Ref]bool{}
 	}
 	if p.away.of[node] == nil {
-		p.away.of[node] = map[types.UID]*corev1.Pod{}
+		p.away.of[node] = map[objects.Ref]bool{}
 	}
 	if len(p.away.of[node]) < mostTurnedAway {
-		p.away.of[node][pod.UID] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+		p.away.of[node][objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}] = true
 	}
 }
 
 // take returns the pods kept off the nodes, and drops them.
-func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
+func (t *turnedAway) take(nodes []string) (pods []objects.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	pods := map[string]*corev1.Pod{}
 	for _, node := range nodes {
-		for _, pod := range t.of[node] {
-			pods[pod.Namespace+"/"+pod.Name] = pod
-		}
+		pods = slices.AppendSeq(pods, maps.Keys(t.of[node]))
 		delete(t.of, node)
 	}
 	return pods
@@ -128,10 +127,7 @@ func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
 
 // invite retries the pods that were kept off a node by a hold that ended.
 func (p *Process) invite(h fwk.Handle, nodes []string, logger klog.Logger) {
-	if len(nodes) == 0 {
-		return
-	}
 	if pods := p.away.take(nodes); len(pods) > 0 {
-		h.Activate(logger, pods)
+		h.Activate(logger, podsOf(pods))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,10 +125,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.args != nil {
-		if !reflect.DeepEqual(p.args, args) {
-			return errors.New("the arguments of QueueSort differ between profiles; give every profile the same ones")
-		}
-		return nil
+		return keepSame("QueueSort", &p.args, args)
 	}
 	options := storeOptions(args)
 	options.Standby = !p.Leader.Leading() // see follow
