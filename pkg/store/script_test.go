@@ -82,6 +82,7 @@ import (
 //
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
 //	                            claims or declines, and prints the result
+//	failed-plan-class NAME ...  the same for pods of one equivalence class, as failed-class
 //	failed-there NAME ...       the same for pods that require a node
 //	begin-plan NAME             begins the plan that the next failed-plan goes on with
 //	at-permit [NAME ...]        the pods that plans find waiting at Permit

@@ -98,8 +98,12 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		x.Holds.FailedHolder(p, now)
 	default:
 		x.States.Refused(p)
-		p.Within = false
-		x.States.FoundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
+		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
+		// others go first or its PodGroup does not start, and its verdict on demand stays.
+		if p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK() {
+			p.Within = false
+		}
+		x.States.FoundNoNode(p, now)
 	}
 }
 
