@@ -282,7 +282,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 	}
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption sends no UID
 	c.in.mayWrite(ours, "delete", name)
-	over := false // it had ended before
+	var deleted *corev1.Pod
 	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
 		if ours && *o.Preconditions.UID != pod.UID {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the precondition is another one"))
@@ -294,7 +294,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 			c.in.sim.logf("upstream's preemption in %s deletes %s", c.in.name, pod.Name)
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)
-		over = ended(pod)
+		deleted = pod
 		grace := graceOf(pod)
 		if o.GracePeriodSeconds != nil {
 			grace = *o.GracePeriodSeconds
@@ -305,7 +305,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		c.in.api.deleteWithin(pod, grace)
 		return nil
 	})
-	if !ours && (over || apierrors.IsNotFound(err)) {
+	if !ours && (apierrors.IsNotFound(err) || deleted != nil && !c.in.hasRoom(deleted)) {
 		c.in.strand()
 	}
 	return err

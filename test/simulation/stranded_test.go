@@ -13,12 +13,12 @@ import (
 )
 
 // A pod for which upstream's preemption makes room is stranded when its last victim is
-// found to be gone already, or to have ended: while the calls go on, the end of that
-// victim brings the pod back in vain, and no other end follows
-// (kubernetes/kubernetes#141694). The pod stays nominated to the node until the queue is
-// flushed, and filters keep the room for it.
+// found to be gone already, to have ended, or to have lost its place because its bind
+// failed: while the calls go on, that event brings the pod back in vain, and no other one
+// follows (kubernetes/kubernetes#141694). The pod stays nominated to the node until the
+// queue is flushed, and filters keep the room for it.
 //
-//	         a call for a victim is answered "not found", or deletes one that had ended
+//	         a call for a victim is answered "not found", or deletes one without room
 //	nominated ─────────────────────────────────────────► perhaps stranded
 //	    ▲                                                       │
 //	    └───────────────────────────────────────────────────────┘
@@ -32,6 +32,14 @@ import (
 // node and requested less when it was seen there, or was seen on another node, or ended
 // unseen. The scheduler's queue gets no event for that room. The store brings back only
 // pods of queues.
+
+// hasRoom tells whether a pod that is deleted gives room back: it runs on a node, or this
+// process is about to bind it.
+func (in *instance) hasRoom(pod *corev1.Pod) bool {
+	in.witness.mu.Lock()
+	defer in.witness.mu.Unlock()
+	return !ended(pod) && (pod.Spec.NodeName != "" || in.witness.isLodged(pod.UID))
+}
 
 // strand is called when a call of upstream's preemption finds no running victim.
 func (in *instance) strand() {
