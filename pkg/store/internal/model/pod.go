@@ -187,7 +187,7 @@ func (p *Pod) Stopped() reasons.Reason {
 	switch {
 	case !p.Asks.Holds() && !p.Beyond.None():
 		return p.Beyond
-	case p.Reason.None():
+	case p.Reason.None() && !p.State.WaitsForNode():
 		return reasons.New(reasons.NoNodeFits, "no node could take the pod")
 	}
 	return p.Reason
