@@ -45,7 +45,7 @@ func comparePods(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
 }
 
-// first returns the queue whose oldest pod is next; nil if no pod waits.
+// first returns the queue that has the next pod; nil without a waiting pod.
 func (n *naive) first() *naiveQueue {
 	var first *naiveQueue
 	for _, q := range n.queues {

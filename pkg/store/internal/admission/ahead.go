@@ -148,8 +148,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 	}
 	for _, w := range ahead {
 		if w.State == state.Queued && x.Cache.Books.CheckQuota(&w.App.CacheApp, w.Request, queues.OnCommitted).OK() {
-			x.states.toAdmitted(w, now)
-			x.Out.Activate = append(x.Out.Activate, w.Ref())
+			x.admit(w, now)
 			return true
 		}
 	}
