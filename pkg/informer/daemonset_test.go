@@ -190,13 +190,13 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	for _, pod := range pods {
 		create(pod)
 	}
-	all := func(managed, peer string) {
+	all := func(what string) {
 		t.Helper()
-		r.eventually(t, "waits", managed)
-		r.eventually(t, "runs", managed)
-		r.eventually(t, "peer", peer)
+		r.eventually(t, "waits", what)
+		r.eventually(t, "runs", what)
+		r.eventually(t, "peer", what)
 	}
-	all("ordinary", "absent")
+	all("ordinary")
 	r.eventually(t, "gone", "ordinary")
 	expect.OK(t, client.CoreV1().Pods("ns").Delete(ctx, "gone", metav1.DeleteOptions{}))
 	r.eventually(t, "gone", "absent")
@@ -210,16 +210,16 @@ func TestDaemonSetSeenLater(t *testing.T) {
 		expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
 	}
 	make("u1")
-	all("daemon", "daemon")
+	all("daemon")
 	if got := r.says("gone"); got != "absent" {
 		t.Errorf("a pod that is gone is told of as %s", got)
 	}
 	remove()
-	all("ordinary", "absent")
+	all("ordinary")
 	make("u2")
 	create(daemonPod("next", "peer", "", ownedBy("apps/v1", "DaemonSet", "agent", "u2")))
 	r.eventually(t, "next", "daemon")
-	all("ordinary", "absent")
+	all("ordinary")
 
 	// The pod is deleted at the same time as its DaemonSet.
 	remove()

@@ -193,9 +193,6 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 // it.
 func (w *Watcher) tellPod(old, pod *corev1.Pod) {
 	if !w.matters(pod) {
-		if w.mayMatter(pod) {
-			w.store.Delete(pod.UID, w.options.Clock.Now())
-		}
 		return
 	}
 	p := w.options.Translate(pod)
@@ -207,7 +204,7 @@ func (w *Watcher) tellPod(old, pod *corev1.Pod) {
 
 func (w *Watcher) podGone(pod *corev1.Pod) {
 	w.forget(pod)
-	if w.matters(pod) || w.mayMatter(pod) {
+	if w.matters(pod) {
 		w.store.Delete(pod.UID, w.options.Clock.Now())
 	}
 }
@@ -251,15 +248,9 @@ func (w *Watcher) forget(pod *corev1.Pod) {
 func (w *Watcher) RequiredNode(pod *corev1.Pod) string { return w.options.RequiredNode(pod) }
 
 // matters reports whether the store needs the pod: it belongs to a queue, uses a node, or
-// may preempt on the only node where it can run.
+// can run on one node only, so that it may preempt there while a DaemonSet owns it.
 func (w *Watcher) matters(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && w.options.RequiredNode(pod) != ""
-}
-
-// mayMatter reports whether the store needs the pod, or needed it, given what is known of
-// its DaemonSet.
-func (w *Watcher) mayMatter(pod *corev1.Pod) bool {
-	return w.options.peer(pod) && onlyNode(pod) != ""
+	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && onlyNode(pod) != ""
 }
 
 // checkClaim logs that the pod's condition about the node it holds cannot be parsed, once

@@ -21,8 +21,8 @@ func (s *core) checkForeign(p *model.Pod) error {
 		return errors.New("is foreign and on the way of pods of queues")
 	case (p.State == state.Bound) != (p.On() != nil):
 		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
-	case p.State != state.Bound && !model.MayAskForeign(p.Pod):
-		return errors.New("is foreign, has no node, and may not ask")
+	case p.State != state.Bound && !model.MayAskForeign(p.Pod) && p.Claim == nil:
+		return errors.New("is foreign, has no node, may not ask, and does not say that it holds a node")
 	case (p.State == state.BackingOff) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}

@@ -15,9 +15,12 @@ import (
 
 // upsertForeign handles an event of a foreign pod.
 func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Time) {
-	asks := model.MayAskForeign(event)
+	asks, gone := model.MayAskForeign(event), event.Terminal || event.Node == "" && event.Deleting
+	if p != nil && event.Node == "" && !asks && !gone {
+		x.holds.EndHold(p, reservations.GivenUp, model.NoDaemonSet, now)
+	}
 	switch {
-	case event.Terminal || event.Node == "" && !asks:
+	case gone || event.Node == "" && !asks && event.Claim == nil:
 		if p != nil {
 			x.drop(p, now)
 		}
@@ -32,7 +35,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}
-	if asks {
+	if event.Node == "" {
 		x.changeForeign(p, event, now)
 		return
 	}
@@ -55,7 +58,8 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	x.AtWork(p, now)
 }
 
-// changeForeign handles an event of a foreign pod that may be a preemptor.
+// changeForeign handles an event of a foreign pod that may be a preemptor, or that says that
+// it holds a node.
 func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State == state.Bound {
 		return // an old event

@@ -207,6 +207,9 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 	return objects.DemandWanted, p.Stopped()
 }
 
+// NoDaemonSet is why a foreign pod that is not owned by a DaemonSet holds no node.
+var NoDaemonSet = reasons.New(reasons.HoldGivenUp, "no DaemonSet owns the pod")
+
 // MayAskForeign tells whether a foreign pod may be a preemptor.
 func MayAskForeign(p *objects.Pod) bool {
 	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated

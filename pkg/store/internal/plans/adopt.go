@@ -37,7 +37,7 @@ func (x *Plans) AdoptAll(now time.Time) {
 
 // Adopt takes up the hold that is written on a pod, or releases it if it cannot.
 func (x *Plans) Adopt(p *model.Pod, now time.Time) {
-	if p.Claim == nil || p.Asks.Holds() || p.Foreign && p.RequiredNode == "" {
+	if p.Claim == nil || p.Asks.Holds() || p.Foreign && p.Node == "" && p.MaybeDaemon {
 		return
 	}
 	h := x.claimed(p)
@@ -45,6 +45,8 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	switch {
 	case p.State.HasNode():
 		end, why = reservations.Bound, reasons.Reason{}
+	case p.Foreign && !model.MayAskForeign(p.Pod):
+		end, why = reservations.GivenUp, model.NoDaemonSet
 	case p.App == nil && !p.Foreign:
 		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")
 	case end == "":

@@ -38,7 +38,7 @@ func (h *Holds) Claimed(p *objects.Pod) {
 	}
 	h.early.End(p.UID)
 	c := p.Claim
-	if c == nil || p.Node != "" || p.Terminal {
+	if c == nil || p.Node != "" || p.Terminal || p.Foreign && p.RequiredNode == "" {
 		return
 	}
 	_ = h.early.Place(reservations.Hold{ // an invalid claim is ignored
