@@ -120,18 +120,19 @@ func (x *States) reckonDemand(now time.Time) {
 		return
 	}
 	x.countHolders()
+	for _, uid := range waiting {
+		if p := x.Pods[uid]; p.State.HasSlot() && p.Within && !p.Asks.Holds() { // it is about to be tried, before all others
+			x.setDemand(p, x.countDemand(p), now)
+		}
+	}
 	trial := x.newTrial()
 	for _, uid := range waiting {
 		switch p := x.Pods[uid]; {
-		case p.Asks.Holds(): // it is charged as arriving
-		case p.State.HasSlot(): // it is about to be tried, before all others
-			if p.Within {
-				x.setDemand(p, x.countDemand(p), now)
-			}
+		case p.Asks.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
 		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf):
 			x.setDemand(p, queues.Granted, now)
 		default:
-			trial.push(p)
+			trial.push(p, x.Pending.Demand.Starts(p.App))
 		}
 	}
 	for ask, ok := trial.index.Next(); ok; ask, ok = trial.index.Next() {
@@ -179,12 +180,14 @@ func (x *States) newTrial() *trial {
 	return t
 }
 
-// push adds a pod to the trial.
-func (x *trial) push(p *model.Pod) {
+// push adds a pod to the trial. starts is true if its application counts by another pod.
+func (x *trial) push(p *model.Pod, starts bool) {
 	a := p.App
 	if x.apps[a] == nil {
 		x.addPath(a.Leaf)
-		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, a.Class(x.tree)), a.Committed()
+		class := a.Class(x.tree)
+		class.Counted = class.Counted || starts
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	x.pods[x.index.Push(x.apps[a], p.AskKey(), p.Request)] = p
