@@ -223,7 +223,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		}
 	}
 	backsOff := pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff
-	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) {
+	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) || s.awaitsVictim(pod) {
 		return nil
 	}
 	required, only := s.requiredNode(pod), onlyNode(pod)
@@ -237,6 +237,16 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// awaitsVictim tells whether upstream's preemption has made room for a pod that is not free
+// yet. While it makes its calls, the scheduler's queue does not take the pod back: an event
+// for another node at that time is lost, and the next one is the end of the last victim.
+// The caller holds the lock.
+func (s *simulation) awaitsVictim(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == plain && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
+		return p.Spec.NodeName != "" && p.Spec.NodeName == pod.Status.NominatedNodeName && p.DeletionTimestamp != nil && !ended(p)
+	})
 }
 
 // current is a nominated pod as it is now: the scheduler has only the names of pods that
