@@ -24,13 +24,7 @@ func choose(s *queues.Snapshot, most int) (shown []*queues.Queue, hidden int) {
 			shown = append(shown, s.Queue(id))
 		}
 	}
-	if len(shown) < most {
-		return shown, 0
-	}
-	for range s.All() {
-		hidden++
-	}
-	return shown, hidden - len(shown)
+	return shown, s.Len() - len(shown)
 }
 
 // everyType are the types for which every queue says what it uses.

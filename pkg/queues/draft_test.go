@@ -217,6 +217,9 @@ func replay(steps []change, bug bool) error {
 		if s.kind == "publish" {
 			n := d.Publish(published[len(published)-1])
 			published, copies = append(published, n), append(copies, freeze(n))
+			if n.Len() != len(tree) {
+				return fmt.Errorf("step %d (%+v): the snapshot counts %d queues, want %d", i, s, n.Len(), len(tree))
+			}
 		}
 		if bug && s.kind == "update" {
 			published[0].Root().Running++

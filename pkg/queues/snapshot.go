@@ -41,6 +41,19 @@ func (s *Snapshot) Queue(id ID) *Queue { return at(s.chunks, id) }
 // Root returns the root queue.
 func (s *Snapshot) Root() *Queue { return s.Queue(RootID) }
 
+// Len is the number of queues. It reads no queue.
+func (s *Snapshot) Len() int {
+	n := 0
+	for _, c := range s.chunks {
+		for _, q := range c.queues {
+			if q != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Find returns the queue with the full path, lower case, and whether it exists.
 func (s *Snapshot) Find(path string) (*Queue, bool) { return find(s, path) }
 

@@ -90,10 +90,7 @@ func (p *Pages) configurationPage(r *request) (any, string) {
 	c := p.configuration()
 	out := configurationContent{
 		InForce: c.Source != "" || p.options.Configuration == nil, Source: visible(c.Source), Since: at(c.Since),
-		Failure: failureOf(c.Failure),
-	}
-	for range r.Queues.All() {
-		out.Queues++
+		Failure: failureOf(c.Failure), Queues: r.Queues.Len(),
 	}
 	spec := r.Spec
 	if spec == nil || !out.InForce {

@@ -44,10 +44,7 @@ func (p *Pages) healthPage(r *request) (any, string) {
 			}
 		}
 	}
-	queues, waiting, foreign := 0, len(r.Unplaced), 0
-	for range r.Queues.All() {
-		queues++
-	}
+	waiting, foreign := len(r.Unplaced), 0
 	for _, a := range r.Applications {
 		waiting += len(a.Requests)
 	}
@@ -55,7 +52,7 @@ func (p *Pages) healthPage(r *request) (any, string) {
 		foreign += len(n.Foreign)
 	}
 	number := func(name string, n int) { out.Facts = append(out.Facts, fact{name, thousands(int64(n))}) }
-	number("Queues", queues)
+	number("Queues", r.Queues.Len())
 	number("Applications", len(r.Applications))
 	number("Pods of queues with a node", r.Containers())
 	number("Pods that wait", waiting)
