@@ -119,7 +119,7 @@ lockorder: ## Tests of packages and simulation with locks that watch in which or
 
 .PHONY: integration
 integration: ## Tests against a real control plane.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 60m $(INTEGRATION) # each; a first build is part of it
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 2 -timeout 60m $(INTEGRATION) # each; a first build is part of it
 
 .PHONY: nightly
 nightly: ## All long checks, with a summary: PARTS= chooses; see docs/nightly.md.

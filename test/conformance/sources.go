@@ -139,7 +139,7 @@ func (w *workshop) copyModule() error {
 // buildEtcd builds the etcd of the local cluster and returns a directory in which a
 // program named etcd starts it, because upstream's suites look for that.
 func (w *workshop) buildEtcd(ctx context.Context) (string, error) {
-	plane := filepath.Join(w.root, "bin", "localplane")
+	plane := filepath.Join(w.dir, "bin", "localplane")
 	command := exec.CommandContext(ctx, "go", "build", "-C", w.root, "-o", plane, "./cmd/localplane")
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building localplane: %w\n%s", err, out)
