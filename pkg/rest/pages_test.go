@@ -149,6 +149,7 @@ func (c *cluster) step(by time.Duration) {
 	c.now = c.now.Add(by)
 	c.clock.SetTime(c.now)
 	c.store.Tick(c.now)
+	c.store.NextReports(c.now, 0) // it computes the demand, as the reporter does each second
 }
 
 // preempt makes a plan for a pod and starts to carry it out.
