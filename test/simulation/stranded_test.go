@@ -82,6 +82,7 @@ type lodging struct {
 func (w *witness) lodge(pod *corev1.Pod, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	if known := w.pods[pod.UID]; known.Node == "" {
 		w.lodged[pod.UID] = lodging{node, request(pod)}
 	}
@@ -91,6 +92,7 @@ func (w *witness) lodge(pod *corev1.Pod, node string) {
 func (w *witness) moveOut(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	delete(w.lodged, pod.UID)
 }
 

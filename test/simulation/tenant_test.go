@@ -300,7 +300,7 @@ type observed struct {
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
 	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
 	wentAt    time.Time               // when a pod was last told to be gone
-	told      int                     // changes of pods and nodes that were told
+	told      int                     // changes of pods, nodes and budgets that were told, and of places
 	roomier   map[string]int          // told, when a node last got more room
 	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
 }
@@ -423,7 +423,7 @@ type watchedPreemption struct {
 func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	w := p.in.witness
 	w.mu.Lock()
-	before, told := w.Holds(), w.told
+	before, told, spec := w.Holds(), w.told, w.Spec()
 	w.mu.Unlock()
 	if h, holds := before.Of(pod.UID); holds && !h.Required && p.in.sim.bug == bugClings {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
@@ -433,7 +433,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	defer w.mu.Unlock()
 	w.holdWrongly(pod, status)
 	earlier, held := before.Of(pod.UID)
-	if h, holds := w.Holds().Of(pod.UID); holds && told == w.told && !(held && earlier.Since.Equal(h.Since)) {
+	if h, holds := w.Holds().Of(pod.UID); holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) {
 		w.judgeHoldBegins(&h, before)
 		w.judgeChoice(&h)
 	}

@@ -161,6 +161,7 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	if ok && w.cordoned[name] {
 		w.renewNodeBound(name, now)
 	}
@@ -185,6 +186,7 @@ func (w *witness) UpsertBudget(b objects.Budget, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.budgets[b.Namespace+"/"+b.Name] = b
+	w.told++
 	w.guardedAt = now
 	b.AlwaysAllow = b.AlwaysAllow && w.in.sim.bug != bugUnhealthy
 	if w.in.sim.bug == bugLavish {
@@ -198,6 +200,7 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.budgets, namespace+"/"+name)
+	w.told++
 	w.guardedAt = now
 	w.Store.DeleteBudget(namespace, name, now)
 }
