@@ -71,7 +71,11 @@ browser: ## Look at the web pages with Chromium; pictures are left in bin/pictur
 	go test -count=1 -v ./test/browser
 
 .PHONY: unit
-unit: unit-race unit-plain unit-release monitoring karpenter ## Unit tests.
+unit: unit-race ## Unit tests.
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync unit-plain unit-beside
+
+.PHONY: unit-beside
+unit-beside: unit-release monitoring karpenter # beside the simulation, which uses one core
 	@$(MAKE) --no-print-directory lockorder STEPS=2000
 
 .PHONY: unit-race
