@@ -94,7 +94,7 @@ func (w *witness) judgeTaint(victim *corev1.Pod) {
 	}
 	s := w.in.sim
 	n := s.api.node(h.Node)
-	if n == nil || n.CreationTimestamp.After(h.Since) {
+	if n == nil || !n.CreationTimestamp.Time.Before(h.Since) {
 		return
 	}
 	if s.settings.taints && !slices.ContainsFunc(n.Spec.Taints, keepsOff) {
@@ -119,7 +119,7 @@ func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 		if !held || !h.Since.Equal(k.hold.Since) || k.hold.Node != node || k.version > s.neighbour.nodes.told {
 			continue
 		}
-		if n := s.neighbour.nodes.objects[types.NamespacedName{Name: node}]; n.GetCreationTimestamp().After(h.Since) {
+		if n := s.neighbour.nodes.objects[types.NamespacedName{Name: node}]; !n.GetCreationTimestamp().Time.Before(h.Since) {
 			continue // it is another node of this name
 		}
 		if asker := s.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name}); asker == nil || asker.Spec.NodeName != "" {
