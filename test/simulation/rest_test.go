@@ -38,9 +38,10 @@ const (
 	sweepAfter = 5 * time.Minute
 	// calmAfter is how long calls may take that began before all calls succeed.
 	calmAfter = 15 * time.Second
-	// leadAfter is how long it may take until a process leads. A standby begins to wait for
-	// the end of the lease when it first reads what the last leader wrote. It looks at
-	// intervals of up to 2.2 retry periods.
+	// leadAfter is how long it may take until a process leads, from when all processes get
+	// all events: see connected. A standby begins to wait for the end of the lease when it
+	// first reads what the last leader wrote. It looks at intervals of up to 2.2 retry
+	// periods.
 	leadAfter = calmAfter + leaseDuration + 5*retryPeriod
 )
 
@@ -49,6 +50,7 @@ const (
 // holds of nodes. With PodGroups these may go on for ever: see onlyTold.
 func (s *simulation) settle() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
+	leaderless := began // since when the processes get all events and none leads
 	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
 		if time.Since(began) > restWithin {
 			if s.settings.groups && time.Since(last) >= restAfter {
@@ -64,6 +66,9 @@ func (s *simulation) settle() (rested bool, err error) {
 		led := false
 		s.api.locked(func() {
 			led = s.leader() != nil
+			if led || !s.connected() {
+				leaderless = time.Now()
+			}
 			if s.api.writes != seen || !led || !s.connected() || s.leaving() || s.stranded() {
 				last, seen = time.Now(), s.api.writes
 			}
@@ -71,7 +76,7 @@ func (s *simulation) settle() (rested bool, err error) {
 				s.lateDemand()
 			}
 		})
-		if !led && time.Since(began) > leadAfter {
+		if time.Since(leaderless) > leadAfter {
 			return false, fmt.Errorf("no process leads within %v", leadAfter)
 		}
 	}
