@@ -53,6 +53,11 @@ func (in *instance) strand() {
 		}
 	}
 	in.api.locked(func() {
+		for _, pod := range in.api.allPods() { // a pod that must run on its node takes their nominations
+			if pod.Spec.SchedulerName == corev1.DefaultSchedulerName && pending(pod) && pod.Status.NominatedNodeName != "" {
+				stranded = append(stranded, pod.UID)
+			}
+		}
 		for _, uid := range stranded {
 			if !in.stranded[uid] {
 				in.sim.count(strandings)
