@@ -100,10 +100,11 @@ func count(list []planner.Rejection, rule planner.Rule, pods int) []planner.Reje
 //
 //  1. class; among opted-out pods, originators last
 //  2. lower priority
-//  3. larger covered share of the need
-//  4. younger
-//  5. candidates that violate no budget
-//  6. UID
+//  3. candidates that are gone before a hold times out
+//  4. larger covered share of the need
+//  5. younger
+//  6. candidates that violate no budget
+//  7. UID
 func compare(a, b *candidate) int {
 	if c := compareHarm(a, b); c != 0 {
 		return c
@@ -113,7 +114,7 @@ func compare(a, b *candidate) int {
 
 // compareHarm is compare without its tie-breaks.
 func compareHarm(a, b *candidate) int {
-	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority)); c != 0 {
+	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority), rankOf(a.Slow)-rankOf(b.Slow)); c != 0 {
 		return c
 	}
 	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))

@@ -27,7 +27,7 @@
 //   - The covered share of the need is the largest over the types, and at most 1: all
 //     pods that cover the need alone count as equally large.
 //   - Each pod uses disruptions of budgets that the following pods in the order then
-//     lack. Budgets break ties of class, priority, share and age, before the UID does.
+//     lack. Budgets break ties of class, priority, time to stop, share and age, before the UID does.
 //   - A pod that is both originator and opted out comes after the other opted-out pods,
 //     also in the selection single, whatever its deviation.
 //   - If filters reject although amounts fit, one victim is tried first, whatever the

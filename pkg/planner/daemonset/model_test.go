@@ -35,6 +35,7 @@ type mpod struct {
 	created              int
 	optedOut, originator bool
 	foreign, peer        bool
+	slow                 bool
 	protection           planner.Protection // except Foreign
 	budgets              []int
 	port                 int // 0 for none
@@ -89,7 +90,7 @@ func (m *model) world(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 		p := m.pods[i]
 		pod := daemonset.Pod{Peer: p.peer, Pod: &planner.Pod{
 			UID: p.uid, Namespace: "default", Name: p.uid, Request: amounts(p.request), Priority: p.priority,
-			Created: epoch.Add(time.Duration(p.created) * time.Second), OptedOut: p.optedOut, Originator: p.originator, Protection: p.protection,
+			Created: epoch.Add(time.Duration(p.created) * time.Second), OptedOut: p.optedOut, Originator: p.originator, Slow: p.slow, Protection: p.protection,
 		}}
 		if p.foreign && p.protection == planner.Unprotected {
 			pod.Protection = planner.Foreign
@@ -248,7 +249,7 @@ func (g *generator) whoRuns(pods int) {
 	for i := range max(g.IntN(pods+1), g.IntN(pods+1)) {
 		p := &mpod{
 			request: g.request(4), priority: int32(g.between(-1, 2)), created: g.IntN(3),
-			optedOut: g.chance(25), originator: g.chance(25),
+			optedOut: g.chance(25), originator: g.chance(25), slow: g.chance(10),
 		}
 		if g.chance(12) {
 			p.protection = []planner.Protection{planner.DaemonSet, planner.Static, planner.Leaving, planner.Binding}[g.IntN(4)]
@@ -273,6 +274,7 @@ func (g *generator) whoRuns(pods int) {
 			if g.chance(20) {
 				p.priority = other.priority
 			}
+			p.slow = other.slow
 		}
 		p.uid = fmt.Sprintf("p%03d", g.IntN(80)+(i*37%10)*100)
 		if slices.ContainsFunc(m.pods, func(q *mpod) bool { return q.uid == p.uid }) {

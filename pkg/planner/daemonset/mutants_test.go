@@ -36,6 +36,7 @@ var mutants = []struct {
 	{"both", 10, false},
 	{"both last", 10, false},
 	{"priority order", 40, false},
+	{"slow", 40, false},
 	{"share", 40, false},
 	{"at most all", 20, false},
 	{"age", 20, false},

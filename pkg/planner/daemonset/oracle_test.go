@@ -192,6 +192,7 @@ func (o *oracle) compare(i, j int, consumed []int64) int {
 		by   int
 	}{
 		{"priority order", cmp.Compare(a.priority, b.priority)},
+		{"slow", cmp.Compare(rankOf(a.slow), rankOf(b.slow))},
 		{"share", o.share(b).Cmp(o.share(a))},
 		{"age", cmp.Compare(b.created, a.created)},
 		{"budgets", cmp.Compare(o.violates(a, consumed), o.violates(b, consumed))},
@@ -202,6 +203,13 @@ func (o *oracle) compare(i, j int, consumed []int64) int {
 		}
 	}
 	return cmp.Compare(i, j)
+}
+
+func rankOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (o *oracle) rank(i int) int {

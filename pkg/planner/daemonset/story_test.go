@@ -24,7 +24,7 @@ import (
 //	budget NAME allowed=N  a PodDisruptionBudget
 //	pods                   pods on the node, one per line:
 //	  NAME TYPE=N ... [prio=N] [age=DURATION] [budget=NAME] [port=N] [optout] [originator]
-//	       [daemonset|static|leaving|binding] [foreign|peer]
+//	       [daemonset|static|leaving|binding] [foreign|peer] [slow]
 //	ask NAME TYPE=N ...    a node-bound pod: [prio=N] [port=N] [never] [overmax]
 //	settings               [selection=single,multiple] [deviation=PERCENT] [maxvictims=N]
 //	                       [order=YuniKorn] [foreign] [delay=DURATION]; replaces earlier ones
@@ -232,6 +232,8 @@ func (s *story) flag(p *mpod, flag string, protections []string) error {
 		p.originator = true
 	case flag == "foreign" || flag == "peer":
 		p.foreign, p.peer = true, flag == "peer"
+	case flag == "slow":
+		p.slow = true
 	case slices.Contains(protections, flag):
 		p.protection = planner.Protection(slices.Index(protections, flag))
 	default:
