@@ -38,7 +38,7 @@ type Pod struct {
 	Status
 	// Request is what the pod requests, pods: 1 included. A resize changes it. Uncounted
 	// is set by the store: the request in resource types that do not count (see
-	// resourceTypes). It is not part of Request. Both are empty for a pod without requests.
+	// cache.ResourceTypes). It is not part of Request. Both are empty for a pod without requests.
 	Request, Uncounted resources.Vector
 }
 

@@ -9,7 +9,7 @@ type Outcome string
 
 // The outcomes. Wait: the asker fits the node once leaving pods are gone, so there are no
 // victims. Preempt: the victims are preempted. Refuse: there is no plan. Hold is an
-// outcome of package required only: the node is held, and no pod is preempted.
+// outcome of package daemonset only: the node is held, and no pod is preempted.
 const (
 	Wait    Outcome = "wait"
 	Hold    Outcome = "hold"

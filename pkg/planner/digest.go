@@ -16,7 +16,7 @@ type Digest struct {
 	// amounts are the requests of the entries, width amounts each.
 	amounts []int64
 	width   int
-	// least and most are the smallest and the largest request of all entries, by type;
+	// Least and Most are the smallest and the largest request of all entries, by type;
 	// empty without entries.
 	Least, Most []int64
 }
@@ -27,7 +27,7 @@ type Entry struct {
 	Created    int64  // in seconds; order within one second is ignored
 	App        uint32 // hash of pod.App
 	Priority   int32
-	Budget     int32 // index of the only one, or noBudget, or manyBudgets
+	Budget     int32 // index of the only one, or NoBudget, or ManyBudgets
 	Class      Class // its class, whatever its budgets still allow
 	Protection Protection
 	Originates bool // it is an originator
@@ -58,7 +58,7 @@ const (
 type Run struct {
 	Leaf queues.ID
 	To   int32 // end of the entries, which begin at the end of the run before
-	// protected is the number of protected entries.
+	// Protected is the number of protected entries.
 	Protected int32
 }
 

@@ -78,7 +78,8 @@ type Pod struct {
 	Created  time.Time
 	// OptedOut pods are victims only if no plan without them is lawful (law 1).
 	OptedOut bool
-	// Originator pods own another pod of their application, or are its oldest pod.
+	// Originator pods are those without which their application cannot run: by annotation,
+	// role, the pods they own, or age.
 	Originator bool
 	// Slow pods have a grace period longer than a hold lasts.
 	Slow       bool

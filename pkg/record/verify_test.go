@@ -27,7 +27,7 @@ func taken() *Decision {
 }
 
 // TestVerify: a lawful decision stands, and each law that is broken is named. That the
-// decisions of the planner stand is a test of package victims.
+// decisions of the planner stand is a test of package planner.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -46,7 +46,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	}
 }
 
-// TestLocksInTwoOrdersAreNoticed runs the test binary with a lock of package process and
+// TestLocksInTwoOrdersAreNoticed runs the test binary with a lock of package app and
 // an upstream lock taken in both orders. Its findings are recorded nowhere else.
 func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
 	program, err := os.Executable()

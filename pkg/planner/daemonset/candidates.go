@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Rules by which pods are no candidates, in addition to those of [victims].
+// Rules by which pods are no candidates, in addition to those of package planner.
 const (
 	RulePriority   planner.Rule = "higher priority than the asker's"
 	RuleAlone      planner.Rule = "does not cover the need alone"

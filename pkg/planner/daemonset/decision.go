@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Outcomes in addition to those of [victims]. Fits: the asker fits now, nothing is done.
+// Outcomes in addition to those of package planner. Fits: the asker fits now, nothing is done.
 // [planner.Hold]: the node is held and no pod is preempted yet, see Decision.Stopped.
 // [planner.Preempt]: the node is held and the victims are preempted. NoHold: the asker
 // would not fit even without all pods that may be preempted; nothing is done until the

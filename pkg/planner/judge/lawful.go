@@ -17,7 +17,7 @@ import (
 // with Plan: it adds up what the victims take from each queue, and applies each law to
 // the sums and to each victim. It checks neither whether a better plan exists nor, for
 // victims on the asker's node, whether each is needed, which only the real filters know.
-// A hold is judged by whether the asker fits. The error lists every law that is broken.
+// A decision to wait is judged by whether the asker fits. The error lists every law that is broken.
 func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
 	if d.Outcome == planner.Refuse {
 		return nil

@@ -11,7 +11,7 @@ import (
 // (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
 type candidatePool struct {
 	candidates []candidate
-	// lowerBound is a lower bound of the harm of any plan. enough is false if all candidates
+	// bound is a lower bound of the harm of any plan. enough is false if all candidates
 	// together do not free the excess.
 	bound  harm
 	enough bool
