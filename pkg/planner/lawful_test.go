@@ -97,9 +97,9 @@ func TestLawfulOnANewerWorld(t *testing.T) {
 		{"victim gone", "default/v1 is not there", func(m *model, _ *planner.World) { m.pods = m.pods[:1] }},
 		{"victim leaving", "never a victim", func(m *model, _ *planner.World) { m.pods[1].protection = planner.Leaving }},
 		{"node gone", "node n is not there", func(m *model, _ *planner.World) { m.nodes[0].name = "other" }},
-		{"guarantee raised", "law 2", func(m *model, _ *planner.World) { m.queues[2].guaranteed[0] = 4 }},
-		{"guarantee reached", "law 4", func(m *model, _ *planner.World) { m.waiting = []mwaiting{{1, -1, []int64{2}}} }},
-		{"node smaller", "node n then has", func(m *model, _ *planner.World) { m.nodes[0].allocatable[0] = 3 }},
+		{"guarantee raised", "law 2: queue root.b would use 0.002 of 0.004 guaranteed vcore", func(m *model, _ *planner.World) { m.queues[2].guaranteed[0] = 4 }},
+		{"guarantee reached", "law 4: queue root.a uses 0.002 of 0.002 guaranteed vcore", func(m *model, _ *planner.World) { m.waiting = []mwaiting{{1, -1, []int64{2}}} }},
+		{"node smaller", "node n then has 0.001 vcore, and the asker requests 0.002", func(m *model, _ *planner.World) { m.nodes[0].allocatable[0] = 3 }},
 		{"queue of the victim gone", "never a victim", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(2)) }},
 		{"queue of the asker gone", "asker's queue", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(1)) }},
 	} {

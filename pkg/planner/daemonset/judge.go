@@ -78,7 +78,8 @@ func (j *judge) left(without func(*Pod) bool) room {
 func (j *judge) lacks(left room) error {
 	for t, want := range j.ask.Request {
 		if has := left[t]; want > 0 && has < resources.Amount(want) {
-			return fmt.Errorf("%d %s are left, the asker wants %d", has, j.n.Types[t], want)
+			return fmt.Errorf("%s %s are left, and the asker requests %s",
+				resources.Format(j.n.Types[t], has), j.n.Types[t], resources.Format(j.n.Types[t], resources.Amount(want)))
 		}
 	}
 	return nil
@@ -226,7 +227,8 @@ func (j *judge) near(v *Pod) error {
 	has, want := amount(v.Request, yard), amount(j.ask.Request, yard)
 	off := new(big.Int).Abs(new(big.Int).Sub(big.NewInt(has), big.NewInt(want)))
 	if off.Mul(off, big.NewInt(100)).Cmp(new(big.Int).Mul(big.NewInt(want), big.NewInt(int64(*j.p.SingleDeviationPercent)))) > 0 {
-		return fmt.Errorf("D6: its victim has %d %s, more than %d%% off %d", has, j.n.Types[yard], *j.p.SingleDeviationPercent, want)
+		return fmt.Errorf("D6: its victim has %s %s, more than %d%% off %s", resources.Format(j.n.Types[yard], resources.Amount(has)),
+			j.n.Types[yard], *j.p.SingleDeviationPercent, resources.Format(j.n.Types[yard], resources.Amount(want)))
 	}
 	return nil
 }

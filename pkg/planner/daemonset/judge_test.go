@@ -96,7 +96,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"deviation", func(n *daemonset.Node, _ *daemonset.Ask, p *daemonset.Params, d *daemonset.Decision) {
 			n.Allocatable[0], n.Pods[0].Request[0] = 9, 7
 			d.Selection, d.Victims, p.SingleDeviationPercent = daemonset.Single, d.Victims[:1], &ten
-		}, "D6: its victim has 7 vcore, more than 10% off 5"},
+		}, "D6: its victim has 0.007 vcore, more than 10% off 0.005"},
 		{"a holder before", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
 			n.Before = []planner.Amounts{{1}}
 		}, "D7"},
@@ -106,7 +106,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"no outcome", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Outcome = "" }, "no outcome"},
 		{"no room", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			d.Outcome = daemonset.Fits
-		}, "D1: 1 vcore are left"},
+		}, "D1: 0.001 vcore are left, and the asker requests 0."},
 		{"not before others", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			n.Before, d.Outcome = []planner.Amounts{{}}, daemonset.Fits
 		}, "D1: others hold"},

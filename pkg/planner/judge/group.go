@@ -31,11 +31,12 @@ func (j *judge) groupBelow(q *queues.Queue, t string) (all, least resources.Amou
 	return all, least
 }
 
-func (j *judge) forGroup(all resources.Amount) string {
+// forGroup says what the group of the asker requests of a type; empty without a group.
+func (j *judge) forGroup(t string, all resources.Amount) string {
 	if j.d.Ask.Group == nil {
 		return ""
 	}
-	return fmt.Sprintf(", and PodGroup %s requests %d", j.d.Ask.Group.Name, all)
+	return fmt.Sprintf(", and PodGroup %s requests %s", j.d.Ask.Group.Name, resources.Format(t, all))
 }
 
 // groupHasEnough judges law 2 for the whole group: the free amounts, and the usage above
@@ -65,7 +66,8 @@ func (j *judge) groupHasEnough() []error {
 			}
 		}
 		if all > enough {
-			errs = append(errs, fmt.Errorf("law 2: PodGroup %s requests %d %s, and there are %d", g.Name, all, t, enough))
+			errs = append(errs, fmt.Errorf("law 2: PodGroup %s requests %s %s, and there are %s",
+				g.Name, resources.Format(t, all), t, resources.Format(t, enough)))
 		}
 	}
 	return errs

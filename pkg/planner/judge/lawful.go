@@ -229,7 +229,7 @@ func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 			has := q.Allocated.Get(t).Sub(q.Preempted.Get(t)).Add(q.Arriving.Get(t))
 			all, least := j.groupBelow(q, t)
 			if j.p.StrictGuarantee && has.Add(all) > g || !j.p.StrictGuarantee && has.Add(all.Sub(least)) >= g {
-				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s%s", q.Path, has, g, t, j.forGroup(all))
+				return fmt.Errorf("law 4: queue %s uses %s%s", q.Path, ofGuaranteed(t, has, g), j.forGroup(t, all))
 			}
 		}
 	}
@@ -266,15 +266,20 @@ func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contes
 	used := q.Used().Get(t)
 	if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
 		has := used.Add(q.Arriving.Get(t))
-		if has.Sub(loss).Add(j.ask.Get(t)) < min(g, has) {
-			return fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t)
+		if after := has.Sub(loss).Add(j.ask.Get(t)); after < min(g, has) {
+			return fmt.Errorf("law 2: common queue %s would use %s", q.Path, ofGuaranteed(t, after, g))
 		}
 		return nil
 	}
 	if after := used.Sub(loss); loss > 0 && (contested || used >= g) && after < g {
-		return fmt.Errorf("law 2: queue %s falls to %d of %d guaranteed %s", q.Path, after, g, t)
+		return fmt.Errorf("law 2: queue %s would use %s", q.Path, ofGuaranteed(t, after, g))
 	}
 	return nil
+}
+
+// ofGuaranteed is a usage beside its guarantee, for people.
+func ofGuaranteed(t string, used, g resources.Amount) string {
+	return fmt.Sprintf("%s of %s guaranteed %s", resources.Format(t, used), resources.Format(t, g), t)
 }
 
 // shortages judges that the shortage of no type grows: what the victims take from queues
@@ -300,7 +305,8 @@ func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var errs []error
 	for t, amount := range lost.All() {
 		if amount > gained.Get(t) {
-			errs = append(errs, fmt.Errorf("law 2: queues become shorter of %s by %d, the asker's less short by %d", t, amount, gained.Get(t)))
+			errs = append(errs, fmt.Errorf("law 2: queues become shorter of %s by %s, the asker's less short by %s",
+				t, resources.Format(t, amount), resources.Format(t, gained.Get(t))))
 		}
 	}
 	return errs

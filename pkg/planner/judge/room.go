@@ -6,6 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // roomOnNode judges whether the victims free what the asker lacks on its node.
@@ -18,7 +19,8 @@ func (j *judge) roomOnNode() error {
 	}
 	for name, want := range j.ask.All() {
 		if free.Get(name) < want {
-			return fmt.Errorf("node %s then has %d %s, the asker wants %d", j.node.Name, free.Get(name), name, want)
+			return fmt.Errorf("node %s then has %s %s, and the asker requests %s",
+				j.node.Name, resources.Format(name, free.Get(name)), name, resources.Format(name, want))
 		}
 	}
 	return nil

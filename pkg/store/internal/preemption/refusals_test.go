@@ -119,7 +119,7 @@ func TestLists(t *testing.T) {
 	if got := preemption.Listed(names); got != "a, b, c, d, e, and 2 more" || names[5] != "f" {
 		t.Error(got, names)
 	}
-	if got := preemption.OneLine(errors.Join(errors.New("x"), errors.New("y"))); got != "x;y" {
+	if got := preemption.OneLine(errors.Join(errors.New("x"), errors.New("y"))); got != "x; y" {
 		t.Error(got)
 	}
 }

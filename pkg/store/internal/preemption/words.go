@@ -59,4 +59,4 @@ func Listed(names []string) string {
 }
 
 // OneLine returns the text of an error, with its lines joined.
-func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";") }
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
