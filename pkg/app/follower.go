@@ -147,7 +147,7 @@ func (f *follower) failed(err error, source string) {
 	f.fail(err, source)
 }
 
-// fail is the same with the lock held.
+// fail records the same. The caller has the lock.
 func (f *follower) fail(err error, source string) {
 	f.known.Failure = &web.Failure{At: f.process.Clock.Now(), Source: source, Err: err}
 	f.known.Version++

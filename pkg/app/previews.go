@@ -17,7 +17,8 @@ func (p *Process) offered() rest.Previewer {
 	return nil
 }
 
-// PriorityClass does the same as that of the Watcher.
+// PriorityClass returns the class of a name or, without a name, the default class; nil
+// for none. It returns false if the classes cannot be read.
 func (p *Process) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
 	if w := p.watcher.Load(); w != nil {
 		return w.PriorityClass(name)

@@ -14,8 +14,8 @@
 //	store ── marks ──► TakeChanges, 256 at a time ──► records by UID ──► View
 //	        (lock of the store)                 (lock of the inventory)   (no lock)
 //
-// There is one record for every pod of a cluster, so it leads to what the store has of
-// the pod anyway, and lists are kept small (members.go).
+// There is one record for every pod of a cluster, so it is the store's own record of the
+// pod, and lists are kept small (members.go).
 //
 // Only why pods wait is computed when it is shown ([Inventory.Whys]): it changes with
 // what others use, so it cannot be marked.

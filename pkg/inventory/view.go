@@ -22,8 +22,7 @@ type Pod struct {
 	inApp, inNode int32 // its places among others, guarded by Inventory.mu
 }
 
-// Agree notes that the pod is what the API server says of it; neither of the two ever
-// changes.
+// Agree notes that this version of the pod equals the API server's. Both are immutable.
 func (p *Pod) Agree(listed *corev1.Pod) { p.agreed.Store(listed) }
 
 // Agrees tells whether that was noted.

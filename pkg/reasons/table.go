@@ -81,7 +81,7 @@ const (
 	// PreemptionDelayed: the pod has not waited for its leaf's preemption.delay.
 	PreemptionDelayed Code = "PreemptionDelayed"
 	// PreemptionPaced: as many pods were preempted in this round as may be, or too
-	// many plans came to nothing.
+	// many plans failed.
 	PreemptionPaced Code = "PreemptionPaced"
 	// PreemptionRefused: no plan is lawful, or none helps.
 	PreemptionRefused Code = "PreemptionRefused"
@@ -203,8 +203,8 @@ var table = []Entry{
 		"Wait until pods finish, or give the pod another PriorityClass."},
 	{PreemptionDelayed, "No others are made to leave for the pod yet, because it has not waited long enough to preempt them.",
 		"Wait; property preemption.delay of the leaf queue says how long."},
-	{PreemptionPaced, "The pod is planned for a little later: as many pods were preempted in this moment as maxVictimsPerRound allows, or plans for other pods came to nothing and used up the time there is for such.",
-		"Nothing: its turn comes. Raise maxVictimsPerRound of QueuePreemption for a faster pace; where plans come to nothing, pods with PreemptionRefused say why."},
+	{PreemptionPaced, "The pod is planned for a little later: as many pods were preempted in this moment as maxVictimsPerRound allows, or failed plans for other pods have used up the planning time.",
+		"Nothing: its turn comes. Raise maxVictimsPerRound of QueuePreemption for a faster pace; where plans fail, pods with PreemptionRefused say why."},
 	{PreemptionRefused, "No others may be, or need to be, made to leave for the pod.",
 		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
 	{PodGroupBeyondGuarantee, "No others are made to leave for the pod, because its PodGroup starts as a whole, and lacks more than guarantees let it take from other queues.",

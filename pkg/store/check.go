@@ -153,7 +153,7 @@ func (s *core) checkShares(p *model.Pod) error {
 	case p.Turn == s.model.NoTurn && !runs:
 		return errors.New("does not run, and shares its turn with pods that do")
 	case runs && p.Turn != s.model.NoTurn && p.Turn.Over():
-		return errors.New("runs, and keeps a turn of its own for nothing")
+		return errors.New("runs, but has its own Turn, which is empty")
 	case runs && p.Asks != nil && p.Asks.IsEmpty():
 		return errors.New("runs, and keeps an empty record of a preemptor")
 	case p.Tallied != model.TallyOf(p):

@@ -18,11 +18,11 @@ func (s *core) checkForeign(p *model.Pod) error {
 	case p.App != nil:
 		return errors.New("is foreign and belongs to a queue")
 	case p.State != state.Bound && p.State != state.Unschedulable && p.State != state.BackingOff:
-		return errors.New("is foreign and on the way of pods of queues")
+		return errors.New("is foreign, but is in a state that only pods of queues have")
 	case (p.State == state.Bound) != (p.On() != nil):
 		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
 	case p.State != state.Bound && !model.MayAskForeign(p.Pod) && p.Claim == nil:
-		return errors.New("is foreign, has no node, may not ask, and does not say that it holds a node")
+		return errors.New("is foreign, has no node, may not ask, and has no claim")
 	case (p.State == state.BackingOff) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}
@@ -101,10 +101,10 @@ func (s *core) checkHolds() []error {
 			continue
 		}
 		if h, ok := s.model.Preemption.Holds.Of(p.ChosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
-			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.ChosenBy))
+			errs = append(errs, fmt.Errorf("pod %s/%s: is a victim of %s, which has no hold with it", p.Namespace, p.Name, p.ChosenBy))
 		}
 		if p.On() == nil {
-			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.ChosenBy))
+			errs = append(errs, fmt.Errorf("pod %s/%s: is a victim of %s, but has no node", p.Namespace, p.Name, p.ChosenBy))
 		}
 	}
 	return append(append(errs, s.checkPreemptors()...), s.model.Asking.Check())

@@ -65,8 +65,9 @@ const NoSnapshot = math.MaxInt
 
 // Assume charges a pod as allocated on a node, or returns the reason not to. This verdict
 // is on the live state and is the binding one. seen is how many pods the cycle's snapshot
-// has on the node; if the store has more, it is behind the scheduler. [Store.TakeActivations] gives the pod's
-// slot to the next pod, because the scheduling cycle waits for Assume.
+// has on the node; if the store counts more, it has not seen yet that pods ended.
+// [Store.TakeActivations] gives the pod's slot to the next pod, because the scheduling
+// cycle waits for Assume.
 func (s *Store) Assume(uid types.UID, node string, seen int, now time.Time) queues.Verdict {
 	s.mu.Lock()
 	defer func() {

@@ -106,7 +106,7 @@ func TestAVictimThatStaysTrapsNoAsker(t *testing.T) {
 	small := h.create("small", 1, inQueue("root.other"), requests("cpu", "500m"), onNode(h.node))[0]
 	h.awaitTold(small, "Insufficient cpu") // the room is kept for the asker
 	h.endAtOnce(full[0])
-	h.awaitEnd(reasons.HoldTimedOut, "after they were told")
+	h.awaitEnd(reasons.HoldTimedOut, "after the request to stop")
 	if node := h.awaitRunning(h.asker).Spec.NodeName; node != other {
 		t.Errorf("the asker runs on %s, want %s, which is empty", node, other)
 	}

@@ -28,7 +28,8 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = coscheduling.Name
 
-// Plugin is upstream's plugin. How many of a PodGroup have a place the store says.
+// Plugin is upstream's plugin. The store counts how many members of a PodGroup have a
+// place.
 type Plugin struct {
 	upstream
 	process *app.Process
@@ -37,7 +38,7 @@ type Plugin struct {
 	behind  *app.PostFilters
 }
 
-// upstream is what there is of upstream's plugin.
+// upstream has the extension points that the upstream plugin implements.
 type upstream interface {
 	fwk.QueueSortPlugin
 	fwk.PreFilterPlugin
@@ -98,8 +99,8 @@ func (g guardedPod) Reject(plugin, why string) {
 	g.WaitingPod.Reject(plugin, fmt.Sprintf("PodGroup %s: the pod gave back its place, because another pod of it %s", groupOf(g.GetPod()), what))
 }
 
-// around makes the plugin of upstream's, which it makes with a guarded handle, and, in a
-// managed profile, has the store follow PodGroups, which the client reads.
+// around builds the upstream plugin with a guarded handle, and, in a managed profile, has
+// the store follow PodGroups, which the client reads.
 func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := app.For(ctx, h)
 	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: app.PostFiltersOf(h, Name)}

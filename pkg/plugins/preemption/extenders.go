@@ -189,7 +189,7 @@ func (x *extenders) silence() string {
 	return fmt.Sprintf("%v; no pod is preempted until the extender answers (see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
 }
 
-// judgedThere does the same as judged for a node-bound pod.
+// judgedThere adds the answers of the extenders to the decision about a node-bound pod.
 func (x *extenders) judgedThere(d daemonset.Decision) daemonset.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()

@@ -50,9 +50,9 @@ func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 	}
 	x.Pending.Demand.Add(p.UID)
 	switch {
-	case p.Within && !p.App.Counted(): // it was, while the pod was tried, and the sum may be of that time
+	case p.Within && !p.App.Counted(): // the sum may predate the try: count the application again
 		x.startDemand(p.App, resources.Vector{})
-	case !p.Within && p.Beyond.None(): // else its verdict stays until the sum is computed anew: another one now could alternate with that
+	case !p.Within && p.Beyond.None(): // a pod with a verdict keeps it until the sum is recomputed, else two verdicts could alternate
 		x.setDemand(p, x.countDemand(p), now)
 	}
 }

@@ -30,8 +30,8 @@ func NewOriginators(find func(types.UID) *Pod) Originators {
 	return Originators{owned: map[types.UID]int{}, find: find}
 }
 
-// Take returns the pods that changed for plans since the last call: it may be other than
-// before whether they are originators. A pod may be listed several times.
+// Take returns the pods that changed for plans since the last call: their originator
+// status may have changed. A pod may be listed several times.
 func (o *Originators) Take() []*Pod {
 	taken := o.changed
 	o.changed = nil

@@ -75,7 +75,7 @@ func timedOut(p *model.Pod, timeout time.Duration, h *reservations.Hold) reasons
 	}
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
-		return reasons.New(reasons.HoldTimedOut, "pods that were to leave node %s are there %v after they were told: %d", h.Node, timeout, len(h.Victims))
+		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Victims))
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}

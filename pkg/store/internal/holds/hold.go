@@ -184,7 +184,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 		code = reasons.HoldNodeUnschedulable
 	}
 	for _, h := range x.Preemption.Holds.Holders(node) {
-		x.EndHold(x.Pods[h.Asker], end, reasons.New(code, "node %s is held for the pod no more", node), now)
+		x.EndHold(x.Pods[h.Asker], end, reasons.New(code, "node %s is no longer held for the pod", node), now)
 	}
 }
 

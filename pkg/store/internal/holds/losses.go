@@ -101,7 +101,7 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
+		return reasons.New(reasons.HoldSuperseded, "the room %s is no longer enough", where)
 	}
 	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, preemption.Listed(names))
 }

@@ -56,8 +56,8 @@ func (x *Model) CountForeign(p *Pod, n int) {
 	x.routeOriginators()
 }
 
-// routeOriginators notes that pods changed for plans and readers, because it may be other
-// than before whether they are originators.
+// routeOriginators notes that pods changed for plans and readers, because their originator
+// status may have changed.
 func (x *Model) routeOriginators() {
 	for _, p := range x.Cache.Originators.Take() {
 		x.TouchPod(x.Pods[p.UID])

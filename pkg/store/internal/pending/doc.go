@@ -8,7 +8,7 @@
 //	Pending     all parts, and the queues with more room for blocked pods
 //	Window      the pods let through the gate, and how many that may be
 //	Classes     equivalence classes of pods that found no node
-//	ClassLimit  how many of them may be pods that found no node before
+//	ClassLimit  how many members of classes may be admitted at a time
 //	Groups      PodGroups: which members can go on, and for what a group waits
 //	Demand      pods that found no node and would run on new nodes
 //	Keys        sort keys of pods in the scheduler's queue

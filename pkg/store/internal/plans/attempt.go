@@ -131,7 +131,7 @@ func (x *Plans) Gate(p *model.Pod, now time.Time) (why reasons.Reason, again tim
 		return x.Preemption.RoundIsFull(), at
 	}
 	if at := x.Preemption.Limiter.PlansFrom(now); at.After(now) {
-		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
+		return reasons.New(reasons.PreemptionPaced, "failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), at
 	}
 	return reasons.Reason{}, time.Time{}
 }

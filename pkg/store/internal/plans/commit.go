@@ -36,7 +36,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	case err == nil:
 		return x.going(p, &h, left, now), reasons.Reason{}
 	case h.Required:
-		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, preemption.OneLine(err))
+		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s", h.Node, preemption.OneLine(err))
 		x.abortPlan(p, &h, why, now)
 		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why

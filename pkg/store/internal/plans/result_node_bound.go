@@ -55,7 +55,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	return held, why
 }
 
-// decline: the node is not held, or no longer.
+// decline ends the plan without a hold, and ends the hold if there is one.
 func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
 	var again time.Time
 	if d.Stopped == planner.RuleExtender { // the decision says nothing about the node, and no event reports that the extender answers again
@@ -102,7 +102,7 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 		if not.None() {
 			break
 		}
-		h.Patient, h.Note = true, "room is made for it there as soon as may be"
+		h.Patient, h.Note = true, "victims there are chosen as soon as the limits allow"
 		why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, not.Text)
 		if not.Code == reasons.PreemptionPaced {
 			why.Code = not.Code

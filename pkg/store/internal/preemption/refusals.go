@@ -136,7 +136,7 @@ func (r *Refusals) Check() error {
 	}
 	for _, x := range r.list {
 		if x.UID == "" || x.until.IsZero() || x.refused && (x.Controller == "" || x.Losses.Count < 1) {
-			return errors.New("refusals: one is remembered for nothing")
+			return errors.New("refusals: one has no UID, no end or no losses")
 		}
 	}
 	return nil
