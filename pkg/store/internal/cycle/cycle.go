@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -263,13 +264,12 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 }
 
 // whyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
-// gives its place back when another member finds none. No pod is bound on a node that is
-// held for another pod by that time.
+// gives its place back when another member finds none, or waits too long on the node that
+// it holds. No pod is bound on a node that is held for another pod by that time.
 func whyForgotten(held *preemption.Holds, p *model.Pod, node string) reasons.Reason {
 	if p.GroupIncomplete() {
-		if m := withoutPlace(p.PodGroup, p); m != nil {
-			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
-				p.PodGroup.Name(), node, m.Name, m.Reason.Text)
+		if why := whyWithoutPlace(held, p); why != "" {
+			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because %s", p.PodGroup.Name(), node, why)
 		}
 	}
 	if pass := held.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
@@ -278,16 +278,42 @@ func whyForgotten(held *preemption.Holds, p *model.Pod, node string) reasons.Rea
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
 }
 
-// withoutPlace returns the first member, by name, that found no node; nil for none.
-func withoutPlace(g *model.PodGroup, but *model.Pod) *model.Pod {
-	var first *model.Pod
-	for _, m := range g.InState(state.Unschedulable, state.BackingOff) {
-		found := m.Asks.Holds() || m.Reason.Code == reasons.BackingOff || m.Reason.Code == reasons.PodGroupIncomplete
-		if m != but && !found && (first == nil || m.Name < first.Name) {
-			first = m
+// whyWithoutPlace says which other member of a pod's group has no place, and why: the first
+// one, by name, that found no node, else the first that holds a node. Where there is none,
+// it says how many members had a place, if these were too few for the group to start.
+func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
+	var failed, holder *model.Pod
+	for _, m := range p.PodGroup.Members() {
+		switch {
+		case m == p || m.State.HasNode():
+		case m.Asks.Holds():
+			holder = firstByName(holder, m)
+		case (m.State == state.Unschedulable || m.State == state.BackingOff) && m.Reason.Code != reasons.BackingOff && m.Reason.Code != reasons.PodGroupIncomplete:
+			failed = firstByName(failed, m)
 		}
 	}
-	return first
+	if failed != nil {
+		return fmt.Sprintf("pod %s found no node: %s", failed.Name, failed.Reason.Text)
+	}
+	if holder == nil {
+		return tooFew(p.PodGroup.Placed()+1, p.PodGroup.Min())
+	}
+	h, _ := held.Of(holder.UID)
+	return fmt.Sprintf("pod %s waits for its place on node %s, which it holds; pods still to leave for it: %d", holder.Name, h.Node, len(h.Victims))
+}
+
+func tooFew(placed, least int) string {
+	if placed >= least {
+		return ""
+	}
+	return fmt.Sprintf("only %d of the %d pods that start together had one", placed, least)
+}
+
+func firstByName(a, b *model.Pod) *model.Pod {
+	if a == nil || b.Name < a.Name {
+		return b
+	}
+	return a
 }
 
 // NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
