@@ -42,3 +42,32 @@ func (p *Pod) Consume(left []int64) bool {
 func (p *Pod) Violates(left []int64) bool {
 	return slices.ContainsFunc(p.Budgets, func(b int) bool { return left[b] <= 0 })
 }
+
+// Spare removes the victims that are not needed, from the last to the first, and returns
+// the rest. It tries whole runs before their halves: if many were taken because of one,
+// most are not needed. count subtracts a victim from the sums that enough checks (sign -1),
+// or adds it again. passes checks what goes beyond the sums.
+func Spare[V any](taken []V, count func(v *V, sign int64), enough func() bool, passes func(rest []V) bool) []V {
+	rest := taken
+	var try func(from, to int) // rest has all that are before to
+	try = func(from, to int) {
+		for i := from; i < to; i++ {
+			count(&taken[i], -1)
+		}
+		if enough() {
+			if less := slices.Concat(rest[:from], rest[to:]); passes(less) {
+				rest = less
+				return
+			}
+		}
+		for i := from; i < to; i++ {
+			count(&taken[i], 1)
+		}
+		if half := (from + to) / 2; half > from {
+			try(half, to)
+			try(from, half)
+		}
+	}
+	try(0, len(taken))
+	return rest
+}

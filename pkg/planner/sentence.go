@@ -40,7 +40,7 @@ func (d Decision) Sentence() string {
 			s += fmt.Sprintf("; %d opted out, but nothing else was possible (law 1)", d.OptedOut)
 		}
 		if len(d.OverMax) > 0 {
-			s += "; " + d.excess() + ", so that pods below it go (law 7)"
+			s += "; " + d.MaxNote() + ", so that pods below it go (law 7)"
 		}
 		return s
 	}
@@ -50,10 +50,6 @@ func (d Decision) Sentence() string {
 	}
 	return s
 }
-
-// MaxNote names the queues that would exceed their max, so that pods below them are
-// preempted on any node (law 7, P3); empty if no max is exceeded.
-func (d Decision) MaxNote() string { return d.excess() }
 
 // Kept counts the considered pods that may not be preempted, by rule; empty for none. It
 // is for logs only, because the numbers change with every pod.
@@ -93,7 +89,7 @@ func (d Decision) refusal() string {
 		return fmt.Sprintf("pods that could make room are outside the fence of queue %s (law 7)", d.Fence)
 	case RuleTooLittle:
 		if len(d.OverMax) > 0 {
-			return "all pods that may go are not enough: " + d.excess()
+			return "all pods that may go are not enough: " + d.MaxNote()
 		}
 		return "all pods that may go are not enough for " + d.contested() + " on any node"
 	case RuleFilters:
@@ -166,7 +162,9 @@ func (d Decision) contested() string {
 	return strings.Join(slices.Sorted(slices.Values(d.Contested)), ", ")
 }
 
-func (d Decision) excess() string {
+// MaxNote names the queues that would exceed their max, so that pods below them are
+// preempted on any node (law 7, P3); empty if no max is exceeded.
+func (d Decision) MaxNote() string {
 	var out []string
 	for _, x := range d.OverMax {
 		out = append(out, fmt.Sprintf("queue %s uses %s of max %s %s, and the asker requests %s", x.Queue,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Amounts are quantities of the World's types, in base units. A shorter list has nothing
@@ -14,6 +15,20 @@ type Amounts []int64
 func (a Amounts) At(t int) int64 {
 	if t < len(a) {
 		return a[t]
+	}
+	return 0
+}
+
+// Plus saturates, because a pod may request any amount.
+func Plus(a, b int64) int64 { return int64(resources.Amount(a).Add(resources.Amount(b))) }
+
+// Minus is Plus with the opposite sign.
+func Minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }
+
+// Rank is 1 for true: false comes first.
+func Rank(b bool) int {
+	if b {
+		return 1
 	}
 	return 0
 }

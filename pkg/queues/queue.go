@@ -169,3 +169,18 @@ func findChild(v view, q *Queue, name string) (at int, found bool) {
 		return 0
 	})
 }
+
+// PreemptionDisabled reports whether preemption.policy: disabled applies to a leaf. Managed
+// queues inherit it through the configuration; a dynamic queue has it from its template or
+// from its ancestors.
+func PreemptionDisabled(v View, q *Queue) bool {
+	for ; q != nil; q = v.Queue(q.Parent) {
+		if q.Policies.Preemption == config.PreemptionDisabled {
+			return true
+		}
+		if q.Managed {
+			return false
+		}
+	}
+	return false
+}

@@ -109,22 +109,15 @@ func compare(a, b *candidate) int {
 	if c := compareHarm(a, b); c != 0 {
 		return c
 	}
-	return cmp.Or(rankOf(a.violates)-rankOf(b.violates), strings.Compare(a.UID, b.UID))
+	return cmp.Or(planner.Rank(a.violates)-planner.Rank(b.violates), strings.Compare(a.UID, b.UID))
 }
 
 // compareHarm is compare without its tie-breaks.
 func compareHarm(a, b *candidate) int {
-	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority), rankOf(a.Slow)-rankOf(b.Slow)); c != 0 {
+	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority), planner.Rank(a.Slow)-planner.Rank(b.Slow)); c != 0 {
 		return c
 	}
 	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))
-}
-
-func rankOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // sequence is the order in which several candidates are preempted one after the other. It
@@ -136,9 +129,9 @@ func sequence(candidates []candidate, budgets []int64) []candidate {
 	}
 	order, allowed := slices.Clone(candidates), slices.Clone(budgets)
 	for i := range order {
-		next, least := i, rankOf(order[i].Violates(allowed))
+		next, least := i, planner.Rank(order[i].Violates(allowed))
 		for j := i + 1; j < len(order) && compareHarm(&order[i], &order[j]) == 0; j++ {
-			v := rankOf(order[j].Violates(allowed))
+			v := planner.Rank(order[j].Violates(allowed))
 			if v < least || v == least && order[j].UID < order[next].UID {
 				next, least = j, v
 			}

@@ -82,7 +82,7 @@ func (pl *planning) single(trial *Trial) []candidate {
 			trial.Rejected = count(trial.Rejected, RuleAlone, 1)
 			continue
 		}
-		off := deviation(at(c.Request, yard), at(pl.ask.Request, yard))
+		off := deviation(c.Request.At(yard), pl.ask.Request.At(yard))
 		if most := pl.params.SingleDeviationPercent; most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
 			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
 			continue
@@ -146,58 +146,18 @@ func (pl *planning) reach(order []candidate) int {
 
 func (pl *planning) add(freed planner.Amounts, c *candidate, sign int64) {
 	for t := range freed {
-		freed[t] = plus(freed[t], sign*at(c.Request, t))
+		freed[t] = planner.Plus(freed[t], sign*c.Request.At(t))
 	}
 }
 
-// spare removes victims that are not needed, from the last to the first, and returns the
-// rest. It tries whole runs before their halves: if many were taken because of one, most
-// are not needed.
+// spare removes victims that are not needed, and returns the rest: at least one.
 func (pl *planning) spare(taken []candidate) []candidate {
-	stays := make([]bool, len(taken))
 	freed := make(planner.Amounts, len(pl.need))
 	for i := range taken {
 		pl.add(freed, &taken[i], 1)
 	}
-	rest := func() []candidate {
-		out := make([]candidate, 0, len(taken))
-		for i := range taken {
-			if !stays[i] {
-				out = append(out, taken[i])
-			}
-		}
-		return out
-	}
-	if pl.params.Fits == nil {
-		for i := len(taken) - 1; i >= 0; i-- {
-			pl.add(freed, &taken[i], -1)
-			if stays[i] = pl.metBy(freed); !stays[i] {
-				pl.add(freed, &taken[i], 1)
-			}
-		}
-		return rest()
-	}
-	move := func(from, to int, stay bool, sign int64) {
-		for i := from; i < to; i++ {
-			stays[i] = stay
-			pl.add(freed, &taken[i], sign)
-		}
-	}
-	var try func(from, to int)
-	try = func(from, to int) {
-		if from > 0 || to < len(taken) { // not all: there must be a victim
-			move(from, to, true, -1)
-			if pl.metBy(freed) && pl.passes(rest()) {
-				return
-			}
-			move(from, to, false, 1)
-		}
-		if to-from > 1 {
-			half := (from + to) / 2
-			try(half, to)
-			try(from, half)
-		}
-	}
-	try(0, len(taken))
-	return rest()
+	count := func(c *candidate, sign int64) { pl.add(freed, c, sign) }
+	return planner.Spare(taken, count, func() bool { return pl.metBy(freed) }, func(rest []candidate) bool {
+		return len(rest) > 0 && pl.passes(rest)
+	})
 }

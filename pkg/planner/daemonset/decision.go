@@ -74,7 +74,7 @@ type Decision struct {
 func (pl *planning) needs() []Need {
 	var out []Need
 	for t, name := range pl.node.Types {
-		if want := at(pl.ask.Request, t); want > 0 {
+		if want := pl.ask.Request.At(t); want > 0 {
 			out = append(out, Need{name, resources.Amount(want), resources.Amount(pl.free[t]), resources.Amount(pl.need[t])})
 		}
 	}
@@ -108,7 +108,7 @@ func (pl *planning) record(d *Decision, chosen []candidate) {
 func (pl *planning) frees(c *candidate) []resources.Entry {
 	out := make([]resources.Entry, 0, len(pl.need))
 	for t, name := range pl.node.Types {
-		if amount := at(c.Request, t); amount > 0 && pl.need[t] > 0 {
+		if amount := c.Request.At(t); amount > 0 && pl.need[t] > 0 {
 			out = append(out, resources.Entry{Name: name, Amount: resources.Amount(amount)})
 		}
 	}

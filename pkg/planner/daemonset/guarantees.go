@@ -48,7 +48,7 @@ func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guaran
 	}
 	if !slices.Contains(g.contested, true) {
 		for t := range n.Types {
-			g.contested[t] = at(ask.Request, t) > 0
+			g.contested[t] = ask.Request.At(t) > 0
 		}
 	}
 	return g
@@ -103,7 +103,7 @@ func (g *guarantees) add(p *Pod) (planner.Rule, error) {
 			g.taken[q.ID] = sum
 		}
 		for t := range sum {
-			sum[t] = plus(sum[t], at(p.Request, t))
+			sum[t] = planner.Plus(sum[t], p.Request.At(t))
 		}
 	}
 	return "", nil
@@ -132,7 +132,7 @@ func (g *guarantees) fenced(path []*queues.Queue, side int) (planner.Rule, error
 func (g *guarantees) isOver(q *queues.Queue, p *Pod) bool {
 	for t, name := range g.node.Types {
 		guaranteed, _ := q.Guaranteed.Get(name)
-		if g.contested[t] && at(p.Request, t) > 0 && q.Used().Get(name) > guaranteed {
+		if g.contested[t] && p.Request.At(t) > 0 && q.Used().Get(name) > guaranteed {
 			return true
 		}
 	}
@@ -145,16 +145,16 @@ func (g *guarantees) isOver(q *queues.Queue, p *Pod) bool {
 func (g *guarantees) spares(q *queues.Queue, p *Pod, above bool) error {
 	for t, name := range g.node.Types {
 		guaranteed, named := q.Guaranteed.Get(name)
-		if !named || at(p.Request, t) <= 0 {
+		if !named || p.Request.At(t) <= 0 {
 			continue
 		}
 		has, least := q.Used().Get(name), guaranteed
-		left := has.Sub(resources.Amount(plus(at(g.taken[q.ID], t), at(p.Request, t))))
+		left := has.Sub(resources.Amount(planner.Plus(g.taken[q.ID].At(t), p.Request.At(t))))
 		if above {
-			has = has.Add(q.Arriving.Get(name)).Sub(resources.Amount(at(g.ask.Arriving, t)))
-			left = left.Add(q.Arriving.Get(name)).Sub(resources.Amount(at(g.ask.Arriving, t)))
+			has = has.Add(q.Arriving.Get(name)).Sub(resources.Amount(g.ask.Arriving.At(t)))
+			left = left.Add(q.Arriving.Get(name)).Sub(resources.Amount(g.ask.Arriving.At(t)))
 			if g.ask.Leaf != queues.NoQueue {
-				left = left.Add(resources.Amount(at(g.ask.Request, t)))
+				left = left.Add(resources.Amount(g.ask.Request.At(t)))
 			}
 			least = min(guaranteed, has)
 		}

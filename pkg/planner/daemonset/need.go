@@ -5,17 +5,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
-func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }
-
-// at returns the amount of a type; a shorter list has nothing of the types that follow.
-func at(a planner.Amounts, t int) int64 {
-	if t < len(a) {
-		return a[t]
-	}
-	return 0
-}
-
 // balance is what the asker needs and what is free, by type.
 type balance struct {
 	// free is what is free once leaving pods are gone and the holders before the asker
@@ -32,24 +21,24 @@ type balance struct {
 func weigh(n *Node, request planner.Amounts) balance {
 	b := balance{free: make(planner.Amounts, len(n.Types)), now: make(planner.Amounts, len(n.Types)), need: make(planner.Amounts, len(n.Types))}
 	for t := range n.Types {
-		b.free[t] = at(n.Allocatable, t)
+		b.free[t] = n.Allocatable.At(t)
 		for _, holder := range n.Before {
-			b.free[t] = minus(b.free[t], at(holder, t))
+			b.free[t] = planner.Minus(b.free[t], holder.At(t))
 		}
 		b.now[t] = b.free[t]
 	}
 	for i := range n.Pods {
 		p := n.Pods[i].Pod
 		for t := range p.Request[:min(len(p.Request), len(n.Types))] {
-			b.now[t] = minus(b.now[t], p.Request[t])
+			b.now[t] = planner.Minus(b.now[t], p.Request[t])
 			if p.Protection != planner.Leaving {
-				b.free[t] = minus(b.free[t], p.Request[t])
+				b.free[t] = planner.Minus(b.free[t], p.Request[t])
 			}
 		}
 	}
 	for t := range n.Types {
-		if want := at(request, t); want > 0 {
-			b.need[t] = max(minus(want, b.free[t]), 0)
+		if want := request.At(t); want > 0 {
+			b.need[t] = max(planner.Minus(want, b.free[t]), 0)
 		}
 		b.short = b.short || b.need[t] > 0
 	}
@@ -59,7 +48,7 @@ func weigh(n *Node, request planner.Amounts) balance {
 // fitsNow reports whether the asker fits in the current state.
 func (b *balance) fitsNow(request planner.Amounts) bool {
 	for t, free := range b.now {
-		if want := at(request, t); want > 0 && free < want {
+		if want := request.At(t); want > 0 && free < want {
 			return false
 		}
 	}
@@ -69,7 +58,7 @@ func (b *balance) fitsNow(request planner.Amounts) bool {
 // metBy reports whether the freed amounts meet the need.
 func (b *balance) metBy(freed planner.Amounts) bool {
 	for t, need := range b.need {
-		if at(freed, t) < need {
+		if freed.At(t) < need {
 			return false
 		}
 	}
@@ -83,7 +72,7 @@ func (b *balance) covers(request planner.Amounts) resources.Share {
 		if need == 0 {
 			continue
 		}
-		if s := resources.ShareOf(resources.Amount(min(at(request, t), need)), resources.Amount(need)); s.Compare(largest) > 0 {
+		if s := resources.ShareOf(resources.Amount(min(request.At(t), need)), resources.Amount(need)); s.Compare(largest) > 0 {
 			largest = s
 		}
 	}
@@ -97,11 +86,11 @@ func yardstick(n *Node, request planner.Amounts) int {
 	found := -1
 	var largest resources.Share
 	for t, name := range n.Types {
-		want := at(request, t)
+		want := request.At(t)
 		if want <= 0 {
 			continue
 		}
-		s := resources.ShareOf(resources.Amount(want), resources.Amount(at(n.Allocatable, t)))
+		s := resources.ShareOf(resources.Amount(want), resources.Amount(n.Allocatable.At(t)))
 		if c := s.Compare(largest); found < 0 || c > 0 || c == 0 && name < n.Types[found] {
 			found, largest = t, s
 		}
@@ -111,6 +100,6 @@ func yardstick(n *Node, request planner.Amounts) int {
 
 // deviation returns how far a victim is from the request, as a share of the request.
 func deviation(victim, request int64) resources.Share {
-	off := minus(max(victim, request), min(victim, request))
+	off := planner.Minus(max(victim, request), min(victim, request))
 	return resources.ShareOf(resources.Amount(off), resources.Amount(request))
 }

@@ -28,7 +28,7 @@ func (s *nodeSearch) fillSupply() {
 		s.youngest[i] = younger(s.youngest[i+1], group[0].Pod.Created)
 		for g := range s.goals {
 			amount := group[0].frees(&s.goals[g])
-			s.supply[i][g] = plus(s.supply[i][g], amount*int64(len(group)))
+			s.supply[i][g] = planner.Plus(s.supply[i][g], amount*int64(len(group)))
 			s.largest[i][g] = max(s.largest[i][g], amount)
 		}
 		for t, least := range s.smallest[i] {

@@ -124,7 +124,7 @@ func (s *leafCandidates) trim(over []goal) {
 	used := make([]int64, len(s.verdict.room))
 	for i := range s.candidates {
 		for t := range used {
-			used[t] = plus(used[t], s.candidates[i].request.At(t))
+			used[t] = planner.Plus(used[t], s.candidates[i].request.At(t))
 		}
 		if i+1 >= leastOfLeaf && (s.exceeds(used) || s.suffices(used, over)) {
 			s.candidates = s.candidates[:i+1]

@@ -35,7 +35,7 @@ func (s *problem) findRequests() {
 
 func (r *request) add(sum, least planner.Amounts) {
 	for t := range r.sum {
-		r.sum[t] = plus(r.sum[t], sum.At(t))
+		r.sum[t] = planner.Plus(r.sum[t], sum.At(t))
 		if l := least.At(t); l > 0 && (r.least[t] == 0 || l < r.least[t]) {
 			r.least[t] = l
 		}
@@ -62,7 +62,7 @@ func (st *contestedView) above(t int) int64 {
 		}
 		for _, child := range st.path[d].queue.Children {
 			if d+1 == len(st.path) || child != st.path[d+1].queue.ID {
-				sum = plus(sum, st.aboveIn(st.world.Queues.Queue(child), t))
+				sum = planner.Plus(sum, st.aboveIn(st.world.Queues.Queue(child), t))
 			}
 		}
 	}
@@ -79,15 +79,15 @@ func (st *contestedView) aboveIn(q *queues.Queue, t int) int64 {
 	own, sum := used, int64(0)
 	for _, child := range q.Children {
 		if c := st.world.Queues.Queue(child); c != nil {
-			own = minus(own, int64(c.Used().Get(name)))
-			sum = plus(sum, st.aboveIn(c, t))
+			own = planner.Minus(own, int64(c.Used().Get(name)))
+			sum = planner.Plus(sum, st.aboveIn(c, t))
 		}
 	}
-	if !protected(st.world.Queues, q) { // a queue that became a parent may have pods of its own
-		sum = plus(sum, max(own, 0))
+	if !queues.PreemptionDisabled(st.world.Queues, q) { // a queue that became a parent may have pods of its own
+		sum = planner.Plus(sum, max(own, 0))
 	}
 	if g, ok := q.Guaranteed.Get(name); ok {
-		sum = min(sum, max(minus(used, int64(g)), 0))
+		sum = min(sum, max(planner.Minus(used, int64(g)), 0))
 	}
 	return sum
 }
@@ -99,7 +99,7 @@ func (st *contestedView) lacks() int {
 		return -1
 	}
 	for _, t := range st.contested {
-		if st.requests[0].sum[t] > plus(st.ask.Group.Free.At(t), st.above(t)) {
+		if st.requests[0].sum[t] > planner.Plus(st.ask.Group.Free.At(t), st.above(t)) {
 			return t
 		}
 	}

@@ -46,10 +46,10 @@ func compareHarm(a, b harm) int {
 // Violations counts them.
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
-	h.optedOut += rankOf(c.Class == planner.ClassOptedOut)
-	h.originators += rankOf(c.Originates)
+	h.optedOut += planner.Rank(c.Class == planner.ClassOptedOut)
+	h.originators += planner.Rank(c.Originates)
 	h.priority = max(h.priority, c.priority)
-	h.slow += rankOf(c.Slow)
+	h.slow += planner.Rank(c.Slow)
 	if c.Budget == planner.NoBudget {
 		return
 	}
@@ -114,7 +114,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 		freed := int64(0)
 		for i := range victims {
 			if victims[i].onNode {
-				freed = plus(freed, victims[i].request.At(t))
+				freed = planner.Plus(freed, victims[i].request.At(t))
 			}
 		}
 		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {

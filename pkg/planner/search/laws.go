@@ -86,9 +86,9 @@ func (s *problem) mayAsk(contested []int) []bool {
 func (s *problem) underGuarantee(a *account, t int) bool {
 	sum, least := s.requested(a, t)
 	if s.params.StrictGuarantee {
-		return plus(a.has[t], sum) <= a.guaranteed[t]
+		return planner.Plus(a.has[t], sum) <= a.guaranteed[t]
 	}
-	return plus(a.has[t], minus(sum, least)) < a.guaranteed[t]
+	return planner.Plus(a.has[t], planner.Minus(sum, least)) < a.guaranteed[t]
 }
 
 // leafVerdict is what a view determines for the pods of one leaf.
@@ -198,8 +198,8 @@ func (s *problem) gains() [][]int64 {
 		for t := range sum {
 			if a.named[t] {
 				has := a.has[t]
-				gain := min(plus(has, s.ask.Request.At(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
-				sum[t] = plus(sum[t], gain)
+				gain := min(planner.Plus(has, s.ask.Request.At(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
+				sum[t] = planner.Plus(sum[t], gain)
 			}
 		}
 	}
@@ -270,9 +270,9 @@ func (st *contestedView) take(a *account) []int64 {
 		case !a.named[t]:
 		case a.depth >= 0:
 			expected := a.expected[t]
-			out[t] = minus(plus(expected, st.ask.Request.At(t)), min(a.guaranteed[t], expected))
+			out[t] = planner.Minus(planner.Plus(expected, st.ask.Request.At(t)), min(a.guaranteed[t], expected))
 		case st.isIn[t] || a.used[t] >= a.guaranteed[t]:
-			out[t] = max(minus(a.used[t], a.guaranteed[t]), 0)
+			out[t] = max(planner.Minus(a.used[t], a.guaranteed[t]), 0)
 		}
 	}
 	st.takable[a.index] = out

@@ -18,10 +18,10 @@ func lowerBound(from []candidate, goals []goal) (harm, bool) {
 		var free [planner.Classes]int64
 		for i := range from {
 			c := &from[i]
-			free[c.rank] = plus(free[c.rank], c.frees(&goals[g]))
+			free[c.rank] = planner.Plus(free[c.rank], c.frees(&goals[g]))
 		}
 		sum := free[planner.ClassPlain]
-		for class := planner.ClassPlain; sum < goals[g].amount; sum = plus(sum, free[class]) {
+		for class := planner.ClassPlain; sum < goals[g].amount; sum = planner.Plus(sum, free[class]) {
 			if class++; class == planner.Classes {
 				return harm{}, false
 			}
@@ -50,7 +50,7 @@ func mildest(from []candidate, goals []goal) (harm, bool) {
 		for i := range from {
 			if c := &from[i]; c.rank == planner.ClassPlain && c.priority == h.priority {
 				free := c.frees(&goals[g])
-				sum, most = plus(sum, free), max(most, free)
+				sum, most = planner.Plus(sum, free), max(most, free)
 			}
 		}
 		if sum < goals[g].amount {
@@ -84,7 +84,7 @@ func cover(from []candidate, goals []goal, highest int64) bool {
 		sum := int64(0)
 		for i := range from {
 			if c := &from[i]; c.rank == planner.ClassPlain && c.priority <= highest {
-				sum = plus(sum, c.frees(&goals[g]))
+				sum = planner.Plus(sum, c.frees(&goals[g]))
 			}
 		}
 		if sum < goals[g].amount {

@@ -76,7 +76,7 @@ func (p *plan) takenFrom(a *account, t int) int64 {
 	taken := int64(0)
 	for _, c := range p.victims {
 		if slices.Contains(c.path.counts, a) {
-			taken = plus(taken, c.request.At(t))
+			taken = planner.Plus(taken, c.request.At(t))
 		}
 	}
 	return taken

@@ -58,7 +58,7 @@ func (pl *planning) refuse(by planner.Rule) planner.Decision {
 	case len(d.Rejected) > 0:
 		d.Stopped = slices.MaxFunc(d.Rejected, func(a, b planner.Rejection) int {
 			return cmp.Or(
-				cmp.Compare(rankOf(telling(a.Rule)), rankOf(telling(b.Rule))),
+				cmp.Compare(planner.Rank(telling(a.Rule)), planner.Rank(telling(b.Rule))),
 				cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
 		}).Rule
 	}

@@ -112,7 +112,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 		r.barred = byLaw3
 	case r.lca < s.fence:
 		r.barred = byLaw7
-	case protected(s.world.Queues, r.leaf):
+	case queues.PreemptionDisabled(s.world.Queues, r.leaf):
 		r.barred = byDisabled
 	}
 	return r
@@ -125,19 +125,4 @@ func frees(request planner.Amounts, lca int, onNode bool, g *goal) int64 {
 		return 0
 	}
 	return request.At(g.typ)
-}
-
-// protected reports whether preemption.policy: disabled applies to a leaf. Managed queues
-// inherit it through the configuration; a dynamic queue has it from its template or from
-// its ancestors.
-func protected(v queues.View, q *queues.Queue) bool {
-	for ; q != nil; q = v.Queue(q.Parent) {
-		if q.Policies.Preemption == config.PreemptionDisabled {
-			return true
-		}
-		if q.Managed {
-			return false
-		}
-	}
-	return false
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // problem is the planning problem of one asker in a world.
@@ -95,7 +94,7 @@ func (s *problem) findOver() {
 			if !limited {
 				continue
 			}
-			if over := minus(plus(a.expected[t], s.ask.Request.At(t)), int64(most)); over > 0 {
+			if over := planner.Minus(planner.Plus(a.expected[t], s.ask.Request.At(t)), int64(most)); over > 0 {
 				s.over = append(s.over, goal{t, over, d})
 			}
 		}
@@ -105,7 +104,7 @@ func (s *problem) findOver() {
 // goals appends what the asker lacks on a node and below queues over their max.
 func (s *problem) goals(to []goal, n *planner.Node) []goal {
 	for _, t := range s.wanted {
-		if lack := minus(s.ask.Request.At(t), n.Free.At(t)); lack > 0 {
+		if lack := planner.Minus(s.ask.Request.At(t), n.Free.At(t)); lack > 0 {
 			to = append(to, goal{t, lack, 0})
 		}
 	}
@@ -175,7 +174,3 @@ func grown[T any](list []T, index int) []T {
 	}
 	return append(list, make([]T, index+1-len(list))...)
 }
-
-// plus and minus saturate, because a pod may request any amount.
-func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
-func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }

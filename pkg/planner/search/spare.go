@@ -3,6 +3,8 @@ package search
 import (
 	"cmp"
 	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // clear removes all victims.
@@ -48,45 +50,13 @@ func (s *nodeSearch) grab(goal int) bool {
 
 // spare removes every victim that is not needed, the most harmful first, and returns the
 // rest. The set must reach the goals and pass; passes checks what goes beyond the goals.
-// It tries whole runs of victims before their halves, because mostly few victims are
-// needed.
 func (s *nodeSearch) spare(passes func([]candidate) bool) []candidate {
-	all := slices.Clone(s.taken)
-	stays := make([]bool, len(all))
-	rest := func() []candidate {
-		var out []candidate
-		for i := range all {
-			if !stays[i] {
-				out = append(out, all[i])
-			}
-		}
-		return out
+	kept := planner.Spare(s.taken, s.apply, s.reached, passes)
+	for i := range kept {
+		s.apply(&kept[i], -1)
 	}
-	move := func(from, to int, stay bool, sign int64) {
-		for i := from; i < to; i++ {
-			stays[i] = stay
-			s.apply(&all[i], sign)
-		}
-	}
-	var try func(from, to int)
-	try = func(from, to int) {
-		move(from, to, true, -1)
-		if s.reached() && passes(rest()) {
-			return
-		}
-		move(from, to, false, 1)
-		if to-from > 1 {
-			half := (from + to) / 2
-			try(half, to)
-			try(from, half)
-		}
-	}
-	try(0, len(all))
-	kept := rest()
-	for i := range all {
-		if stays[i] {
-			s.apply(&all[i], 1) // restored for the caller, which may remove all
-		}
+	for i := range s.taken { // restored for the caller, which may remove all
+		s.apply(&s.taken[i], 1)
 	}
 	return kept
 }

@@ -45,7 +45,7 @@ func (c *candidate) exceeds(h *harm, victims int) bool {
 		return c.priority > h.priority || c.priority == h.priority && (c.Slow || victims > h.victims)
 	}
 	least := harmOf(c.rank)
-	least.priority, least.slow, least.victims = c.priority, rankOf(c.Slow), victims
+	least.priority, least.slow, least.victims = c.priority, planner.Rank(c.Slow), victims
 	return compareHarm(least, *h) > 0
 }
 
@@ -240,7 +240,7 @@ func (s *problem) byHarm(a, b *candidate) int {
 	case a.priority != b.priority:
 		return cmp.Compare(a.priority, b.priority)
 	case a.Slow != b.Slow:
-		return cmp.Compare(rankOf(a.Slow), rankOf(b.Slow))
+		return cmp.Compare(planner.Rank(a.Slow), planner.Rank(b.Slow))
 	}
 	for _, t := range s.byName {
 		if c := cmp.Compare(b.request.At(t), a.request.At(t)); c != 0 {
@@ -248,10 +248,10 @@ func (s *problem) byHarm(a, b *candidate) int {
 		}
 	}
 	return cmp.Or(
-		cmp.Compare(rankOf(a.Pod.Originator), rankOf(b.Pod.Originator)),
+		cmp.Compare(planner.Rank(a.Pod.Originator), planner.Rank(b.Pod.Originator)),
 		slices.Compare(a.Pod.Budgets, b.Pod.Budgets),
 		cmp.Compare(a.path.leaf.Path, b.path.leaf.Path),
-		cmp.Compare(rankOf(b.onNode), rankOf(a.onNode)),
+		cmp.Compare(planner.Rank(b.onNode), planner.Rank(a.onNode)),
 		b.Pod.Created.Compare(a.Pod.Created),
 		cmp.Compare(a.Pod.UID, b.Pod.UID),
 	)
@@ -263,11 +263,4 @@ func alike(a, b *candidate) bool {
 	return a.path == b.path && a.onNode == b.onNode && a.priority == b.priority && a.Slow == b.Slow &&
 		a.Pod.OptedOut == b.Pod.OptedOut && a.Pod.Originator == b.Pod.Originator &&
 		slices.Equal(a.request, b.request) && slices.Equal(a.Pod.Budgets, b.Pod.Budgets)
-}
-
-func rankOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

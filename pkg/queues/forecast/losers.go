@@ -31,7 +31,7 @@ func losers(tree *queues.Snapshot) []Loser {
 	gatherings := gatheringsOf(tree)
 	var out []Loser
 	for q := range tree.All() {
-		if protected(tree, q) {
+		if queues.PreemptionDisabled(tree, q) {
 			continue
 		}
 		for name, used := range own(tree, q, (*queues.Queue).Used).All() {
@@ -146,19 +146,4 @@ func asks(q *queues.Queue) bool {
 func full(leaf *queues.Queue, kind string) bool {
 	most, limited := leaf.Max.Get(kind)
 	return limited && leaf.Expected().Get(kind) >= most
-}
-
-// protected tells whether preemption.policy: disabled holds for a queue's pods.
-// The configuration hands it down to managed queues; a dynamic one has it from
-// its template or from the queues it lives in.
-func protected(v queues.View, q *queues.Queue) bool {
-	for ; q != nil; q = v.Queue(q.Parent) {
-		if q.Policies.Preemption == config.PreemptionDisabled {
-			return true
-		}
-		if q.Managed {
-			return false
-		}
-	}
-	return false
 }
