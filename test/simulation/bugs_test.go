@@ -364,9 +364,9 @@ func (s *simulation) suit() {
 	case bugBlind:
 		s.settings.taints, s.settings.beside = true, true
 	case bugPatient:
-		s.settings.groups = false
+		s.settings.groups, s.settings.maxGrace = false, 0
 	case bugGroupPatient:
-		s.settings.groups = true
+		s.settings.groups, s.settings.maxGrace = true, 0
 	case bugLeave:
 		s.settings.leave = true
 	case bugGrace:
