@@ -119,8 +119,8 @@ type QueueSortArgs struct {
 
 	// MaxDynamicQueues is how many queues rules with create: true make at most, parents of
 	// others included. A pod that needs one more waits with reason TooManyQueues. A pod
-	// that runs has its queue in any case. Default: 1000. Bounds: at least 0, where 0 is
-	// no bound.
+	// that comes with a node is charged to root.@recovery@ then. Default: 1000. Bounds: at
+	// least 0, where 0 is no bound.
 	// +optional
 	MaxDynamicQueues *int32 `json:"maxDynamicQueues,omitempty"`
 

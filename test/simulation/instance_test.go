@@ -75,7 +75,6 @@ type instance struct {
 	reservedThen map[types.UID]map[string][]*corev1.Pod
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
-	made     map[string]bool         // queues that rules had made; not guarded
 	tried    map[types.UID]time.Time // when the latest cycle of each pod began
 	// overtakes is the nodes that the pod in its cycle may have although another pod goes
 	// first there, and that pod.

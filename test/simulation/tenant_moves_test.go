@@ -111,25 +111,21 @@ func (in *instance) claimant(pod *corev1.Pod) claimant {
 	return c
 }
 
-// checkQueues finds queues that were made for waiting pods beyond the number that rules may
-// make. Those of pods with a node exist in any case.
+// checkQueues finds queues beyond the number that rules may make.
 func (in *instance) checkQueues() error {
 	if !in.sim.settings.dynamic {
 		return nil
 	}
-	made, by, used := map[string]bool{}, map[string]int{}, false
+	made, by := 0, map[string]int{}
 	for q := range in.store().Snapshot().All() {
 		if q.Managed || q.IsRoot() || q.Path == placement.RecoveryQueue {
 			continue
 		}
-		made[q.Path] = true
+		made++
 		by[q.MadeFor]++
-		used = used || !in.made[q.Path] && !q.Allocated.IsZero()
 	}
-	fresh := slices.ContainsFunc(slices.Collect(maps.Keys(made)), func(path string) bool { return !in.made[path] })
-	in.made = made
-	if most := slices.Max(append(slices.Collect(maps.Values(by)), 0)); fresh && !used && (len(made) > mostQueues || most > mostQueuesOfNamespace) {
-		return fmt.Errorf("%s: rules have made %d queues, %d for one namespace", in.name, len(made), most)
+	if most := slices.Max(append(slices.Collect(maps.Values(by)), 0)); made > mostQueues || most > mostQueuesOfNamespace {
+		return fmt.Errorf("%s: rules have made %d queues, %d for one namespace", in.name, made, most)
 	}
 	if by[evil] == mostQueuesOfNamespace {
 		in.sim.count(fullOfQueues)

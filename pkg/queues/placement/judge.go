@@ -52,7 +52,7 @@ func (a *attempt) judge(path string) (create bool, v verdict) {
 		return false, pass(reasons.QueueDraining, "queue %s was removed from queues.yaml and takes nothing new", shown(path))
 	}
 	made, levels := strings.Count(path[len(at.nearest):], "."), strings.Count(path, ".")+1
-	if create && !a.req.Running && made > 1 && levels > maxMade {
+	if create && made > 1 && levels > maxMade {
 		return false, stop(reasons.InvalidQueueName, "queue %s would be made with %d levels, more than %d; name one with fewer, or write its parents into queues.yaml", shown(path), levels, maxMade)
 	}
 	user := a.req.Identity.User

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -93,8 +94,11 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 	if !reason.None() {
 		return nil, reason
 	}
-	if reason := x.Options.DynamicQueues.Admit(x.Cache.Tree(), result.Path, p.Namespace); !running && !reason.None() {
-		return nil, reason
+	if reason := x.Options.DynamicQueues.Admit(x.Cache.Tree(), result.Path, p.Namespace); !reason.None() {
+		if !running {
+			return nil, reason
+		}
+		result.Path = queues.RecoveryPath // anyone who makes pods may give them a node
 	}
 	leaf, err := x.Cache.Tree().AddDynamic(result.Path, p.Namespace)
 	if err != nil {
