@@ -343,7 +343,8 @@ func (w *witness) judgeHoldTimes() {
 		w.wentAt = now
 		return
 	}
-	last := map[types.NamespacedName]time.Time{} // from when the holds of a PodGroup, or of a pod, count
+	// From when the holds of a PodGroup, or of a pod, count, and when the first began.
+	last, first := map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}
 	var holds []reservations.Hold
 	for _, h := range w.Holds().All() {
 		key := begin{h.Asker, h.Since}
@@ -367,13 +368,21 @@ func (w *witness) judgeHoldTimes() {
 			}
 		}
 		holds = append(holds, h)
-		if group := w.timedWith(h.Asker); from.After(last[group]) {
+		group := w.timedWith(h.Asker)
+		if from.After(last[group]) {
 			last[group] = from
+		}
+		if at, ok := first[group]; !ok || from.Before(at) {
+			first[group] = from
 		}
 	}
 	for _, h := range holds {
 		group := w.timedWith(h.Asker)
-		due := last[group].Add(reservationTimeout * time.Second)
+		due := last[group]
+		if most := first[group].Add(reservationTimeout * time.Second); most.Before(due) {
+			due = most
+		}
+		due = due.Add(reservationTimeout * time.Second)
 		if left := w.leftAt[h.Asker]; left.After(due) {
 			due = left // it kept its hold while it had a place
 		}

@@ -24,7 +24,9 @@ func (x *Holds) HoldsDue() time.Time {
 // the first member would lose its node while room is made for the last one. Also, while
 // one member holds a node, another member that lost its hold would get that node again,
 // because it fits beside it, and the group could keep the node from all others without a
-// start. For the same reason a loss counts for the whole group.
+// start. For the same reason a loss counts for the whole group, and the time-out begins at
+// most one time-out after the first of the holds: members that are made again and again,
+// each with a victim of its own, would keep a node for ever.
 //
 // A pod in Permit keeps its hold as long as it is there. It does not extend the holds of
 // the other members: members that come to Permit in turns would keep a node for ever.
@@ -45,15 +47,31 @@ func (x *Holds) dueFrom() reservations.From {
 		}
 		from, ok := known[p.PodGroup]
 		if !ok {
-			for _, m := range p.PodGroup.Members() {
-				if t, holds := x.Preemption.Holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
-					from = model.Latest(from, t)
-				}
+			latest, first := x.holdTimes(p.PodGroup)
+			from = latest
+			if most := first.Add(x.Preemption.HoldTimeout); most.Before(latest) {
+				from = most
 			}
 			known[p.PodGroup] = from
 		}
-		return from, !from.IsZero()
+		return model.Latest(own, from), !from.IsZero()
 	}
+}
+
+// holdTimes returns the latest start of a time-out of the holds of a PodGroup, and when the
+// first of them began; zero without one.
+func (x *Holds) holdTimes(g *model.PodGroup) (latest, first time.Time) {
+	for _, m := range g.Members() {
+		h, holds := x.Preemption.Holds.Of(m.UID)
+		if !holds || m.RequiredNode != "" {
+			continue
+		}
+		latest = model.Latest(latest, h.TimeFrom())
+		if first.IsZero() || h.Since.Before(first) {
+			first = h.Since
+		}
+	}
+	return latest, first
 }
 
 // TimeOutHolds ends the holds that were not used in time.
@@ -63,16 +81,34 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 	}
 	for _, h := range x.Preemption.Holds.Overdue(now, x.Preemption.HoldTimeout, x.dueFrom()) {
 		p := x.Pods[h.Asker]
-		x.EndHold(p, reservations.TimedOut, timedOut(p, x.Preemption.HoldTimeout, &h), now)
+		if p.RequiredNode != "" || !p.GroupIncomplete() {
+			x.EndHold(p, reservations.TimedOut, timedOut(x.Preemption.HoldTimeout, &h), now)
+			continue
+		}
+		_, first := x.holdTimes(p.PodGroup)
+		why := groupTimedOut(p.PodGroup, x.Preemption.HoldTimeout, now.Sub(first), &h)
+		for _, m := range p.PodGroup.Members() {
+			if m.RequiredNode == "" && !m.State.HasNode() {
+				x.EndHold(m, reservations.TimedOut, why, now)
+			}
+		}
 	}
 	x.Preemption.Holds.TimesChange()
 }
 
-// timedOut is the reason of a hold that its pod did not use in time.
-func timedOut(p *model.Pod, timeout time.Duration, h *reservations.Hold) reasons.Reason {
-	if p.GroupIncomplete() && h.Clear() {
-		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.PodGroup.Name(), timeout)
+// groupTimedOut is the reason of the holds of a PodGroup that did not start in time.
+func groupTimedOut(g *model.PodGroup, timeout, held time.Duration, h *reservations.Hold) reasons.Reason {
+	switch {
+	case held >= 2*timeout:
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the first of its pods held a node", g.Name(), 2*timeout)
+	case h.Clear():
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", g.Name(), timeout)
 	}
+	return timedOut(timeout, h)
+}
+
+// timedOut is the reason of a hold that its pod did not use in time.
+func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
 		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Victims))
