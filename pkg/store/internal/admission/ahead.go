@@ -96,7 +96,8 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		return false
 	}
 	if n.Known() && seen < n.Len() && x.Pending.Demand.Any() {
-		return x.putBack(p)
+		x.putBack(p)
+		return true
 	}
 	ahead := x.Ahead(p, n)
 	if len(ahead) == 0 {
@@ -113,10 +114,14 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		}
 	}
 	if !p.State.HasSlot() {
-		return x.putBack(p)
+		x.putBack(p)
+		return true
 	}
-	if !x.backInOrder(p, ahead, now) && !(inFlight && x.putBack(p)) {
-		return false
+	if !x.backInOrder(p, ahead, now) {
+		if !inFlight {
+			return false
+		}
+		x.putBack(p)
 	}
 	if inFlight { // the scheduler's queue is to try them before p
 		x.Pending.Keys.Add(p.UID, rank, now.UnixNano())
@@ -125,11 +130,10 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 }
 
 // putBack puts a pod without a node back into the order.
-func (x *Slots) putBack(p *model.Pod) bool {
+func (x *Slots) putBack(p *model.Pod) {
 	x.states.Withdraw(p)
 	x.Pending.Keys.Remove(p.UID)
 	x.states.ToQueued(p)
-	return true
 }
 
 // backInOrder puts an admitted pod back into the order if another pod that may run is
@@ -148,11 +152,11 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 	}
 	for _, w := range ahead {
 		if w.State == state.Queued && x.Cache.Books.CheckQuota(&w.App.CacheApp, w.Request, queues.OnCommitted).OK() {
-			x.admit(w, now)
+			x.states.admit(w, now)
 			return true
 		}
 	}
-	x.states.toAdmitted(p, now)
+	x.states.admitAgain(p, now)
 	return false
 }
 

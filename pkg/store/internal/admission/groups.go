@@ -75,8 +75,7 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 		if m.State == state.GroupBlocked {
 			x.states.ToQueued(m)
 		}
-		x.states.toAdmitted(m, now)
-		x.Out.Activate = append(x.Out.Activate, m.Ref())
+		x.states.admit(m, now)
 	}
 	x.releaseBlocked(g)
 }

@@ -132,10 +132,9 @@ func (x *States) LetThrough(p *model.Pod, now time.Time) {
 	if p.Foreign {
 		p.Asks.Activated = true
 		x.EndCycle(p)
-		x.Out.Activate = append(x.Out.Activate, p.Ref())
-		return
+	} else {
+		x.Withdraw(p)
+		x.takeSlot(p, now)
 	}
-	x.Withdraw(p)
-	x.admit(p, now)
 	x.Out.Activate = append(x.Out.Activate, p.Ref())
 }

@@ -43,14 +43,8 @@ func (x *Slots) FillInOrder(now time.Time) {
 			x.groups.startGroup(p, now)
 			continue
 		}
-		x.admit(p, now)
+		x.states.admit(p, now)
 	}
-}
-
-// admit gives a pod a slot, and lets the scheduler try it.
-func (x *Slots) admit(p *model.Pod, now time.Time) {
-	x.states.toAdmitted(p, now)
-	x.Out.Activate = append(x.Out.Activate, p.Ref())
 }
 
 // Unblock checks blocked groups again where the blocking queue has got more room.

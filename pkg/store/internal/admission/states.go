@@ -54,15 +54,21 @@ func (x *States) LeaveOrder(p *model.Pod) {
 	p.Ask = nil
 }
 
-// toAdmitted: Queued to Admitted.
-func (x *States) toAdmitted(p *model.Pod, now time.Time) {
-	x.LeaveOrder(p)
-	x.admit(p, now)
+// admit: Queued to Admitted. The scheduler is to try the pod.
+func (x *States) admit(p *model.Pod, now time.Time) {
+	x.admitAgain(p, now)
+	x.Out.Activate = append(x.Out.Activate, p.Ref())
 }
 
-// admit: a pod that is out of the order becomes admitted. A preemptor with a hold is
+// admitAgain: Queued to Admitted, for a pod that the scheduler is trying.
+func (x *States) admitAgain(p *model.Pod, now time.Time) {
+	x.LeaveOrder(p)
+	x.takeSlot(p, now)
+}
+
+// takeSlot: a pod that is out of the order becomes admitted. A preemptor with a hold is
 // charged as arriving and therefore not as admitted.
-func (x *States) admit(p *model.Pod, now time.Time) {
+func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
 	x.History.Reports.Admitted(p.Report, now)
 	x.Pending.Window.Enter(p)
