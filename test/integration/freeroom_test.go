@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 const freeRoomQueues = `
@@ -99,38 +99,65 @@ func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
 // restart.
 func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
 	e := setup(t, oneLeaf("10"))
-	for i := range 40 {
-		p := e.pod(fmt.Sprintf("p-%d", i), "p", inQueue("root.a"), requests("cpu", "1"))
-		p.Spec.NodeSelector = map[string]string{"example.com/pool": "grows"}
-		e.createPod(p)
-	}
-	e.expectWanted(10)
+	e.create("p", 40, inQueue("root.a"), findsNoNode)
+	e.expectWanted("p", 40, 10)
 	e.configure(oneLeaf("3"))
-	e.expectWanted(3)
+	e.expectWanted("p", 40, 3)
 	e.kill()
 	e.start()
-	e.expectWanted(3)
+	e.expectWanted("p", 40, 3)
 	e.configure(oneLeaf("12"))
-	e.expectWanted(12)
+	e.expectWanted("p", 40, 12)
 }
 
-// expectWanted waits until so many pods have reason Unschedulable, and all others another
-// reason.
-func (e *env) expectWanted(want int) {
-	e.Helper()
-	eventually(e.T, patience, fmt.Sprintf("nodes are wanted for %d pods", want), func() (bool, string) {
-		pods, err := e.listPods(context.Background())
-		if err != nil {
-			return false, err.Error()
+const limitedDemand = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: users
+      limits:
+      - limit: each user
+        users: ["*"]
+        maxresources: {vcore: 4}
+    - name: apps
+      maxapplications: 1
+`
+
+// TestNodesAreWantedWithinLimits: pods that found no node count against the limits of
+// their user, and their applications against maxapplications.
+func TestNodesAreWantedWithinLimits(t *testing.T) {
+	e := setup(t, limitedDemand)
+	e.run("of a user", func(e *env) {
+		e.create("users", 10, inQueue("root.users"), findsNoNode, requests("cpu", "3"))
+		e.expectWanted("users", 10, 1)
+	})
+	e.run("of applications", func(e *env) {
+		for i := range 5 {
+			p := e.pod(fmt.Sprintf("apps-%d", i), "apps", inQueue("root.apps"), findsNoNode)
+			p.Labels[placement.KeyApplicationID] = p.Name
+			e.createPod(p)
 		}
+		e.expectWanted("apps", 5, 1)
+	})
+}
+
+func findsNoNode(p *corev1.Pod) { p.Spec.NodeSelector["example.com/pool"] = "grows" }
+
+// expectWanted waits until so many of the pods of a group have reason Unschedulable, and
+// all others reason SchedulingGated.
+func (e *env) expectWanted(of string, all, want int) {
+	e.Helper()
+	eventually(e.T, patience, fmt.Sprintf("nodes are wanted for %d pods of %s", want, of), func() (bool, string) {
+		_, waiting := e.podsOf(of)
 		reasons := map[string]int{}
-		for i := range pods {
-			for _, c := range pods[i].Status.Conditions {
-				if c.Type == corev1.PodScheduled {
-					reasons[c.Reason]++
-				}
+		for _, p := range waiting {
+			if c := conditionOf(p, corev1.PodScheduled); c != nil {
+				reasons[c.Reason]++
 			}
 		}
-		return reasons[corev1.PodReasonUnschedulable] == want && reasons[corev1.PodReasonSchedulingGated] == len(pods)-want, fmt.Sprint(reasons)
+		return reasons[corev1.PodReasonUnschedulable] == want && reasons[corev1.PodReasonSchedulingGated] == all-want, fmt.Sprint(reasons)
 	})
 }

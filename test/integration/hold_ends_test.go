@@ -70,23 +70,48 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 }
 
 // TestHoldOfANodeThatRefuses checks that a hold ends at once, even with a terminating
-// victim, when a label of its node changes so that the filters refuse it whichever pods
-// are preempted. No further pod is preempted, and the asker gets the room when the label
-// is back.
+// victim, when a label or a taint of its node changes so that the filters refuse it
+// whichever pods are preempted. The asker is Unschedulable and not nominated, so that an
+// autoscaler sees it. No further pod is preempted, and the asker gets the room when the
+// node is as before.
 func TestHoldOfANodeThatRefuses(t *testing.T) {
-	h := makeHalf(t)
-	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:"other"}}}`, pool))
-	h.awaitEnd(reasons.HoldNodeUnschedulable, "cannot take the pod any more")
-	h.endAtOnce(h.slow)
-	h.awaitGone(h.slow)
-	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
-	if node := h.get(h.asker).Spec.NodeName; node != "" {
-		t.Errorf("the asker runs on %s, where it may not", node)
+	for _, c := range []struct {
+		name           string
+		refuse, permit func(h *half) string // patches of the node
+	}{
+		{
+			"label",
+			func(*half) string { return fmt.Sprintf(`{"metadata":{"labels":{%q:"other"}}}`, pool) },
+			func(h *half) string { return fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, pool, h.nodePool) },
+		},
+		{
+			"Karpenter's taint",
+			func(*half) string {
+				return `{"spec":{"taints":[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"}]}}`
+			},
+			func(*half) string { return `{"spec":{"taints":null}}` },
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := makeHalf(t)
+			h.setNode(h.node, c.refuse(h))
+			h.awaitEnd(reasons.HoldNodeUnschedulable, "cannot take the pod any more")
+			h.awaitPod(h.asker, "is not nominated, and Unschedulable", func(p *corev1.Pod) bool {
+				c := conditionOf(p, corev1.PodScheduled)
+				return p.Status.NominatedNodeName == "" && c != nil && c.Reason == corev1.PodReasonUnschedulable
+			})
+			h.endAtOnce(h.slow)
+			h.awaitGone(h.slow)
+			h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
+			if node := h.get(h.asker).Spec.NodeName; node != "" {
+				t.Errorf("the asker runs on %s, where it may not", node)
+			}
+			h.setNode(h.node, c.permit(h))
+			h.awaitRunning(h.asker)
+			h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
+			h.expectBooks()
+		})
 	}
-	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, pool, h.nodePool))
-	h.awaitRunning(h.asker)
-	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
-	h.expectBooks()
 }
 
 // TestAVictimThatStaysTrapsNoAsker: a borrower has a grace period of a year and uses it.
