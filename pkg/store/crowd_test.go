@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,8 +36,16 @@ type cost struct {
 }
 
 // isAtMostTwice tells whether the cost is at most twice another one.
-func (c cost) isAtMostTwice(other cost) bool {
-	return c.allocations <= 2*other.allocations && c.bytes <= 2*other.bytes && c.visits <= 2*other.visits
+func (c cost) isAtMostTwice(other cost) bool { return c.isAtMost(20, other) }
+
+// isLinear tells whether the cost grew as the pods did, which are twice as many. Work that
+// grows with their square costs four times as much. Maps grow in steps.
+func (c cost) isLinear(half cost) bool { return c.isAtMost(25, half) }
+
+// isAtMost tells whether the cost is at most so many tenths of another one.
+func (c cost) isAtMost(tenths int, other cost) bool {
+	n := uint64(tenths)
+	return 10*c.allocations <= n*other.allocations && 10*c.bytes <= n*other.bytes && 10*c.visits <= tenths*other.visits
 }
 
 // crowd is a tenant with pods that find no node.
@@ -47,8 +56,8 @@ type crowd struct {
 	most   int  // such queues at most; 0 for no bound
 }
 
-// beside measures what the store does for a crowd, and then for pods of another tenant
-// and plans for one of them. Also, if set, is called at each event of these.
+// beside measures what the store does for a crowd, asking for plans included, and then for
+// pods of another tenant and plans for one of them. Also, if set, is called at each event.
 func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Store) {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
@@ -69,11 +78,20 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			Request: request,
 		}
 	}
+	later, asked := epoch.Add(time.Hour), 0
 	tried := func(p objects.Pod, kind string) {
-		s.Upsert(p, epoch)
+		s.Upsert(p, later)
 		for _, ref := range s.TakeActivations() {
-			s.Gate(ref.UID, epoch)
-			s.NoNode(ref.UID, kind+string(ref.UID), reasons.Brief(reasons.NoNodeFits), epoch)
+			class := kind + string(ref.UID)
+			s.Gate(ref.UID, later)
+			if _, why := s.Attempt(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
+				t.Fatalf("%s with %d invented types: %v", ref.Name, c.types, why)
+			}
+			asked++
+			s.NoNode(ref.UID, class, reasons.Brief(reasons.NoNodeFits), later)
+		}
+		if also != nil {
+			also(s)
 		}
 	}
 	own = workOf(s, func() {
@@ -85,7 +103,9 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			tried(pod(fmt.Sprintf("evil%d", i), "evil", queue, invented(i, c.types)), "evil")
 		}
 	})
-	later := epoch.Add(time.Hour)
+	if asked == 0 && c.types <= cache.MostTypes {
+		t.Fatalf("no pod of %+v asked for a plan", c)
+	}
 	others = workOf(s, func() {
 		tried(pod("asker", "a", "root.a", queuestest.Vector("vcore=9 memory=1Gi pods=1")), "a")
 		for i := range 100 {
@@ -173,10 +193,35 @@ func TestInventedQueues(t *testing.T) {
 	}
 }
 
+// TestACrowdCostsAsMuchAsItIsLarge: what the pods of a tenant cost itself grows with their
+// number, and not with its square.
+func TestACrowdCostsAsMuchAsItIsLarge(t *testing.T) {
+	for _, c := range []crowd{{}, {types: 20}, {types: cache.MostTypes - 1}, {types: 200}, {queues: true}, {queues: true, most: 50}} {
+		if half, all := c.costs(t, nil); !all.isLinear(half) {
+			t.Errorf("500 pods of %+v cost %+v, 1,000 cost %+v", c, half, all)
+		}
+	}
+}
+
+// costs returns what 500 and 1,000 pods cost their own tenant.
+func (c crowd) costs(t *testing.T, also func(*Store)) (half, all cost) {
+	c.pods = 500
+	half, _, _ = c.beside(t, also)
+	c.pods = 1000
+	all, _, _ = c.beside(t, also)
+	return half, all
+}
+
 // TestWorkThatGrowsIsFound plants work at each event that grows with the queues, without
-// an allocation.
+// an allocation, and a list that grows by copying.
 func TestWorkThatGrowsIsFound(t *testing.T) {
 	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
+	lists := map[*Store][]string{}
+	if half, all := (crowd{types: 20}).costs(t, func(s *Store) {
+		lists[s] = append(slices.Clone(lists[s]), make([]string, 20)...)
+	}); all.isLinear(half) {
+		t.Errorf("a list that grows by copying is not found: %+v, %+v", half, all)
+	}
 	for name, planted := range map[string]func(*Store){
 		"a walk through all queues": func(s *Store) {
 			for q := range s.model.Cache.Tree().All() {
