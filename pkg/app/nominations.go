@@ -57,8 +57,8 @@ type nomination struct {
 	uid             types.UID
 }
 
-// tidy starts the checks.
-func (p *Process) tidy(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+// reconcileNominations starts the checks.
+func (p *Process) reconcileNominations(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	if h.ClientSet() == nil {
 		return // a framework without an API server, as in tests
 	}
@@ -93,7 +93,7 @@ func (n *nominations) look(ctx context.Context) {
 		unheard = n.takeBack(ctx, at) || unheard
 	}
 	if unheard {
-		n.inviteAll()
+		n.retryAll()
 	}
 }
 
@@ -165,9 +165,9 @@ func (n *nominations) write(ctx context.Context, at nomination) error {
 	return err
 }
 
-// inviteAll retries all pods without a node: no event reports the free capacity, and it
+// retryAll retries all pods without a node: no event reports the free capacity, and it
 // is not known which pods the nomination blocked.
-func (n *nominations) inviteAll() {
+func (n *nominations) retryAll() {
 	pods, err := n.pods.List(labels.Everything())
 	if err != nil {
 		return

@@ -125,8 +125,8 @@ func (t *turnedAway) take(nodes []string) (pods []objects.Ref) {
 	return pods
 }
 
-// invite retries the pods that were kept off a node by a hold that ended.
-func (p *Process) invite(h fwk.Handle, nodes []string, logger klog.Logger) {
+// retryRejected retries the pods that were kept off a node by a hold that ended.
+func (p *Process) retryRejected(h fwk.Handle, nodes []string, logger klog.Logger) {
 	if pods := p.away.take(nodes); len(pods) > 0 {
 		h.Activate(logger, podsOf(pods))
 	}

@@ -89,10 +89,10 @@ func (h hangs) TakeWork() []output.Work {
 // TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain, although
 // a call hangs.
 func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
-	before := witness
+	before := interceptor
 	called, answer := make(chan struct{}, 1), make(chan struct{})
-	SetWitness(func(s *store.Store) Witness { return hangs{s, called, answer} })
-	t.Cleanup(func() { SetWitness(before) })
+	SetInterceptor(func(s *store.Store) Interceptor { return hangs{s, called, answer} })
+	t.Cleanup(func() { SetInterceptor(before) })
 	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
 	t.Cleanup(func() { close(answer) })
 	p := configured(t, h, plugintest.Args())

@@ -64,7 +64,7 @@ type Process struct {
 	Leader    *leader.Gate
 	taints    *evict.Taints // nil before Configure
 
-	seen    chan struct{} // closed once the store got everything that existed
+	synced  chan struct{} // closed once the store got everything that existed
 	away    turnedAway
 	peers   sync.Map // names of profiles that have QueuePreemption
 	handles sync.Map // name of a profile -> its fwk.Handle
@@ -84,7 +84,7 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 	factory := h.SharedInformerFactory()
 	p := processes[factory]
 	if p == nil {
-		p = &Process{Clock: clock.RealClock{}, Leader: leaderGate, seen: make(chan struct{})}
+		p = &Process{Clock: clock.RealClock{}, Leader: leaderGate, synced: make(chan struct{})}
 		processes[factory] = p
 		context.AfterFunc(ctx, func() {
 			processesMu.Lock()
@@ -136,7 +136,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
-	w := witness(s)
+	w := interceptor(s)
 	watcher, err := p.watch(h, w, informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
 		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
@@ -170,8 +170,8 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go source.Run(ctx)
 	go watcher.Run(ctx)
 	go announcer.run(ctx, p.Clock)
-	p.attend(ctx, h, s, logger)
-	go p.see(ctx, watcher)
+	p.startLoops(ctx, h, s, logger)
+	go p.awaitSync(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
 	p.report(ctx, h, s, logger)
 	p.execute(ctx, h, w, logger)

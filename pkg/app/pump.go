@@ -17,11 +17,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// attend starts the goroutines that synchronize the store and the scheduler.
-func (p *Process) attend(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+// startLoops starts the goroutines that synchronize the store and the scheduler.
+func (p *Process) startLoops(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)
-	p.tidy(ctx, h, s, logger)
+	p.reconcileNominations(ctx, h, s, logger)
 }
 
 // pump is the only goroutine that passes the scheduler's queue the pods that may enter,
@@ -47,7 +47,7 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 			h.Activate(logger, podsOf(refs))
 			p.takeBack(ctx, pods, s, refs)
 		}
-		p.invite(h, s.TakeVacated(), logger)
+		p.retryRejected(h, s.TakeVacated(), logger)
 		if next, ok := s.NextDeadline(); ok {
 			timer.Reset(max(next.Sub(p.Clock.Now()), time.Millisecond))
 		}
@@ -108,8 +108,8 @@ func podsOf(refs []objects.Ref) map[string]*corev1.Pod {
 	return pods
 }
 
-// see records when the store got everything that existed.
-func (p *Process) see(ctx context.Context, w *informer.Watcher) {
+// awaitSync records when the store got everything that existed.
+func (p *Process) awaitSync(ctx context.Context, w *informer.Watcher) {
 	ticker := p.Clock.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !w.HasSynced() {
@@ -119,12 +119,12 @@ func (p *Process) see(ctx context.Context, w *informer.Watcher) {
 		case <-ticker.C():
 		}
 	}
-	close(p.seen)
+	close(p.synced)
 }
 
-// seePatience is how long a cycle waits for objects from before the process. The objects
+// syncPatience is how long a cycle waits for objects from before the process. The objects
 // that the scheduler needs have arrived by then, so the wait is short.
-const seePatience = 10 * time.Second
+const syncPatience = 10 * time.Second
 
 // AwaitHolds waits until the store has read from pods which nodes are held. It returns at
 // once if it already has.
@@ -133,14 +133,14 @@ func (p *Process) AwaitHolds(ctx context.Context) {
 		return
 	}
 	select {
-	case <-p.seen: // it waits for its configuration
+	case <-p.synced: // it waits for its configuration
 		return
 	default:
 	}
-	timer := p.Clock.NewTimer(seePatience)
+	timer := p.Clock.NewTimer(syncPatience)
 	defer timer.Stop()
 	select {
-	case <-p.seen:
+	case <-p.synced:
 	case <-ctx.Done():
 	case <-timer.C():
 	}
@@ -149,7 +149,7 @@ func (p *Process) AwaitHolds(ctx context.Context) {
 // start starts the store once it has seen all that exists and has its queues.
 func (p *Process) start(ctx context.Context, s *store.Store, f *follower, logger klog.Logger) {
 	began := p.Clock.Now()
-	for _, done := range []chan struct{}{f.loaded, p.seen} {
+	for _, done := range []chan struct{}{f.loaded, p.synced} {
 		select {
 		case <-ctx.Done():
 			return

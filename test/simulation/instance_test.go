@@ -95,7 +95,7 @@ func (s *simulation) launch() (*instance, error) {
 		close(in.reads)
 	}
 	app.SetLeader(in.gate)
-	app.SetWitness(func(st *store.Store) app.Witness {
+	app.SetInterceptor(func(st *store.Store) app.Interceptor {
 		in.witness = newWitness(in, st)
 		return in.witness
 	})

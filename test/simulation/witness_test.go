@@ -69,7 +69,7 @@ type witness struct {
 	planted // state of a planted bug
 }
 
-var _ app.Witness = &witness{}
+var _ app.Interceptor = &witness{}
 
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
