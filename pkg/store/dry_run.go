@@ -21,9 +21,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Rehearsal is a dry run: what would happen to a pod if it existed. The pod is never
+// DryRun is what would happen to a pod if it existed. The pod is never
 // charged.
-type Rehearsal struct {
+type DryRun struct {
 	Identity placement.Identity
 	// Placement is the result of the rules. Unplaced is why the pod has no queue or is
 	// not evaluated further; then the rest is empty.
@@ -58,15 +58,15 @@ type Rehearsal struct {
 	Required *output.RequiredAttempt
 }
 
-// rehearsed is the UID of the pod of a dry run.
-const rehearsed types.UID = "preview"
+// dryRunUID is the UID of the pod of a dry run.
+const dryRunUID types.UID = "preview"
 
 // atATime is the number of nodes that are made again in one hold of the lock.
 const atATime = 64
 
-// Rehearse returns what would happen to a pod. It changes nothing.
-func (s *Readers) Rehearse(event objects.Pod, now time.Time) (r *Rehearsal) {
-	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
+// DryRun returns what would happen to a pod. It changes nothing.
+func (s *Readers) DryRun(event objects.Pod, now time.Time) (r *DryRun) {
+	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = dryRunUID, false, false, nil, ""
 	event.Normalize()
 	event.Created = now
 	for more := true; more; {
@@ -75,31 +75,31 @@ func (s *Readers) Rehearse(event objects.Pod, now time.Time) (r *Rehearsal) {
 		s.mu.Unlock()
 	}
 	for r == nil {
-		r = s.dryRun(event, s.Spec())
+		r = s.dryRunOn(event, s.Spec())
 	}
 	return r
 }
 
-// dryRun makes one try; nil if the configuration is another one by now.
-func (s *core) dryRun(event objects.Pod, spec *config.Spec) *Rehearsal {
+// dryRunOn makes one try; nil if the configuration is another one by now.
+func (s *core) dryRunOn(event objects.Pod, spec *config.Spec) *DryRun {
 	scratch := queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model.Cache.Spec != spec {
 		return nil
 	}
-	r, p := &Rehearsal{}, model.NewPod(&event, nil)
-	if s.rehearsePlace(r, p); r.Unplaced.None() {
-		s.rehearseQuota(r, p, scratch)
+	r, p := &DryRun{}, model.NewPod(&event, nil)
+	if s.dryRunPlace(r, p); r.Unplaced.None() {
+		s.dryRunQuota(r, p, scratch)
 	}
 	if r.Unplaced.None() {
-		s.rehearseWorld(r, p)
+		s.dryRunWorld(r, p)
 	}
 	return r
 }
 
-// rehearsePlace places the pod by the rules, or in the queue of its application.
-func (s *core) rehearsePlace(r *Rehearsal, p *model.Pod) {
+// dryRunPlace places the pod by the rules, or in the queue of its application.
+func (s *core) dryRunPlace(r *DryRun, p *model.Pod) {
 	if !s.model.Started {
 		r.Unplaced = s.model.NotStarted()
 		return
@@ -142,9 +142,9 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 	return w.View.Queue(id)
 }
 
-// rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
+// dryRunQuota checks the quotas for a pod in its queue. If that does not exist, it is
 // created in scratch.
-func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, scratch *queues.Draft) {
+func (s *core) dryRunQuota(r *DryRun, p *model.Pod, scratch *queues.Draft) {
 	path := r.Placement.Path
 	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View(), s.model.Pending.Order.Eligible()
 	made := map[queues.ID]*queues.Queue{}
@@ -152,7 +152,7 @@ func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, scratch *queues.Draft) 
 		r.Leaf = q.ID
 	} else if r.Unplaced = s.model.Options.DynamicQueues.Admit(s.model.Cache.Tree(), path, p.Namespace); !r.Unplaced.None() {
 		return
-	} else if r.Leaf = s.imagine(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
+	} else if r.Leaf = s.createMissing(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
 		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
 		return
 	}
@@ -168,9 +168,9 @@ func (s *core) rehearseQuota(r *Rehearsal, p *model.Pod, scratch *queues.Draft) 
 	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
 }
 
-// imagine creates the missing queues of a path in scratch, as the configuration defines
+// createMissing creates the missing queues of a path in scratch, as the configuration defines
 // them, with IDs that no queue has.
-func (s *core) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
+func (s *core) createMissing(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
 	leaf, err := scratch.AddDynamic(path, namespace)
 	if err != nil {
 		return queues.NoQueue
@@ -201,9 +201,9 @@ func (s *core) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, 
 	return id
 }
 
-// rehearseWorld takes the planning snapshot. The types that only the pod requests are not
+// dryRunWorld takes the planning snapshot. The types that only the pod requests are not
 // added to those of real plans.
-func (s *core) rehearseWorld(r *Rehearsal, p *model.Pod) {
+func (s *core) dryRunWorld(r *DryRun, p *model.Pod) {
 	r.World = s.model.PlanningWorld()
 	own := s.model.Preemption.Snapshot.Types.Clone()
 	r.Ask = model.AskOf(&own, p)

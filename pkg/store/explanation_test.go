@@ -23,8 +23,8 @@ import (
 func (s *script) explainAll(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		uid := s.pods[name].UID
-		if r := s.store.Rehearse(*s.pods[name], s.now); r.Unplaced.None() && (r.World == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
-			fmt.Fprintf(w, "!! %s: no rehearsal in queue %s\n", name, r.Placement.Path)
+		if r := s.store.DryRun(*s.pods[name], s.now); r.Unplaced.None() && (r.World == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
+			fmt.Fprintf(w, "!! %s: no dry run in queue %s\n", name, r.Placement.Path)
 		}
 		x, known := s.store.Explanation(uid, s.now)
 		if known != (s.store.model.Pods[uid] != nil) {

@@ -74,13 +74,13 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 	return pv, pv.process, nil
 }
 
-// rehearsing is one preview.
-type rehearsing struct {
+// dryRun is one preview.
+type dryRun struct {
 	*Previewer
 	stage *stage
 	pod   *corev1.Pod
 	state fwk.CycleState
-	r     *store.Rehearsal
+	r     *store.DryRun
 	out   *documents.Preview
 	// statuses are the statuses of the nodes that the filters rejected or that are held
 	// for other pods.
@@ -109,9 +109,9 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 	event := informer.Translate(pod, pv.process.Requests())
 	event.RequiredNode = pv.process.RequiredNode(pod)
 	out.Priority = event.Priority
-	x := &rehearsing{
+	x := &dryRun{
 		Previewer: pv, stage: s, pod: pod, out: out, state: framework.NewCycleState(), statuses: map[string]*fwk.Status{},
-		r: pv.process.Store().Rehearse(event, pv.process.Clock.Now()),
+		r: pv.process.Store().DryRun(event, pv.process.Clock.Now()),
 	}
 	out.Placed(x.r, event.Request)
 	switch {
@@ -172,7 +172,7 @@ func (pv *Previewer) prioritize(pod *corev1.Pod, out *documents.Preview) error {
 }
 
 // filter runs the filters for all nodes in their current state.
-func (x *rehearsing) filter(ctx context.Context, requires string) error {
+func (x *dryRun) filter(ctx context.Context, requires string) error {
 	infos := x.stage.snapshot.list
 	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
 	if status.Code() == fwk.Error {
@@ -208,7 +208,7 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 
 // askExtenders calls the extenders with a filter verb for the nodes that the filters
 // accept, as a cycle does.
-func (x *rehearsing) askExtenders(ctx context.Context) {
+func (x *dryRun) askExtenders(ctx context.Context) {
 	asked := newExtenders(x.stage, x.pod)
 	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
 		fit := asked.fit(ctx, x.stage.snapshot.byName[name], leave{})
@@ -229,14 +229,14 @@ func (x *rehearsing) askExtenders(ctx context.Context) {
 }
 
 // refuse records that a node rejects the pod.
-func (x *rehearsing) refuse(node string, status *fwk.Status) {
+func (x *dryRun) refuse(node string, status *fwk.Status) {
 	x.statuses[node] = status
 	x.out.Nodes.Refused[strings.Join(status.Reasons(), ", ")]++
 }
 
 // filterNode runs the filters for one node. only are the nodes that the pod's own fields
 // permit, nil for all.
-func (x *rehearsing) filterNode(ctx context.Context, info fwk.NodeInfo, only *fwk.PreFilterResult) *fwk.Status {
+func (x *dryRun) filterNode(ctx context.Context, info fwk.NodeInfo, only *fwk.PreFilterResult) *fwk.Status {
 	if only != nil && !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod's own fields leave only other nodes")
 	}
@@ -244,7 +244,7 @@ func (x *rehearsing) filterNode(ctx context.Context, info fwk.NodeInfo, only *fw
 }
 
 // decide computes the result for the pod as one of its cycles would.
-func (x *rehearsing) decide(ctx context.Context, requires string) {
+func (x *dryRun) decide(ctx context.Context, requires string) {
 	quota := x.r.OverMax
 	switch {
 	case !x.r.Limited.None():
@@ -262,7 +262,7 @@ func (x *rehearsing) decide(ctx context.Context, requires string) {
 }
 
 // obstacle returns what blocks the pod as long as no pod leaves.
-func (x *rehearsing) obstacle() reasons.Reason {
+func (x *dryRun) obstacle() reasons.Reason {
 	if !x.r.OverMax.None() {
 		return x.r.OverMax
 	}
@@ -277,7 +277,7 @@ func (x *rehearsing) obstacle() reasons.Reason {
 }
 
 // plan does what PostFilter would do.
-func (x *rehearsing) plan(ctx context.Context) {
+func (x *dryRun) plan(ctx context.Context) {
 	w, params := *x.r.World, x.r.Params
 	if x.r.OverMax.None() {
 		w.Nodes = candidates(&w, framework.NewNodeToStatus(x.statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
@@ -308,7 +308,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 }
 
 // decideThere does the same for a node-bound pod.
-func (x *rehearsing) decideThere(ctx context.Context) {
+func (x *dryRun) decideThere(ctx context.Context) {
 	a := x.r.Required
 	if a == nil {
 		x.waits(reasons.New(reasons.NoNodeFits, "the only node it can run on is not there"))
@@ -341,13 +341,13 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	}
 }
 
-func (x *rehearsing) ref() objects.Ref {
+func (x *dryRun) ref() objects.Ref {
 	return objects.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
 }
 
 // waits says why the pod would wait: the first reason that applies, followed by the
 // others.
-func (x *rehearsing) waits(list ...reasons.Reason) {
+func (x *dryRun) waits(list ...reasons.Reason) {
 	x.out.Outcome = documents.PreviewWaits
 	x.out.Because(list...)
 	var texts []string
@@ -359,6 +359,6 @@ func (x *rehearsing) waits(list ...reasons.Reason) {
 	x.say("would wait: %s", strings.Join(texts, "; "))
 }
 
-func (x *rehearsing) say(format string, args ...any) {
+func (x *dryRun) say(format string, args ...any) {
 	x.out.Summary = fmt.Sprintf("Pod %s/%s ", x.pod.Namespace, x.pod.Name) + fmt.Sprintf(format, args...)
 }

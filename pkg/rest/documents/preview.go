@@ -70,9 +70,9 @@ type PreviewNodes struct {
 	Refused map[string]int `json:"refused,omitempty"`
 }
 
-// Placed fills in what a rehearsal says of the pod's queue, and what each queue of the path
+// Placed fills in what a dry run says of the pod's queue, and what each queue of the path
 // says.
-func (p *Preview) Placed(r *store.Rehearsal, request resources.Vector) {
+func (p *Preview) Placed(r *store.DryRun, request resources.Vector) {
 	p.Request, p.Waiting, p.Makes, p.Limits = Amounts(request.Map()), r.Waiting, r.Placement.Create, reasonOf(r.Limited)
 	p.Queue = &ExplainedQueue{
 		Path: r.Placement.Path, Application: r.Identity.Application, User: r.Identity.User.Name, Groups: r.Identity.User.Groups,
