@@ -178,7 +178,7 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 	if p.Beyond.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
-	if !s.model.History.Reports.Judge(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {
+	if !s.model.History.Reports.ShouldReport(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {
 		return false, output.Report{}
 	}
 	out = output.Report{Ref: p.Ref()}

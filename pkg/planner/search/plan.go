@@ -217,7 +217,7 @@ func (pl *planning) addInitial(sv *survey) {
 }
 
 // searchNode searches for a plan with several victims on a node.
-func (pl *planning) searchNode(sv *survey, floor harm) {
+func (pl *planning) searchNode(sv *survey, bound harm) {
 	best := pl.toBeat()
 	whole := pl.mix(sv, best)
 	s := &pl.search
@@ -231,7 +231,7 @@ func (pl *planning) searchNode(sv *survey, floor harm) {
 			}
 		}
 		if best != nil && best.node != sv.node &&
-			(pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
+			(pl.effort == 0 || compareHarm(bound, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false
 			return
 		}

@@ -75,9 +75,10 @@ func (r *Reports) Expect(pod types.UID, told reasons.Code, now time.Time) *Repor
 	return x
 }
 
-// Settle is called when a pod runs: a report must be taken back, which Judge does now. It
-// is true if there is nothing to take back and no warning is due; the pod is then forgotten.
-func (r *Reports) Settle(x *Report, now time.Time) (over bool) {
+// Placed is called when a pod runs: a report must be taken back, which ShouldReport does
+// now. It is true if there is nothing to take back and no warning is due; the pod is then
+// forgotten.
+func (r *Reports) Placed(x *Report, now time.Time) (over bool) {
 	if x.told == "" && x.warnAt.IsZero() {
 		r.Forget(x)
 		return true
@@ -142,9 +143,9 @@ func (r *Reports) Next(now time.Time) (*Report, bool) {
 	return x, true
 }
 
-// Judge tells whether users are told now why a pod waits, or with an empty code that it
-// waits no more. It also sets the next check.
-func (r *Reports) Judge(x *Report, now time.Time, w Waiting) bool {
+// ShouldReport tells whether users are told now why a pod waits, or with an empty code
+// that it no longer waits. It also sets the next check.
+func (r *Reports) ShouldReport(x *Report, now time.Time, w Waiting) bool {
 	if w.Placed {
 		r.Forget(x)
 	} else {

@@ -21,7 +21,7 @@ func told(r *history.Reports, x *history.Report, from, to int, w history.Waiting
 			if due != x {
 				panic("another pod is due")
 			}
-			if r.Judge(x, now, w) {
+			if r.ShouldReport(x, now, w) {
 				at, codes = append(at, second), append(codes, w.Code)
 			}
 		}
@@ -69,14 +69,14 @@ func TestReportsAreTakenBack(t *testing.T) {
 	r := history.NewReports()
 	x := r.Expect("p", "", time.Unix(0, 0))
 	told(&r, x, 0, 5, history.Waiting{Code: reasons.OverMax, Cause: 1})
-	if r.Settle(x, time.Unix(6, 0)) {
+	if r.Placed(x, time.Unix(6, 0)) {
 		t.Error("forgotten before the report is taken back")
 	}
 	if at, codes := told(&r, x, 6, 100, history.Waiting{Placed: true}); !slices.Equal(at, []int{6}) || codes[0] != "" {
 		t.Errorf("told at %v %q", at, codes)
 	}
 	silent := r.Expect("q", "", time.Unix(0, 0))
-	if !r.Settle(silent, time.Unix(0, 0)) {
+	if !r.Placed(silent, time.Unix(0, 0)) {
 		t.Error("kept although nothing was told")
 	}
 	if _, ok := r.Next(time.Unix(1000, 0)); ok {

@@ -66,7 +66,7 @@ func (x *Model) routeOriginators() {
 
 // AtWork drops the state that only pods that do not run need.
 func (x *Model) AtWork(p *Pod, now time.Time) {
-	if p.Report != nil && x.History.Reports.Settle(p.Report, now) {
+	if p.Report != nil && x.History.Reports.Placed(p.Report, now) {
 		p.Report = nil
 	}
 	if p.Asks != nil && p.Asks.IsEmpty() {

@@ -35,7 +35,7 @@ type Group[P comparable, D any] struct {
 	in      [state.Count]int // members by state
 	holding int              // members that hold a node and are not admitted for it
 	refusal queues.Verdict   // of the quota without room for the rest; else granted
-	inLine  bool             // it waits until another group is placed
+	waits   bool             // it waits until another group is placed
 }
 
 // member is a pod of a group.
@@ -88,7 +88,7 @@ func (g *Group[P, D]) canGoOn() int { return g.in[state.Queued] + g.Blocked() }
 // led tells whether blocked members need no check of the group: an event will bring them
 // into the order, or none are blocked.
 func (g *Group[P, D]) led() bool {
-	return g.Blocked() == 0 || g.in[state.Queued] > 0 || !g.refusal.OK() || g.inLine || !g.Able()
+	return g.Blocked() == 0 || g.in[state.Queued] > 0 || !g.refusal.OK() || g.waits || !g.Able()
 }
 
 // Refusal is the verdict of the quota that has no room for the rest; else granted.
@@ -153,7 +153,7 @@ func (g *Group[P, D]) Why(label string) reasons.Reason {
 			g.name, g.min, g.coming(), g.canGoOn(), g.in[state.Unschedulable]+g.in[state.BackingOff]-g.holding, g.in[state.NoQueue])
 	case !g.refusal.OK():
 		return g.refusal.Reason
-	case g.inLine:
+	case g.waits:
 		return reasons.New(reasons.InOrder, "PodGroup %s: another PodGroup is being started, and it is one at a time", g.name)
 	}
 	return reasons.New(reasons.InOrder, "PodGroup %s is about to be tried", g.name)
@@ -187,7 +187,7 @@ func (g *Group[P, D]) check(due bool) error {
 		return fmt.Errorf("counts %v and %d holding; there are %v and %d", g.in, g.holding, in, holding)
 	case due:
 		return nil
-	case g.Blocked() > 0 && g.Able() && g.refusal.OK() && !g.inLine && g.in[state.Queued] == 0:
+	case g.Blocked() > 0 && g.Able() && g.refusal.OK() && !g.waits && g.in[state.Queued] == 0:
 		return errors.New("it can start, and nothing brings its pods back")
 	case !g.Able() && admitted > 0:
 		return fmt.Errorf("it cannot start, and %d pods are let through", admitted)

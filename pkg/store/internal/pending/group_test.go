@@ -180,7 +180,7 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 	}
 }
 
-// TestWaitingGroupsFollow: groups in line are checked once the group before them is done.
+// TestWaitingGroupsFollow: groups that wait for another one are checked once it is done.
 func TestWaitingGroupsFollow(t *testing.T) {
 	x := pending.NewGroups[string, int](cmp.Compare[string])
 	g, other := newGroup(x, "x", 1, state.Admitted), newGroup(x, "y", 1, state.GroupBlocked)

@@ -26,17 +26,17 @@ type Groups[P comparable, D any] struct {
 	placing *Group[P, D]
 	until   time.Time
 	// touched are the groups to check. Of the groups with blocked members, refused are those
-	// that a queue has no room for, and line those that wait for another group.
+	// that a queue has no room for, and waiting those that wait for another group.
 	touched map[*Group[P, D]]struct{}
 	refused map[queues.ID]map[*Group[P, D]]struct{}
-	line    map[*Group[P, D]]struct{}
+	waiting map[*Group[P, D]]struct{}
 }
 
 // NewGroups returns no groups. order compares members: a strict total order.
 func NewGroups[P comparable, D any](order func(a, b P) int) *Groups[P, D] {
 	return &Groups[P, D]{
 		order: order, byName: map[GroupName]*Group[P, D]{}, touched: map[*Group[P, D]]struct{}{},
-		refused: map[queues.ID]map[*Group[P, D]]struct{}{}, line: map[*Group[P, D]]struct{}{},
+		refused: map[queues.ID]map[*Group[P, D]]struct{}{}, waiting: map[*Group[P, D]]struct{}{},
 	}
 }
 
@@ -147,9 +147,9 @@ func (x *Groups[P, D]) TakeTouched(lease time.Duration, now time.Time) []*Group[
 	if x.placing != nil && x.placing.Admitted() > 0 {
 		x.until = now.Add(lease)
 	}
-	if len(x.line) > 0 && !x.OthersPlaced(nil, now) {
+	if len(x.waiting) > 0 && !x.OthersPlaced(nil, now) {
 		x.placing = nil
-		maps.Copy(x.touched, x.line)
+		maps.Copy(x.touched, x.waiting)
 	}
 	out := x.Touched()
 	clear(x.touched)
@@ -172,8 +172,8 @@ func (x *Groups[P, D]) HasRefused(at queues.ID) bool { return len(x.refused[at])
 // Wait notes that a group waits until another one is placed.
 func (x *Groups[P, D]) Wait(g *Group[P, D]) {
 	x.Reopen(g)
-	g.inLine = true
-	x.line[g] = struct{}{}
+	g.waits = true
+	x.waiting[g] = struct{}{}
 }
 
 // Reopen clears the reason why the members of a group are blocked.
@@ -184,8 +184,8 @@ func (x *Groups[P, D]) Reopen(g *Group[P, D]) {
 			delete(x.refused, at)
 		}
 	}
-	g.refusal, g.inLine = queues.Granted, false
-	delete(x.line, g)
+	g.refusal, g.waits = queues.Granted, false
+	delete(x.waiting, g)
 }
 
 // Place notes that the missing members of a group are being admitted.
@@ -200,7 +200,7 @@ func (x *Groups[P, D]) OthersPlaced(g *Group[P, D], now time.Time) bool {
 // waits. The group's members may wait in Permit for as long as their PodGroup says; that
 // choice is the user's.
 func (x *Groups[P, D]) Due() time.Time {
-	if len(x.line) > 0 && x.placing != nil && x.placing.Admitted() == 0 {
+	if len(x.waiting) > 0 && x.placing != nil && x.placing.Admitted() == 0 {
 		return x.until
 	}
 	return time.Time{}
@@ -216,16 +216,16 @@ func (x *Groups[P, D]) Check(settled bool) error {
 	}
 	for _, g := range x.byName {
 		_, isRefused := x.refused[g.refusal.At][g]
-		_, inLine := x.line[g]
+		_, waits := x.waiting[g]
 		_, touched := x.touched[g]
 		if isRefused {
 			refused--
 		}
 		err := g.check(!settled || touched)
 		switch {
-		case isRefused == g.refusal.OK() || inLine != g.inLine:
-			err = fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, isRefused, inLine)
-		case settled && !touched && inLine && x.placing == nil:
+		case isRefused == g.refusal.OK() || waits != g.waits:
+			err = fmt.Errorf("refused %v, waiting %v; listed: %v, %v", !g.refusal.OK(), g.waits, isRefused, waits)
+		case settled && !touched && waits && x.placing == nil:
 			err = errors.New("it waits for another one, and there is none")
 		}
 		if err != nil {

@@ -90,7 +90,7 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 		x.Preemption.Watches.PlanEnds()
 		return over
 	}
-	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, named(x.Cache.Tree(), d), x.Preemption.RetryInterval
+	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, watchesOf(x.Cache.Tree(), d), x.Preemption.RetryInterval
 	if d.Outcome == planner.Wait {
 		why, watched, retry = x.roomAwaited(p, d.Node)
 		code = why.Code
@@ -138,8 +138,8 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		node, strings.Join(until, ", and ")), watched, retry
 }
 
-// named returns the queues and nodes where a change may lift a refusal.
-func named(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
+// watchesOf returns the queues and nodes where a change may lift a refusal.
+func watchesOf(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
 		if q, ok := tree.Find(path); ok {

@@ -17,15 +17,15 @@ import (
 // holds that are still possible.
 type Holds struct {
 	*reservations.Ledger
-	early *reservations.Ledger // the claims; nil after Begin
-	view  atomic.Pointer[reservations.View]
-	due   time.Time          // when the first hold times out; zero for never
-	dueOf *reservations.View // the holds for which due was computed; nil for none
+	restored *reservations.Ledger // from claims; nil after Begin
+	view     atomic.Pointer[reservations.View]
+	due      time.Time          // when the first hold times out; zero for never
+	dueOf    *reservations.View // the holds for which due was computed; nil for none
 }
 
 // newHolds returns holds of nothing, before Begin.
 func newHolds() *Holds {
-	h := &Holds{Ledger: reservations.NewLedger(), early: reservations.NewLedger()}
+	h := &Holds{Ledger: reservations.NewLedger(), restored: reservations.NewLedger()}
 	h.Publish()
 	return h
 }
@@ -33,15 +33,15 @@ func newHolds() *Holds {
 // Claimed notes the claim on a pod, or that the pod has none or is gone. It has no effect
 // after Begin.
 func (h *Holds) Claimed(p *objects.Pod) {
-	if h.early == nil {
+	if h.restored == nil {
 		return
 	}
-	h.early.End(p.UID)
+	h.restored.End(p.UID)
 	c := p.Claim
 	if c == nil || p.Node != "" || p.Terminal || p.Foreign && p.RequiredNode == "" {
 		return
 	}
-	_ = h.early.Place(reservations.Hold{ // an invalid claim is ignored
+	_ = h.restored.Place(reservations.Hold{ // an invalid claim is ignored
 		Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: c.Node, Since: c.Since,
 		Request: p.Request, Priority: p.Priority, Required: p.RequiredNode != "", Chosen: c.Victims,
 	})
@@ -50,8 +50,8 @@ func (h *Holds) Claimed(p *objects.Pod) {
 // Begin ends the time of claims. It returns the nodes that claims held, which may be free
 // again.
 func (h *Holds) Begin() []string {
-	nodes := h.early.Nodes()
-	h.early = nil
+	nodes := h.restored.Nodes()
+	h.restored = nil
 	return nodes
 }
 
@@ -76,8 +76,8 @@ func (h *Holds) Publish() { h.view.Store(h.shown().View()) }
 
 // shown returns what is to be published.
 func (h *Holds) shown() *reservations.Ledger {
-	if h.early != nil {
-		return h.early
+	if h.restored != nil {
+		return h.restored
 	}
 	return h.Ledger
 }
