@@ -2,6 +2,7 @@
 package hack
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,8 +97,7 @@ func TestPrerequisites(t *testing.T) {
 	}
 }
 
-// TestNothingIsCompiledBefore: `make test` looks for what it needs before all else, and
-// .ci/run does nothing of it.
+// TestNothingIsCompiledBefore: `make test` looks for what it needs before all else.
 func TestNothingIsCompiledBefore(t *testing.T) {
 	cmd := exec.Command("make", "-C", "..", "-n", "test")
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=")
@@ -109,10 +109,50 @@ func TestNothingIsCompiledBefore(t *testing.T) {
 	if first < 0 || golang >= 0 && golang < first {
 		t.Errorf("prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
 	}
-	run := expect.Get(os.ReadFile("../.ci/run"))(t)
-	for _, word := range []string{"apt-get", "chromium", "gcc"} {
-		if strings.Contains(string(run), word) {
-			t.Errorf(".ci/run has %q: make test installs what is missing", word)
+}
+
+// TestCIRunsMakeTest: .ci/run calls `make test`, and else only programs that print. It
+// fails if that does.
+func TestCIRunsMakeTest(t *testing.T) {
+	run := string(expect.Get(os.ReadFile("../.ci/run"))(t))
+	expect.OK(t, callsMakeTestOnly(t, run))
+	planted := func(lines string) string { return strings.Replace(run, "\nmake test\n", "\n"+lines+"\n", 1) }
+	for _, script := range []string{
+		planted(""), planted("# make test"), planted("make test || true"), planted("make lint && make test"), planted("make test\nmake test"),
+		planted("(apt-get install chromium || true) 2>/dev/null; make test"), planted("make test; hack/prerequisites.sh || true"),
+		planted("make test; go vet ./..."), planted("make test; echo $(git clone x)"),
+	} {
+		expect.Fails(t, callsMakeTestOnly(t, script), "it ")
+	}
+}
+
+// callsMakeTestOnly runs a script on a machine whose programs note that they are called.
+func callsMakeTestOnly(t *testing.T, script string) error {
+	t.Helper()
+	dir := t.TempDir()
+	expect.OK(t, os.MkdirAll(filepath.Join(dir, ".ci"), 0o750))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, ".ci", "run"), []byte(script), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "env"), []byte(`
+command_not_found_handle() {
+  case "$*" in
+  dirname*) echo "$PWD/.ci" ;;
+  nproc|"go version"|"go env "*|"git rev-parse "*) ;;
+  *) echo "$*" >>"$BASH_ENV.calls"; [[ $1 == make ]] && return "$MAKE" ;;
+  esac
+}
+`), 0o600))
+	for _, code := range []string{"0", "3"} {
+		cmd := exec.Command(expect.Get(exec.LookPath("bash"))(t), ".ci/run")
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + dir, "BASH_ENV=" + filepath.Join(dir, "env"), "MAKE=" + code}
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != (code == "0") || strings.Contains(string(out), "No such file") {
+			return fmt.Errorf("it ends with %v where make ends with %s: %s", err, code, out)
 		}
 	}
+	calls, _ := os.ReadFile(filepath.Join(dir, "env.calls"))
+	if string(calls) != "make test\nmake test\n" {
+		return fmt.Errorf("it calls, in two runs,\n%s", calls)
+	}
+	return nil
 }
