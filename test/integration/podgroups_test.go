@@ -148,13 +148,13 @@ func (e *env) podGroupIsMissing() {
 func (e *env) podGroupBeyondGuarantee() {
 	e.Helper()
 	part := e.apart("beyond", 1, localcluster.NodeSpec{CPU: "4"})
-	part.expectAll("lender", 8, inQueue("root.others"), requests("cpu", "500m"))
+	part.expectAll("lender", 4, inQueue("root.others"))
 	part.createPodGroup("beyond", 2)
 	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
 	time.Sleep(1100 * time.Millisecond) // the older member is tried first
 	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
 	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee)
-	part.expectStill("lender", 8, 0, "")
+	part.expectStill("lender", 4, 0, "")
 	part.clear("beyond")
 
 	part.createPodGroup("within", 6)

@@ -221,11 +221,17 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if _, holds := s.Holds().Of(pod.UID); holds && (why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom) {
+	held, code := s.Holds(), fwk.Unschedulable
+	if _, holds := held.Of(pod.UID); holds && (why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
+	if why.Code == reasons.WaitingForRoom && len(held.OfGroup(objects.GroupOf(pod.Namespace, pod.Labels))) > 0 {
+		// The plugin for PodGroups would take the places of the others back. Plans for other
+		// members count on these places, and would be given up.
+		code = fwk.UnschedulableAndUnresolvable
+	}
 	// No victims are chosen for the pod, so an earlier nomination is cleared.
-	return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(fwk.Unschedulable, why.String())
+	return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(code, why.String())
 }
 
 // makeRoom plans for a pod and puts the plan into force. It returns the node that is held

@@ -16,6 +16,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -95,6 +96,28 @@ func TestPostFilterMakesRoom(t *testing.T) {
 		t.Errorf("%v, %v; want that it waits", result, status)
 	}
 	c.wantChosen(t)
+}
+
+// TestAMemberThatWaitsForRoomTakesNoPlacesBack: a member of a PodGroup fits once the victim
+// of another member is gone. No plugin behind is asked: the one for PodGroups would take
+// the places of the others back.
+func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
+	for group, want := range map[string]fwk.Code{"": fwk.Unschedulable, "g": fwk.UnschedulableAndUnresolvable} {
+		t.Run("PodGroup "+group, func(t *testing.T) {
+			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+			first, second := plugintest.Pod("first", 100), plugintest.Pod("second", 100)
+			if group != "" {
+				c.store.FollowPodGroups()
+				first.Labels[objects.PodGroupLabel], second.Labels[objects.PodGroupLabel] = group, group
+				c.store.SetPodGroup(first.Namespace, group, 2, c.now)
+			}
+			c.store.Upsert(c.translate(second), c.now)
+			on, status := c.answer(t, first)
+			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
+			on, status = c.answer(t, second)
+			wantAnswer(t, on, status, "", want, "WaitingForRoom: ")
+		})
+	}
 }
 
 func TestPostFilterSaysWhatStopsAPod(t *testing.T) {
