@@ -113,7 +113,7 @@ func (c *Cluster) controllerManager() component {
 		args = append(args, "--node-monitor-period=1s")
 	}
 	url := "https://" + address(c.ports.controllerManager)
-	return component{ControllerManager, append(args, c.options.ControllerManagerArgs...), url, "/healthz", time.Minute}
+	return component{ControllerManager, args, url, "/healthz", time.Minute}
 }
 
 func (c *Cluster) nodeAgent() component {

@@ -25,8 +25,8 @@ type Options struct {
 	// after its lease has expired. 0 means 40 seconds for up to 500 nodes and 5 minutes
 	// above, where short leases cost a good part of a core.
 	LeaseDuration time.Duration
-	// EtcdArgs, APIServerArgs, ControllerManagerArgs and NodesArgs are appended to the flags of the component.
-	EtcdArgs, APIServerArgs, ControllerManagerArgs, NodesArgs []string
+	// EtcdArgs, APIServerArgs and NodesArgs are appended to the flags of the component.
+	EtcdArgs, APIServerArgs, NodesArgs []string
 	// Progress, if set, is called with one short line after each step of Start.
 	Progress func(string)
 }

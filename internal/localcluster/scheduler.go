@@ -42,8 +42,6 @@ type SchedulerOptions struct {
 	Flags []string
 	// Args are appended to the flags, Env to the environment ("NAME=value").
 	Args, Env []string
-	// ReadyTimeout is how long to wait for /readyz; 0 means 60 s.
-	ReadyTimeout time.Duration
 }
 
 // StartScheduler starts a scheduler and waits until its /readyz answers: its caches are in sync, its first cycles may run.
@@ -60,7 +58,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	if err := c.awaitReady(ctx, p, "/readyz", run.patience); err != nil {
+	if err := c.awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
 		return nil, err
 	}
 	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", run.name, time.Since(began).Seconds()))
@@ -87,7 +85,7 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 		return nil, err
 	}
 	p.url = run.url
-	err = awaitProcess(ctx, p, run.patience, func(ctx context.Context) (bool, error) { return answers(ctx, probe, p.url+"/readyz") })
+	err = awaitProcess(ctx, p, time.Minute, func(ctx context.Context) (bool, error) { return answers(ctx, probe, p.url+"/readyz") })
 	if err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
@@ -98,17 +96,13 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 type schedulerRun struct {
 	name, url, binary string
 	args, env         []string
-	patience          time.Duration
 }
 
 // prepareScheduler chooses a port and writes the configuration below dir.
 func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
-	run := schedulerRun{name: cmp.Or(o.Name, "scheduler"), binary: o.Binary, patience: o.ReadyTimeout}
+	run := schedulerRun{name: cmp.Or(o.Name, "scheduler"), binary: o.Binary}
 	if o.Binary == "" {
 		return run, errors.New("scheduler options: Binary is missing: give the path of the scheduler")
-	}
-	if run.patience == 0 {
-		run.patience = time.Minute
 	}
 	port, err := freePorts(1)
 	if err != nil {
