@@ -138,7 +138,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	w := interceptor(s)
 	watcher, err := p.watch(h, w, informer.Options{
-		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
+		ManagedProfiles: args.ManagedProfiles, Requests: Requests(), Clock: p.Clock, Logger: logger,
 		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
 		ClaimedOwners: args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
 	})
@@ -207,7 +207,8 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-func requestOptions() informer.RequestOptions {
+// Requests returns how requests of pods are read.
+func Requests() informer.RequestOptions {
 	return informer.RequestOptions{
 		PodLevelResources: utilfeature.DefaultFeatureGate.Enabled(features.PodLevelResources),
 		PodLevelResize:    utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodLevelResourcesVerticalScaling),
@@ -222,9 +223,6 @@ func (p *Process) RequiredNode(pod *corev1.Pod) string {
 	}
 	return ""
 }
-
-// Requests returns how requests of pods are read.
-func (p *Process) Requests() informer.RequestOptions { return requestOptions() }
 
 type runner interface{ Run(ctx context.Context) }
 

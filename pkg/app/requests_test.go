@@ -109,7 +109,7 @@ func TestQueuesAreChargedWhatTheSchedulerCounts(t *testing.T) {
 	for _, c := range []struct{ levels, resize bool }{{false, false}, {true, false}, {true, true}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			setGates(t, c.levels, c.resize)
-			options := requestOptions()
+			options := Requests()
 			if want := (informer.RequestOptions{PodLevelResources: c.levels, PodLevelResize: c.resize}); options != want {
 				t.Fatalf("options %+v, want %+v", options, want)
 			}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -123,14 +122,6 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// related converts a pod that may be nil to an object.
-func related(pod *corev1.Pod) runtime.Object {
-	if pod == nil {
-		return nil
-	}
-	return pod
 }
 
 func ref(r objects.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }

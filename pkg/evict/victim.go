@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -141,10 +142,10 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 
 // tellVictim writes an event on a victim that names the asker for which it is deleted.
 func (e *Executor) tellVictim(a *asker, v *victim) {
-	asker, _ := e.find(a.plan.work.Ref) // nil if it is gone
 	profile := v.pod.Spec.SchedulerName
-	if asker != nil {
-		profile = asker.Spec.SchedulerName
+	var about runtime.Object // the asker; nil if it is gone
+	if asker, _ := e.find(a.plan.work.Ref); asker != nil {
+		profile, about = asker.Spec.SchedulerName, asker
 	}
-	e.Recorder(profile).Eventf(v.pod, related(asker), corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
+	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
 }

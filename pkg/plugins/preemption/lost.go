@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -28,7 +29,7 @@ func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 		l := &lost[i]
 		switch {
 		case l.Nominated && pl.nominated(l):
-		case !l.Nominated && there[i] != nil && (l.Node == "" || informer.Translate(there[i], pl.process.Requests()).Request.Equal(l.Request)):
+		case !l.Nominated && there[i] != nil && (l.Node == "" || informer.Translate(there[i], app.Requests()).Request.Equal(l.Request)):
 		default:
 			vanished = append(vanished, *l)
 		}

@@ -106,7 +106,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 	for _, name := range s.missing {
 		out.NotLookedAt = append(out.NotLookedAt, "plugin "+name+", which cannot be asked about a pod that is not there")
 	}
-	event := informer.Translate(pod, pv.process.Requests())
+	event := informer.Translate(pod, app.Requests())
 	event.RequiredNode = pv.process.RequiredNode(pod)
 	out.Priority = event.Priority
 	x := &dryRun{

@@ -125,7 +125,7 @@ func (pl *Plugin) exists(pod *corev1.Pod) bool {
 
 // amounts returns what a pod requests of each type.
 func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
-	request := informer.Requests(pod, pl.process.Requests())
+	request := informer.Requests(pod, app.Requests())
 	out := make(planner.Amounts, len(kinds))
 	for i, kind := range kinds {
 		out[i] = int64(request.Get(kind))

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -25,7 +26,7 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
 		return nil
 	}
-	request, left := informer.Requests(pod, pl.process.Requests()), free(node)
+	request, left := informer.Requests(pod, app.Requests()), free(node)
 	if !left.Covers(request) {
 		return nil // other filters report this
 	}
