@@ -24,7 +24,7 @@ func (s *Readers) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	if !reflect.DeepEqual(s.model.NoTurn, model.NewTurn(nil)) {
+	if !reflect.DeepEqual(s.model.NoTurn, model.NewTurn(nil, "")) {
 		errs = append(errs, errors.New("pods that run share a turn that is not empty"))
 	}
 	for _, p := range s.model.SortedPods() {

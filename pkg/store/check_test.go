@@ -85,7 +85,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod without an application", func(s *Store) { s.model.Pods["parked"].App = nil }, "has an application: false"},
 		{"a pod that waits is no preemptor", func(s *Store) { s.model.Pods["parked"].Asks = nil }, "has no record of a preemptor"},
 		{"a pod that waits shares its turn", func(s *Store) { s.model.Pods["unplaced"].Turn = s.model.NoTurn }, "shares its turn with pods that do"},
-		{"a running pod has a turn of its own", func(s *Store) { p := s.model.Pods["bound"]; p.Turn = model.NewTurn(p) }, "has its own Turn, which is empty"},
+		{"a running pod has a turn of its own", func(s *Store) { p := s.model.Pods["bound"]; p.Turn = model.NewTurn(p, p.UID) }, "has its own Turn, which is empty"},
 		{"a running pod is a preemptor", func(s *Store) { s.model.Pods["bound"].Asks = preemption.NewAsker("bound") }, "keeps an empty record of a preemptor"},
 		{"what many share is written", func(s *Store) { s.model.NoTurn.TreeGen = 7 }, "share a turn that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},

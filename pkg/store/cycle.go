@@ -9,7 +9,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Gate tells whether a pod may enter the scheduler's queue. The scheduler calls it each
@@ -31,9 +30,8 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 }
 
 // CheckQuota is the quota check of a pending pod at the beginning of its cycle: max, and
-// limits of users and groups. ok is false if the pod is not known or has no queue; the
-// verdict then has the reason.
-func (s *Store) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
+// limits of users and groups. It is against a pod that is not known or has no queue.
+func (s *Store) CheckQuota(uid types.UID) queues.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cycle.CheckQuota(uid)

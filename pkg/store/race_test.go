@@ -116,11 +116,8 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.Explain(uid)
 		return
 	}
-	_, v, ok := s.CheckQuota(uid)
 	switch {
-	case !ok:
-		return
-	case !v.OK():
+	case !s.CheckQuota(uid).OK():
 		s.QuotaRefused(uid, now)
 		return
 	case random.IntN(4) == 0:

@@ -19,7 +19,7 @@ import (
 
 // plan ends a cycle of a pod of a kind as PostFilter does.
 func (s *script) plan(p *objects.Pod, kind string) string {
-	_, judged, _ := s.store.CheckQuota(p.UID)
+	judged := s.store.CheckQuota(p.UID)
 	if !judged.OK() {
 		s.store.QuotaRefused(p.UID, s.now)
 	}
@@ -79,7 +79,7 @@ func (s *script) nodeFor(p *objects.Pod) string {
 
 // settle ends a cycle of a pod that requires a node as PostFilter does.
 func (s *script) settle(p *objects.Pod) string {
-	_, judged, _ := s.store.CheckQuota(p.UID)
+	judged := s.store.CheckQuota(p.UID)
 	if !p.Foreign && !judged.OK() {
 		s.store.QuotaRefused(p.UID, s.now)
 	}

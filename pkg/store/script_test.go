@@ -547,11 +547,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		}
 		return yes("enters", why)
 	case "judge":
-		ask, v, ok := st.CheckQuota(p.UID)
-		if !ok {
-			return "unknown: " + v.Reason.String()
-		}
-		return fmt.Sprintf("%s of %s in %s: %s", ask.Request, ask.App, ask.Queue, yes("granted", v.Reason))
+		return yes("granted", st.CheckQuota(p.UID).Reason)
 	case "assume":
 		return s.assume(p, NoSnapshot)
 	case "assume-empty":

@@ -91,7 +91,7 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	_, verdict, _ := s.CheckQuota(pod.UID)
+	verdict := s.CheckQuota(pod.UID)
 	if verdict.OK() {
 		return nil, nil
 	}
@@ -163,24 +163,20 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	} else {
 		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), asked)
 	}
-	end := ended{pod: pod, asked: asked, statuses: statuses, why: why}
 	if node != "" { // in the store it is Unschedulable
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
+	result, status := pl.endCycle(pod, asked, statuses, why)
 	if !requires {
-		return pl.endCycle(end)
+		return result, status
 	}
 	// No other plugin may preempt: upstream's preemption, which may come next, knows
 	// neither holds nor protected pods (D4).
-	result, status := pl.endCycle(end)
 	if why.Code != reasons.MakingRoom && why.Code != reasons.WaitingForRoom {
 		result = framework.NewPostFilterResultWithNominatedNode("")
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
-
-// gangPlugin is the plugin that starts PodGroups: see package podgroups.
-const gangPlugin = "Coscheduling"
 
 // putOff returns the plugin that ended the cycle before any node was checked, and that
 // does not requeue the pod when it may be tried; empty for none.
@@ -188,26 +184,17 @@ func putOff(statuses fwk.NodeToStatusReader) string {
 	if statuses == nil {
 		return ""
 	}
-	if of := statuses.Get(""); of != nil && of.Plugin() == gangPlugin {
-		return gangPlugin
+	if of := statuses.Get(""); of != nil && of.Plugin() == app.GangPlugin {
+		return app.GangPlugin
 	}
 	return ""
 }
 
-// ended is a cycle after which the pod holds no new node.
-type ended struct {
-	pod *corev1.Pod
-	// asked is whether the filters ran; they gave the statuses.
-	asked    bool
-	statuses fwk.NodeToStatusReader
-	// why is the reason for which no victims are chosen.
-	why reasons.Reason
-}
-
-// endCycle reports the cycle to the store.
-func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
+// endCycle reports to the store a cycle after which the pod holds no new node. asked is
+// whether the filters ran; they gave the statuses. why is the reason for which no victims
+// are chosen.
+func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, statuses fwk.NodeToStatusReader, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
-	pod, asked, why := c.pod, c.asked, c.why
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
 		pl.mindLost(pod.UID, now)
@@ -215,7 +202,7 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	case !asked || why.Code.IsQuota():
 		s.QuotaRefused(pod.UID, now)
 	default:
-		s.NoNode(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
+		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodes(), why), now)
 		pl.mindLost(pod.UID, now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it

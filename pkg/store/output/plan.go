@@ -4,9 +4,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Attempt is the input of a plan for a pod. It is immutable.
@@ -26,15 +24,6 @@ type RequiredAttempt struct {
 	Ask    *daemonset.Ask
 	// Params does not have the filters.
 	Params daemonset.Params
-}
-
-// Ask is what a scheduling cycle needs to know about its pod.
-type Ask struct {
-	objects.Ref
-	Leaf    queues.ID
-	Queue   string // path of the leaf
-	App     string // application ID
-	Request resources.Vector
 }
 
 // Refusal is why a plan failed.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -30,7 +31,7 @@ func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
 	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
 	case p.Foreign || p.Asks.Holds():
-		x.BackOff(p, model.Latest(p.NotUntil, now))
+		x.BackOff(p, preemption.Latest(p.NotUntil, now))
 	default:
 		x.Requeue(p, now)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -111,7 +112,7 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	x.History.FailedAt(p, now)
 	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
-		p.Asks.RetryAt = model.Latest(p.Asks.RetryAt, p.NotUntil)
+		p.Asks.RetryAt = preemption.Latest(p.Asks.RetryAt, p.NotUntil)
 	}
 }
 
@@ -160,7 +161,7 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 // package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
 	if p.Asks.Holds() { // holds bypass the order
-		x.BackOff(p, model.Latest(p.NotUntil, now))
+		x.BackOff(p, preemption.Latest(p.NotUntil, now))
 		return
 	}
 	x.Pending.NoteReturn(now)

@@ -18,7 +18,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/plans"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Cycle takes up the steps of scheduling cycles. The fields are what it calls.
@@ -70,22 +69,18 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 
 // CheckQuota is the verdict at the beginning of a cycle. It does not check
 // maxapplications, and charges nothing.
-func (x *Cycle) CheckQuota(uid types.UID) (ask output.Ask, v queues.Verdict, ok bool) {
+func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
-		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}, false
+		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}
 	case p.App == nil:
-		return output.Ask{}, queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}, false
+		return queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}
 	}
-	ask = output.Ask{
-		Ref: p.Ref(), Leaf: p.App.Leaf, Queue: x.Cache.Tree().Queue(p.App.Leaf).Path,
-		App: p.App.Name.ID, Request: p.Request,
+	if v := x.States.CheckGroup(p); !v.OK() {
+		return v
 	}
-	if v = x.States.CheckGroup(p); !v.OK() {
-		return ask, v, true
-	}
-	return ask, x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated), true
+	return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated)
 }
 
 // QuotaRefused puts a pod back into the order after a verdict against it.
@@ -108,22 +103,32 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	}
 }
 
+// end ends the cycle of a pod without a node. It returns nil for a pod that cannot be in a
+// cycle, and for one that holds a node: the hold decides when that is tried again.
+func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
+	p, known := x.Pods[uid]
+	if !known || p.App == nil || p.State.HasNode() {
+		return nil
+	}
+	if p.Asks.Holds() {
+		x.Holds.FailedHolder(p, now)
+		return nil
+	}
+	x.States.Withdraw(p)
+	x.Pending.Keys.Remove(uid)
+	return p
+}
+
 // NoNode makes a pod Unschedulable after a cycle that found no node, and adds it to its
 // equivalence class and to the demand.
 func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	p, known := x.Pods[uid]
-	if !known || p.App == nil || p.State.HasNode() {
+	p := x.end(uid, now)
+	if p == nil {
 		return
 	}
 	if p.RequiredNode != "" || p.GroupIncomplete() {
 		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
-	if p.Asks.Holds() {
-		x.Holds.FailedHolder(p, now)
-		return
-	}
-	x.States.Withdraw(p)
-	x.Pending.Keys.Remove(uid)
 	x.Pending.Window.Failed()
 	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	x.States.ToUnschedulable(p, why, now)
@@ -136,7 +141,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
 		if p.Asks.Refused.Code == reasons.PreemptionRefused { // an extender did not answer
-			from = model.Latest(from, p.Asks.RetryAt)
+			from = preemption.Latest(from, p.Asks.RetryAt)
 		}
 		if from.After(now) {
 			x.States.BackOff(p, from)
@@ -148,16 +153,10 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 
 // Defer makes a pod back off because another plugin refused to try it.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
-	p, known := x.Pods[uid]
-	if !known || p.App == nil || p.State.HasNode() {
+	p := x.end(uid, now)
+	if p == nil {
 		return
 	}
-	if p.Asks.Holds() {
-		x.Holds.FailedHolder(p, now)
-		return
-	}
-	x.States.Withdraw(p)
-	x.Pending.Keys.Remove(uid)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.States.ToUnschedulable(p, why, now)
 	if why.Code == reasons.SchedulingGated {
@@ -247,9 +246,9 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.Weigh(p)
 	x.Pending.Window.Failed()
 	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
-	p.Erred, p.Asks.RetryAt = true, model.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
-	x.States.BackOff(p, p.NotUntil)                                          // it comes back by itself, without an event
-	x.States.HeardDemand(p)                                                  // PodScheduled is from before the pod had a node
+	p.Erred, p.Asks.RetryAt = true, preemption.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
+	x.States.BackOff(p, p.NotUntil)                                               // it comes back by itself, without an event
+	x.States.HeardDemand(p)                                                       // PodScheduled is from before the pod had a node
 	x.States.KeepAsking(p)
 	if p.Asks.Holds() {
 		x.Preemption.Holds.TimesChange()
@@ -331,6 +330,6 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
-		x.States.BackOff(p, model.Latest(p.NotUntil, now.Add(model.AtMostEvery))) // not in the retry order, because no event happened
+		x.States.BackOff(p, preemption.Latest(p.NotUntil, now.Add(preemption.AtMostEvery))) // not in the retry order, because no event happened
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // HoldsDue is when the first hold times out; zero for never. On a standby no hold times
@@ -39,7 +40,7 @@ func (x *Holds) dueFrom() reservations.From {
 			return time.Time{}, false
 		case p.RequiredNode != "":
 			if h, _ := x.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
-				own = model.Latest(own, h.Since.Add(x.Preemption.Required.StartDelay)) // before that, no victim may be chosen
+				own = preemption.Latest(own, h.Since.Add(x.Preemption.Required.StartDelay)) // before that, no victim may be chosen
 			}
 			return own, true
 		case !p.GroupIncomplete():
@@ -54,7 +55,7 @@ func (x *Holds) dueFrom() reservations.From {
 			}
 			known[p.PodGroup] = from
 		}
-		return model.Latest(own, from), !from.IsZero()
+		return preemption.Latest(own, from), !from.IsZero()
 	}
 }
 
@@ -66,7 +67,7 @@ func (x *Holds) holdTimes(g *model.PodGroup) (latest, first time.Time) {
 		if !holds || m.RequiredNode != "" {
 			continue
 		}
-		latest = model.Latest(latest, h.TimeFrom())
+		latest = preemption.Latest(latest, h.TimeFrom())
 		if first.IsZero() || h.Since.Before(first) {
 			first = h.Since
 		}

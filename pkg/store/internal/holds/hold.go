@@ -161,7 +161,7 @@ func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons
 		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
 	}
 	from, _ := p.PlanFrom()
-	p.Asks.RetryAt = model.Latest(from, now.Add(model.AtMostEvery))
+	p.Asks.RetryAt = preemption.Latest(from, now.Add(preemption.AtMostEvery))
 	x.states.Arm(p, p.Asks.RetryAt)
 }
 

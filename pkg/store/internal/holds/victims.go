@@ -112,7 +112,7 @@ func (x *Holds) WhoLeaves(uids []types.UID, node string) string {
 		if v.On().Name() != node {
 			name += " of node " + v.On().Name()
 		}
-		names, last = append(names, name), model.Latest(last, v.GoneBy)
+		names, last = append(names, name), preemption.Latest(last, v.GoneBy)
 	}
 	slices.Sort(names)
 	if last.IsZero() {

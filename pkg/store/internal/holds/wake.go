@@ -91,9 +91,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if !p.State.HasSlot() {
 		return // already handled
 	}
-	x.states.Withdraw(p)
-	x.Pending.Keys.Remove(p.UID)
-	x.states.Enter(p, state.Unschedulable)
+	x.states.EndCycle(p)
 	p.Erred, p.NotUntil = false, now.Add(x.Options.Backoff(1))
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	p.Reason = preemption.MakingRoom(&h)

@@ -40,7 +40,7 @@ func New(spec *config.Spec, options Options) *Model {
 		Options:    options,
 		Standby:    options.Standby,
 		Pods:       map[types.UID]*Pod{},
-		NoTurn:     NewTurn(nil),
+		NoTurn:     NewTurn(nil, ""),
 		Unplaced:   map[types.UID]*Pod{},
 		Apps:       cache.NewApps[*App](),
 		Gangs:      map[cache.AppName]*HardGang{},
@@ -80,14 +80,3 @@ func (x *Model) Show() {
 	x.Cache.Show()
 	x.Preemption.Holds.Publish()
 }
-
-// Latest returns the later of two times.
-func Latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// AtMostEvery is the shortest time between two plans for one preemptor.
-const AtMostEvery = preemption.AtMostEvery

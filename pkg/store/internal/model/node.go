@@ -107,14 +107,10 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 	if i := slices.IndexFunc(before, func(h reservations.Hold) bool { return h.Asker == asker }); i >= 0 {
 		before = before[:i]
 	}
-	return slices.DeleteFunc(before, func(h reservations.Hold) bool { return x.IsPlaced(h.Asker) })
-}
-
-// IsPlaced tells whether a preemptor has a node, even if its bind is not seen yet. Its
-// hold then does not time out.
-func (x *Model) IsPlaced(asker types.UID) bool {
-	p := x.Pods[asker]
-	return p != nil && p.State.HasNode()
+	return slices.DeleteFunc(before, func(h reservations.Hold) bool {
+		p := x.Pods[h.Asker]
+		return p != nil && p.State.HasNode() // placed, even if its bind is not seen yet: its hold does not time out
+	})
 }
 
 // PlanningWorld returns the current planning snapshot, for plans made without the lock.

@@ -76,7 +76,7 @@ type Turn struct {
 func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 	p := &Pod{CachePod: cache.NewPod(event), Turn: noTurn}
 	if event.Node == "" || !event.Foreign {
-		p.Turn = NewTurn(p) // its own until it runs in a queue
+		p.Turn = NewTurn(p, p.UID) // its own until it runs in a queue
 	}
 	if event.Node == "" {
 		p.Asks = preemption.NewAsker(p.UID)
@@ -84,16 +84,8 @@ func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 	return p
 }
 
-// NewTurn returns the turn of a pod; the shared one is of nil.
-func NewTurn(p *Pod) *Turn {
-	t := &Turn{}
-	if p == nil {
-		t.Timer = pending.NewTimer(p, "")
-	} else {
-		t.Timer = pending.NewTimer(p, p.UID)
-	}
-	return t
-}
+// NewTurn returns the turn of a pod; that of no pod and no UID is the shared one.
+func NewTurn(p *Pod, uid types.UID) *Turn { return &Turn{Timer: pending.NewTimer(p, uid)} }
 
 // Over tells whether a running pod no longer needs its own turn.
 func (t *Turn) Over() bool {

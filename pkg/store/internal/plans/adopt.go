@@ -92,7 +92,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		}
 	}
 	if h.Committed {
-		h.Disrupted = model.Latest(h.Since, preemption.DecidedAt(h.Decision))
+		h.Disrupted = preemption.Latest(h.Since, preemption.DecidedAt(h.Decision))
 	}
 	return h
 }

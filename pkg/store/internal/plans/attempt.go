@@ -124,8 +124,8 @@ func (x *Plans) Gate(p *model.Pod, now time.Time) (why reasons.Reason, again tim
 	if from, why := p.PlanFrom(); from.After(now) {
 		return why, from
 	}
-	if tried, refused := p.LastRefused(); !refused.None() && tried.Add(model.AtMostEvery).After(now) {
-		return refused, tried.Add(model.AtMostEvery)
+	if tried, refused := p.LastRefused(); !refused.None() && tried.Add(preemption.AtMostEvery).After(now) {
+		return refused, tried.Add(preemption.AtMostEvery)
 	}
 	if at := x.Preemption.VictimsFrom(1, now); at.After(now) {
 		return x.Preemption.RoundIsFull(), at

@@ -36,10 +36,10 @@ const mostLooks = 1000
 // watches what may change that.
 func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	from, _ := p.PlanFrom()
-	again := model.Latest(p.DelayEnd(x.Cache.Tree()), model.Latest(p.Asks.RetryAt, from))
-	again = model.Latest(again, x.Preemption.VictimsFrom(1, now))
+	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), preemption.Latest(p.Asks.RetryAt, from))
+	again = preemption.Latest(again, x.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
-		again = model.Latest(again, t.RetryAt)
+		again = preemption.Latest(again, t.RetryAt)
 	}
 	switch {
 	case again.After(now):
@@ -83,12 +83,12 @@ func (x *Plans) takeChanges(now time.Time) {
 		}
 		x.Preemption.Watches.Remove(uid)
 		p.Sweeping().Restart()
-		soonest := p.Asks.TriedAt.Add(model.AtMostEvery)
+		soonest := p.Asks.TriedAt.Add(preemption.AtMostEvery)
 		if p.EquivalenceClass != nil {
 			p.EquivalenceClass.RetryAt = soonest
 		}
 		from, _ := p.PlanFrom()
-		p.Asks.RetryAt = model.Latest(soonest, from)
+		p.Asks.RetryAt = preemption.Latest(soonest, from)
 		x.states.Arm(p, p.Asks.RetryAt)
 	}
 }

@@ -98,7 +98,7 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
 	x.History.Say(p, code, now.Add(x.Preemption.RetryInterval))
 	if p.Sweeping().Continue(d) {
-		retry = model.AtMostEvery
+		retry = preemption.AtMostEvery
 	}
 	p.Asks.Refused, p.Asks.RetryAt = why, now.Add(retry)
 	if t := p.EquivalenceClass; t != nil {
@@ -132,7 +132,7 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		return why, watched, retry
 	}
 	if len(until) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, model.AtMostEvery
+		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, preemption.AtMostEvery
 	}
 	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
 		node, strings.Join(until, ", and ")), watched, retry

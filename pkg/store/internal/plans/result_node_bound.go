@@ -126,7 +126,7 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 
 // decide returns a new ID for a decision.
 func (x *Plans) decide(p *model.Pod, now time.Time) string {
-	p.Asks.DecidedAt = model.Latest(now, p.Asks.DecidedAt.Add(1))
+	p.Asks.DecidedAt = preemption.Latest(now, p.Asks.DecidedAt.Add(1))
 	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
 }
 
@@ -188,7 +188,7 @@ func (x *Plans) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) 
 // decision began.
 func (x *Plans) RecheckNode(p *model.Pod) {
 	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asks.SawNode {
-		x.states.ReturnBy(p, p.Asks.TriedAt.Add(model.AtMostEvery))
+		x.states.ReturnBy(p, p.Asks.TriedAt.Add(preemption.AtMostEvery))
 	}
 }
 
@@ -196,6 +196,6 @@ func (x *Plans) RecheckNode(p *model.Pod) {
 func (x *Plans) RecheckLater(now time.Time) {
 	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
 		p := x.Pods[uid]
-		x.states.ReturnBy(p, model.Latest(now, p.Asks.TriedAt.Add(model.AtMostEvery)))
+		x.states.ReturnBy(p, preemption.Latest(now, p.Asks.TriedAt.Add(preemption.AtMostEvery)))
 	}
 }

@@ -105,7 +105,7 @@ func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a
 
 // NextHold is when a hold begins that is made now; it distinguishes the hold from earlier
 // ones.
-func (a *Asker) NextHold(now time.Time) time.Time { return latest(now, a.Ended.Add(1)) }
+func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.Ended.Add(1)) }
 
 // IsEmpty tells whether nothing in the record is needed once the pod runs.
 func (a *Asker) IsEmpty() bool {

@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// latest returns the later of two times.
-func latest(a, b time.Time) time.Time {
+// Latest returns the later of two times.
+func Latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

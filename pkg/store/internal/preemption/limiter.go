@@ -58,7 +58,7 @@ func NewLimiter(perNode time.Duration, turns int) Limiter {
 // PlanFailed pays for a failed plan and its filter calls.
 func (l *Limiter) PlanFailed(nodes, filterCalls int, now time.Time) {
 	visits := nodes + filterCalls*visitsPerCall
-	l.paid = latest(l.paid, now.Add(-credit)).Add(time.Duration(visits) * l.perNode)
+	l.paid = Latest(l.paid, now.Add(-credit)).Add(time.Duration(visits) * l.perNode)
 	l.tired = l.tired || l.paid.After(now)
 }
 
@@ -75,7 +75,7 @@ func (l *Limiter) PlansFrom(now time.Time) time.Time {
 	if !l.tired {
 		return now
 	}
-	return latest(now, l.paid)
+	return Latest(now, l.paid)
 }
 
 // Paid is the time up to which the account is used. It has a meaning while pods take

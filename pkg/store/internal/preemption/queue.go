@@ -124,7 +124,7 @@ func (q *Queue[A]) Due(l *Limiter) time.Time {
 	case q.Order.Eligible() > 0:
 		return l.Paid()
 	case ok:
-		return latest(first.when, l.Paid())
+		return Latest(first.when, l.Paid())
 	}
 	return time.Time{}
 }
