@@ -80,7 +80,7 @@ unit-beside: unit-release monitoring karpenter # beside the simulation, which us
 
 .PHONY: unit-race
 unit-race: ## Unit tests with the race detector, of the packages for which it is worth its time.
-	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race -timeout 20m $$packages
+	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race -p 3 -timeout 20m $$packages # some wait
 
 .PHONY: unit-plain
 unit-plain: ## Unit tests of the other packages, without the race detector.
@@ -159,12 +159,11 @@ conformance: ## Upstream's own suites with our plugins in their profiles.
 	go run ./test/conformance
 
 .PHONY: lint
-lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.
+lint: $(LINTER) ## golangci-lint with go vet, and whether generated code is up to date.
 	hack/update-codegen.sh --check
-	go vet ./...
 	go vet -tags perf,ecosystem,hostile ./test/perf/... ./test/integration/...
 	$(LINTER) run --allow-parallel-runners ./...
-	cd $(RELEASE) && go vet ./... && ../../$(LINTER) run --allow-parallel-runners --config ../../.golangci.yaml ./...
+	cd $(RELEASE) && ../../$(LINTER) run --allow-parallel-runners --config ../../.golangci.yaml ./...
 
 $(LINTER): tools/go.mod tools/go.sum
 	cd tools && go build -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
