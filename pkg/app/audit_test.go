@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
@@ -34,7 +34,7 @@ partitions:
 func TestAFindingOfTheAuditors(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
 	args := plugintest.Args()
-	*args.RESTAddress = freeAddress(t)
+	*args.RESTAddress = expect.Get(localcluster.FreeAddress())(t)
 	p := configured(t, h, args)
 	runs := plugintest.On(podOf("v1", "root.b"), "n1")
 	h.Create(t, runs)
@@ -59,13 +59,6 @@ func podOf(name, queue string) *corev1.Pod {
 	p.Labels = map[string]string{"queue": queue, "applicationId": queue}
 	p.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	return p
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	expect.OK(t, l.Close())
-	return l.Addr().String()
 }
 
 // checkPatience is the maximal wait for the next check or the one after it.

@@ -26,6 +26,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -139,7 +140,7 @@ func TestForeign(t *testing.T) {
 }
 
 func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
-	client := fake.NewClientset(foreign(managed("a", "f1", "n1")), foreign(managed("b", "f2", "")))
+	client := fake.NewClientset(plugintest.Foreign(managed("a", "f1", "n1")), plugintest.Foreign(managed("b", "f2", "")))
 	s := newScene(t, client)
 	s.start(t)
 	s.store.heard(t, `foreign f1 on "n1" deleting=false`)
@@ -149,22 +150,22 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 		t.Helper()
 		expect.Get(pods.Update(ctx, pod, metav1.UpdateOptions{}))(t)
 	}
-	relabelled := foreign(managed("b", "f2", ""))
+	relabelled := plugintest.Foreign(managed("b", "f2", ""))
 	relabelled.Labels = map[string]string{"x": "y"}
 	update(relabelled)
-	update(foreign(managed("b", "f2", "n2")))
+	update(plugintest.Foreign(managed("b", "f2", "n2")))
 	s.store.heard(t, `foreign f2 on "n2" deleting=false`)
 
-	leaving := foreign(managed("a", "f1", "n1"))
+	leaving := plugintest.Foreign(managed("a", "f1", "n1"))
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	update(leaving)
 	s.store.heard(t, `foreign f1 on "n1" deleting=true`)
 	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 	s.store.heard(t, "gone f1")
 
-	expect.Get(pods.Create(ctx, foreign(managed("c", "f3", "")), metav1.CreateOptions{}))(t)
+	expect.Get(pods.Create(ctx, plugintest.Foreign(managed("c", "f3", "")), metav1.CreateOptions{}))(t)
 	expect.OK(t, pods.Delete(ctx, "c", metav1.DeleteOptions{})) // it never had a node
-	update(foreign(managed("b", "f4", "n2")))                   // the delete in between was missed
+	update(plugintest.Foreign(managed("b", "f4", "n2")))        // the delete in between was missed
 	s.store.heard(t, "gone f2", `foreign f4 on "n2" deleting=false`)
 	s.store.silent(t)
 }
@@ -175,8 +176,8 @@ func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	h := Handler(s.watcher.pod, s.watcher.podGone)
-	h.OnAdd(foreign(managed("a", "f1", "n1")), true)
-	ended := foreign(managed("a", "f1", "n1"))
+	h.OnAdd(plugintest.Foreign(managed("a", "f1", "n1")), true)
+	ended := plugintest.Foreign(managed("a", "f1", "n1"))
 	ended.Status.Phase = corev1.PodSucceeded
 	h.OnDelete(ended)
 	s.store.heard(t, `foreign f1 on "n1" deleting=false`, "gone f1")

@@ -26,6 +26,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -136,17 +137,12 @@ func managed(name string, uid types.UID, node string) *corev1.Pod {
 	return pod
 }
 
-func foreign(pod *corev1.Pod) *corev1.Pod {
-	pod.Spec.SchedulerName = "default-scheduler"
-	return pod
-}
-
 func node(name, allocatable string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: list(allocatable)}}
 }
 
 func TestWatchFollowsPods(t *testing.T) {
-	client := fake.NewClientset(managed("running", "u1", "n1"), foreign(managed("other", "u2", "n1")))
+	client := fake.NewClientset(managed("running", "u1", "n1"), plugintest.Foreign(managed("other", "u2", "n1")))
 	s := newScene(t, client)
 	if s.watcher.HasSynced() {
 		t.Fatal("synced before the informers run")
@@ -180,8 +176,8 @@ func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
 	s := newScene(t, client)
 	s.start(t)
 	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
-	expect.Get(pods.Create(ctx, foreign(managed("a", "u1", "")), metav1.CreateOptions{}))(t)
-	expect.Get(pods.Update(ctx, foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{}))(t)
+	expect.Get(pods.Create(ctx, plugintest.Foreign(managed("a", "u1", "")), metav1.CreateOptions{}))(t)
+	expect.Get(pods.Update(ctx, plugintest.Foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{}))(t)
 	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 	// Events arrive in order, so after this one the others have been seen.
 	expect.Get(pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{}))(t)

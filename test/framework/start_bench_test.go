@@ -3,7 +3,6 @@ package framework_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
 // The cluster of BenchmarkStart.
@@ -48,7 +48,7 @@ func startLarge(b *testing.B, profile string, stock bool) {
 	before, began := uint64(0), time.Time{}
 	o := options{queues: pagedDocument(), stock: stock}
 	if !stock {
-		o.rest = freeAddress(b)
+		o.rest = expect.Get(localcluster.FreeAddress())(b)
 	}
 	asker := inQueue(lifelike(profile, "asker", startNodes*startPerNode), pagedQueue(1), "asker")
 	o.before = func(c *cluster) {
@@ -192,11 +192,4 @@ func ask(b *testing.B, url, body, coding string) int64 {
 		b.Fatalf("%s: %d, %d bytes, error %v", url, answer.StatusCode, size, err)
 	}
 	return size
-}
-
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

@@ -124,20 +124,22 @@ func TestOnlyQueues(t *testing.T) {
 	on.checkTypes("paddock-only-queues")
 }
 
+// try creates a pod in a dry run.
+func (p policed) try(scheduler string, m marks) error {
+	p.Helper()
+	pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+	pod.Name = "x"
+	_, err := suite.client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
 // TestRequireUser is a table of pods with and without a user.
 func TestRequireUser(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-require-user.yaml"))
 	on := newPoliced(t, "policed-whose", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
 	none := newPoliced(t, "policed-any", nil)
-	create := func(p policed, scheduler string, m marks) error {
-		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name = "x"
-		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
 	must := "pods of namespace " + on.ns + " must say whose they are: set annotation yunikorn.apache.org/user.info"
-	on.awaitPolicies(must, func() error { return create(on, profile, nil) })
+	on.awaitPolicies(must, func() error { return on.try(profile, nil) })
 	for _, c := range []struct {
 		name      string
 		in        policed
@@ -152,7 +154,7 @@ func TestRequireUser(t *testing.T) {
 		{"another scheduler's", on, corev1.DefaultSchedulerName, nil, ""},
 		{"another namespace", none, profile, nil, ""},
 	} {
-		c.in.expectAnswer(c.name, create(c.in, c.scheduler, c.m), c.says)
+		c.in.expectAnswer(c.name, c.in.try(c.scheduler, c.m), c.says)
 	}
 	_, err := on.mirrorPod()
 	on.expectAnswer("a mirror pod", err, "")
@@ -211,15 +213,8 @@ partitions:
 `)
 	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.Team"})
 	p, none := policed{t, e.ns}, newPoliced(t, "policed-queue", nil)
-	create := func(p policed, scheduler string, m marks) error {
-		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name = "x"
-		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
 	belong := "pods of namespace " + e.ns + " belong into queue root.team"
-	p.awaitPolicies(belong, func() error { return create(p, profile, nil) })
+	p.awaitPolicies(belong, func() error { return p.try(profile, nil) })
 	for _, c := range []struct {
 		name      string
 		in        policed
@@ -240,7 +235,7 @@ partitions:
 		{"another scheduler's", p, corev1.DefaultSchedulerName, nil, ""},
 		{"another namespace", none, profile, marks{markQueue: "root.other"}, ""},
 	} {
-		c.in.expectAnswer(c.name, create(c.in, c.scheduler, c.m), c.says)
+		c.in.expectAnswer(c.name, c.in.try(c.scheduler, c.m), c.says)
 	}
 	there := e.create("there", 1, inQueue("root.team.day"))[0]
 	e.awaitRunning(there)
@@ -255,12 +250,12 @@ partitions:
 	p.expectAnswer("something else later", patch(`{"metadata":{"labels":{"note":"x"}}}`), "")
 	for _, wrong := range []string{"team", "root.", "root. team", "rooted.team"} {
 		e.annotate(e.ns, map[string]string{"paddock.io/only-queue": wrong})
-		p.awaitPolicies(`is "`+wrong+`", which is no queue in full`, func() error { return create(p, profile, marks{markQueue: "root.team"}) })
+		p.awaitPolicies(`is "`+wrong+`", which is no queue in full`, func() error { return p.try(profile, marks{markQueue: "root.team"}) })
 		p.expectAnswer("a pod that is there, with "+wrong, patch(`{"metadata":{"labels":{"note":"`+wrong[:4]+`"}}}`), "")
 	}
 	// Pods from before the annotation keep running.
 	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.other"})
-	p.awaitPolicies("belong into queue root.other", func() error { return create(p, profile, nil) })
+	p.awaitPolicies("belong into queue root.other", func() error { return p.try(profile, nil) })
 	p.expectAnswer("a pod from before", patch(`{"metadata":{"labels":{"note":"y"}}}`), "")
 	p.checkTypes("paddock-namespace-queue")
 }

@@ -121,7 +121,7 @@ func TestBesideKubeScheduler(t *testing.T) {
 	e.awaitLeader("")
 	nodes := beside/perNode + 2
 	e.useNodes(nodes, localcluster.NodeSpec{CPU: fmt.Sprint(perNode)})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("victim", nodes*perNode, inQueue("root.borrows"), stopsAfter(200*time.Millisecond))
 	e.ok(e.createAtOnce("waits", 0, extra, inQueue("root.borrows")))
 	e.startKubeScheduler()

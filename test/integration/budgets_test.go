@@ -38,7 +38,7 @@ func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*pol
 func TestUnhealthyPodEvictionPolicy(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("sick", 2, inQueue("root.borrows"), unready)
 	always := policyv1.AlwaysAllow
 	e.guard("sick", 1, 0, func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &always })

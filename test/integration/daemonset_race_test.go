@@ -38,7 +38,7 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	e := setup(t, daemonQueues, twoProfiles)
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
 	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
-	r.c = e.keepChronicle()
+	r.c = e.keepHistory()
 	began, lost, late := time.Now(), 0, 0
 	for r.round = range rounds {
 		lost += raceNodes

@@ -66,7 +66,7 @@ func (e *env) awaitWaiting(of string, n int) []*corev1.Pod {
 func TestDaemonSetOnAFullCluster(t *testing.T) {
 	e := setup(t, daemonQueues)
 	e.useNodes(3, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("filler", 12, inQueue("root.fills"), stopsAfter(300*time.Millisecond))
 	began := time.Now()
 	e.createDaemonSet("agent")
@@ -100,7 +100,7 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e := setup(t, daemonQueues, twoProfiles, reservation("preemptionStartDelay", "1h"))
 	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("filler", 3, inQueue("root.fills"))
 	e.createDaemonSet("agent", requests("cpu", "2"))
 	first := e.awaitWaiting("agent", 1)[0]

@@ -17,7 +17,7 @@
 // scheduler, its ConfigMap, its namespaces, and the checks at the end of every test (no
 // pod rejected by a node, nothing forbidden by RBAC, no panic). pods_test.go makes pods
 // and waits for them, observe_test.go reads REST, metrics, events and the log,
-// chronicle_test.go records the history of a test's pods. apiproxy_test.go stands between
+// podhistory_test.go records the history of a test's pods. apiproxy_test.go stands between
 // a scheduler and the API server and intercepts a chosen write; replicas_test.go has two
 // schedulers on one lease, each behind a proxy that keeps a journal. scenario_test.go
 // runs the scenarios of preemption, scenario_stage_test.go and stage_*_test.go create

@@ -248,7 +248,7 @@ func (c *history) tellVictims(part string, groups ...string) int {
 func TestEcosystemJobSet(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.runJobSet()
 	for queue, parallelism := range map[string]int64{"red": 20, "blue": 16} {
 		set := e.jobSet(queue, parallelism)
@@ -296,7 +296,7 @@ health: {healthProbeBindAddress: "0"}
 func TestEcosystemJobSetSample(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.runJobSet()
 	set := &unstructured.Unstructured{Object: e.sample("jobset.yaml", "JobSet")}
 	set.SetNamespace(e.ns)
@@ -395,7 +395,7 @@ func (e *env) jobSet(queue string, parallelism int64) *unstructured.Unstructured
 func TestEcosystemDescheduler(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(8, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	stops := stopsAfter(2 * time.Second)
 	e.deploy("owed", 12, stops)
 	e.expect("owed", 12, 0, "")
@@ -464,7 +464,7 @@ spec:
 func TestEcosystemKarpenter(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.nodePool = e.id
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.definitions("karpenter")
 	e.applyText(fmt.Sprintf(karpenterPool, pool, e.nodePool))
 	e.runs("karpenter", []string{"DISABLE_LEADER_ELECTION=true", "SYSTEM_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,7 +218,7 @@ func (e *env) writeSchedulerConfig() {
 	var configuration map[string]any
 	e.ok(yaml.UnmarshalStrict(shipped, &configuration))
 	maps.Copy(configuration, e.settings.configuration)
-	e.rest = freeAddress(e.T)
+	e.rest = expect.Get(localcluster.FreeAddress())(e.T)
 	changed := 0
 	for _, p := range configuration["profiles"].([]any) {
 		configs := p.(map[string]any)["pluginConfig"].([]any)
@@ -253,23 +251,6 @@ func (e *env) writeSchedulerConfig() {
 	text := expect.Get(yaml.Marshal(configuration))(e)
 	e.config = filepath.Join(e.TempDir(), "scheduler.yaml")
 	e.ok(os.WriteFile(e.config, text, 0o600))
-}
-
-// freeAddress returns an address without a listener, outside of the range that the kernel
-// takes the local ends of connections from.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 30000+rand.IntN(2000))
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		expect.OK(t, listener.Close())
-		return address
-	}
-	t.Fatal("no free port between 30000 and 32000")
-	return ""
 }
 
 // start starts the scheduler, also after a kill. It runs as system:kube-scheduler unless

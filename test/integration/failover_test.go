@@ -55,7 +55,7 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	both := setupReplicas(t, preemptionQueues)
 	both.leader.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	both.standby.nodePool = both.leader.nodePool
-	c := both.leader.keepChronicle()
+	c := both.leader.keepHistory()
 	moments := failoverMoments(victims)
 	began := time.Now()
 	var rounds []takeover

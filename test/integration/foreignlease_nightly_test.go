@@ -40,7 +40,7 @@ func TestLeaseOfAnotherHolder(t *testing.T) {
 	r.env = setup(t, forgedQueues, through, elected, preemption("retryInterval", "1s"))
 	e := r.env
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	tenant := policed{t, e.ns}
 	tenant.allow("eve", "admin")
 	leases := tenant.as("eve").CoordinationV1()

@@ -52,7 +52,7 @@ func requiresNode(node string) podOption {
 func TestForgedOwners(t *testing.T) {
 	const invented = "11111111-1111-1111-1111-111111111111"
 	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.run("take no room", func(e *env) {
 		part := e.apart("room", 0, localcluster.NodeSpec{})
 		node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
@@ -95,7 +95,7 @@ func TestForgedOwners(t *testing.T) {
 func TestDaemonSetsWithoutLeave(t *testing.T) {
 	e := setup(t, forgedQueues, reservation("daemonSetNamespaces", []string{"kube-system"}))
 	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("team", 1, inQueue("root.team"), requests("cpu", "4"), onNode(nodes[0]))
 	e.fill("lent", 1, inQueue("root.evil"), requests("cpu", "4"), onNode(nodes[1]))
 	e.createDaemonSet("agent", inQueue("root.evil"), requests("cpu", "1"))

@@ -35,7 +35,7 @@ partitions:
 func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 	e := setup(t, freeRoomQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	ends := e.createPod(e.pod("ends", "ends", inQueue("root.owed")))
 	e.awaitRunning(ends)
 	e.fill("owed", 2, inQueue("root.owed"))
@@ -60,7 +60,7 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
 	e := setup(t, freeRoomQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("patient", 4, inQueue("root.patient"), stopsAfter(2*time.Second))
 	e.fill("loose", 4, inQueue("root.loose"), stopsAfter(time.Second))
 	e.ok(e.createAtOnce("loose", 4, 4, inQueue("root.loose"), stopsAfter(time.Second)))

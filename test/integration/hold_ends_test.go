@@ -32,7 +32,7 @@ func makeHalf(t *testing.T) *half {
 	t.Helper()
 	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"))}
 	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
-	h.c = h.keepChronicle()
+	h.c = h.keepHistory()
 	h.fill("stays", 2, inQueue("root.borrows"))
 	// The youngest, and applications of their own: the first victims.
 	h.slow = h.createLater(h.pod("slow", "slow", inQueue("root.borrows"), stopsAfter(5*time.Minute)))
@@ -121,7 +121,7 @@ func TestHoldOfANodeThatRefuses(t *testing.T) {
 func TestAVictimThatStaysTrapsNoAsker(t *testing.T) {
 	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"), reservation("reservationTimeout", "6s"))}
 	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
-	h.c = h.keepChronicle()
+	h.c = h.keepHistory()
 	h.fill("stays", 1, inQueue("root.borrows"), requests("cpu", "3"), staysFor(year))
 	other := h.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	h.fill("full", 1, inQueue("root.owed"), requests("cpu", "4"))
@@ -159,7 +159,7 @@ func (e *env) withFinalizer(p *corev1.Pod) {
 // of an asker ends when the asker is deleted, and its room goes to others.
 func TestFinalizers(t *testing.T) {
 	e := setup(t, forgedQueues, twoProfiles, preemption("retryInterval", "1s"))
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.run("on victims", func(e *env) {
 		part := e.apart("victims", 1, localcluster.NodeSpec{CPU: "4"})
 		part.create("victim", 4, inQueue("root.evil"), e.withFinalizer)

@@ -146,7 +146,7 @@ func TestHostile(t *testing.T) {
 // pod of the third tenant goes, and no node is held in the end.
 func measureHostile(t *testing.T, attack func(*env)) figures {
 	awaitNoNamespaceEnds(t)
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
 	expect.OK(t, err)
 	e := setup(t, hostileQueues, twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s"))
 	e.rest = "127.0.0.1:" + port

@@ -261,7 +261,7 @@ func (e *env) lifeOfQuota() {
 func (e *env) lifeOfPreemption() {
 	e.Helper()
 	part := e.apart("full", 1, localcluster.NodeSpec{CPU: "4"})
-	c := part.keepChronicle()
+	c := part.keepHistory()
 	part.fill("victim", 4, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
 	asker := part.createPod(part.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
 	c.expectEvicted("victim", 2)

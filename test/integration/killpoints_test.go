@@ -58,7 +58,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 	proxy := newAPIProxy(t)
 	e := setup(t, preemptionQueues, proxy.through)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	proxy.spring = func() { expect.Holds(t, e.process.Kill()) }
 	points := []struct {
 		name    string

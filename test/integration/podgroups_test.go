@@ -180,7 +180,7 @@ func (e *env) podGroupOutlivesScheduler() {
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	e.create("victim", 2, inQueue("root.others"), stopsAfter(5*time.Minute))
 	e.expect("victim", 2, 0, "")
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.createPodGroup("outlives", 3)
 	e.create("outlives", 3, inQueue("root.owed"), inPodGroup("outlives"))
 	leaving := c.expectEvicted("victim", 1)[0]

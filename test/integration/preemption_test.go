@@ -94,7 +94,7 @@ func (e *env) compete() (stop func()) {
 func TestPreemption(t *testing.T) {
 	e := setup(t, preemptionQueues, twoProfiles)
 	e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("victim", 16, inQueue("root.borrows"), stopsAfter(time.Second))
 	stop := e.compete()
 	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "3")))
@@ -190,7 +190,7 @@ partitions:
     - name: borrows
 `)
 	e.useNodes(4, localcluster.NodeSpec{CPU: "10"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("victim", 40, inQueue("root.borrows"), stopsAfter(500*time.Millisecond))
 	e.ok(e.createAtOnce("asker", 0, pods, inQueue("root.owed")))
 	_, askers := e.podsOf("asker")

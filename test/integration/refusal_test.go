@@ -89,7 +89,7 @@ func (e *env) protect(p *corev1.Pod) (allow func()) {
 func TestPlanThatFails(t *testing.T) {
 	e := setup(t, preemptionQueues, preemption("retryInterval", "500ms"), func(s *settings) { s.refused = true })
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.fill("older", 3, inQueue("root.borrows"))
 	kept := e.createLater(e.pod("kept", "kept", inQueue("root.borrows")))
 	e.expect("kept", 1, 0, "")

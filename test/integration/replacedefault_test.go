@@ -171,7 +171,7 @@ func (e *env) lifeOfDefault(name string) {
 func (e *env) lifeOfPlainDaemonSet() (served func()) {
 	e.Helper()
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "1"})
-	c := part.keepChronicle()
+	c := part.keepHistory()
 	plain := ofProfile(corev1.DefaultSchedulerName)
 	part.fill("resident", 1, plain)
 	part.createDaemonSet("plain-agent", plain)
@@ -190,7 +190,7 @@ func (e *env) lifeOfHold() {
 	e.Helper()
 	part := e.apart("held", 1, localcluster.NodeSpec{CPU: "4"})
 	part.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
-	c := part.keepChronicle()
+	c := part.keepHistory()
 	quick := part.create("quick", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
 	slow := part.create("slow", 1, inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Minute))[0]
 	part.awaitRunning(quick)

@@ -22,7 +22,7 @@ import (
 // the API server accepts no loopback address for an endpoint.
 func reachableAddress(t *testing.T) string {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
 	expect.OK(t, err)
 	addresses := expect.Get(net.InterfaceAddrs())(t)
 	for _, a := range addresses {

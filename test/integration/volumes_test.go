@@ -64,7 +64,7 @@ func bindsFor(limit time.Duration) func(*settings) {
 func TestVolumesThatNeverCome(t *testing.T) {
 	e := setup(t, forgedQueues, preemption("retryInterval", "1s"), bindsFor(2*time.Second))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
+	c := e.keepHistory()
 	e.create("lent", 4, inQueue("root.evil"))
 	e.expect("lent", 4, 0, "")
 	for name, option := range map[string]podOption{

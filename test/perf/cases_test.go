@@ -9,6 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/test/utils/ktesting"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
 // BenchmarkOurs runs the cases that upstream does not have. If upstream can do the same,
@@ -52,7 +55,7 @@ type side struct {
 func (s side) run(b *testing.B, name string) {
 	w := writer{b, b.TempDir()}
 	queues := w.write("queues.yaml", queuesDocument(max(s.queues, usualQueues)))
-	address := freeAddress(b)
+	address := expect.Get(localcluster.FreeAddress())(b)
 	configuration := strings.Replace(fmt.Sprintf(s.configuration, queues), `restAddress: ""`, fmt.Sprintf("restAddress: %q", address), 1)
 	file := w.write("cases.yaml", s.workload(w, name, w.write("scheduler.yaml", configuration)))
 	whileRead(b, s.readers, address, func() { measure(b, file, name, s.atEnd) })

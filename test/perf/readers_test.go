@@ -5,13 +5,10 @@ package perf
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // polled are the pages that readers request in turn: those that yunikorn-web shows, and
@@ -68,11 +65,4 @@ func poll(ctx context.Context, url string, reader int) (answers int) {
 		}
 		_ = answer.Body.Close()
 	}
-}
-
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,7 +190,7 @@ func sees(fieldSelector string, o object) bool {
 	case "status.phase!=Failed,status.phase!=Succeeded", "status.phase!=Succeeded,status.phase!=Failed":
 		return !ended(o.(*corev1.Pod))
 	}
-	if name, ok := cutPrefix(fieldSelector, metav1.ObjectNameField+"="); ok {
+	if name, ok := strings.CutPrefix(fieldSelector, metav1.ObjectNameField+"="); ok {
 		return o.GetName() == name
 	}
 	panic(fmt.Sprintf("this API server does not know the selector %q", fieldSelector))

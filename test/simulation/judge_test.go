@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
@@ -90,7 +91,7 @@ func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []outpu
 	for name := range w.nodes {
 		world.Nodes = append(world.Nodes, p.node(name, ask.UID))
 	}
-	slices.SortFunc(world.Nodes, func(a, b *planner.Node) int { return compareText(a.Name, b.Name) })
+	slices.SortFunc(world.Nodes, func(a, b *planner.Node) int { return strings.Compare(a.Name, b.Name) })
 	d.Ask.Group = p.group(ask, w.minMember, world)
 	for _, n := range world.Nodes {
 		for _, v := range n.Pods {

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -224,7 +225,7 @@ func (s *simulation) moveStream(m move) bool {
 	var st *stream
 	if len(s.api.streams) > 0 {
 		slices.SortStableFunc(s.api.streams, func(a, b *stream) int {
-			return compareText(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
+			return strings.Compare(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
 		})
 		st = s.api.streams[m.a%len(s.api.streams)]
 		if m.b < 60 { // mostly that of pods

@@ -3,14 +3,11 @@ package simulation_test
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, prefix) }
 
 // stream is one watch of one scheduler.
 type stream struct {

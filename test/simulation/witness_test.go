@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -308,7 +309,7 @@ func (w *witness) mirror() []mirrored {
 			out = append(out, mirrored{Pod: at, binding: true})
 		}
 	}
-	slices.SortFunc(out, func(a, b mirrored) int { return compareText(string(a.UID), string(b.UID)) })
+	slices.SortFunc(out, func(a, b mirrored) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	return out
 }
 
@@ -338,14 +339,4 @@ func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 			w.in.sim.fault("%s gives %s, which requests %v, a node: %s uses %v of %v", w.in.name, p.Name, p.Request, q.of, used, q.max)
 		}
 	}
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -1,10 +1,14 @@
 package plugintest
 
 import (
+	"strings"
+	"testing"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -69,4 +73,13 @@ func Foreign(pod *corev1.Pod) *corev1.Pod {
 func On(pod *corev1.Pod, node string) *corev1.Pod {
 	pod.Spec.NodeName = node
 	return pod
+}
+
+// WantStatus checks a status: its code, and that its message contains the text; a message
+// is an error if the text is empty.
+func WantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
+	t.Helper()
+	if got.Code() != code || !strings.Contains(got.Message(), text) || (text == "" && got.Message() != "") {
+		t.Errorf("%s: %s %q, want %s %q", what, got.Code(), got.Message(), code, text)
+	}
 }

@@ -59,13 +59,6 @@ func until(t *testing.T, s *store.Store, pod *corev1.Pod, code reasons.Code) {
 	})
 }
 
-func wantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
-	t.Helper()
-	if got.Code() != code || !strings.Contains(got.Message(), text) || (text == "" && got.Message() != "") {
-		t.Errorf("%s: %s %q, want %s %q", what, got.Code(), got.Message(), code, text)
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	h := plugintest.New(t)
 	bad := args()
@@ -97,7 +90,7 @@ func TestWithoutQueueSort(t *testing.T) {
 		t.Error("the error does not say what to do")
 	}
 	_, status := plugin.PostFilter(t.Context(), framework.NewCycleState(), plugintest.Pod("p", 1), nil)
-	wantStatus(t, "PostFilter", status, fwk.Unschedulable, "")
+	plugintest.WantStatus(t, "PostFilter", status, fwk.Unschedulable, "")
 }
 
 func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
@@ -117,14 +110,14 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 		return state, status
 	}
 	_, status := preFilter(plugintest.Foreign(plugintest.Pod("foreign", 9000)))
-	wantStatus(t, "a pod of no queue", status, fwk.Success, "")
+	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Success, "")
 	state, status := preFilter(fits)
-	wantStatus(t, "a pod within the quota", status, fwk.Success, "")
+	plugintest.WantStatus(t, "a pod within the quota", status, fwk.Success, "")
 	if _, err := state.Read(stateKey); !errors.Is(err, fwk.ErrNotFound) {
 		t.Errorf("a granted pod leaves a mark: %v", err)
 	}
 	_, status = preFilter(plugintest.Pod("unknown", 1))
-	wantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
+	plugintest.WantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
 
 	// Another pod uses the capacity between the gate and the cycle.
 	h.Create(t, plugintest.On(plugintest.Pod("intruder", 100), "n1"))
@@ -135,13 +128,13 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 		return nil
 	})
 	state, status = preFilter(fits)
-	wantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
+	plugintest.WantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
 	if _, err := state.Clone().Read(stateKey); err != nil {
 		t.Errorf("PostFilter cannot see the refusal: %v", err)
 	}
 	until(t, s, fits, reasons.OverMax)
 	_, status = plugin.PostFilter(t.Context(), state, fits, nil)
-	wantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "PreemptionRefused: ")
+	plugintest.WantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "PreemptionRefused: ")
 	until(t, s, fits, reasons.OverMax) // and not for a node
 	expect.Holds(t, s.Check())
 	h.Delete(t, running)
@@ -171,7 +164,7 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 		t.Fatal(status)
 	}
 	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
-	wantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
+	plugintest.WantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
 	if result.NominatedNodeName != "" {
 		t.Errorf("nominated to %s", result.NominatedNodeName)
 	}
@@ -183,7 +176,7 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	// Nothing is recorded for pods without a queue.
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
 	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
-	wantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
+	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
 	expect.Holds(t, s.Check())
 }
 

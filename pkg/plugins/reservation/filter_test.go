@@ -84,8 +84,8 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 		early <- s.Filter(h.Context(), framework.NewCycleState(), plugintest.Foreign(plugintest.Pod("early", 1)), info)
 	}()
 	h.Start(t)
-	wantStatus(t, "a pod of no queue", <-early, fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
-	wantStatus(t, "elsewhere", s.filter(t, nil, plugintest.Foreign(plugintest.Pod("other", 1)), "n2"), fwk.Success, "")
+	plugintest.WantStatus(t, "a pod of no queue", <-early, fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	plugintest.WantStatus(t, "elsewhere", s.filter(t, nil, plugintest.Foreign(plugintest.Pod("other", 1)), "n2"), fwk.Success, "")
 	if s.store.Ready() {
 		t.Error("the store started without queues")
 	}
@@ -145,7 +145,7 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 		if c.want == "" {
 			code = fwk.Success
 		}
-		wantStatus(t, c.name, s.filter(t, state, c.pod, c.node), code, c.want)
+		plugintest.WantStatus(t, c.name, s.filter(t, state, c.pod, c.node), code, c.want)
 	}
 	if _, status := s.SignPod(t.Context(), asker); status.IsSuccess() {
 		t.Error("pods are signed alike though a node is held")
@@ -170,9 +170,9 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 		}
 		return nil
 	})
-	wantStatus(t, "elsewhere", restarted.filter(t, framework.NewCycleState(), asker, "n2"),
+	plugintest.WantStatus(t, "elsewhere", restarted.filter(t, framework.NewCycleState(), asker, "n2"),
 		fwk.UnschedulableAndUnresolvable, "NodeHeld: the pod waits for node n1, which is held for it")
-	wantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
+	plugintest.WantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
 }
 
 // TestReserveLooksAtTheHoldsOfNow: a pod held the node when the filters ran and no longer
@@ -187,13 +187,13 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 		}
 		return nil
 	})
-	wantStatus(t, "another pod", s.Reserve(t.Context(), nil, other, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	plugintest.WantStatus(t, "another pod", s.Reserve(t.Context(), nil, other, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.allocated(t, 0)
 	if e, _ := s.store.Explanation(other.UID, time.Now()); e.Why.Code != reasons.BackingOff || !strings.Contains(e.Why.Text, "node n1 is held for others") {
 		t.Errorf("the pod is told %v", e.Why)
 	}
-	wantStatus(t, "another pod, elsewhere", s.Reserve(t.Context(), nil, other, "n2"), fwk.Success, "")
-	wantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
+	plugintest.WantStatus(t, "another pod, elsewhere", s.Reserve(t.Context(), nil, other, "n2"), fwk.Success, "")
+	plugintest.WantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
 }
 
 // TestTurnedAwayPodsAreInvitedBack: no cluster event reports the end of a hold, so the
@@ -212,7 +212,7 @@ func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
 func invitedBack(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
 	s, asker := held(t)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
-	wantStatus(t, "a stranger", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
+	plugintest.WantStatus(t, "a stranger", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
 	end(t, s, asker)
 	invited := 0
 	plugintest.Eventually(t, func() error {

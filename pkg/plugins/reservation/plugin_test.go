@@ -93,13 +93,6 @@ func (s *scene) allocated(t *testing.T, milliCPU int64) {
 	expect.Holds(t, s.store.Check())
 }
 
-func wantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
-	t.Helper()
-	if got.Code() != code || !strings.Contains(got.Message(), text) || (text == "" && got.Message() != "") {
-		t.Errorf("%s: %s %q, want %s %q", what, got.Code(), got.Message(), code, text)
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	h := plugintest.New(t)
 	bad := args()
@@ -132,11 +125,11 @@ func TestWithoutQueueSort(t *testing.T) {
 func TestReserveCharges(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newScene(t, "{vcore: 1}", pod)
-	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	s.allocated(t, 600)
-	wantStatus(t, "Reserve again", s.reserve(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Reserve again", s.reserve(t, pod), fwk.Success, "")
 	s.allocated(t, 600)
-	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
 	s.PostBind(t.Context(), framework.NewCycleState(), pod, "n1")
 	s.allocated(t, 600)
 	expect.Get(s.handle.Client.CoreV1().Pods("ns").Update(t.Context(), plugintest.On(plugintest.Pod("p", 600), "n1"), metav1.UpdateOptions{}))(t)
@@ -157,11 +150,11 @@ func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 		}
 		return nil
 	})
-	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Unschedulable, "OverMax: queue root.a: vcore used ")
+	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Unschedulable, "OverMax: queue root.a: vcore used ")
 	s.allocated(t, 500)
 	s.unreserve(t, pod) // upstream calls it after the failure
 	s.allocated(t, 500)
-	wantStatus(t, "a pod that was not seen", s.reserve(t, plugintest.Pod("unknown", 1)), fwk.Unschedulable, "Starting: ")
+	plugintest.WantStatus(t, "a pod that was not seen", s.reserve(t, plugintest.Pod("unknown", 1)), fwk.Unschedulable, "Starting: ")
 }
 
 func TestUnreserveGivesBackOnce(t *testing.T) {
@@ -171,7 +164,7 @@ func TestUnreserveGivesBackOnce(t *testing.T) {
 	s.unreserve(t, plugintest.Pod("unknown", 1))
 	s.allocated(t, 0)
 	for _, p := range []*corev1.Pod{pod, other} {
-		wantStatus(t, "Reserve", s.reserve(t, p), fwk.Success, "")
+		plugintest.WantStatus(t, "Reserve", s.reserve(t, p), fwk.Success, "")
 	}
 	s.allocated(t, 600)
 	s.unreserve(t, pod)
@@ -187,7 +180,7 @@ func TestUnreserveGivesBackOnce(t *testing.T) {
 func TestPermitLooksAtTheQueuesOfNow(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newScene(t, "{vcore: 1}", pod)
-	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	limit := func(text string, milli int64) {
 		t.Helper()
 		s.handle.SetQueues(t, plugintest.Document(text))
@@ -200,20 +193,20 @@ func TestPermitLooksAtTheQueuesOfNow(t *testing.T) {
 		})
 	}
 	limit("{vcore: 2}", 2000)
-	wantStatus(t, "a larger max", s.permit(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "a larger max", s.permit(t, pod), fwk.Success, "")
 	limit("{vcore: 500m}", 500)
-	wantStatus(t, "a smaller max", s.permit(t, pod), fwk.Unschedulable, "ConfigurationChanged: queue root.a")
+	plugintest.WantStatus(t, "a smaller max", s.permit(t, pod), fwk.Unschedulable, "ConfigurationChanged: queue root.a")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
-	wantStatus(t, "a pod that was not reserved", s.permit(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "a pod that was not reserved", s.permit(t, pod), fwk.Success, "")
 }
 
 func TestPodsOfNoQueue(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newScene(t, "{vcore: 1}", pod)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 9000))
-	wantStatus(t, "Reserve", s.reserve(t, foreign), fwk.Success, "")
-	wantStatus(t, "Permit", s.permit(t, foreign), fwk.Success, "")
+	plugintest.WantStatus(t, "Reserve", s.reserve(t, foreign), fwk.Success, "")
+	plugintest.WantStatus(t, "Permit", s.permit(t, foreign), fwk.Success, "")
 	s.unreserve(t, foreign)
 	s.PostBind(t.Context(), framework.NewCycleState(), foreign, "n1")
 	s.allocated(t, 0)
@@ -251,8 +244,8 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newScene(t, "{vcore: 100}", pod)
 	s.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
-	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
-	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second), Victims: []types.UID{"gone"}}
 	asker := plugintest.Pod("asker", 500)
 	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
@@ -263,7 +256,7 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 		}
 		return nil
 	})
-	wantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
 	if why := s.store.Explain(pod.UID).String(); !strings.Contains(why, "node n1 was held for pod ns/asker") {

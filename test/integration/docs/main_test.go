@@ -147,7 +147,11 @@ func prepareWork(work, bin string) error {
 			return err
 		}
 	}
-	suite.rest = "http://" + freeAddress()
+	address, err := localcluster.FreeAddress()
+	if err != nil {
+		return err
+	}
+	suite.rest = "http://" + address
 	script := fmt.Sprintf(plugin, filepath.Join(bin, "kubectl-paddock"), suite.rest)
 	if err := os.WriteFile(filepath.Join(path, "kubectl-paddock"), []byte(script), 0o755); err != nil {
 		return err

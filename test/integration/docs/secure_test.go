@@ -38,7 +38,10 @@ func startSecure(ctx context.Context, bin string) error {
 	); err != nil {
 		return err
 	}
-	address := freeAddress()
+	address, err := localcluster.FreeAddress()
+	if err != nil {
+		return err
+	}
 	suite.secure = "https://" + address
 	_, err = suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
 		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: config, RESTAddress: address,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -143,19 +141,4 @@ func run(c *exec.Cmd) error {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, text)
 	}
 	return nil
-}
-
-// freeAddress is an address on which, most likely, no process listens; it is outside of
-// the range from which the kernel takes the local ends of connections.
-func freeAddress() string {
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 30000+rand.IntN(2000))
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		if listener.Close() == nil {
-			return address
-		}
-	}
 }

@@ -36,9 +36,9 @@ type history struct {
 	sights map[types.UID][]sight
 }
 
-// keepChronicle records the changes of the pods of the test from now on. It is called
+// keepHistory records the changes of the pods of the test from now on. It is called
 // before the first pod.
-func (e *env) keepChronicle() *history {
+func (e *env) keepHistory() *history {
 	e.Helper()
 	c := &history{env: e, sights: map[types.UID][]sight{}}
 	c.tail = e.follow(e.listAll(), func(event watch.Event) {
