@@ -78,6 +78,7 @@ var hostileCases = []hostileCase{
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary)},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil},
 	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil},
+	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }},
 	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil},
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil},
 	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, func(*env, int) {}},
@@ -351,6 +352,9 @@ func inventedQueues(levels int) func(int) podOption {
 		}
 	}
 }
+
+// onNoNode gives a pod a node that is not there, as a user that makes pods may.
+func onNoNode(int) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = "none" } }
 
 // killedHalfway kills the scheduler in the middle of a flood and starts it again.
 func killedHalfway(of func(int) podOption) func(*env, int) {
