@@ -277,7 +277,11 @@ func TestVictimsOfPlansWereForecast(t *testing.T) {
 			}
 		}
 	})
-	if checked < 20 {
+	least := 20
+	if testing.Short() {
+		least = 1 // there are a fifth of the checks
+	}
+	if checked < least {
 		t.Errorf("only %d victims were looked up", checked)
 	}
 }
