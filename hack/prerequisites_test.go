@@ -126,7 +126,7 @@ func TestCIRunsMakeTest(t *testing.T) {
 	}
 }
 
-// callsMakeTestOnly runs a script on a machine whose programs note that they are called.
+// callsMakeTestOnly runs a script where each program only notes that it is called.
 func callsMakeTestOnly(t *testing.T, script string) error {
 	t.Helper()
 	dir := t.TempDir()

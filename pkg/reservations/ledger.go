@@ -194,14 +194,6 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 	return first.Add(timeout), true
 }
 
-// TimeFrom returns [Hold.TimeFrom] of the hold of an asker, and whether it has one.
-func (l *Ledger) TimeFrom(asker types.UID) (time.Time, bool) {
-	if h := l.of(asker); h != nil {
-		return h.TimeFrom(), true
-	}
-	return time.Time{}, false
-}
-
 // Of returns the hold of an asker and whether the asker has one.
 func (l *Ledger) Of(asker types.UID) (Hold, bool) {
 	if h := l.of(asker); h != nil {

@@ -95,7 +95,7 @@
 //
 //	store.go        the store: start, options, admission of pods at the end of each change, and what is to be done outside
 //	informer.go     what informers tell
-//	cycle.go        steps of scheduling cycles, and pods whose capacity was freed without an event
+//	cycle.go        steps of scheduling cycles, and capacity that was freed without an event
 //	plans.go        plans and their outcome
 //	deadline.go     what is due at a time
 //	readers.go      what is; explanation.go all that is known of a pod; waiting.go why pods wait

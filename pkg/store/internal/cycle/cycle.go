@@ -231,8 +231,8 @@ func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 // effect.
 //
 // Weigh and whyForgotten read the state, so it is set before them; ToUnschedulable sets it
-// once more, without effect. Whatever the reason, the pod then counts as one whose cycle
-// ended with an error: it comes back by itself, and no plan is made for it before that.
+// once more, without effect. Then the cycle counts as one that ended with an error: the pod
+// comes back by itself, and no plan is made for it before that.
 func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.State != state.Assumed {

@@ -98,7 +98,7 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 		if !running {
 			return nil, reason
 		}
-		result.Path = queues.RecoveryPath // anyone who makes pods may give them a node
+		result.Path = queues.RecoveryPath // a user that makes pods may give them a node
 	}
 	leaf, err := x.Cache.Tree().AddDynamic(result.Path, p.Namespace)
 	if err != nil {
