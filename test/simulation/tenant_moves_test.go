@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -102,11 +103,17 @@ func named(p objects.Pod, as *objects.Pod) objects.Pod {
 	return p
 }
 
-// claimant is a pod as a process counts it.
+// claimant is a pod as a process counts it. A pod with a node is in the recovery queue if
+// its own queue was beyond the bounds when the process learned of the pod.
 func (in *instance) claimant(pod *corev1.Pod) claimant {
 	c := claimantPod(pod)
 	if told, known := in.witness.counts.Load(pod.UID); known {
 		c.queue, c.app = told.(claimant).queue, told.(claimant).app
+	}
+	if in.sim.settings.dynamic && pod.Namespace == evil && pod.Spec.NodeName != "" && queueOf(in.sim.lastValid.spec, c.queue) == nil {
+		if x, known := in.store().Explanation(pod.UID, time.Now()); known && x.App != nil && x.App.Queue == placement.RecoveryQueue {
+			c.queue = x.App.Queue
+		}
 	}
 	return c
 }
