@@ -42,9 +42,9 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		// A member at Permit may give its place back between each plan and its check, so that
-		// the same plan would be made and refused again and again.
-		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: p.GroupIncomplete()}
+		// It is a loss. What changed may change back before each plan and again before its
+		// check, so that the same plan would be made and refused again and again.
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}
 		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}

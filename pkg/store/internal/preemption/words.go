@@ -15,7 +15,7 @@ type Ending struct {
 	End  reservations.End
 	Node string // where the preemptor is placed; empty for none
 	Why  reasons.Reason
-	// Failed is true if the executor could not carry out the plan.
+	// Failed is true if a call of the executor failed or the check before the deletes refused the plan.
 	Failed bool
 }
 
