@@ -438,15 +438,29 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
+	sizes := p.in.nodeSizes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holdWrongly(pod, status)
 	earlier, held := before.Of(pod.UID)
-	if h, holds := w.Holds().Of(pod.UID); holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) {
+	h, holds := w.Holds().Of(pod.UID)
+	if holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) && w.nodes[h.Node].Equal(sizes[h.Node]) {
 		w.judgeHoldBegins(&h, before)
 		w.judgeChoice(&h)
 	}
 	return result, status
+}
+
+// nodeSizes is what nodes offer. While a process is told, upstream's part of it may know
+// another size of a node than ours.
+func (in *instance) nodeSizes() map[string]resources.Vector {
+	sizes := map[string]resources.Vector{}
+	in.api.locked(func() {
+		for _, n := range in.api.allNodes() {
+			sizes[n.Name] = informer.Allocatable(n)
+		}
+	})
+	return sizes
 }
 
 // judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
