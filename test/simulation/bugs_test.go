@@ -51,6 +51,7 @@ const (
 	bugNominated    = "a nomination is never taken back"
 	bugDeaf         = "free room is not passed on"
 	bugHalves       = "members of a PodGroup do not wait for each other"
+	bugOneByOne     = "members of a PodGroup are called back when one holds a node"
 	bugGroupDeaf    = "a PodGroup counts as larger"
 	bugStandstill   = "two locks are taken in different orders"
 	bugPanic        = "a process panics"
@@ -177,6 +178,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugMoves, "the books say"},
 	{bugEndless, "rules have made"},
 	{bugUndead, "it has ended, and the store has it still"},
+	{bugOneByOne, "calls .* back when it plans for"},
 	{bugClings, "does not tolerate its taint for"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }

@@ -127,6 +127,44 @@ func (w *witness) countTogether(p *objects.Pod) {
 	}
 }
 
+// admittedMates returns the other members of a pod's PodGroup that may be tried now. The
+// caller holds mu.
+func (w *witness) admittedMates(pod *corev1.Pod) (mates []types.UID) {
+	name := groupOf(pod)
+	if !w.in.sim.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
+		return nil
+	}
+	for uid, m := range w.pods {
+		_, admitted := w.Key(uid)
+		if admitted && uid != pod.UID && !m.Foreign && m.Node == "" && m.Namespace == name.Namespace && m.Labels[objects.PodGroupLabel] == name.Name {
+			mates = append(mates, uid)
+		}
+	}
+	return mates
+}
+
+// judgeMates finds members of a PodGroup that may not be tried any more because another
+// member holds a node now. Members are planned for one right after another. The caller
+// holds mu.
+func (w *witness) judgeMates(h *reservations.Hold, mates []types.UID) {
+	for _, uid := range mates {
+		_, admitted := w.Key(uid)
+		if _, placed := w.placed[uid]; !admitted && !placed {
+			w.in.sim.fault("%s calls %s back when it plans for %s of the same PodGroup", w.in.name, w.pods[uid].Name, h.Name)
+		}
+	}
+}
+
+// callBackWrongly calls the other members of a PodGroup back when one holds a node.
+func (w *witness) callBackWrongly(pod *corev1.Pod, mates []types.UID) {
+	if _, holds := w.Holds().Of(pod.UID); !holds || w.in.sim.bug != bugOneByOne {
+		return
+	}
+	for _, uid := range mates {
+		w.Defer(uid, reasons.New(reasons.PodGroupIncomplete, "one after another"), time.Now())
+	}
+}
+
 // judgeTogether finds a member of a PodGroup that is about to be bound although there
 // never were minMember members with a place at a time. The process need not know of
 // members that leave while the pod waits at Permit, or later. The caller holds the lock

@@ -432,7 +432,7 @@ type watchedPreemption struct {
 func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	w := p.in.witness
 	w.mu.Lock()
-	before, told, spec := w.Holds(), w.told, w.Spec()
+	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
 	if h, holds := before.Of(pod.UID); holds && !h.Required && p.in.sim.bug == bugClings {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
@@ -442,11 +442,13 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holdWrongly(pod, status)
+	w.callBackWrongly(pod, mates)
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	if holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) && w.nodes[h.Node].Equal(sizes[h.Node]) {
 		w.judgeHoldBegins(&h, before)
 		w.judgeChoice(&h)
+		w.judgeMates(&h, mates)
 	}
 	return result, status
 }
