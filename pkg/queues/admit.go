@@ -52,7 +52,7 @@ func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
 		used = used.Add(u.Admitted)
 	}
 	if on.demand != nil {
-		used = used.Add(on.demand.owners[by])
+		used = used.Add(on.demand.ofOwner(by))
 	}
 	return used
 }

@@ -16,6 +16,7 @@ type Demand struct {
 	// starts and startsOf count the applications that would start.
 	starts   map[ID]int
 	startsOf map[Charged]int
+	beneath  *Demand // is read as part of this one; nil for none
 }
 
 // NewDemand returns an empty demand.
@@ -24,6 +25,13 @@ func NewDemand() *Demand {
 		queues: map[ID]resources.Vector{}, owners: map[Charged]resources.Vector{},
 		starts: map[ID]int{}, startsOf: map[Charged]int{},
 	}
+}
+
+// OnTop returns a demand that is read as the sum of this one and of what is added to it.
+func (d *Demand) OnTop() *Demand {
+	top := NewDemand()
+	top.beneath = d
+	return top
 }
 
 // Add counts a pod of a leaf and an owner. Starts is true for the first pod of an
@@ -59,21 +67,31 @@ func (d *Demand) of(id ID) resources.Vector {
 	if d == nil {
 		return resources.Vector{}
 	}
-	return d.queues[id]
+	if d.beneath == nil {
+		return d.queues[id]
+	}
+	return d.queues[id].Add(d.beneath.of(id))
+}
+
+func (d *Demand) ofOwner(by Charged) resources.Vector {
+	if d.beneath == nil {
+		return d.owners[by]
+	}
+	return d.owners[by].Add(d.beneath.ofOwner(by))
 }
 
 func (d *Demand) starting(id ID) int {
 	if d == nil {
 		return 0
 	}
-	return d.starts[id]
+	return d.starts[id] + d.beneath.starting(id)
 }
 
 func (d *Demand) startingOf(by Charged) int {
 	if d == nil {
 		return 0
 	}
-	return d.startsOf[by]
+	return d.startsOf[by] + d.beneath.startingOf(by)
 }
 
 // HasQuota tells whether any quota is on the path of a leaf: a max below root, a limit of

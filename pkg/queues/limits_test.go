@@ -247,3 +247,24 @@ func TestLedgerPropertyFindsAForgottenGroup(t *testing.T) {
 	}
 	t.Error("it is not found that groups are not charged")
 }
+
+// TestDemandOnTop: what is added to a demand on top of another one is refused beside both,
+// and the other one does not have it.
+func TestDemandOnTop(t *testing.T) {
+	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=2"))
+	leaf, _ := tree.Find("root.a")
+	below := queues.NewDemand()
+	below.Add(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), true)
+	top := below.OnTop()
+	top.Add(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), true)
+	fits := func(d *queues.Demand) (two, app bool) {
+		on := queues.OnDemand(d)
+		return queues.Admit(tree, leaf.ID, queuestest.Vector("vcore=2"), on).OK(), queues.AdmitApplication(tree, leaf.ID, on).OK()
+	}
+	if two, app := fits(top); two || app {
+		t.Errorf("on top of both two more fit: %v, another application starts: %v", two, app)
+	}
+	if two, app := fits(below); !two || !app {
+		t.Errorf("on top of the first two more fit: %v, another application starts: %v", two, app)
+	}
+}

@@ -117,8 +117,8 @@ func (s *Readers) Explain(uid types.UID) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// BeyondQuota returns the quota that keeps a pod that found no node from running even on
-// a new node; none if it would run there, or is not known.
+// BeyondQuota returns the quota that keeps a pod that found no node, or the rest of its
+// PodGroup, from running even on a new node; none if it would run there, or is not known.
 func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()

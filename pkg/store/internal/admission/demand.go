@@ -38,7 +38,8 @@ func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 // The demand are pods that found no node and would run if nodes were added. In the order,
 // one after another, such pods count against every quota. A pod is within the demand while
 // all quotas allow it in addition to allocated pods and the pods before it, and beyond
-// otherwise. Nothing is charged: a pod beyond is still tried, and runs where it fits.
+// otherwise; the missing members of a PodGroup are within together, or beyond. Nothing is
+// charged: a pod beyond is still tried, and runs where it fits.
 //
 //	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
 //	once a second, after a change: the sum is computed over all of them, in the order
@@ -81,8 +82,55 @@ func (x *States) LeaveDemand(p *model.Pod) {
 	}
 }
 
-// countDemand adds a pod to the sum, or returns the quota that refuses it.
+// countDemand adds a pod to the sum, or returns the reason why it would not run. A PodGroup
+// that has not started is decided with the first of its members, and as a whole.
 func (x *States) countDemand(p *model.Pod) queues.Verdict {
+	if !p.GroupIncomplete() {
+		return x.countOne(p)
+	}
+	if v := x.decideGroup(p.PodGroup); !v.OK() {
+		return v
+	}
+	if x.Pending.Demand.HasMember(p.UID) {
+		return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
+	}
+	return x.countOne(p) // it may start after those that the group lacks
+}
+
+// decideGroup is countGroup, once until the sum is recomputed.
+func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
+	v, decided := x.Pending.Demand.Decided(g.Name())
+	if !decided {
+		v = x.countGroup(g)
+		x.Pending.Demand.Decide(g.Name(), v)
+	}
+	return v
+}
+
+// countGroup adds the missing members of a PodGroup to the sum, tried or not, or returns
+// the reason why they would not start. Of too many, those count that found no node.
+func (x *States) countGroup(g *model.PodGroup) queues.Verdict {
+	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.Pending.Demand.Has(m.UID) })
+	if !enough {
+		return queues.Verdict{At: queues.NoQueue, Reason: g.Why(objects.PodGroupLabel)}
+	}
+	shares, sum := sharesOf(missing), x.Pending.Demand.Sum()
+	counted := func(a *model.App) bool { return a.Counted() || x.Pending.Demand.Starts(a) }
+	if v := x.checkTogether(g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
+		if running := x.checkTogether(g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
+			return running // as in countOne
+		}
+		return v
+	}
+	for _, m := range missing {
+		x.startDemand(m.App, m.Request)
+		x.Pending.Demand.CountMember(m.UID)
+	}
+	return queues.Granted
+}
+
+// countOne is countDemand for a pod that starts alone.
+func (x *States) countOne(p *model.Pod) queues.Verdict {
 	if !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) {
 		return queues.Granted
 	}
@@ -129,7 +177,7 @@ func (x *States) reckonDemand(now time.Time) {
 	for _, uid := range waiting {
 		switch p := x.Pods[uid]; {
 		case p.Asks.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
-		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf):
+		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
 			x.setDemand(p, queues.Granted, now)
 		default:
 			trial.push(p, x.Pending.Demand.Starts(p.App))
@@ -137,6 +185,10 @@ func (x *States) reckonDemand(now time.Time) {
 	}
 	for ask, ok := trial.index.Next(); ok; ask, ok = trial.index.Next() {
 		p := trial.pods[ask]
+		if members := trial.takeGroup(p); len(members) > 0 {
+			x.setGroup(trial, p.PodGroup, members, now)
+			continue // a further member stays in the trial
+		}
 		if v := x.countDemand(p); !v.OK() {
 			trial.index.Block(ask.Group(), v)
 			continue
@@ -145,7 +197,29 @@ func (x *States) reckonDemand(now time.Time) {
 		trial.place(ask)
 	}
 	for ask, p := range trial.pods {
-		x.setDemand(p, ask.Group().Verdict(), now)
+		v := ask.Group().Verdict()
+		if p.GroupIncomplete() {
+			if group := x.decideGroup(p.PodGroup); !group.OK() {
+				v = group // it says more
+			}
+		}
+		x.setDemand(p, v, now)
+	}
+}
+
+// setGroup decides on a PodGroup when the first of its members is next in the trial, and
+// takes the members that it decides on out of it.
+func (x *States) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now time.Time) {
+	v := x.decideGroup(g)
+	for _, ask := range members {
+		switch m := t.pods[ask]; {
+		case !v.OK():
+			x.setDemand(m, v, now)
+			t.remove(ask)
+		case x.Pending.Demand.HasMember(m.UID):
+			x.setDemand(m, v, now)
+			t.place(ask)
+		}
 	}
 }
 
@@ -163,18 +237,19 @@ func (x *States) countHolders() {
 
 // trial is the order of some pods while they get nodes one after another.
 type trial struct {
-	tree  *queues.Draft
-	index *order.Index
-	pods  map[*order.Ask]*model.Pod
-	apps  map[*model.App]*order.App
-	used  map[*model.App]resources.Vector // committed plus placed
-	below map[queues.ID]resources.Vector  // placed below a queue
+	tree   *queues.Draft
+	index  *order.Index
+	pods   map[*order.Ask]*model.Pod
+	groups map[*model.PodGroup][]*order.Ask // of those that have not started
+	apps   map[*model.App]*order.App
+	used   map[*model.App]resources.Vector // committed plus placed
+	below  map[queues.ID]resources.Vector  // placed below a queue
 }
 
 // newTrial returns a trial without pods.
 func (x *States) newTrial() *trial {
-	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, apps: map[*model.App]*order.App{},
-		used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
+	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, groups: map[*model.PodGroup][]*order.Ask{},
+		apps: map[*model.App]*order.App{}, used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
 	t.index.SetCapacity(x.Cache.Capacity.Told())
 	t.index.SetStrict(x.Preemption.StrictGuarantee)
 	return t
@@ -190,7 +265,11 @@ func (x *trial) push(p *model.Pod, starts bool) {
 		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
-	x.pods[x.index.Push(x.apps[a], p.AskKey(), p.Request)] = p
+	ask := x.index.Push(x.apps[a], p.AskKey(), p.Request)
+	x.pods[ask] = p
+	if p.GroupIncomplete() {
+		x.groups[p.PodGroup] = append(x.groups[p.PodGroup], ask)
+	}
 }
 
 // addPath adds the queues on a leaf's path, root first.
@@ -205,11 +284,23 @@ func (x *trial) addPath(id queues.ID) {
 	x.index.SetUsed(id, q.Committed(), q.CommittedKept())
 }
 
+// takeGroup returns the asks of a pod's PodGroup that has not started. It returns them once.
+func (x *trial) takeGroup(p *model.Pod) []*order.Ask {
+	asks := x.groups[p.PodGroup]
+	delete(x.groups, p.PodGroup)
+	return asks
+}
+
+// remove takes an ask out of the trial.
+func (x *trial) remove(ask *order.Ask) {
+	delete(x.pods, ask)
+	x.index.Remove(ask)
+}
+
 // place takes an ask out of the trial, as if its pod ran.
 func (x *trial) place(ask *order.Ask) {
 	p := x.pods[ask]
-	delete(x.pods, ask)
-	x.index.Remove(ask)
+	x.remove(ask)
 	a := p.App
 	x.used[a] = x.used[a].Add(p.Request)
 	x.index.SetAppUsed(x.apps[a], x.used[a])

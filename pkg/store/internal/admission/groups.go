@@ -165,14 +165,20 @@ func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
-	before := queues.NewDemand()
-	for _, part := range g.Data.Shares {
-		v := x.Cache.Books.CheckQuota(&part.App.CacheApp, part.Request, queues.OnCommitted.With(before))
+	return x.states.checkTogether(g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
+}
+
+// checkTogether checks the quotas for n members of a group on a basis with the demand
+// before them: for each application as if the members of those before it had started.
+// counted tells whether an application counts against maxapplications without them.
+func (x *States) checkTogether(g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool) queues.Verdict {
+	for _, part := range shares {
+		v := x.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
 		if !v.OK() {
-			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
+			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), n, v.Reason.Text)
 			return v
 		}
-		before.Add(x.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !part.App.Counted())
+		before.Add(x.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !counted(part.App))
 	}
 	return queues.Granted
 }

@@ -17,6 +17,7 @@ func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 	g := x.Pending.Groups.Get(name)
 	if g.Min() != minMember {
 		x.planAnew(g)
+		x.Pending.Demand.Changed()
 	}
 	g.Data.Shares = nil
 	x.Preemption.Holds.TimesChange()
@@ -34,6 +35,7 @@ func (x *States) JoinGroup(p *model.Pod) {
 		return
 	}
 	p.PodGroup = x.Pending.Groups.Get(name)
+	x.Pending.Demand.Changed()
 	x.updateMember(p, p.Asks.Holds())
 }
 
@@ -46,6 +48,7 @@ func (x *States) LeaveGroup(p *model.Pod) {
 	complete := g.Complete()
 	x.Pending.Groups.Leave(g, p.UID)
 	p.PodGroup = nil
+	x.Pending.Demand.Changed()
 	x.groupChanged(g, complete, p.Asks.Holds())
 }
 

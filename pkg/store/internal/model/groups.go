@@ -49,6 +49,26 @@ type Share struct {
 	Request resources.Vector
 }
 
+// MissingMembers returns the pods that have to start with a PodGroup, or with a member of it
+// if p is not nil: as many as minMember lacks, or fewer if there are no more in queues. Of
+// too many, it takes those first for which the function holds.
+func MissingMembers(g *PodGroup, p *Pod, first func(*Pod) bool) (missing []*Pod, enough bool) {
+	lack, rest := g.Min(), []*Pod{}
+	for _, m := range g.Members() {
+		switch {
+		case m.State.HasNode() || m.Asks.Holds() || m == p:
+			lack--
+		case m.App == nil:
+		case first(m):
+			missing = append(missing, m)
+		default:
+			rest = append(rest, m)
+		}
+	}
+	missing = append(missing, rest...)
+	return missing[:min(len(missing), max(lack, 0))], g.Min() > 0 && len(missing) >= lack
+}
+
 // ComparePods orders pods by higher priority, earlier creation and UID.
 func ComparePods(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))

@@ -27,13 +27,18 @@ type Demand[A comparable] struct {
 	starts map[A]bool // applications that start in the sum
 	pods   map[types.UID]struct{}
 	check  map[types.UID]struct{}
-	stale  bool // pods or usage changed since the sum was computed
+	groups map[GroupName]queues.Verdict // on the missing members of a PodGroup together
+	within map[types.UID]struct{}       // members in the sum by such a verdict
+	stale  bool                         // pods or usage changed since the sum was computed
 	made   time.Time
 }
 
 // NewDemand returns no demand.
 func NewDemand[A comparable]() Demand[A] {
-	return Demand[A]{sum: queues.NewDemand(), starts: map[A]bool{}, pods: map[types.UID]struct{}{}, check: map[types.UID]struct{}{}}
+	return Demand[A]{
+		sum: queues.NewDemand(), starts: map[A]bool{}, pods: map[types.UID]struct{}{}, check: map[types.UID]struct{}{},
+		groups: map[GroupName]queues.Verdict{}, within: map[types.UID]struct{}{},
+	}
 }
 
 // Add adds a pod that found no node. It is not in the sum before Count.
@@ -95,6 +100,25 @@ func (d *Demand[A]) start(a A, counted bool) bool {
 	return true
 }
 
+// Decide notes the verdict on the missing members of a PodGroup together, which holds until
+// the sum is computed anew.
+func (d *Demand[A]) Decide(g GroupName, v queues.Verdict) { d.groups[g] = v }
+
+// Decided returns the verdict on the missing members of a PodGroup, if there is one.
+func (d *Demand[A]) Decided(g GroupName) (v queues.Verdict, decided bool) {
+	v, decided = d.groups[g]
+	return v, decided
+}
+
+// CountMember notes that a pod is in the sum by the verdict on its PodGroup.
+func (d *Demand[A]) CountMember(uid types.UID) { d.within[uid] = struct{}{} }
+
+// HasMember tells whether a pod is in the sum by the verdict on its PodGroup.
+func (d *Demand[A]) HasMember(uid types.UID) bool {
+	_, counted := d.within[uid]
+	return counted
+}
+
 // Restart empties the sum if it must be computed anew, at most once a second, and tells
 // whether it did. The caller counts the pods again; each may need an update.
 func (d *Demand[A]) Restart(now time.Time) bool {
@@ -103,6 +127,8 @@ func (d *Demand[A]) Restart(now time.Time) bool {
 	}
 	d.stale, d.made, d.sum = false, now, queues.NewDemand()
 	clear(d.starts)
+	clear(d.groups)
+	clear(d.within)
 	for uid := range d.pods {
 		d.check[uid] = struct{}{}
 	}

@@ -32,11 +32,23 @@ func TestDemandSum(t *testing.T) {
 	}
 	count("x", false)
 	count("x", false)
+	g := pending.GroupName{Namespace: "ns", Name: "g"}
+	if _, decided := d.Decided(g); decided || d.HasMember("m") {
+		t.Error("there is a verdict on a PodGroup before one is made")
+	}
+	d.Decide(g, queues.Granted)
+	d.CountMember("m")
+	if v, decided := d.Decided(g); !decided || !v.OK() || !d.HasMember("m") {
+		t.Errorf("the verdict on the PodGroup is %v (%v), and its member counts: %v", v, decided, d.HasMember("m"))
+	}
 	if fits("vcore=1") || starts() || !d.Starts("x") {
 		t.Errorf("one more fits: %v, another application starts: %v", fits("vcore=1"), starts())
 	}
 	if !d.Restart(epoch) || !fits("vcore=3") || !starts() || d.Starts("x") {
 		t.Error("the sum is not empty after a restart")
+	}
+	if _, decided := d.Decided(g); decided || d.HasMember("m") {
+		t.Error("the verdict on a PodGroup outlives a restart")
 	}
 	fails(t, d.Check(func(types.UID) bool { return true }), "")
 	fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")

@@ -22,24 +22,12 @@ func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group
 	if earlier != nil && earlier.Ask.Group != nil {
 		planned = func(m *model.Pod) bool { return slices.Contains(earlier.Ask.Group.Members, string(m.UID)) }
 	}
-	lack, first, rest := p.PodGroup.Min()-1, []*model.Pod{}, []*model.Pod{}
-	for _, m := range p.PodGroup.Members() {
-		switch {
-		case m.State.HasNode() || m != p && m.Asks.Holds():
-			lack--
-		case m == p || m.App == nil:
-		case planned(m):
-			first = append(first, m)
-		default:
-			rest = append(rest, m)
-		}
-	}
-	rest = append(first, rest...)
-	if rest = rest[:min(len(rest), max(lack, 0))]; len(rest) == 0 {
+	missing, _ := model.MissingMembers(p.PodGroup, p, planned)
+	if len(missing) == 0 {
 		return nil
 	}
 	g := &planner.Group{Name: p.PodGroup.Name().String()}
-	for _, m := range rest {
+	for _, m := range missing {
 		g.Members = append(g.Members, string(m.UID))
 		i := slices.IndexFunc(g.Shares, func(share planner.Share) bool { return share.Leaf == m.App.Leaf })
 		if i < 0 {
