@@ -111,12 +111,12 @@ func (d Decision) refusal() string {
 }
 
 // lingering names pods that are being deleted and count for no plan, because they may take
-// too long to stop.
+// too long to stop, or have taken too long.
 func (d Decision) lingering() string {
 	for _, r := range d.Rejected {
 		if len(r.Named) > 0 {
-			return "; pods that may take longer than reservationTimeout to stop do not count as leaving: " + list(r.Named) +
-				"; wait until they are gone, or delete them again with a shorter grace period"
+			return "; pods that may take longer than reservationTimeout to stop, or did, do not count as leaving: " + list(r.Named) +
+				"; wait until they are gone, delete them again with a shorter grace period, or remove what keeps them: a finalizer, or a node that does not answer"
 		}
 	}
 	return ""

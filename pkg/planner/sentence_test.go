@@ -98,8 +98,8 @@ func TestSentences(t *testing.T) {
 			"",
 		},
 		{"lingering", func(m *model) { m.pods[0].protection, m.pods[1].protection = planner.Lingering, planner.Lingering },
-			"the pods that could make room are being deleted already; pods that may take longer than reservationTimeout to stop do not count as leaving: " +
-				"default/v0 on node n (up to 0s), default/v1 on node n (up to 0s); wait until they are gone, or delete them again with a shorter grace period",
+			"the pods that could make room are being deleted already; pods that may take longer than reservationTimeout to stop, or did, do not count as leaving: " +
+				"default/v0 on node n (grace period 0s), default/v1 on node n (grace period 0s); wait until they are gone, delete them again with a shorter grace period, or remove what keeps them: a finalizer, or a node that does not answer",
 			"",
 		},
 		{"nobody", func(m *model) { m.pods = nil; m.nodes[0].allocatable[0] = 1 },

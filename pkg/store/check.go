@@ -72,7 +72,7 @@ func (s *core) checkPod(p *model.Pod) error {
 		return errors.New("waits for its PodGroup, and has none or an equivalence class")
 	case (p.State == state.Queued) != (p.Ask != nil):
 		return fmt.Errorf("is in the order: %v", p.Ask != nil)
-	case (p.State.HasSlot() || p.State == state.BackingOff) != (p.Timer.IsSet()):
+	case (p.State.HasSlot() || p.State == state.BackingOff || s.leavesInTime(p)) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	case p.State.HasSlot() && !keyed:
 		return errors.New("has no sort key")

@@ -23,7 +23,7 @@ func (s *core) checkForeign(p *model.Pod) error {
 		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
 	case p.State != state.Bound && !model.MayAskForeign(p.Pod) && p.Claim == nil:
 		return errors.New("is foreign, has no node, may not ask, and has no claim")
-	case (p.State == state.BackingOff) != (p.Timer.IsSet()):
+	case (p.State == state.BackingOff || s.leavesInTime(p)) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}
 	return s.checkHolder(p)
@@ -108,4 +108,10 @@ func (s *core) checkHolds() []error {
 		}
 	}
 	return append(append(errs, s.checkPreemptors()...), s.model.Asking.Check())
+}
+
+// leavesInTime tells whether a deleted pod on a node still counts as leaving, and for a time.
+func (s *core) leavesInTime(p *model.Pod) bool {
+	_, leaves := p.LeavesUntil(s.model.Preemption.HoldTimeout)
+	return leaves
 }

@@ -37,6 +37,8 @@ func (s *Store) Tick(now time.Time) {
 				continue
 			}
 			s.states.Expire(p, now)
+		case state.Bound:
+			s.life.Overstay(p, now)
 		}
 	}
 	s.states.BringBackLost(now)

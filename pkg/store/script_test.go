@@ -401,6 +401,9 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 	if len(amounts) > 1 {
 		next.Request = queuestest.Vector(strings.Join(amounts, " "))
 	}
+	if next.Deleting && (!p.Deleting || next.DeletionGrace != p.DeletionGrace) {
+		next.GoneBy = s.now.Add(next.DeletionGrace)
+	}
 	s.pods[name] = &next
 	return &next
 }

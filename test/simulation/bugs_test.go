@@ -87,6 +87,7 @@ const (
 	bugLast         = "pods that can run on one node only do not go first there"
 	bugForged       = "owners of pods are taken on trust"
 	bugPatient      = "nodes are held without a time-out"
+	bugOverdue      = "a pod that stays after its grace period is not noticed"
 	bugLingers      = "a long grace period of a pod is not noticed"
 	bugGrace        = "the grace period of victims is not shortened"
 	bugDisowned     = "a pod that its owner deleted counts as preempted"
@@ -165,6 +166,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugLast, "leaves no room for .* \\(D0\\)"},
 	{bugForged, "is taken for a pod of a DaemonSet"},
 	{bugPatient, "holds node .* for longer than"},
+	{bugOverdue, "no plan is made for pod .*: others could be preempted for it: |makes pods go .*: node .* then has|which has no room there whichever pods go"},
 	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
 	{bugGrace, "seconds to stop, and victims may have"},
 	{bugDisowned, "makes pods go .* law 4: "},
@@ -230,6 +232,8 @@ func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 		}
 	case bugLingers:
 		p.DeletionGrace = 0
+	case bugOverdue:
+		p.GoneBy = time.Time{}
 	case bugDisowned:
 		p.Preempted = p.Preempted || p.Deleting
 	case bugSpared:

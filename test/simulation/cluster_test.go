@@ -283,12 +283,18 @@ func (s *simulation) kubelets() {
 			} else if now.Sub(since) > 5*time.Second {
 				s.end1(pod)
 			}
+		case pod.DeletionTimestamp != nil && s.isStuck(pod):
 		case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Time):
 			s.end1(pod)
 		case pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil:
 			s.admit(pod)
 		}
 	}
+}
+
+// isStuck tells whether a pod does not end once it is deleted, while its node is there.
+func (s *simulation) isStuck(pod *corev1.Pod) bool {
+	return s.settings.stuck && strings.HasSuffix(pod.Name, "7") && pod.Name[len(pod.Name)-2]%2 == 0
 }
 
 func (s *simulation) end1(pod *corev1.Pod) {

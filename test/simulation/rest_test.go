@@ -102,7 +102,7 @@ func (s *simulation) connected() bool {
 // than all holds do not count. The caller holds the lock.
 func (s *simulation) leaving() bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && !ended(p) && time.Until(p.DeletionTimestamp.Time) < restWithin
+		return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && !ended(p) && time.Until(p.DeletionTimestamp.Time) < restWithin && !overdue(p)
 	})
 }
 

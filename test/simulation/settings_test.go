@@ -143,6 +143,8 @@ type arguments struct {
 	turns bool
 	// sickly tells whether pods that run may be not ready.
 	sickly bool
+	// stuck tells whether some deleted pods do not end.
+	stuck bool
 	// limited tells whether queues have limits of users and groups, and maxapplications.
 	limited bool
 	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace

@@ -60,9 +60,19 @@ const (
 	mostEvil, mostLingering = 14, 3
 )
 
-// lingering tells whether a deleted pod stays for longer than a hold.
+// lingering tells whether a deleted pod stays for longer than a hold, or has.
 func lingering(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds > reservationTimeout && !ended(p)
+	return p.DeletionTimestamp != nil && !ended(p) && (*p.DeletionGracePeriodSeconds > reservationTimeout || overdue(p))
+}
+
+// overdue tells whether a deleted pod is there still, although it should have ended, when a
+// hold that began with its deletion is over.
+func overdue(p *corev1.Pod) bool {
+	if p.DeletionTimestamp == nil {
+		return false
+	}
+	late := max(0, reservationTimeout-*p.DeletionGracePeriodSeconds)
+	return time.Since(p.DeletionTimestamp.Time) >= time.Duration(late)*time.Second
 }
 
 // moveTenant makes a move of the tenant. The caller holds the lock.
@@ -526,10 +536,11 @@ func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
 	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
 }
 
-// stays tells whether a deleted pod may be there for longer than a hold, so that no plan
-// may count on its room: no plan in force has chosen it.
+// stays tells whether a deleted pod may be there for longer than a hold, or has been, so
+// that no plan may count on its room: no plan in force has chosen it.
 func (w *witness) stays(m *mirrored) bool {
-	return m.Deleting && m.DeletionGrace > reservationTimeout*time.Second && !chosenIn(w.Holds(), m.UID)
+	late := time.Since(m.GoneBy) >= reservationTimeout*time.Second-m.DeletionGrace
+	return m.Deleting && (m.DeletionGrace > reservationTimeout*time.Second || late) && !chosenIn(w.Holds(), m.UID)
 }
 
 func chosenIn(holds *reservations.View, pod types.UID) bool {

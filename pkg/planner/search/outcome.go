@@ -33,7 +33,7 @@ func (pl *planning) lingering() []string {
 	for _, n := range pl.world.Nodes {
 		for _, p := range n.Pods {
 			if p.Protection == planner.Lingering {
-				out = append(out, fmt.Sprintf("%s/%s on node %s (up to %v)", p.Namespace, p.Name, n.Name, p.Grace))
+				out = append(out, fmt.Sprintf("%s/%s on node %s (grace period %v)", p.Namespace, p.Name, n.Name, p.Grace))
 			}
 		}
 	}

@@ -45,6 +45,16 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	x.Apply(&event, now)
 }
 
+// Overstay handles a deleted pod that is there still, kept by a finalizer or by a node that
+// does not answer: it counts as used until it is gone.
+func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
+	p.Overdue = true
+	x.Weigh(p)
+	x.TouchPod(p)
+	x.AtWork(p, now)
+	x.holds.WakeHolders(p.On().Name(), "", now)
+}
+
 // Apply handles an event of a pod with a normalized request: by kind of the pod, whether
 // it is known, and whether it has a node.
 func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
@@ -116,6 +126,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 		x.states.LeaveAllocated(p)
 	}
 	x.states.Disarm(p)
+	x.Pending.Timers.Clear(&p.Timer)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.states.LeaveDemand(p)
 	switch {

@@ -29,6 +29,9 @@ type Pod struct {
 	*Turn
 	State state.State
 	Asked bool // it joined its application without a node
+	// Overdue is true once it is there still when the time ends for which a deleted pod
+	// counts as leaving.
+	Overdue bool
 
 	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
 
@@ -69,7 +72,9 @@ type Turn struct {
 	Late             *objects.Pod   // the latest event while it is assumed
 	Tallied          history.Tally  // its contribution to the counts
 
-	Timer pending.Timer[*Pod] // the end of its lease or back-off
+	// Timer is the end of its lease or back-off; on a node, of the time for which it counts
+	// as leaving.
+	Timer pending.Timer[*Pod]
 }
 
 // NewPod returns the record of a pod after its first event.
@@ -259,7 +264,14 @@ func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 }
 
 // Lingers tells whether a deleted pod that is no victim of a plan in force may stay
-// longer than a hold lasts. No plan counts on its room.
+// longer than a hold lasts, or has stayed so long. No plan counts on its room.
 func (p *Pod) Lingers(holdTimeout time.Duration) bool {
-	return p.Deleting && p.ChosenBy == "" && p.DeletionGrace > holdTimeout
+	return p.Deleting && p.ChosenBy == "" && (p.Overdue || p.DeletionGrace > holdTimeout)
+}
+
+// LeavesUntil is when the time ends for which a deleted pod on a node counts as leaving:
+// as long after its deletion as a hold lasts. False for other pods.
+func (p *Pod) LeavesUntil(holdTimeout time.Duration) (time.Time, bool) {
+	onNode := p.State == state.Bound && p.Deleting && !p.GoneBy.IsZero()
+	return p.GoneBy.Add(holdTimeout - p.DeletionGrace), onNode && !p.Overdue && p.DeletionGrace <= holdTimeout
 }

@@ -64,13 +64,20 @@ func (x *Model) routeOriginators() {
 	}
 }
 
-// AtWork drops the state that only pods that do not run need.
+// AtWork drops the state that only pods that do not run need, and sets until when a deleted
+// pod counts as leaving.
 func (x *Model) AtWork(p *Pod, now time.Time) {
 	if p.Report != nil && x.History.Reports.Placed(p.Report, now) {
 		p.Report = nil
 	}
 	if p.Asks != nil && p.Asks.IsEmpty() {
 		p.Asks = nil
+	}
+	if until, leaves := p.LeavesUntil(x.Preemption.HoldTimeout); leaves {
+		if p.Turn == x.NoTurn {
+			p.Turn = NewTurn(p, p.UID)
+		}
+		x.Pending.Timers.Set(&p.Timer, until)
 	}
 	if p.Turn.Over() {
 		p.Turn = x.NoTurn
