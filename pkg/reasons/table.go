@@ -212,7 +212,7 @@ var table = []Entry{
 	{MakingRoom, "A node is held for the pod, and others are made to leave it: pods of queues over their guarantee, or, for a DaemonSet pod, pods of no higher priority.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
 	{WaitingForRoom, "The pod fits a node once pods that leave already are gone, so no pod is preempted for it. The room is for the pod that is first in the order then. Only for a DaemonSet pod, which can run on this node only, the node is held.",
-		"Nothing: the room is there once they are gone, and if another pod gets it, this one is planned for again. Its sentence names them. One that is past its time is kept by a finalizer or by a node that does not answer."},
+		"Nothing: the room is there once they are gone, and if another pod gets it, this one is planned for again. Its sentence names them. One that is past its time is kept by a finalizer or by a node that does not answer, and is not waited for any more once `reservationTimeout` has passed since its deletion."},
 	{RoomAwaited, "The pod can run on one node only, which is held for it, and no other pod is made to leave there, or not yet.",
 		"Read the sentence: it says what is waited for and counts the pods that may not go, by rule. The rules are in docs/laws.md (D1 to D8)."},
 	{RoomImpossible, "The pod can run on one node only, and would not fit there even if all other pods left that may.",
