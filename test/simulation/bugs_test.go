@@ -73,6 +73,7 @@ const (
 	bugBuys         = "a wrong condition about demand is not corrected"
 	bugUserLimit    = "limits of users are left out of the demand"
 	bugMaxApps      = "maxapplications is left out of the demand"
+	bugMembers      = "PodGroups are left out of the demand"
 	bugNeverBack    = "a condition that no node is wanted is never taken back"
 	bugUnlimited    = "the limits of users and groups are forgotten"
 	bugHumble       = "pods that wait in a queue count as less important in the order"
@@ -148,6 +149,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugBuys, "a node is wanted for pod"},
 	{bugUserLimit, "for .* a node is wanted for pod .*: beside it user"},
 	{bugMaxApps, "for .* a node is wanted for pod .* applications of"},
+	{bugMembers, "for .* a node is wanted for pod .* PodGroup"},
 	{bugNeverBack, "for .* no node is wanted for pod"},
 	{bugUnlimited, "(binds|gives) .*: (user|group) .* uses"},
 	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},

@@ -60,12 +60,45 @@ func (s *simulation) demand(in *instance) []complaint {
 	for _, pod := range untold {
 		used.addDoubtful(claimantPod(pod))
 	}
+	all = append(all, s.demandOfGroups(in)...)
 	used.ran = nil
 	s.addRan(used)
 	for _, pod := range rest {
 		if c := claimantPod(pod); s.mayRun(c, used) {
 			all = append(all, complaint{what: "demand of " + pod.Name, err: fmt.Errorf(
 				"no node is wanted for pod %s, which requests %v and may run: it says %q (%v); %s", pod.Name, c.request, saidOfDemand(pod), in.store().BeyondQuota(pod.UID), used.of(c))})
+		}
+	}
+	return all
+}
+
+// demandOfGroups finds pods for which an autoscaler would add a node although their
+// PodGroup cannot start: with the members that have or hold a node, are wanted, or say
+// nothing, it has too few. The caller holds the lock.
+func (s *simulation) demandOfGroups(in *instance) []complaint {
+	if !s.settings.groups {
+		return nil
+	}
+	placed, could, wanted := in.atPermit(), map[types.NamespacedName]int{}, []*corev1.Pod{}
+	for _, pod := range s.api.allPods() {
+		switch name, said := groupOf(pod), saidOfDemand(pod); {
+		case name.Name == "" || !inGroup(pod, name):
+		case pod.Spec.NodeName != "", placed[pod.UID], holdsNode(pod):
+			could[name]++
+		case !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || said == corev1.PodReasonSchedulingGated:
+		default:
+			could[name]++
+			if said == corev1.PodReasonUnschedulable && s.requiredNode(pod) == "" && pod.Status.NominatedNodeName == "" {
+				wanted = append(wanted, pod)
+			}
+		}
+	}
+	var all []complaint
+	for _, pod := range wanted {
+		name := groupOf(pod)
+		if g := s.group(name); g == nil || could[name] < int(g.Spec.MinMember) {
+			all = append(all, complaint{what: "group of " + pod.Name, err: fmt.Errorf(
+				"a node is wanted for pod %s, and of its PodGroup %s only %d could start (%v)", pod.Name, name, could[name], in.store().BeyondQuota(pod.UID))})
 		}
 	}
 	return all
@@ -103,16 +136,20 @@ type misled struct {
 }
 
 // lateDemand finds pods that say the wrong thing of demand for too long. Calls have
-// succeeded for a while. With PodGroups nothing is judged, because members at Permit take
-// quotas for moments. The caller holds the lock.
+// succeeded for a while. With PodGroups only these are judged, because members at Permit
+// take quotas for moments. The caller holds the lock.
 func (s *simulation) lateDemand() {
 	now, leader, changes := time.Now(), s.leader(), s.api.writes-s.api.said
 	before := s.misled
 	s.misled = misled{map[string]time.Time{}, changes, leader}
-	if s.settings.groups || leader == nil || leader != before.leader || changes != before.changes || !s.connected() {
+	if leader == nil || leader != before.leader || changes != before.changes || !s.connected() {
 		return
 	}
-	for _, c := range s.demand(leader) {
+	judge := s.demand
+	if s.settings.groups {
+		judge = s.demandOfGroups
+	}
+	for _, c := range judge(leader) {
 		since, known := before.since[c.what]
 		if !known {
 			since = now
@@ -129,12 +166,13 @@ var overlooked = map[string]*regexp.Regexp{
 	bugBuys:      regexp.MustCompile(""),
 	bugUserLimit: regexp.MustCompile(`OverUserLimit|user .* requested`),
 	bugMaxApps:   regexp.MustCompile(`MaxApplications|maxapplications`),
+	bugMembers:   regexp.MustCompile(`PodGroup`),
 }
 
 // beyondQuota is the quota that keeps a pod from running on a new node.
 func (in *instance) beyondQuota(pod types.UID) reasons.Reason {
 	why := in.store().BeyondQuota(pod)
-	if o := overlooked[in.sim.bug]; o != nil && o.MatchString(string(why.Code)) {
+	if o := overlooked[in.sim.bug]; o != nil && o.MatchString(string(why.Code)+": "+why.Text) {
 		return reasons.Reason{}
 	}
 	return why

@@ -251,11 +251,20 @@ func (s *simulation) apart(pod *corev1.Pod) bool {
 
 // atPermit tells whether some members of a PodGroup have places and wait for the others.
 func (s *simulation) atPermit() bool {
-	return slices.ContainsFunc(s.instances, func(in *instance) bool {
-		in.witness.mu.Lock()
-		defer in.witness.mu.Unlock()
-		return slices.ContainsFunc(in.witness.mirror(), func(m mirrored) bool { return m.binding && m.Labels[objects.PodGroupLabel] != "" })
-	})
+	return slices.ContainsFunc(s.instances, func(in *instance) bool { return len(in.atPermit()) > 0 })
+}
+
+// atPermit returns the members of PodGroups that have places and are not bound.
+func (in *instance) atPermit() map[types.UID]bool {
+	in.witness.mu.Lock()
+	defer in.witness.mu.Unlock()
+	out := map[types.UID]bool{}
+	for _, m := range in.witness.mirror() {
+		if m.binding && m.Labels[objects.PodGroupLabel] != "" {
+			out[m.UID] = true
+		}
+	}
+	return out
 }
 
 // outOfStep tells whether some members of a PodGroup other than the named one may be

@@ -133,7 +133,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s.settings.sickly = seed%4 == 2 || bug == bugUnhealthy
 	s.settings.stuck = seed%4 == 0 || bug == bugOverdue
 	s.settings.limited = seed%4 == 1 || slices.Contains([]string{bugUserLimit, bugMaxApps, bugNeverBack, bugUnlimited}, bug)
-	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone || bug == bugOneByOne
+	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone || bug == bugOneByOne || bug == bugMembers
 	s.suit()
 	s.profiles = configuration(t, s.configured())
 	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant
