@@ -21,7 +21,9 @@ func (s *Store) Tick(now time.Time) {
 	if s.model.Cache.Capacity.Tick(now) {
 		s.model.TellCapacity()
 	}
-	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.NodeBound.Expire(now)...)
+	for _, node := range s.model.Preemption.NodeBound.Expire(now) {
+		s.model.Freed(node)
+	}
 	for p, ok := s.model.Pending.Timers.Due(now); ok; p, ok = s.model.Pending.Timers.Due(now) {
 		switch p.State {
 		case state.BackingOff:

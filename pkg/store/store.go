@@ -178,8 +178,8 @@ func (s *Store) TakeWork() []output.Work {
 	return model.Take(&s.model.Out.Work)
 }
 
-// TakeVacated returns the nodes where a hold ended since the last call, so pods that were
-// refused them may try again. This includes holds that ended because their preemptor was
+// TakeVacated returns the nodes that are kept for fewer pods since the last call, so pods
+// that were refused them may try again. This includes holds that ended because their preemptor was
 // bound: it may have left room, and a pod that is not retried would wait for a hold that
 // is over and miss the events that would help it.
 func (s *Store) TakeVacated() []string {

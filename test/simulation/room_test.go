@@ -62,6 +62,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 // is in its cycle. A pod that the scheduler's queue would have tried first is not one of them:
 // the queue does not have it. The caller holds mu.
 func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
+	w.noteEnds()
 	waiting := map[types.UID]bool{}
 	own, _ := w.Key(tried)
 	for uid, p := range w.pods {
@@ -80,9 +81,25 @@ func (w *witness) apart(p *objects.Pod) bool {
 func (w *witness) tries(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.noteEnds()
 	if p, known := w.pods[uid]; known {
 		w.sought[seeks(&p)] = w.told
 	}
+}
+
+// noteEnds notes the nodes that got more room because a hold ended. The caller holds mu.
+func (w *witness) noteEnds() {
+	held := map[begin]string{}
+	for _, h := range w.Holds().All() {
+		held[begin{h.Asker, h.Since}] = h.Node
+	}
+	for key, node := range w.held {
+		if held[key] == "" {
+			w.told++
+			w.roomier[node] = w.told
+		}
+	}
+	w.held = held
 }
 
 // seeks is what pods of one equivalence class have in common.

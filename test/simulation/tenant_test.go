@@ -313,6 +313,7 @@ type observed struct {
 	told      int                     // changes of pods, nodes and budgets that were told, and of places
 	roomier   map[string]int          // told, when a node last got more room
 	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
+	held      map[begin]string        // the nodes of the holds when noteEnds last looked
 }
 
 // begin identifies a hold.

@@ -132,10 +132,13 @@ func (t *Nodes) Changed(n *Node) {
 	}
 }
 
-// changedRoom notes a change of a node that may leave more room on it.
-func (t *Nodes) changedRoom(n *Node) {
-	t.Changed(n)
-	n.roomier = n.generation
+// ChangedRoom notes a change of a node that may leave more room on it. nil stands for no
+// node.
+func (t *Nodes) ChangedRoom(n *Node) {
+	if n != nil {
+		t.Changed(n)
+		n.roomier = n.generation
+	}
 }
 
 // AllChanged notes that all nodes changed for plans.
@@ -165,7 +168,7 @@ func (t *Nodes) Upsert(name string, allocatable resources.Vector) (n *Node, more
 	}
 	came, more = !n.known, allocatable.Sub(n.allocatable)
 	n.known, n.allocatable = true, allocatable
-	t.changedRoom(n)
+	t.ChangedRoom(n)
 	return n, more, came, true
 }
 
@@ -174,7 +177,7 @@ func (t *Nodes) Upsert(name string, allocatable resources.Vector) (n *Node, more
 func (t *Nodes) SetSchedulable(name string, schedulable bool) (n *Node, changed bool) {
 	n = t.of(name)
 	if changed = n.cordoned == schedulable; changed {
-		t.changedRoom(n)
+		t.ChangedRoom(n)
 	}
 	n.cordoned = !schedulable
 	return n, changed
@@ -220,7 +223,7 @@ func (t *Nodes) Place(p *Pod, name string, uses resources.Vector) {
 	before := p.on
 	if before != nil {
 		before.used = before.used.Sub(p.uses)
-		t.changedRoom(before)
+		t.ChangedRoom(before)
 		if before.name != name {
 			before.takeOff(p)
 			t.drop(before)

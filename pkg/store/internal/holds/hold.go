@@ -132,10 +132,9 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		x.Gone(uid, now)
 	}
 	x.Weigh(p)
-	x.Touch(x.Cache.Nodes.Get(h.Node))
+	x.Freed(h.Node)
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
-	x.Out.Vacated = append(x.Out.Vacated, h.Node)
 	if e.Node != h.Node {
 		x.states.Lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}

@@ -41,7 +41,7 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
 	x.Cache.Types.Split(&event)
 	x.Preemption.Holds.Claimed(&event)
-	x.Out.Freed(x.Preemption.NodeBound.Update(&event, now))
+	x.Freed(x.Preemption.NodeBound.Update(&event, now))
 	x.Apply(&event, now)
 }
 
@@ -90,7 +90,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 // Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 	x.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}})
-	x.Out.Freed(x.Preemption.NodeBound.Remove(uid))
+	x.Freed(x.Preemption.NodeBound.Remove(uid))
 	if p, known := x.Pods[uid]; known {
 		x.drop(p, now)
 	}

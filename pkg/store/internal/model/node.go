@@ -31,6 +31,17 @@ func (x *Model) Touch(n *cache.Node) {
 	x.RouteNodes()
 }
 
+// Freed notes a node that is kept for fewer pods than before, because a hold ended or a
+// pod no longer goes first there: other pods may have more room. It may be "".
+func (x *Model) Freed(node string) {
+	if node == "" {
+		return
+	}
+	x.Cache.Nodes.ChangedRoom(x.Cache.Nodes.Get(node))
+	x.RouteNodes()
+	x.Out.Vacated = append(x.Out.Vacated, node)
+}
+
 // TouchPod notes that the pod changed for plans and readers.
 func (x *Model) TouchPod(p *Pod) {
 	x.History.Changed(p)

@@ -11,7 +11,7 @@ import (
 // channels that tell them.
 type Outbox struct {
 	Activate []objects.Ref // pods that were admitted
-	Vacated  []string      // nodes where a hold ended
+	Vacated  []string      // nodes that are kept for fewer pods than before
 	Work     []output.Work // for the executor
 	Told     time.Time     // the next deadline as last returned to the caller
 	Wake     chan struct{} // activate, vacated, or the deadline
@@ -20,13 +20,6 @@ type Outbox struct {
 
 func newOutbox() Outbox {
 	return Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)}
-}
-
-// Freed notes a node with more room: pods that were refused it may try again. It may be "".
-func (o *Outbox) Freed(node string) {
-	if node != "" {
-		o.Vacated = append(o.Vacated, node)
-	}
 }
 
 // Moved tells whether the next deadline is earlier than the one last returned; zero is no
