@@ -129,7 +129,7 @@ func TestScripts(t *testing.T) {
 			return s.after(s.run(t, d))
 		})
 	})
-	if roomChecks < 8 || roomErrors < 2 {
+	if roomChecks < 12 || roomErrors < 4 {
 		t.Errorf("the scripts check %d times whether room goes to a pod that waits for it, and %d times the store must refuse it", roomChecks, roomErrors)
 	}
 }
