@@ -97,6 +97,8 @@ func (c *cluster) decided(pods []*corev1.Pod) bool {
 	return true
 }
 
+// TestOnlyPodsWithinQuotasAreUnschedulable: an autoscaler sees those pods as unschedulable
+// that the quotas allow, all of them in one batch, and at no time others.
 func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -109,14 +111,21 @@ func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 		{"200 pods without a quota", asksFor(200, "1", "free", true), 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, w := startDemand(t, 10)
-			c.api.create(t, test.pods...)
-			c.eventually("all pods are decided about", func() bool { return c.decided(test.pods) })
-			c.eventually("nodes are wanted for as many pods as may run", func() bool { return w.count() == test.want })
-			if w.most > test.want {
-				t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
-			}
-			c.compareWithAutoscalers(t, test.name, test.pods)
+			inBubble(t, func(t *testing.T) {
+				c, w := startDemand(t, 10)
+				began := time.Now()
+				c.api.create(t, test.pods...)
+				c.eventually("all pods are decided about", func() bool { return c.decided(test.pods) })
+				c.eventually("nodes are wanted for as many pods as may run", func() bool { return w.count() == test.want })
+				if took := time.Since(began); took >= time.Second {
+					t.Errorf("that took %v; autoscalers are to see all pods at once, before the first back-off ends", took)
+				}
+				if w.most > test.want {
+					t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
+				}
+				c.compareWithAutoscalers(t, test.name, test.pods)
+				c.end()
+			})
 		})
 	}
 }
