@@ -104,6 +104,7 @@ const (
 	bugEndless      = "rules make queues without an end"
 	bugUndead       = "the deletion of a pod without a node is not noticed"
 	bugClings       = "a held node that the filters refuse is not noticed"
+	bugClingsThere  = "a node held for a pod of a DaemonSet and refused by the filters is not noticed"
 	bugMeekThere    = "some pods of DaemonSets are treated as if they never preempt"
 )
 
@@ -184,6 +185,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugUndead, "it has ended, and the store has it still"},
 	{bugOneByOne, "calls .* back when it plans for"},
 	{bugClings, "does not tolerate its taint for"},
+	{bugClingsThere, "does not tolerate its taint for"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }
 

@@ -362,13 +362,11 @@ func (w *witness) judgeHoldTimes() {
 		if w.begun[key].IsZero() {
 			w.begun[key] = now
 		}
-		ask, pending := w.pendingPod(h.Asker)
+		_, pending := w.pendingPod(h.Asker)
 		if !pending || w.isLodged(h.Asker) {
 			continue
 		}
-		if !w.apart(&ask) {
-			w.judgeRefused(&h, key, now)
-		}
+		w.judgeRefused(&h, key, now)
 		from := w.begun[key]
 		if h.Required {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
@@ -416,7 +414,7 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 // a taint of the node that the pod does not tolerate. The callers hold the lock of the API server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n := w.in.sim.api.node(h.Node)
-	if n == nil || !dirty(n) || h.Required {
+	if n == nil || !dirty(n) {
 		delete(w.refused, key)
 		return
 	}
@@ -445,7 +443,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.mu.Lock()
 	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
-	if h, holds := before.Of(pod.UID); holds && !h.Required && p.in.sim.bug == bugClings {
+	if h, holds := before.Of(pod.UID); holds && (p.in.sim.bug == bugClings && !h.Required || p.in.sim.bug == bugClingsThere && h.Required) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
