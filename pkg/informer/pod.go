@@ -2,6 +2,7 @@ package informer
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // Translate returns what the store needs to know of a pod. Options.Translate adds whether
@@ -46,7 +48,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler:
-			p.Preempted = true
+			p.Preempted = !strings.HasSuffix(c.Message, reservations.OwnVictim)
 		case c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse:
 			p.Told = reasons.Code(c.Reason)
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && p.Node != "":

@@ -273,6 +273,20 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	expect.Same(t, "", want, (&Options{ClaimedOwners: true}).Translate(pod))
 }
 
+// A victim of an asker of its own has the mark of every victim, and is not one of the
+// preempted pods that its queue uses no more.
+func TestVictimsOfTheirOwn(t *testing.T) {
+	for message, want := range map[string]bool{
+		"preempted for ns/a": true, "preempted for ns/a" + reservations.OwnVictim: false, "": true,
+	} {
+		pod := podOf()
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: message,
+		}}
+		expect.Same(t, message, want, Translate(pod, RequestOptions{}).Preempted)
+	}
+}
+
 func TestOriginator(t *testing.T) {
 	head := map[string]string{"ray.io/node-type": "head"}
 	set := map[string]string{"jobset.sigs.k8s.io/coordinator": "train-head-0-0.train"}

@@ -92,6 +92,7 @@ const (
 	bugLingers      = "a long grace period of a pod is not noticed"
 	bugGrace        = "the grace period of victims is not shortened"
 	bugDisowned     = "a pod that its owner deleted counts as preempted"
+	bugUnmarked     = "nothing says that a victim went for an asker of its own"
 	bugSpared       = "pods with an owner count as static"
 	bugInvented     = "invented types count as offered by nodes"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
@@ -173,6 +174,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
 	{bugGrace, "seconds to stop, and victims may have"},
 	{bugDisowned, "makes pods go .* law 4: "},
+	{bugUnmarked, "of its own: true, and marks it as"},
 	{bugSpared, "no plan is made for pod .*: others could be preempted for it: "},
 	{bugInvented, "the books have"},
 	{bugLeave, "makes pods go .* D2: "},
@@ -312,6 +314,11 @@ func (w *witness) forgetWrongly(waited map[types.UID]bool) (remember func()) {
 func (w *witness) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
 	if len(going) == 0 {
 		return going
+	}
+	for i := range going {
+		if w.in.sim.bug == bugUnmarked {
+			going[i].Note = strings.TrimSuffix(going[i].Note, reservations.OwnVictim)
+		}
 	}
 	for _, m := range w.mirror() {
 		also := append(slices.Clone(going), output.Victim{Ref: objects.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})

@@ -74,7 +74,7 @@ func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 // world makes the world that a plan for an asker is judged on. In this world no pod
 // arrives or leaves for the asker itself.
 func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.World, planner.Decision, error) {
-	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
+	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := planner.Decision{Outcome: planner.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
 	if !ok {
@@ -112,6 +112,7 @@ type portrait struct {
 	draft    *queues.Draft
 	inPermit []types.UID
 	leaving  map[types.UID]bool // victims for others
+	own      map[types.UID]bool // those of them that an asker of their own chose
 	holds    []reservations.Hold
 }
 
@@ -143,6 +144,7 @@ func (p *portrait) charge(asker types.UID) bool {
 		}
 		for _, uid := range h.Chosen { // a pod that was rejected at Permit may have returned since
 			p.leaving[uid] = p.leaving[uid] || !p.since[uid].After(h.Since)
+			p.own[uid] = p.isOwn(uid, h.Asker)
 		}
 		if pod, pending := p.pendingPod(h.Asker); pending && !pod.Foreign {
 			leaf, ok := p.leafOf(&pod)
@@ -166,7 +168,7 @@ func (p *portrait) charge(asker types.UID) bool {
 				return
 			}
 			u.Leaving = u.Leaving.Add(m.Request)
-			if p.leaving[m.UID] || m.Preempted {
+			if !p.own[m.UID] && (p.leaving[m.UID] || m.Preempted) {
 				u.Preempted = u.Preempted.Add(m.Request)
 			}
 		})

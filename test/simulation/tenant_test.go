@@ -535,6 +535,22 @@ func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
 	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
 }
 
+// isOwn tells whether a victim goes for an asker of its own.
+func (w *witness) isOwn(victim, asker types.UID) bool {
+	v, ask := mirrored{Pod: w.pods[victim]}, w.pods[asker]
+	return ofItsOwn(&v, &ask)
+}
+
+// judgeMark finds a victim whose mark does not say, or says wrongly, that it goes for an
+// asker of its own. The caller holds mu.
+func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
+	ask := w.pods[asker]
+	removed := w.in.sim.removed[w.pods[v.UID].Labels[placement.KeyQueue]] || w.in.sim.removed[ask.Labels[placement.KeyQueue]]
+	if own := w.isOwn(v.UID, asker); !removed && own != strings.HasSuffix(v.Note, reservations.OwnVictim) {
+		w.in.sim.fault("%s lets %s go for %s, of its own: %v, and marks it as %q", w.in.name, v.Name, ask.Name, own, v.Note)
+	}
+}
+
 // stays tells whether a deleted pod may be there for longer than a hold, or has been, so
 // that no plan may count on its room: no plan in force has chosen it.
 func (w *witness) stays(m *mirrored) bool {

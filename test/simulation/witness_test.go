@@ -256,6 +256,7 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	}
 	for _, v := range going {
 		w.due[v.UID] = asker
+		w.judgeMark(&v, asker)
 		w.in.sim.logf("%s lets %s go for %s on %s", w.in.name, v.Name, w.in.sim.podName(asker), after.Node)
 	}
 	return going, why

@@ -43,7 +43,7 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 }
 
 // AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits there for pods of its own (isOfItsOwn): others that leave do not make enough room,
+// waits there for pods of its own ([model.Pod.IsOfItsOwn]): others that leave do not make enough room,
 // or none do and no holder is before it.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	own, others := false, len(x.NodeBoundBefore(asker)) > 0
@@ -51,22 +51,13 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	for _, p := range x.PodsOn(n) {
 		switch {
 		case !p.Leaves() || p.Lingers(x.Preemption.HoldTimeout):
-		case p.ChosenBy == "" && isOfItsOwn(p, asker):
+		case p.ChosenBy == "" && p.IsOfItsOwn(asker):
 			own, without = true, without.Sub(p.Uses())
 		default:
 			others = true
 		}
 	}
 	return own && (!others || !without.Covers(asker.Request))
-}
-
-// isOfItsOwn tells whether a leaving pod has the namespace, the controller, the queue or
-// the application of a preemptor. The preemptor's own user may then cause the pod to leave.
-func isOfItsOwn(p, asker *model.Pod) bool {
-	if p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller {
-		return true
-	}
-	return p.App != nil && asker.App != nil && (p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name)
 }
 
 // Left returns the chosen pods that have not been deleted, by UID.

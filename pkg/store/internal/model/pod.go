@@ -34,6 +34,7 @@ type Pod struct {
 	Overdue bool
 
 	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
+	OwnChose bool      // that preemptor is one of its own (IsOfItsOwn)
 
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
@@ -102,6 +103,15 @@ func (t *Turn) Over() bool {
 // chosen as a victim.
 func (p *Pod) Leaves() bool {
 	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
+}
+
+// IsOfItsOwn tells whether a pod has the namespace, the controller, the queue or the
+// application of a preemptor. The preemptor's own user may then cause the pod to leave.
+func (p *Pod) IsOfItsOwn(asker *Pod) bool {
+	if p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller {
+		return true
+	}
+	return p.App != nil && asker.App != nil && (p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name)
 }
 
 // AskKey orders the pod among those of its application.

@@ -143,6 +143,15 @@ func (x *Plans) withinBudgets(p *model.Pod, left []*model.Pod) error {
 
 // victimNote is the message that a victim gets.
 func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
+	note := x.whyVictim(asker, v, h)
+	if v.OwnChose {
+		note += reservations.OwnVictim
+	}
+	return note
+}
+
+// whyVictim is why a victim was chosen.
+func (x *Plans) whyVictim(asker, v *model.Pod, h *reservations.Hold) string {
 	note, known := asker.Asks.Note(v.UID)
 	switch {
 	case known:
