@@ -25,6 +25,7 @@ type Node struct {
 	pods        []*Pod           // unordered; Pod.seat is the index
 	generation  uint64           // of its last change for plans
 	roomier     uint64           // generation of the last change that may have left more room
+	refiltered  uint64           // generation when the filters were last to be asked again
 	noted       bool             // it is in Nodes.changed
 }
 
@@ -50,6 +51,13 @@ func (n *Node) Generation() uint64 { return n.generation }
 // RoomierSince tells whether the node may have got more room after a generation of the
 // table.
 func (n *Node) RoomierSince(generation uint64) bool { return n.roomier > generation }
+
+// AskFilters notes that the filters may judge the node otherwise since its last change.
+func (n *Node) AskFilters() { n.refiltered = n.generation }
+
+// RefilteredSince tells whether the filters may judge the node otherwise than at a
+// generation of the table.
+func (n *Node) RefilteredSince(generation uint64) bool { return n.refiltered > generation }
 
 // Pods yields the pods on the node in no particular order.
 func (n *Node) Pods() iter.Seq[*Pod] { return slices.Values(n.pods) }

@@ -55,12 +55,21 @@ func (x *Holds) LeavesRoom(p *model.Pod, h *reservations.Hold) bool {
 
 // AskHolders lets the holders of a changed node through although their victims are still
 // there, because the filters decide whether the node can take them at all; see
-// Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again.
+// Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again. A
+// holder that is in its cycle is let through after it.
 func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
+	n.AskFilters()
 	x.Preemption.NodeBound.Renew(n.Name(), now)
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
 		x.states.ReturnBy(x.Pods[h.Asker], now)
 	}
+}
+
+// ReadBefore tells whether a pod is in a cycle in which the filters may have read a node
+// before a change that matters to them.
+func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
+	n := x.Cache.Nodes.Get(node)
+	return n != nil && p.State == state.Scheduling && n.RefilteredSince(p.Sees)
 }
 
 // NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it
@@ -91,19 +100,22 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 }
 
 // FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
-// if all awaited pods are gone.
+// if all awaited pods are gone, and at once if the filters did not see the node as it is.
 func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if !p.State.HasSlot() {
 		return // already handled
 	}
+	h, _ := x.Preemption.Holds.Of(p.UID)
+	stale := x.ReadBefore(p, h.Node)
 	x.states.EndCycle(p)
 	p.Erred, p.NotUntil = false, now.Add(x.Options.Backoff(1))
-	h, _ := x.Preemption.Holds.Of(p.UID)
 	p.Reason = preemption.MakingRoom(&h)
-	if !h.Clear() {
-		return
+	switch {
+	case h.Clear():
+		x.states.BackOff(p, x.NextTry(p, &h, now))
+	case stale:
+		x.states.BackOff(p, now)
 	}
-	x.states.BackOff(p, x.NextTry(p, &h, now))
 }
 
 // NextTry counts a failed cycle of a preemptor whose hold is clear: the scheduler may not

@@ -52,8 +52,12 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	idle := x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
 	since := p.Asks.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
+	stale := x.holds.ReadBefore(p, d.Node)
 	if err := x.holds.PlaceHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
+	}
+	if stale {
+		x.states.ReturnBy(p, now)
 	}
 	p.Asks.Decision, p.Asks.ByFilters = d, nil
 	for _, v := range idle {
