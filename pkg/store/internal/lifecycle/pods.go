@@ -45,12 +45,9 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	x.Apply(&event, now)
 }
 
-// Overstay handles a deleted pod that is there still, kept by a finalizer or by a node that
-// does not answer: it counts as used until it is gone.
+// Overstay handles the end of the time for which a deleted pod counts as leaving.
 func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
-	p.Overdue = true
-	x.Weigh(p)
-	x.TouchPod(p)
+	x.Model.Overstay(p)
 	x.AtWork(p, now)
 	x.holds.WakeHolders(p.On().Name(), "", now)
 }

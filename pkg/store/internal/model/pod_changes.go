@@ -73,7 +73,11 @@ func (x *Model) AtWork(p *Pod, now time.Time) {
 	if p.Asks != nil && p.Asks.IsEmpty() {
 		p.Asks = nil
 	}
-	if until, leaves := p.LeavesUntil(x.Preemption.HoldTimeout); leaves {
+	until, leaves := p.LeavesUntil(x.Preemption.HoldTimeout)
+	switch {
+	case leaves && !until.After(now):
+		x.Overstay(p) // before the first plan of a process that has just started
+	case leaves:
 		if p.Turn == x.NoTurn {
 			p.Turn = NewTurn(p, p.UID)
 		}
@@ -82,6 +86,15 @@ func (x *Model) AtWork(p *Pod, now time.Time) {
 	if p.Turn.Over() {
 		p.Turn = x.NoTurn
 	}
+}
+
+// Overstay notes that a deleted pod is there still after the time for which it counts as
+// leaving, kept by a finalizer or by a node that does not answer. It counts as used until
+// it is gone.
+func (x *Model) Overstay(p *Pod) {
+	p.Overdue = true
+	x.Weigh(p)
+	x.TouchPod(p)
 }
 
 // GuardedPods yields all pods as budgets see them.
