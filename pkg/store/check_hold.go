@@ -41,8 +41,11 @@ func (s *core) checkHolder(p *model.Pod) error {
 func (s *core) checkPreemptors() []error {
 	var errs []error
 	for uid := range s.model.Preemption.NodeBound.All() {
-		if s.model.Pods[uid] == nil {
+		switch p := s.model.Pods[uid]; {
+		case p == nil:
 			errs = append(errs, fmt.Errorf("node-bound pods: %s is gone", uid))
+		case s.model.Preemption.NodeBound.Counts(uid) && !mayGoFirst(p):
+			errs = append(errs, fmt.Errorf("node-bound pods: %s keeps room on its node and may not be tried", uid))
 		}
 	}
 	for uid := range s.model.Preemption.Watches.All() {
@@ -51,6 +54,19 @@ func (s *core) checkPreemptors() []error {
 		}
 	}
 	return errs
+}
+
+// mayGoFirst tells whether a pod is in a state in which it may keep room by D0.
+func mayGoFirst(p *model.Pod) bool {
+	switch p.State {
+	case state.NoQueue, state.GroupBlocked, state.Assumed, state.Bound:
+		return false
+	case state.Queued:
+		return p.HeldByClass() || p.Ask.Group().Verdict().OK()
+	case state.Admitted, state.Scheduling:
+		return true
+	}
+	return p.Foreign || !p.Erred
 }
 
 // checkAsks verifies the preemptor state of a pod.

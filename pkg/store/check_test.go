@@ -95,6 +95,10 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},
+		{"a node-bound pod that goes first without a queue", func(s *Store) {
+			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "unplaced"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
+			s.model.Preemption.NodeBound.Count("unplaced", true, queues.NoQueue, epoch)
+		}, "node-bound pods: unplaced keeps room on its node"},
 		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["parked"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
 		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["parked"].Tallied, history.Tally{}) }, "is counted as {In:false"},
 		{"a pod counted in another state", func(s *Store) { s.model.Pods["parked"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},

@@ -41,7 +41,7 @@ type Key = pending.Key
 // AnyNodeBound tells whether any node has such pods. It takes no lock.
 func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any() }
 
-// NodeBound returns the pods that can run only on this node, wait, and were not tried
+// NodeBound returns the pods that can run only on this node, may be tried, and were not tried
 // there, in their order. It takes no lock.
 func (s *Readers) NodeBound(node string) []NodeBoundPod { return s.model.Preemption.NodeBound.On(node) }
 

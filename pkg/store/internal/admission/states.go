@@ -40,6 +40,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	p.State = to
 	x.updateMember(p, p.Asks.Holds())
 	x.History.Tally(p)
+	x.Preemption.NodeBound.Note(p.UID)
 	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }
 
@@ -109,6 +110,7 @@ func (x *States) Vacate(p *model.Pod) {
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
+	x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
 	x.History.FailedAt(p, now)
 	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way

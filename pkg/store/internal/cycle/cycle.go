@@ -153,6 +153,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 
 // Defer makes a pod back off because another plugin refused to try it.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
+	x.Freed(x.Preemption.NodeBound.Tried(uid, now))
 	p := x.end(uid, now)
 	if p == nil {
 		return

@@ -27,6 +27,7 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	}
 	x.TouchAll()
 	x.Pending.Groups.TouchBlocked()
+	x.Preemption.NodeBound.NoteAll()
 	x.countTypes(cache.TypesOf(spec), now)
 	if x.Started {
 		x.PlaceAll(now)

@@ -87,7 +87,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 // Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 	x.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}})
-	x.Freed(x.Preemption.NodeBound.Remove(uid))
+	x.Freed(x.Preemption.NodeBound.Remove(uid, now))
 	if p, known := x.Pods[uid]; known {
 		x.drop(p, now)
 	}

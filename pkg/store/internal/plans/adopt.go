@@ -127,6 +127,7 @@ func (x *Plans) Lead(now time.Time) {
 		}
 	}
 	x.Standby, x.Out.Work = false, work
+	x.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
 	if x.Started {
 		x.AdoptAll(now)
 		x.states.RecallAll(now)

@@ -50,7 +50,7 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 	if !why.None() {
 		return nil, why
 	}
-	x.Freed(x.Preemption.NodeBound.Tried(uid))
+	x.Freed(x.Preemption.NodeBound.Tried(uid, now))
 	x.Preemption.NodeBound.Await(uid, false)
 	if n := x.Cache.Nodes.Get(p.RequiredNode); n != nil {
 		x.holds.SetInPermit(p, inPermit)

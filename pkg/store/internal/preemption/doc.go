@@ -37,7 +37,7 @@ type Preemption struct {
 	Limiter   Limiter
 	Watches   Watches
 	Snapshot  Snapshot
-	NodeBound NodeBound
+	NodeBound *NodeBound
 	Refusals  Refusals
 	Holds     *Holds
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
@@ -47,7 +47,7 @@ type Preemption struct {
 
 // New returns the component with default options and without pods.
 func New() *Preemption {
-	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), Holds: newHolds()}
+	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), NodeBound: NewNodeBound(), Holds: newHolds()}
 }
 
 // Check verifies all parts.

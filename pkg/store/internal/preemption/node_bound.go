@@ -12,22 +12,32 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// A node-bound pod (it can run on one node only) goes before other pods there (D0). It
-// counts on its node until it was tried there, for NodeBoundFor at most: the filter of
-// NodeReservation leaves its room to it. It counts again when its node comes or changes.
+// A node-bound pod (it can run on one node only) goes before other pods there (D0). While it
+// counts, the filter of NodeReservation leaves its room to it. It counts while it may be
+// tried and was not tried. It may count again when its node comes or changes.
 //
-//	exists, has no node ──► counts ──── tried, or time-out ──────────► no longer counts
-//	                          ▲                                             │
-//	                          └────────── its node comes or changes ────────┘
+//	may not be tried ◄───► counts ──── its cycle ended ──► was tried
+//	       ▲                  │                               │
+//	       ├──────────────────┘ the time is used up           │
+//	       └───────────── its node comes or changes ──────────┘
+//
+// The pods of one namespace count on a node for NodeBoundFor in each NodeBoundEvery, all
+// together, and for NodeBoundFor again when the node comes or changes. Without a bound for
+// all of them, new pods could follow each other and close the node for ever.
 //
 // After it was tried and found no room, it either holds its node or cannot have it (D1).
 
-// NodeBoundFor is how long a pod counts without being tried.
-const NodeBoundFor = 10 * time.Second
+// The pods of a namespace count on a node for NodeBoundFor in each NodeBoundEvery.
+const (
+	NodeBoundFor   = 10 * time.Second
+	NodeBoundEvery = 10 * time.Minute
+)
 
 // NodeBoundPod is a node-bound pod that was not tried yet.
 type NodeBoundPod struct {
@@ -37,7 +47,7 @@ type NodeBoundPod struct {
 	Created  time.Time
 }
 
-// NodeBound has all pending node-bound pods. Its zero value is ready.
+// NodeBound has all pending node-bound pods. Make one with NewNodeBound.
 type NodeBound struct {
 	pods map[types.UID]*boundTo
 	on   map[string]map[types.UID]*boundTo
@@ -45,53 +55,74 @@ type NodeBound struct {
 	// without a lock. size is the number of nodes in shown.
 	shown   sync.Map
 	size    atomic.Int64
-	ends    []boundEnd          // by time; an entry with another time than its pod is obsolete
-	changed map[string]struct{} // awaited nodes that changed
+	times   map[string]map[string]*boundTime     // by node and namespace
+	ends    ranking.Heap[*boundTime]             // by when
+	inOrder map[queues.ID]map[types.UID]struct{} // counting pods that wait in the order, by leaf
+	noted   map[types.UID]struct{}               // pods to judge again
+	changed map[string]struct{}                  // awaited nodes that changed
 }
 
 type boundTo struct {
 	NodeBoundPod
 	node   string
-	since  time.Time
+	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
+	tried  bool
 	counts bool
 	awaits bool // a change of its node brings it back
 }
 
-type boundEnd struct {
-	uid   types.UID
-	since time.Time
+// boundTime is how long the pods of a namespace counted on a node.
+type boundTime struct {
+	node, namespace string
+	counting        int           // pods that count now
+	since           time.Time     // since when, if any
+	used            time.Duration // before that
+	anew            time.Time     // when all of it is granted again
+	when            time.Time     // when it is used up; anew if no pod counts
+	at              int
+}
+
+// Place implements the interface of package ranking.
+func (t *boundTime) Place() *int { return &t.at }
+
+// NewNodeBound returns no pods.
+func NewNodeBound() *NodeBound {
+	return &NodeBound{
+		pods: map[types.UID]*boundTo{}, on: map[string]map[types.UID]*boundTo{}, times: map[string]map[string]*boundTime{},
+		inOrder: map[queues.ID]map[types.UID]struct{}{}, noted: map[types.UID]struct{}{}, changed: map[string]struct{}{},
+		ends: ranking.New(func(a, b *boundTime) bool {
+			return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.node, b.node), cmp.Compare(a.namespace, b.namespace)) < 0
+		}),
+	}
 }
 
 // Update handles an event of a pod. It returns the pod's node if that has more room for
-// others now, and "" otherwise, as Remove and Tried do.
+// others now, and "" otherwise, as Remove, Tried and Count do.
 func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
 	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Priority == p.Priority {
 		return ""
 	}
-	freed = b.Remove(p.UID)
+	freed = b.Remove(p.UID, now)
 	if !waits {
 		return freed
 	}
-	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, node: p.RequiredNode, since: now, counts: true}
-	if b.pods == nil {
-		b.pods, b.on, b.changed = map[types.UID]*boundTo{}, map[string]map[types.UID]*boundTo{}, map[string]struct{}{}
-	}
+	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, node: p.RequiredNode, leaf: queues.NoQueue}
 	if b.on[x.node] == nil {
 		b.on[x.node] = map[types.UID]*boundTo{}
 	}
 	b.pods[x.UID], b.on[x.node][x.UID] = x, x
-	b.ends = append(b.ends, boundEnd{x.UID, now})
-	b.show(x.node)
+	b.Note(x.UID)
 	return freed
 }
 
 // Remove removes a pod.
-func (b *NodeBound) Remove(uid types.UID) (freed string) {
-	freed = b.Tried(uid)
+func (b *NodeBound) Remove(uid types.UID, now time.Time) (freed string) {
+	freed = b.Tried(uid, now)
 	if x := b.pods[uid]; x != nil {
 		delete(b.pods, uid)
+		delete(b.noted, uid)
 		delete(b.on[x.node], uid)
 		if len(b.on[x.node]) == 0 {
 			delete(b.on, x.node)
@@ -100,15 +131,132 @@ func (b *NodeBound) Remove(uid types.UID) (freed string) {
 	return freed
 }
 
+// Note notes that whether a pod may be tried has to be judged again.
+func (b *NodeBound) Note(uid types.UID) {
+	if b.pods[uid] != nil {
+		b.noted[uid] = struct{}{}
+	}
+}
+
+// NoteInOrder notes the counting pods that wait in the order of a leaf.
+func (b *NodeBound) NoteInOrder(leaf queues.ID) {
+	for uid := range b.inOrder[leaf] {
+		b.Note(uid)
+	}
+}
+
+// NoteAll notes all pods.
+func (b *NodeBound) NoteAll() {
+	for uid := range b.pods {
+		b.Note(uid)
+	}
+}
+
+// TakeNoted returns the pods that were noted since the last call, by UID.
+func (b *NodeBound) TakeNoted() []types.UID {
+	if len(b.noted) == 0 {
+		return nil // the usual case, after each change of the store
+	}
+	out := slices.Sorted(maps.Keys(b.noted))
+	clear(b.noted)
+	return out
+}
+
 // Tried notes that a pod was tried on its node.
-func (b *NodeBound) Tried(uid types.UID) (freed string) {
+func (b *NodeBound) Tried(uid types.UID, now time.Time) (freed string) {
+	if x := b.pods[uid]; x != nil {
+		x.tried = true
+	}
+	return b.stop(uid, now)
+}
+
+// Count sets whether a pod may be tried. If so, it counts unless it was tried or the time of
+// its namespace is used up. leaf is the queue in whose order it waits, or NoQueue.
+func (b *NodeBound) Count(uid types.UID, may bool, leaf queues.ID, now time.Time) (freed string) {
+	x := b.pods[uid]
+	switch {
+	case x == nil:
+		return ""
+	case !may || x.tried:
+		return b.stop(uid, now)
+	case !x.counts && !b.start(x, now):
+		return ""
+	}
+	b.setLeaf(x, leaf)
+	return ""
+}
+
+// start makes a pod count, if its namespace has time left on its node.
+func (b *NodeBound) start(x *boundTo, now time.Time) bool {
+	t := b.timeOf(x, now)
+	if t.counting == 0 {
+		if t.used >= NodeBoundFor {
+			return false
+		}
+		t.since = now
+		b.due(t, now.Add(NodeBoundFor-t.used))
+	}
+	t.counting++
+	x.counts = true
+	b.show(x.node)
+	return true
+}
+
+// timeOf returns the time of a pod's namespace on its node.
+func (b *NodeBound) timeOf(x *boundTo, now time.Time) *boundTime {
+	on := b.times[x.node]
+	if on == nil {
+		on = map[string]*boundTime{}
+		b.times[x.node] = on
+	}
+	t := on[x.Namespace]
+	switch {
+	case t == nil:
+		t = &boundTime{node: x.node, namespace: x.Namespace, anew: now.Add(NodeBoundEvery), at: ranking.Outside}
+		on[x.Namespace] = t
+	case t.counting == 0 && !now.Before(t.anew):
+		t.used, t.anew = 0, now.Add(NodeBoundEvery)
+	}
+	return t
+}
+
+// stop makes a pod not count.
+func (b *NodeBound) stop(uid types.UID, now time.Time) (freed string) {
 	x := b.pods[uid]
 	if x == nil || !x.counts {
 		return ""
 	}
 	x.counts = false
+	b.setLeaf(x, queues.NoQueue)
+	t := b.times[x.node][x.Namespace]
+	if t.counting--; t.counting == 0 {
+		t.used += now.Sub(t.since)
+		b.due(t, t.anew)
+	}
 	b.show(x.node)
 	return x.node
+}
+
+// due sets when something is due for a namespace.
+func (b *NodeBound) due(t *boundTime, when time.Time) {
+	t.when = when
+	b.ends.Update(t, true)
+}
+
+// setLeaf sets in the order of which leaf a pod waits while it counts.
+func (b *NodeBound) setLeaf(x *boundTo, leaf queues.ID) {
+	if x.leaf == leaf {
+		return
+	}
+	if delete(b.inOrder[x.leaf], x.UID); len(b.inOrder[x.leaf]) == 0 {
+		delete(b.inOrder, x.leaf)
+	}
+	if x.leaf = leaf; leaf != queues.NoQueue {
+		if b.inOrder[leaf] == nil {
+			b.inOrder[leaf] = map[types.UID]struct{}{}
+		}
+		b.inOrder[leaf][x.UID] = struct{}{}
+	}
 }
 
 // Await sets whether a pod is brought back when its node changes.
@@ -154,37 +302,63 @@ func (b *NodeBound) TakeChanged() (out []types.UID) {
 	return out
 }
 
-// Renew makes the pods of a node count again from now on.
+// Renew grants all pods of a node their time again from now on, whether they were tried or
+// not.
 func (b *NodeBound) Renew(node string, now time.Time) {
-	if len(b.on[node]) == 0 {
-		return
-	}
 	for uid, x := range b.on[node] {
-		x.counts, x.since = true, now
-		b.ends = append(b.ends, boundEnd{uid, now})
+		x.tried = false
+		b.Note(uid)
 	}
-	b.show(node)
+	for _, t := range b.times[node] {
+		if t.counting == 0 {
+			b.forget(t)
+			continue
+		}
+		t.used, t.since, t.anew = 0, now, now.Add(NodeBoundEvery)
+		b.due(t, now.Add(NodeBoundFor))
+	}
 }
 
-// Due is when the time of a pod may be over; zero for never.
+// RenewAll is Renew for all nodes.
+func (b *NodeBound) RenewAll(now time.Time) {
+	for node := range b.times {
+		b.Renew(node, now)
+	}
+	for node := range b.on {
+		b.Renew(node, now)
+	}
+}
+
+// forget grants a namespace all of its time on a node again.
+func (b *NodeBound) forget(t *boundTime) {
+	b.ends.Update(t, false)
+	if delete(b.times[t.node], t.namespace); len(b.times[t.node]) == 0 {
+		delete(b.times, t.node)
+	}
+}
+
+// Due is when the time of a namespace may be over, or is granted again; zero for never.
 func (b *NodeBound) Due() time.Time {
-	if len(b.ends) == 0 {
-		return time.Time{}
+	if t, ok := b.ends.First(); ok {
+		return t.when
 	}
-	return b.ends[0].since.Add(NodeBoundFor)
+	return time.Time{}
 }
 
-// Expire ends the time of pods, and returns their nodes.
+// Expire ends the time of namespaces, and returns the nodes.
 func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
-	for len(b.ends) > 0 && !b.Due().After(now) {
-		end := b.ends[0]
-		b.ends = b.ends[1:]
-		if x := b.pods[end.uid]; x != nil && x.since.Equal(end.since) {
-			if node := b.Tried(end.uid); node != "" {
-				nodes = append(nodes, node)
+	for t, ok := b.ends.First(); ok && !t.when.After(now); t, ok = b.ends.First() {
+		if t.counting == 0 {
+			b.forget(t)
+			continue
+		}
+		for uid, x := range b.on[t.node] {
+			if x.Namespace == t.namespace {
+				b.stop(uid, now)
 			}
 		}
+		nodes = append(nodes, t.node)
 	}
 	return nodes
 }
@@ -213,15 +387,22 @@ func (b *NodeBound) show(node string) {
 	}
 }
 
-// Check verifies what is published.
+// Check verifies what is published, and the times of namespaces.
 func (b *NodeBound) Check() error {
-	counting, shown := map[string]int{}, map[string]int{}
+	counting, shown, inOrder := map[string]int{}, map[string]int{}, 0
+	times := map[[2]string]int{}
 	for uid, x := range b.pods {
 		if b.on[x.node][uid] != x {
 			return fmt.Errorf("node-bound pods: node %s does not know %s", x.node, x.Name)
 		}
 		if x.counts {
 			counting[x.node]++
+			times[[2]string{x.node, x.Namespace}]++
+		}
+		if _, in := b.inOrder[x.leaf][uid]; in != (x.leaf != queues.NoQueue) || in && !x.counts {
+			return fmt.Errorf("node-bound pods: %s waits in the order of queue %d: %v, and counts: %v", x.Name, x.leaf, in, x.counts)
+		} else if in {
+			inOrder++
 		}
 	}
 	b.shown.Range(func(node, list any) bool {
@@ -231,7 +412,26 @@ func (b *NodeBound) Check() error {
 	if !maps.Equal(counting, shown) || int(b.size.Load()) != len(shown) {
 		return fmt.Errorf("node-bound pods: %v count, %v are shown, on %d nodes", counting, shown, b.size.Load())
 	}
-	return nil
+	for _, pods := range b.inOrder {
+		inOrder -= len(pods)
+	}
+	for _, t := range b.ends.Items() {
+		key := [2]string{t.node, t.namespace}
+		if times[key] != t.counting || b.times[t.node][t.namespace] != t {
+			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.counting, t.namespace, t.node, times[key])
+		}
+		delete(times, key)
+	}
+	if inOrder != 0 || len(times) > 0 {
+		return fmt.Errorf("node-bound pods: %d too few in the order, and the times %v are missing", inOrder, times)
+	}
+	return b.ends.Check()
+}
+
+// Counts tells whether a pod counts.
+func (b *NodeBound) Counts(uid types.UID) bool {
+	x := b.pods[uid]
+	return x != nil && x.counts
 }
 
 // On returns the counting pods of a node, in their order. It may be called at any time.

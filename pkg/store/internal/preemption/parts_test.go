@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -266,38 +267,106 @@ func TestTypesAreNumbered(t *testing.T) {
 	}
 }
 
-// TestNodeBound: a pod counts on its node until it was tried, for a bounded time, and
-// again when its node changes.
+// TestNodeBound: a pod that may be tried counts on its node until it was tried, for a bounded
+// time, and again when its node changes.
 func TestNodeBound(t *testing.T) {
-	var b preemption.NodeBound
+	b := preemption.NewNodeBound()
 	pod := &objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d"}, Spec: objects.Spec{RequiredNode: "n1"}}
 	expect := func(what string, counts bool) {
 		t.Helper()
 		if got := len(b.On("n1")) == 1; got != counts || b.Any() != counts || len(b.On("n2")) > 0 {
 			t.Errorf("%s: it counts: %v, want %v", what, got, counts)
 		}
-		checked(t, &b)
+		checked(t, b)
 	}
 	if node := b.Update(pod, epoch); node != "" {
 		t.Errorf("node %q has more room", node)
 	}
-	expect("it waits", true)
-	if node := b.Tried("d"); node != "n1" || b.Tried("d") != "" {
+	may := func(leaf queues.ID, now time.Time) {
+		if got := b.TakeNoted(); !slices.Equal(got, []types.UID{"d"}) || b.TakeNoted() != nil {
+			t.Errorf("noted %v", got)
+		}
+		b.Count("d", true, leaf, now)
+	}
+	expect("it is not judged yet", false)
+	may(3, epoch)
+	expect("it may be tried", true)
+	b.NoteInOrder(3)
+	may(queues.NoQueue, epoch)
+	if b.NoteInOrder(3); b.TakeNoted() != nil {
+		t.Error("it is noted for a queue in whose order it does not wait")
+	}
+	if node := b.Count("d", false, queues.NoQueue, epoch); node != "n1" || b.Counts("d") {
+		t.Errorf("refused on %q", node)
+	}
+	expect("it may not be tried", false)
+	b.Count("d", true, queues.NoQueue, epoch)
+	if node := b.Tried("d", epoch); node != "n1" || b.Tried("d", epoch) != "" {
 		t.Errorf("tried on %q", node)
 	}
+	b.Count("d", true, queues.NoQueue, epoch)
 	expect("it was tried", false)
-	b.Renew("n1", epoch.Add(time.Second))
+	now := epoch.Add(time.Second)
+	b.Renew("n1", now)
+	may(3, now)
 	expect("its node changed", true)
 	if got := b.Expire(epoch.Add(preemption.NodeBoundFor)); len(got) > 0 {
 		t.Errorf("expired early on %v", got)
 	}
-	if got := b.Expire(b.Due()); !slices.Equal(got, []string{"n1"}) || !b.Due().IsZero() {
+	if got := b.Expire(b.Due()); !slices.Equal(got, []string{"n1"}) {
 		t.Errorf("expired on %v", got)
 	}
 	expect("its time is over", false)
 	b.Renew("n1", epoch)
-	if node := b.Remove("d"); node != "n1" || b.Remove("d") != "" {
+	b.NoteAll()
+	may(queues.NoQueue, epoch)
+	if node := b.Remove("d", epoch); node != "n1" || b.Remove("d", epoch) != "" {
 		t.Errorf("removed from %q", node)
 	}
 	expect("it is gone", false)
+}
+
+// TestNodeBoundTime: the pods of a namespace count on a node for 10 s in 10 minutes, all
+// together, whichever of them wait.
+func TestNodeBoundTime(t *testing.T) {
+	b := preemption.NewNodeBound()
+	now := epoch
+	counts := func(uid types.UID, namespace, node string) bool {
+		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid, Namespace: namespace}, Spec: objects.Spec{RequiredNode: node}}, now)
+		b.Count(uid, true, queues.NoQueue, now)
+		checked(t, b)
+		return b.Counts(uid)
+	}
+	pass := func(d time.Duration) []string {
+		now = now.Add(d)
+		return b.Expire(now)
+	}
+	first := counts("a", "evil", "n1")
+	pass(9 * time.Second)
+	second := counts("b", "evil", "n1")
+	b.Remove("a", now)
+	if !first || !second {
+		t.Error("pods do not count although there is time left")
+	}
+	if got := pass(time.Second); !slices.Equal(got, []string{"n1"}) || b.Any() {
+		t.Errorf("expired on %v", got)
+	}
+	if counts("c", "evil", "n1") {
+		t.Error("a new pod counts, and the time of its namespace is used up")
+	}
+	if !counts("d", "good", "n1") || !counts("e", "evil", "n2") {
+		t.Error("the time of another namespace, or on another node, is used up")
+	}
+	b.Tried("d", now)
+	b.Tried("e", now)
+	if pass(preemption.NodeBoundEvery - 11*time.Second); counts("f", "evil", "n1") {
+		t.Error("the time is granted again too early")
+	}
+	if pass(time.Second); !counts("f", "evil", "n1") {
+		t.Error("the time is not granted again")
+	}
+	b.Remove("f", now)
+	if pass(preemption.NodeBoundEvery); !b.Due().IsZero() {
+		t.Errorf("times of pods that are gone are kept until %v", b.Due())
+	}
 }

@@ -168,13 +168,13 @@ func TestAskerIsEmpty(t *testing.T) {
 // TestNodeBoundAwaits: pods that wait for a change of their node are returned once for each
 // change, and go on waiting.
 func TestNodeBoundAwaits(t *testing.T) {
-	var b preemption.NodeBound
+	b := preemption.NewNodeBound()
 	take := func(what string, want ...types.UID) {
 		t.Helper()
 		if got := b.TakeChanged(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
-		checked(t, &b)
+		checked(t, b)
 	}
 	b.Await("unknown", true)
 	for uid, node := range map[types.UID]string{"b": "n1", "a": "n1", "c": "n2"} {
@@ -197,7 +197,7 @@ func TestNodeBoundAwaits(t *testing.T) {
 	}
 	take("one waits no more", "a")
 	b.Change("n2")
-	b.Remove("c")
+	b.Remove("c", epoch)
 	take("one is gone")
 	if left := slices.Sorted(b.All()); !slices.Equal(left, []types.UID{"a", "b"}) {
 		t.Errorf("%v are left", left)

@@ -1,0 +1,54 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// JudgeNodeBound judges again which node-bound pods go first on their nodes. It is called at
+// the end of each change, after pods were admitted.
+func (x *States) JudgeNodeBound(now time.Time) {
+	for _, uid := range x.Preemption.NodeBound.TakeNoted() {
+		p, leaf := x.Pods[uid], queues.NoQueue
+		if p == nil {
+			continue
+		}
+		if p.State == state.Queued {
+			leaf = p.App.Leaf
+		}
+		x.Freed(x.Preemption.NodeBound.Count(uid, x.GoesFirst(p), leaf, now))
+	}
+}
+
+// GoesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it
+// has a slot, or would get one if the window had room for all. A pod without a queue, one that
+// a quota, its PodGroup or another plugin holds back, and one that ended with an error does
+// not. An unschedulable pod counts as not tried if its node changed since.
+func (x *States) GoesFirst(p *model.Pod) bool {
+	switch {
+	case p.State.HasNode():
+		return false
+	case p.Foreign, p.State.HasSlot():
+		return true
+	case p.State == state.NoQueue, p.State == state.GroupBlocked, p.GroupIncomplete():
+		return false
+	case p.State.WaitsForNode():
+		if p.Erred || p.Reason.Code == reasons.SchedulingGated {
+			return false
+		}
+	case judged(p):
+		return false
+	}
+	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK()
+}
+
+// block takes a group that a quota refuses out of the order.
+func (x *States) block(g *order.Group, v queues.Verdict) {
+	x.Pending.Order.Block(g, v)
+	x.Preemption.NodeBound.NoteInOrder(g.Leaf())
+}
