@@ -86,6 +86,7 @@ const (
 	bugGroupAlone   = "the PodGroup of a pod is not noticed"
 	bugLavish       = "disruption budgets count as larger"
 	bugLast         = "pods that can run on one node only do not go first there"
+	bugUntried      = "a pod that may not be tried keeps room on its node"
 	bugForged       = "owners of pods are taken on trust"
 	bugPatient      = "nodes are held without a time-out"
 	bugOverdue      = "a pod that stays after its grace period is not noticed"
@@ -188,6 +189,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugOneByOne, "calls .* back when it plans for"},
 	{bugClings, "does not tolerate its taint for"},
 	{bugClingsThere, "does not tolerate its taint for"},
+	{bugUntried, "keeps room on node .* \\(D0\\)"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }
 
@@ -530,6 +532,22 @@ func unlucky(name string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()%7 == 0
+}
+
+// keepWrongly makes the plugin refuse a node to a pod because another one waits for that
+// node, whether this may be tried or not.
+func (w *witness) keepWrongly(ask func() *fwk.Status, pod *corev1.Pod, node string) func() *fwk.Status {
+	return func() *fwk.Status {
+		w.mu.Lock()
+		for uid, p := range w.nodeBound {
+			if p.RequiredNode == node && uid != pod.UID {
+				w.mu.Unlock()
+				return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node %s has room for pod %s/%s first", node, p.Namespace, p.Name))
+			}
+		}
+		w.mu.Unlock()
+		return ask()
+	}
 }
 
 // deafQueueSort keeps some pods out of the scheduling queue, against the store, or pods that

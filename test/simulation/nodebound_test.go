@@ -2,6 +2,8 @@ package simulation_test
 
 import (
 	"cmp"
+	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -11,16 +13,20 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// A pod that can run on one node only goes before others there until it was tried, for
-// ten seconds at most, and again when its node comes or changes (D0). This is judged by
-// the calls to the store, by the beginnings of cycles, and by the scheduler's own view of
-// the node.
+// A pod that can run on one node only goes before others there while it may be tried and was
+// not, and again when its node comes or changes (D0). The pods of a namespace have ten
+// seconds for that. This is judged by the calls to the store, by the beginnings of cycles,
+// and by the scheduler's own view of the node.
 
-// goesFirstFor is how long such a pod goes first without being tried.
+// goesFirstFor is how long the pods of a namespace go first on a node without being tried.
 const goesFirstFor = 10 * time.Second
+
+// nodeOf is a node as the pods of a namespace have it.
+type nodeOf struct{ node, namespace string }
 
 // nodeBound is a waiting pod that can run on one node only. It goes first from then on.
 type nodeBound struct {
@@ -36,15 +42,20 @@ func (w *witness) bindToNode(p *objects.Pod, now time.Time) {
 		delete(w.nodeBound, p.UID)
 	case !known || old.RequiredNode != p.RequiredNode || old.Priority != p.Priority || !old.Request.Equal(p.Request):
 		w.nodeBound[p.UID] = nodeBound{*p, now}
+		if at := (nodeOf{p.RequiredNode, p.Namespace}); w.firstBound[at].IsZero() {
+			w.firstBound[at] = now
+		}
 	}
 }
 
 // renewNodeBound lets the pods that can run on a node only go first again. The caller
 // holds mu.
 func (w *witness) renewNodeBound(node string, now time.Time) {
+	maps.DeleteFunc(w.firstBound, func(at nodeOf, _ time.Time) bool { return at.node == node })
 	for uid, p := range w.nodeBound {
 		if p.RequiredNode == node {
 			w.nodeBound[uid] = nodeBound{p.Pod, now}
+			w.firstBound[nodeOf{node, p.Namespace}] = now
 		}
 	}
 }
@@ -88,7 +99,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	var all, untried resources.Vector
 	for _, p := range first {
 		all = all.Add(p.Request)
-		if tried, once := in.tried[p.UID]; once && !tried.Before(p.since) || time.Since(p.since) >= goesFirstFor {
+		if tried, once := in.tried[p.UID]; once && !tried.Before(p.since) || time.Since(w.firstBound[nodeOf{name, p.Namespace}]) >= goesFirstFor || !w.mayGoFirst(&p.Pod) {
 			continue
 		}
 		if untried = untried.Add(p.Request); free.Covers(all) && free.Covers(request(pod)) && !free.Sub(untried).Covers(request(pod)) {
@@ -98,14 +109,67 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	return ""
 }
 
-// filter asks the plugin, and notes a node that it lets a pod have although another pod
-// goes first there.
+// mayGoFirst tells whether a waiting pod is tried as soon as its turn comes: it was let
+// through, or it waits in the order and no quota can refuse it.
+func (w *witness) mayGoFirst(p *objects.Pod) bool {
+	if p.Foreign {
+		return true
+	}
+	why := w.Explain(p.UID)
+	return why.None() || why.Code == reasons.InOrder && p.Labels[objects.PodGroupLabel] == "" && !slices.ContainsFunc(claimantOf(p).quotas(w.Spec()), func(q quota) bool {
+		return q.missing || q.apps > 0 || !q.max.IsUnlimited()
+	})
+}
+
+// roomFirst is how a node is refused because a pod goes first there.
+var roomFirst = regexp.MustCompile(`has room for pod ([^/ ]+)/(\S+) first`)
+
+// untriable returns the pod for which a node was refused, and why it keeps no room there: it
+// is not known as one that waits for this node, or it may not be tried. It returns nothing if
+// the pod may keep room.
+func (w *witness) untriable(status *fwk.Status, node string) (pod, why string) {
+	name := roomFirst.FindStringSubmatch(status.Message())
+	if name == nil {
+		return "", ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, p := range w.nodeBound {
+		if p.Namespace == name[1] && p.Name == name[2] && p.RequiredNode == node {
+			return p.Name, w.notTried(uid, &p.Pod)
+		}
+	}
+	return name[2], "it does not wait for the node"
+}
+
+// notTried returns why a pod of a queue may not be tried, if that is so.
+func (w *witness) notTried(uid types.UID, p *objects.Pod) string {
+	x, known := w.Explanation(uid, time.Now())
+	if !known || p.Foreign {
+		return ""
+	}
+	tooLarge := func(q quota) bool { return !q.max.Allows(resources.Vector{}, p.Request) }
+	switch {
+	case x.State == "NoQueue", x.State == "GroupBlocked", x.State == "Queued" && x.Why.Code.IsQuota():
+		return "it waits: " + x.Why.String()
+	case x.State == "Queued" && slices.ContainsFunc(claimantOf(p).quotas(w.Spec()), tooLarge):
+		return "it can never be tried"
+	}
+	return ""
+}
+
+// filter asks the plugin. It notes a node that the plugin lets a pod have although another
+// pod goes first there, and finds one that is kept for a pod that may not be tried.
 func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	before := w.in.goesFirst(pod, node)
+	if w.in.sim.bug == bugUntried {
+		ask = w.in.witness.keepWrongly(ask, pod, node.Node().Name)
+	}
 	status := ask()
 	if name := node.Node().Name; w.in.sim.bug == bugLast && !w.in.witness.Holds().Concerns(name, pod.UID) {
 		status = nil
 	}
+	w.in.checkKept(status, ask, node.Node().Name)
 	switch {
 	case before == "":
 	case !status.IsSuccess():
@@ -114,6 +178,17 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 		w.in.api.locked(func() { w.in.overtakes[node.Node().Name] = before })
 	}
 	return status
+}
+
+// checkKept finds a node that is kept for a pod that may not be tried. The pod may have
+// changed since the plugin was asked, so both are asked again.
+func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node string) {
+	if _, why := in.witness.untriable(status, node); why == "" {
+		return
+	}
+	if pod, why := in.witness.untriable(ask(), node); why != "" {
+		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node, pod, why) })
+	}
 }
 
 // checkFirst finds a pod that is given a node although another pod goes first there.

@@ -58,6 +58,9 @@ type witness struct {
 	lost map[types.UID]time.Time
 	// nodeBound is the waiting pods that can run on one node only.
 	nodeBound map[types.UID]nodeBound
+	// firstBound is when the first of them came for a node, since that came or changed, by
+	// node and namespace.
+	firstBound map[nodeOf]time.Time
 
 	// late is the last update of each pod that is placed; it counts if the bind fails.
 	late map[types.UID]objects.Pod
@@ -75,7 +78,7 @@ var _ app.Interceptor = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 
