@@ -71,7 +71,7 @@ func (s *Store) TakeActivations() []objects.Ref {
 	defer s.mu.Unlock()
 	if now, due := s.model.Pending.TakeFill(); due {
 		s.fill(now)
-		s.states.JudgeNodeBound(now)
+		s.slots.JudgeNodeBound(now)
 		s.model.Show()
 	}
 	return model.Take(&s.model.Out.Activate)
@@ -136,7 +136,7 @@ func (s *core) unlock(now time.Time) {
 // unlockUnfilled is unlock without admitting pods: for changes that leave this to
 // [Store.TakeActivations] or have done it.
 func (s *core) unlockUnfilled(now time.Time) {
-	s.states.JudgeNodeBound(now)
+	s.slots.JudgeNodeBound(now)
 	s.model.EndChange(now)
 	wake := s.model.Pending.IsFillDue() || len(s.model.Out.Activate) > 0 || len(s.model.Out.Vacated) > 0 || s.model.Out.Moved(s.next())
 	toWrite := len(s.model.Out.Work) > 0

@@ -148,7 +148,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 		if v.OK() {
 			return true
 		}
-		x.states.block(ask.Group(), v)
+		x.block(ask.Group(), v)
 	}
 	for _, w := range ahead {
 		if w.State == state.Queued && x.Cache.Books.CheckQuota(&w.App.CacheApp, w.Request, queues.OnCommitted).OK() {

@@ -12,7 +12,7 @@ import (
 
 // JudgeNodeBound judges again which node-bound pods go first on their nodes. It is called at
 // the end of each change, after pods were admitted.
-func (x *States) JudgeNodeBound(now time.Time) {
+func (x *Slots) JudgeNodeBound(now time.Time) {
 	for _, uid := range x.Preemption.NodeBound.TakeNoted() {
 		p, leaf := x.Pods[uid], queues.NoQueue
 		if p == nil {
@@ -21,15 +21,15 @@ func (x *States) JudgeNodeBound(now time.Time) {
 		if p.State == state.Queued {
 			leaf = p.App.Leaf
 		}
-		x.Freed(x.Preemption.NodeBound.Count(uid, x.GoesFirst(p), leaf, now))
+		x.Freed(x.Preemption.NodeBound.Count(uid, x.goesFirst(p), leaf, now))
 	}
 }
 
-// GoesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it
+// goesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it
 // has a slot, or would get one if the window had room for all. A pod without a queue, one that
 // a quota, its PodGroup or another plugin holds back, and one that ended with an error does
 // not. An unschedulable pod counts as not tried if its node changed since.
-func (x *States) GoesFirst(p *model.Pod) bool {
+func (x *Slots) goesFirst(p *model.Pod) bool {
 	switch {
 	case p.State.HasNode():
 		return false
@@ -48,7 +48,7 @@ func (x *States) GoesFirst(p *model.Pod) bool {
 }
 
 // block takes a group that a quota refuses out of the order.
-func (x *States) block(g *order.Group, v queues.Verdict) {
+func (x *Slots) block(g *order.Group, v queues.Verdict) {
 	x.Pending.Order.Block(g, v)
 	x.Preemption.NodeBound.NoteInOrder(g.Leaf())
 }

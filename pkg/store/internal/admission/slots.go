@@ -36,7 +36,7 @@ func (x *Slots) FillInOrder(now time.Time) {
 			return
 		}
 		if v := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted); !v.OK() {
-			x.states.block(ask.Group(), v)
+			x.block(ask.Group(), v)
 			continue
 		}
 		if p.PodGroup != nil && p.PodGroup.LacksMembers() {
