@@ -27,6 +27,9 @@ type Hold struct {
 	Required bool
 	// Since is the time at which the hold began. A restart does not change it.
 	Since time.Time
+	// LatestFrom bounds the time from which the time-out counts; zero for no bound. It is not
+	// part of the claim.
+	LatestFrom time.Time
 	// Victims are the pods that the asker waits for and that are not gone, sorted: those
 	// chosen for it, and others that were already leaving.
 	Victims []types.UID
@@ -60,14 +63,20 @@ func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
 //  1. the time at which the last victim was gone, if none is left
 //  2. otherwise the time at which pods were last disrupted for it
 //  3. otherwise, while no pod was chosen, the beginning of the hold
+//
+// It is no later than LatestFrom: pods may be chosen and go again and again.
 func (h *Hold) TimeFrom() time.Time {
+	from := h.Since
 	switch {
 	case h.Clear() && !h.Patient:
-		return h.ClearSince
+		from = h.ClearSince
 	case !h.Disrupted.IsZero():
-		return h.Disrupted
+		from = h.Disrupted
 	}
-	return h.Since
+	if !h.LatestFrom.IsZero() && h.LatestFrom.Before(from) {
+		return h.LatestFrom
+	}
+	return from
 }
 
 // Binding reports whether the asker may use this node only, because pods were disrupted

@@ -102,6 +102,22 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
+func TestTheTimeOutIsBounded(t *testing.T) {
+	l, again := NewLedger(), required(hold("again", "n1", "v"), 0, start)
+	again.LatestFrom = start.Add(time.Minute)
+	place(t, l, again, hold("late", "n2", "w"))
+	for _, asker := range []types.UID{"late", "again"} {
+		l.Commit(asker, start.Add(time.Hour))
+	}
+	expect.OK(t, l.Check())
+	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(2*time.Minute)) {
+		t.Errorf("next due %v, %v; want two minutes after the start, though pods were told to go later", due, ok)
+	}
+	if over := l.Overdue(start.Add(2*time.Minute), time.Minute, but()); len(over) != 1 || over[0].Asker != "again" {
+		t.Errorf("overdue %v; want the bounded hold", over)
+	}
+}
+
 // The older asker is first, even if the other one has held the node for longer.
 func TestHoldersAreServedInOrder(t *testing.T) {
 	l := NewLedger()

@@ -340,7 +340,8 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its
 // begin, and again from when its pods are told to go, and from when they are gone; that of
-// members of a PodGroup from the last of them. A process that has no configuration in force yet ends no
+// members of a PodGroup from the last of them. It is over two time-outs after its begin in
+// any case, or after that of the first of the PodGroup. A process that has no configuration in force yet ends no
 // hold: the time counts from when it has one. Processes are not judged that may have been
 // without the lease. The caller holds the lock of the API server.
 func (w *witness) judgeHoldTimes() {
@@ -352,10 +353,12 @@ func (w *witness) judgeHoldTimes() {
 	}
 	if !w.in.store().Ready() {
 		w.wentAt = now
+		clear(w.begun)
 		return
 	}
-	// From when the holds of a PodGroup, or of a pod, count, and when the first began.
-	last, first := map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}
+	// From when the holds of a PodGroup, or of a pod, count, when the first began, and when a
+	// holder last lost its place.
+	last, first, left := map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}
 	var holds []reservations.Hold
 	for _, h := range w.Holds().All() {
 		key := begin{h.Asker, h.Since}
@@ -371,18 +374,18 @@ func (w *witness) judgeHoldTimes() {
 		if h.Required {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
 		}
-		for _, at := range []time.Time{w.committed[h.Asker], w.wentAt} {
-			if at.After(from) {
-				from = at
-			}
-		}
 		holds = append(holds, h)
 		group := w.timedWith(h.Asker)
-		if from.After(last[group]) {
-			last[group] = from
-		}
 		if at, ok := first[group]; !ok || from.Before(at) {
 			first[group] = from
+		}
+		for _, at := range []time.Time{from, w.committed[h.Asker], w.wentAt} {
+			if at.After(last[group]) {
+				last[group] = at
+			}
+		}
+		if at := w.leftAt[h.Asker]; at.After(left[group]) {
+			left[group] = at
 		}
 	}
 	for _, h := range holds {
@@ -392,8 +395,8 @@ func (w *witness) judgeHoldTimes() {
 			due = most
 		}
 		due = due.Add(reservationTimeout * time.Second)
-		if left := w.leftAt[h.Asker]; left.After(due) {
-			due = left // it kept its hold while it had a place
+		if left[group].After(due) {
+			due = left[group] // it kept its hold while it had a place
 		}
 		if over := now.Sub(due); over > time.Second {
 			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)

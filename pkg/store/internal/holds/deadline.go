@@ -20,14 +20,17 @@ func (x *Holds) HoldsDue() time.Time {
 	return x.Preemption.Holds.Due(x.Preemption.HoldTimeout, x.dueFrom())
 }
 
-// dueFrom returns the start of each hold's time-out. The holds of a PodGroup that has not
-// started share one time-out, which counts from the latest of them. With separate ones,
-// the first member would lose its node while room is made for the last one. Also, while
-// one member holds a node, another member that lost its hold would get that node again,
-// because it fits beside it, and the group could keep the node from all others without a
-// start. For the same reason a loss counts for the whole group, and the time-out begins at
-// most one time-out after the first of the holds: members that are made again and again,
-// each with a victim of its own, would keep a node for ever.
+// dueFrom returns the start of each hold's time-out. It is at most one time-out after the
+// hold began (LatestFrom): a pod that can run on one node only may choose further victims
+// again and again when others take the room.
+//
+// The holds of a PodGroup that has not started share one time-out, which counts from the
+// latest of them. With separate ones, the first member would lose its node while room is
+// made for the last one. Also, while one member holds a node, another member that lost its
+// hold would get that node again, because it fits beside it, and the group could keep the
+// node from all others without a start. For the same reason a loss counts for the whole group, and the time-out of the
+// first of the holds is the latest of all: members that are made again and again, each with
+// a victim of its own, would keep a node for ever.
 //
 // A pod in Permit keeps its hold as long as it is there. It does not extend the holds of
 // the other members: members that come to Permit in turns would keep a node for ever.
@@ -48,31 +51,31 @@ func (x *Holds) dueFrom() reservations.From {
 		}
 		from, ok := known[p.PodGroup]
 		if !ok {
-			latest, first := x.holdTimes(p.PodGroup)
-			from = latest
-			if most := first.Add(x.Preemption.HoldTimeout); most.Before(latest) {
-				from = most
-			}
+			from, _ = x.groupFrom(p.PodGroup)
 			known[p.PodGroup] = from
 		}
 		return preemption.Latest(own, from), !from.IsZero()
 	}
 }
 
-// holdTimes returns the latest start of a time-out of the holds of a PodGroup, and when the
-// first of them began; zero without one.
-func (x *Holds) holdTimes(g *model.PodGroup) (latest, first time.Time) {
+// groupFrom returns the start of the time-out of the holds of a PodGroup; zero without one.
+// It is bounded by that of the first of them.
+func (x *Holds) groupFrom(g *model.PodGroup) (from time.Time, bounded bool) {
+	var bound time.Time
 	for _, m := range g.Members() {
 		h, holds := x.Preemption.Holds.Of(m.UID)
 		if !holds || m.RequiredNode != "" {
 			continue
 		}
-		latest = preemption.Latest(latest, h.TimeFrom())
-		if first.IsZero() || h.Since.Before(first) {
-			first = h.Since
+		from = preemption.Latest(from, h.TimeFrom())
+		if bound.IsZero() || h.LatestFrom.Before(bound) {
+			bound = h.LatestFrom
 		}
 	}
-	return latest, first
+	if bound.Before(from) {
+		return bound, true
+	}
+	return from, from.Equal(bound)
 }
 
 // TimeOutHolds ends the holds that were not used in time.
@@ -86,8 +89,8 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 			x.EndHold(p, reservations.TimedOut, timedOut(x.Preemption.HoldTimeout, &h), now)
 			continue
 		}
-		_, first := x.holdTimes(p.PodGroup)
-		why := groupTimedOut(p.PodGroup, x.Preemption.HoldTimeout, now.Sub(first), &h)
+		_, bounded := x.groupFrom(p.PodGroup)
+		why := groupTimedOut(p.PodGroup, x.Preemption.HoldTimeout, bounded, &h)
 		for _, m := range p.PodGroup.Members() {
 			if m.RequiredNode == "" && !m.State.HasNode() {
 				x.EndHold(m, reservations.TimedOut, why, now)
@@ -98,9 +101,9 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 }
 
 // groupTimedOut is the reason of the holds of a PodGroup that did not start in time.
-func groupTimedOut(g *model.PodGroup, timeout, held time.Duration, h *reservations.Hold) reasons.Reason {
+func groupTimedOut(g *model.PodGroup, timeout time.Duration, bounded bool, h *reservations.Hold) reasons.Reason {
 	switch {
-	case held >= 2*timeout:
+	case bounded:
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the first of its pods held a node", g.Name(), 2*timeout)
 	case h.Clear():
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", g.Name(), timeout)
@@ -110,7 +113,9 @@ func groupTimedOut(g *model.PodGroup, timeout, held time.Duration, h *reservatio
 
 // timedOut is the reason of a hold that its pod did not use in time.
 func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
-	switch {
+	switch from := h.TimeFrom(); {
+	case from.Equal(h.LatestFrom):
+		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
 		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Victims))
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):

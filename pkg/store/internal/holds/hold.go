@@ -61,6 +61,10 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
+	h.LatestFrom = h.Since.Add(x.Preemption.HoldTimeout)
+	if h.Required { // before that, no victim may be chosen
+		h.LatestFrom = h.LatestFrom.Add(x.Preemption.Required.StartDelay)
+	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
 	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
 	if err := x.Preemption.Holds.Place(h); err != nil {
