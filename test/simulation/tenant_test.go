@@ -414,10 +414,12 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 }
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen
-// a taint of the node that the pod does not tolerate. The callers hold the lock of the API server and mu.
+// a taint of the node that the pod does not tolerate. A member of a PodGroup that lacks
+// others is not tried, so its hold ends with its time. The callers hold the lock of the API
+// server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
-	n := w.in.sim.api.node(h.Node)
-	if n == nil || !dirty(n) {
+	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
+	if n == nil || !dirty(n) || !h.Required && w.apart(&p) {
 		delete(w.refused, key)
 		return
 	}
