@@ -3,6 +3,8 @@ package admission
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -173,38 +175,50 @@ func (x *States) reckonDemand(now time.Time) {
 			x.setDemand(p, x.countDemand(p), now)
 		}
 	}
-	trial := x.newTrial()
+	t := x.newTrial()
 	for _, uid := range waiting {
 		switch p := x.Pods[uid]; {
 		case p.Asks.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
 		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
 			x.setDemand(p, queues.Granted, now)
 		default:
-			trial.push(p, x.Pending.Demand.Starts(p.App))
+			t.push(p, x.Pending.Demand.Starts(p.App))
 		}
 	}
-	for ask, ok := trial.index.Next(); ok; ask, ok = trial.index.Next() {
-		p := trial.pods[ask]
-		if members := trial.takeGroup(p); len(members) > 0 {
-			x.setGroup(trial, p.PodGroup, members, now)
+	x.try(t, now)
+	for _, uid := range waiting {
+		if ask := t.asks[uid]; ask != nil {
+			x.setDemand(x.Pods[uid], x.beyond(x.Pods[uid], ask.Group().Verdict()), now)
+		}
+	}
+}
+
+// try places the pods of a trial in their order. Those that are left in it are beyond.
+func (x *States) try(t *trial, now time.Time) {
+	for ask, ok := t.index.Next(); ok; ask, ok = t.index.Next() {
+		p := t.pods[ask]
+		if members := t.takeGroup(p); len(members) > 0 {
+			x.setGroup(t, p.PodGroup, members, now)
 			continue // a further member stays in the trial
 		}
 		if v := x.countDemand(p); !v.OK() {
-			trial.index.Block(ask.Group(), v)
+			t.index.Block(ask.Group(), v)
 			continue
 		}
 		x.setDemand(p, queues.Granted, now)
-		trial.place(ask)
+		t.place(ask)
 	}
-	for ask, p := range trial.pods {
-		v := ask.Group().Verdict()
-		if p.GroupIncomplete() {
-			if group := x.decideGroup(p.PodGroup); !group.OK() {
-				v = group // it says more
-			}
+}
+
+// beyond is the verdict of a pod that is left in a trial. That of its PodGroup says more
+// than that of its queue.
+func (x *States) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
+	if p.GroupIncomplete() {
+		if group := x.decideGroup(p.PodGroup); !group.OK() {
+			return group
 		}
-		x.setDemand(p, v, now)
 	}
+	return queue
 }
 
 // setGroup decides on a PodGroup when the first of its members is next in the trial, and
@@ -240,6 +254,7 @@ type trial struct {
 	tree   *queues.Draft
 	index  *order.Index
 	pods   map[*order.Ask]*model.Pod
+	asks   map[types.UID]*order.Ask
 	groups map[*model.PodGroup][]*order.Ask // of those that have not started
 	apps   map[*model.App]*order.App
 	used   map[*model.App]resources.Vector // committed plus placed
@@ -248,7 +263,7 @@ type trial struct {
 
 // newTrial returns a trial without pods.
 func (x *States) newTrial() *trial {
-	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, groups: map[*model.PodGroup][]*order.Ask{},
+	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, asks: map[types.UID]*order.Ask{}, groups: map[*model.PodGroup][]*order.Ask{},
 		apps: map[*model.App]*order.App{}, used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
 	t.index.SetCapacity(x.Cache.Capacity.Told())
 	t.index.SetStrict(x.Preemption.StrictGuarantee)
@@ -266,7 +281,7 @@ func (x *trial) push(p *model.Pod, starts bool) {
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	ask := x.index.Push(x.apps[a], p.AskKey(), p.Request)
-	x.pods[ask] = p
+	x.pods[ask], x.asks[p.UID] = p, ask
 	if p.GroupIncomplete() {
 		x.groups[p.PodGroup] = append(x.groups[p.PodGroup], ask)
 	}
@@ -293,6 +308,7 @@ func (x *trial) takeGroup(p *model.Pod) []*order.Ask {
 
 // remove takes an ask out of the trial.
 func (x *trial) remove(ask *order.Ask) {
+	delete(x.asks, x.pods[ask].UID)
 	delete(x.pods, ask)
 	x.index.Remove(ask)
 }

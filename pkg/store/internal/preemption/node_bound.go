@@ -2,6 +2,7 @@ package preemption
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -389,20 +390,17 @@ func (b *NodeBound) show(node string) {
 
 // Check verifies what is published, and the times of namespaces.
 func (b *NodeBound) Check() error {
-	counting, shown, inOrder := map[string]int{}, map[string]int{}, 0
-	times := map[[2]string]int{}
+	return errors.Join(b.checkShown(), b.checkInOrder(), b.checkTimes(), b.ends.Check())
+}
+
+func (b *NodeBound) checkShown() error {
+	counting, shown := map[string]int{}, map[string]int{}
 	for uid, x := range b.pods {
 		if b.on[x.node][uid] != x {
 			return fmt.Errorf("node-bound pods: node %s does not know %s", x.node, x.Name)
 		}
 		if x.counts {
 			counting[x.node]++
-			times[[2]string{x.node, x.Namespace}]++
-		}
-		if _, in := b.inOrder[x.leaf][uid]; in != (x.leaf != queues.NoQueue) || in && !x.counts {
-			return fmt.Errorf("node-bound pods: %s waits in the order of queue %d: %v, and counts: %v", x.Name, x.leaf, in, x.counts)
-		} else if in {
-			inOrder++
 		}
 	}
 	b.shown.Range(func(node, list any) bool {
@@ -412,20 +410,47 @@ func (b *NodeBound) Check() error {
 	if !maps.Equal(counting, shown) || int(b.size.Load()) != len(shown) {
 		return fmt.Errorf("node-bound pods: %v count, %v are shown, on %d nodes", counting, shown, b.size.Load())
 	}
+	return nil
+}
+
+func (b *NodeBound) checkInOrder() error {
+	more := 0
 	for _, pods := range b.inOrder {
-		inOrder -= len(pods)
+		more += len(pods)
+	}
+	for uid, x := range b.pods {
+		_, in := b.inOrder[x.leaf][uid]
+		if in != (x.leaf != queues.NoQueue) || in && !x.counts {
+			return fmt.Errorf("node-bound pods: %s waits in the order of queue %d: %v, and counts: %v", x.Name, x.leaf, in, x.counts)
+		}
+		if in {
+			more--
+		}
+	}
+	if more != 0 {
+		return fmt.Errorf("node-bound pods: %d in the order are not known", more)
+	}
+	return nil
+}
+
+func (b *NodeBound) checkTimes() error {
+	counting := map[[2]string]int{}
+	for _, x := range b.pods {
+		if x.counts {
+			counting[[2]string{x.node, x.Namespace}]++
+		}
 	}
 	for _, t := range b.ends.Items() {
 		key := [2]string{t.node, t.namespace}
-		if times[key] != t.counting || b.times[t.node][t.namespace] != t {
-			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.counting, t.namespace, t.node, times[key])
+		if counting[key] != t.counting || b.times[t.node][t.namespace] != t {
+			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.counting, t.namespace, t.node, counting[key])
 		}
-		delete(times, key)
+		delete(counting, key)
 	}
-	if inOrder != 0 || len(times) > 0 {
-		return fmt.Errorf("node-bound pods: %d too few in the order, and the times %v are missing", inOrder, times)
+	if len(counting) > 0 {
+		return fmt.Errorf("node-bound pods: the times of %v are missing", counting)
 	}
-	return b.ends.Check()
+	return nil
 }
 
 // Counts tells whether a pod counts.
