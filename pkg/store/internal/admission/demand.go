@@ -185,7 +185,7 @@ func (x *States) reckonDemand(now time.Time) {
 			t.push(p, x.Pending.Demand.Starts(p.App))
 		}
 	}
-	x.try(t, now)
+	t.run(x, now)
 	for _, uid := range waiting {
 		if ask := t.asks[uid]; ask != nil {
 			x.setDemand(x.Pods[uid], x.beyond(x.Pods[uid], ask.Group().Verdict()), now)
@@ -193,8 +193,8 @@ func (x *States) reckonDemand(now time.Time) {
 	}
 }
 
-// try places the pods of a trial in their order. Those that are left in it are beyond.
-func (x *States) try(t *trial, now time.Time) {
+// run places the pods of a trial in their order. Those that are left in it are beyond.
+func (t *trial) run(x *States, now time.Time) {
 	for ask, ok := t.index.Next(); ok; ask, ok = t.index.Next() {
 		p := t.pods[ask]
 		if members := t.takeGroup(p); len(members) > 0 {
@@ -271,61 +271,61 @@ func (x *States) newTrial() *trial {
 }
 
 // push adds a pod to the trial. starts is true if its application counts by another pod.
-func (x *trial) push(p *model.Pod, starts bool) {
+func (t *trial) push(p *model.Pod, starts bool) {
 	a := p.App
-	if x.apps[a] == nil {
-		x.addPath(a.Leaf)
-		class := a.Class(x.tree)
+	if t.apps[a] == nil {
+		t.addPath(a.Leaf)
+		class := a.Class(t.tree)
 		class.Counted = class.Counted || starts
-		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
-		x.index.SetAppUsed(x.apps[a], x.used[a])
+		t.apps[a], t.used[a] = t.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
+		t.index.SetAppUsed(t.apps[a], t.used[a])
 	}
-	ask := x.index.Push(x.apps[a], p.AskKey(), p.Request)
-	x.pods[ask], x.asks[p.UID] = p, ask
+	ask := t.index.Push(t.apps[a], p.AskKey(), p.Request)
+	t.pods[ask], t.asks[p.UID] = p, ask
 	if p.GroupIncomplete() {
-		x.groups[p.PodGroup] = append(x.groups[p.PodGroup], ask)
+		t.groups[p.PodGroup] = append(t.groups[p.PodGroup], ask)
 	}
 }
 
 // addPath adds the queues on a leaf's path, root first.
-func (x *trial) addPath(id queues.ID) {
-	q := x.tree.Queue(id)
-	if _, known := x.below[id]; known || q == nil {
+func (t *trial) addPath(id queues.ID) {
+	q := t.tree.Queue(id)
+	if _, known := t.below[id]; known || q == nil {
 		return
 	}
-	x.addPath(q.Parent)
-	x.below[id] = resources.Vector{}
-	x.index.SetQueue(id, q.Settings)
-	x.index.SetUsed(id, q.Committed(), q.CommittedKept())
+	t.addPath(q.Parent)
+	t.below[id] = resources.Vector{}
+	t.index.SetQueue(id, q.Settings)
+	t.index.SetUsed(id, q.Committed(), q.CommittedKept())
 }
 
 // takeGroup returns the asks of a pod's PodGroup that has not started. It returns them once.
-func (x *trial) takeGroup(p *model.Pod) []*order.Ask {
-	asks := x.groups[p.PodGroup]
-	delete(x.groups, p.PodGroup)
+func (t *trial) takeGroup(p *model.Pod) []*order.Ask {
+	asks := t.groups[p.PodGroup]
+	delete(t.groups, p.PodGroup)
 	return asks
 }
 
 // remove takes an ask out of the trial.
-func (x *trial) remove(ask *order.Ask) {
-	delete(x.asks, x.pods[ask].UID)
-	delete(x.pods, ask)
-	x.index.Remove(ask)
+func (t *trial) remove(ask *order.Ask) {
+	delete(t.asks, t.pods[ask].UID)
+	delete(t.pods, ask)
+	t.index.Remove(ask)
 }
 
 // place takes an ask out of the trial, as if its pod ran.
-func (x *trial) place(ask *order.Ask) {
-	p := x.pods[ask]
-	x.remove(ask)
+func (t *trial) place(ask *order.Ask) {
+	p := t.pods[ask]
+	t.remove(ask)
 	a := p.App
-	x.used[a] = x.used[a].Add(p.Request)
-	x.index.SetAppUsed(x.apps[a], x.used[a])
-	c := a.Class(x.tree)
+	t.used[a] = t.used[a].Add(p.Request)
+	t.index.SetAppUsed(t.apps[a], t.used[a])
+	c := a.Class(t.tree)
 	c.Counted = true
-	x.index.SetClass(x.apps[a], c)
-	for q := range x.tree.Ancestors(a.Leaf) {
-		more := x.below[q.ID].Add(p.Request)
-		x.below[q.ID] = more
-		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
+	t.index.SetClass(t.apps[a], c)
+	for q := range t.tree.Ancestors(a.Leaf) {
+		more := t.below[q.ID].Add(p.Request)
+		t.below[q.ID] = more
+		t.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
 	}
 }
