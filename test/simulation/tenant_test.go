@@ -452,7 +452,8 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
-	sizes := p.in.nodeSizes()
+	sizes, removed := p.in.nodeSizes(), false
+	p.in.api.locked(func() { removed = p.in.sim.removed[pod.Labels[placement.KeyQueue]] }) // pods that name it may be in another queue
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holdWrongly(pod, status)
@@ -460,7 +461,9 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	if holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) && w.nodes[h.Node].Equal(sizes[h.Node]) {
-		w.judgeHoldBegins(&h, before)
+		if !removed {
+			w.judgeHoldBegins(&h, before)
+		}
 		w.judgeChoice(&h)
 		w.judgeMates(&h, mates)
 	}
