@@ -264,12 +264,13 @@ func TestManyNodesRefuse(t *testing.T) {
 func TestLeavingPodsAreNotHeldFor(t *testing.T) {
 	for _, queue := range []string{"root.a", "root.b"} {
 		leaving := running("v1", "n1", 200)
-		leaving.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 24, 15, 0, 0, 0, time.UTC)}
+		goneBy := metav1.NewTime(time.Now().UTC().Truncate(time.Second))
+		leaving.DeletionTimestamp = &goneBy
 		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{leaving, running("v2", "n2", 200)})
 		asker := plugintest.Pod("asker", 100)
 		asker.Labels["queue"], asker.CreationTimestamp = queue, metav1.NewTime(time.Now().Add(-time.Hour))
 		on, status := c.answer(t, asker)
-		wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once pods that leave already are gone: ns/v1 (by 2026-11-24T15:00:00Z)")
+		wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once pods that leave already are gone: ns/v1 (by "+goneBy.Format(time.RFC3339)+")")
 		c.wantChosen(t)
 	}
 }
