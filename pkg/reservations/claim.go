@@ -13,8 +13,8 @@ import (
 // True while the pod holds a node.
 const HeldCondition = "paddock.io/NodeHeld"
 
-// OwnVictim ends the message of DisruptionTarget of a victim that is of the asker's own:
-// the asker's user may then have caused the pod to leave.
+// OwnVictim ends the message of DisruptionTarget of a victim of a DaemonSet pod of its own:
+// the user of that pod may then have caused the victim to leave.
 const OwnVictim = "; both are of one namespace, queue, application or controller"
 
 // Claim is the part of a hold that must survive a restart. It is written on the asker, as

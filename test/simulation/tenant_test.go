@@ -543,10 +543,10 @@ func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
 	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
 }
 
-// isOwn tells whether a victim goes for an asker of its own.
+// isOwn tells whether a victim goes for a pod of a DaemonSet, of its own.
 func (w *witness) isOwn(victim, asker types.UID) bool {
 	v, ask := mirrored{Pod: w.pods[victim]}, w.pods[asker]
-	return ofItsOwn(&v, &ask)
+	return ask.RequiredNode != "" && ofItsOwn(&v, &ask)
 }
 
 // judgeMark finds a victim whose mark does not say, or says wrongly, that it goes for an

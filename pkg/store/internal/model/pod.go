@@ -34,7 +34,7 @@ type Pod struct {
 	Overdue bool
 
 	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
-	OwnChose bool      // that preemptor is one of its own (IsOfItsOwn)
+	OwnChose bool      // that preemptor is node-bound and one of its own (IsOfItsOwn)
 
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none

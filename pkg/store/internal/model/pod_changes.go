@@ -34,7 +34,8 @@ func (x *Model) Recounted(p *Pod, change func()) {
 // Chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
 func (x *Model) Chosen(p *Pod, asker types.UID) {
 	if p.ChosenBy != asker {
-		x.Recounted(p, func() { p.ChosenBy, p.OwnChose = asker, asker != "" && p.IsOfItsOwn(x.Pods[asker]) })
+		a := x.Pods[asker]
+		x.Recounted(p, func() { p.ChosenBy, p.OwnChose = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
 	}
 }
 
