@@ -192,12 +192,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		}
 		return v
 	}
-	h, held := x.Preemption.Holds.Of(uid)
-	switch {
-	case held && h.Node == node && !h.Required && x.Holds.LeavesRoom(p, &h):
-		x.Holds.FailedHolder(p, now)
-		return queues.Verdict{At: queues.NoQueue, Reason: p.Reason}
-	case held && h.Node != node:
+	if h, ok := x.Preemption.Holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.Holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)

@@ -38,19 +38,14 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // has room already and no other member of its PodGroup may need that room.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.Preemption.Holds.Of(p.UID)
-	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (x.LeavesRoom(p, &h) || !x.hasRoom(p, &h)) {
+	membersFirst := p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
+	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (membersFirst || !x.hasRoom(p, &h)) {
 		return
 	}
 	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {
 		return // it had room: a step after the choice of the node failed
 	}
 	x.states.LetThrough(p, now)
-}
-
-// LeavesRoom tells whether a preemptor with a hold does not start in free room of its node:
-// other members of its PodGroup may need that room, and pods still go for the preemptor.
-func (x *Holds) LeavesRoom(p *model.Pod, h *reservations.Hold) bool {
-	return !h.Clear() && p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
 }
 
 // AskHolders lets the holders of a changed node through although their victims are still

@@ -68,9 +68,11 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	} else {
 		x.holds.WakeHolder(p, now)
 	}
-	// The node may have changed since the hold was made, so the filters are asked. A pod
-	// that can run only there determines again which pods it waits for.
-	x.states.ReturnBy(p, now)
+	if placed.Required || !p.GroupIncomplete() {
+		// The node may have changed since the hold was made, so the filters are asked. A pod
+		// that can run only there determines again which pods it waits for.
+		x.states.ReturnBy(p, now)
+	}
 }
 
 // claimed returns the hold that is written on a pod. A victim that is also in an earlier
