@@ -180,10 +180,10 @@ func (s *Store) TakeWork() []output.Work {
 	return model.Take(&s.model.Out.Work)
 }
 
-// TakeVacated returns the nodes that are kept for fewer pods since the last call, so pods
-// that were refused them may try again. This includes holds that ended because their preemptor was
-// bound: it may have left room, and a pod that is not retried would wait for a hold that
-// is over and miss the events that would help it.
+// TakeVacated returns the nodes that are kept for fewer pods since the last call, so that
+// pods that were refused there may try again. It includes nodes of holds that ended with the
+// bind of their preemptor: there may be room left, and a pod that is not tried again would
+// wait for a hold that is over and miss the events that would help it.
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

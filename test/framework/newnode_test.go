@@ -112,14 +112,13 @@ func notTriedOnItsNode(t *testing.T, change func(*corev1.Pod)) {
 	t.Helper()
 	c := start(t, options{queues: fullQueues + "    - name: small\n      resources: {max: {vcore: 1}}\n", backoff: 1, before: func(c *cluster) { c.addNodes(1, 4) }})
 	defer c.end()
-	time.Sleep(20 * time.Second) // after that it no longer counts that the node came
+	time.Sleep(20 * time.Second) // of virtual time: it no longer counts then that the node came
 	held := requiring(inQueue(pod(managed, "held", 0), "root.daemons", "held"), "node-000")
 	held.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("4")
 	change(held)
 	c.api.create(t, held)
-	time.Sleep(time.Second)
+	synctest.Wait()
 	c.api.create(t, inQueue(pod(managed, "ours", 1), "root.fills", "ours"), pod(other, "theirs", 1))
-	time.Sleep(2 * time.Second)
 	synctest.Wait()
 	for _, name := range []string{"ours", "theirs"} {
 		if p := c.api.pod("default", name); p.Spec.NodeName == "" {

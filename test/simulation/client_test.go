@@ -330,7 +330,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	}
 	marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }
 	upstreams := says.Metadata.UID == "" && slices.ContainsFunc(says.Status.Conditions, marks) // ours send the UID
-	if len(says.Status.Conditions) == 0 && says.Metadata.UID != "" { // upstream takes back what it has given, too
+	if len(says.Status.Conditions) == 0 && says.Metadata.UID != "" {                           // upstream takes back what it has given, too
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
 	for _, condition := range says.Status.Conditions {

@@ -167,10 +167,9 @@ func (r chance) arguments() arguments {
 const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
-	// refusedFor is how long a hold may stand on a node that refuses its asker. That is tried
-	// at once, but slow calls to the API server can delay it for the lease of its slot, and
-	// then its back-off.
-	refusedFor    = 30 // seconds
+	// refusedFor is how long a hold may stand on a node that refuses its asker, which is tried
+	// after its back-off.
+	refusedFor    = 15 // seconds
 	permitWaiting = 10 // seconds
 )
 

@@ -430,7 +430,11 @@ func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 		}
 		w.refused[key] = now
 	}
-	if since := now.Sub(w.refused[key]); since > refusedFor*time.Second {
+	most := refusedFor * time.Second
+	if w.in.sim.troubled() {
+		most *= 2 // calls that fail can delay a cycle for the lease of its slot
+	}
+	if since := now.Sub(w.refused[key]); since > most {
 		w.in.sim.fault("%s holds node %s for %s, which does not tolerate its taint for %v", w.in.name, h.Node, h.Name, since)
 	}
 }
@@ -549,7 +553,7 @@ func (w *witness) isOwn(victim, asker types.UID) bool {
 	return ask.RequiredNode != "" && ofItsOwn(&v, &ask)
 }
 
-// judgeMark finds a victim whose mark does not say, or says wrongly, that it goes for an
+// judgeMark finds a victim with a mark that does not say, or says wrongly, that it goes for an
 // asker of its own. The caller holds mu.
 func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
 	ask := w.pods[asker]

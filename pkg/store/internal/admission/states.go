@@ -40,7 +40,9 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	p.State = to
 	x.updateMember(p, p.Asks.Holds())
 	x.History.Tally(p)
-	x.Preemption.NodeBound.Note(p.UID)
+	if p.RequiredNode != "" {
+		x.Preemption.NodeBound.Note(p.UID)
+	}
 	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }
 

@@ -28,9 +28,9 @@ func (x *Holds) HoldsDue() time.Time {
 // latest of them. With separate ones, the first member would lose its node while room is
 // made for the last one. Also, while one member holds a node, another member that lost its
 // hold would get that node again, because it fits beside it, and the group could keep the
-// node from all others without a start. For the same reason a loss counts for the whole group, and the time-out of the
-// first of the holds is the latest of all: members that are made again and again, each with
-// a victim of its own, would keep a node for ever.
+// node from all others without a start. For the same reason a loss counts for the whole
+// group. None of the holds begins its time-out later than the first of them may: members
+// that are made again and again, each with a victim of its own, would keep a node for ever.
 //
 // A pod in Permit keeps its hold as long as it is there. It does not extend the holds of
 // the other members: members that come to Permit in turns would keep a node for ever.

@@ -43,8 +43,8 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 }
 
 // AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits there for pods of its own ([model.Pod.IsOfItsOwn]): others that leave do not make enough room,
-// or none do and no holder is before it.
+// waits there for pods of its own ([model.Pod.IsOfItsOwn]): others that leave do not make
+// enough room, or none do and no holder is before it.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	own, others := false, len(x.NodeBoundBefore(asker)) > 0
 	without := x.Free(n, asker.UID)

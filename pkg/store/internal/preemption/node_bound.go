@@ -172,7 +172,7 @@ func (b *NodeBound) Tried(uid types.UID, now time.Time) (freed string) {
 }
 
 // Count sets whether a pod may be tried. If so, it counts unless it was tried or the time of
-// its namespace is used up. leaf is the queue in whose order it waits, or NoQueue.
+// its namespace is used up. leaf is the queue that has it in its order, or NoQueue.
 func (b *NodeBound) Count(uid types.UID, may bool, leaf queues.ID, now time.Time) (freed string) {
 	x := b.pods[uid]
 	switch {

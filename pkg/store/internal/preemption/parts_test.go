@@ -294,7 +294,7 @@ func TestNodeBound(t *testing.T) {
 	b.NoteInOrder(3)
 	may(queues.NoQueue, epoch)
 	if b.NoteInOrder(3); b.TakeNoted() != nil {
-		t.Error("it is noted for a queue in whose order it does not wait")
+		t.Error("it is noted for a queue that does not have it in its order")
 	}
 	if node := b.Count("d", false, queues.NoQueue, epoch); node != "n1" || b.Counts("d") {
 		t.Errorf("refused on %q", node)
