@@ -35,6 +35,26 @@ const (
 // system:discovery opens paths below /api to every account.
 const pathPrefix = "/paddock"
 
+// guards are a guard for known readers and one for all others. Each has a rate of its own,
+// so tokens and paths that others invent do not use up the reviews of known readers.
+type guards struct{ known, others *guard }
+
+// Admit implements the Guard of pkg/rest.
+func (g guards) Admit(r *http.Request, known bool) error {
+	if known {
+		return g.known.admit(r)
+	}
+	return g.others.admit(r)
+}
+
+func newGuards(config *clientrest.Config, timeout time.Duration) (g guards, err error) {
+	if g.known, err = newGuard(config, timeout); err != nil {
+		return g, err
+	}
+	g.others, err = newGuard(config, timeout)
+	return g, err
+}
+
 // guard asks the API server for the user of a bearer token and whether that user may
 // "get" the path, as the API server itself does for nonresource paths.
 type guard struct {
@@ -44,7 +64,7 @@ type guard struct {
 
 // newGuard makes a guard with a client of its own, so that reviews do not reduce the rate
 // at which the scheduler may bind pods. The timeout limits each answer of the API server.
-func newGuard(config *clientrest.Config, timeout time.Duration) (rest.Guard, error) {
+func newGuard(config *clientrest.Config, timeout time.Duration) (*guard, error) {
 	config = clientrest.AddUserAgent(clientrest.CopyConfig(config), "rest")
 	config.QPS, config.Burst, config.Timeout = 20, 40, timeout
 	client, err := kubernetes.NewForConfig(config)
@@ -114,9 +134,8 @@ func (c certain) AuthenticateToken(ctx context.Context, token string) (*authenti
 	return who, known, err
 }
 
-// Admit implements the Guard of pkg/rest. The interface changes nothing, so every method
-// is a get.
-func (g *guard) Admit(r *http.Request) error {
+// admit reviews a request. The interface changes nothing, so every method is a get.
+func (g *guard) admit(r *http.Request) error {
 	who, known, err := g.authenticator.AuthenticateRequest(r)
 	switch {
 	case err != nil:

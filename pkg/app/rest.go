@@ -41,7 +41,7 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 		if h.KubeConfig() == nil {
 			return errors.New("restAuthorization Delegated: there is no API server to ask")
 		}
-		if options.Guard, err = newGuard(h.KubeConfig(), reviewTimeout); err != nil {
+		if options.Guard, err = newGuards(h.KubeConfig(), reviewTimeout); err != nil {
 			return err
 		}
 	}

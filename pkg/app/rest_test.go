@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -130,7 +131,7 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
-		return g.Admit(r)
+		return g.admit(r)
 	}
 	for _, c := range []struct {
 		method, path, token string
@@ -198,12 +199,37 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 			expect.OK(t, err)
 			r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
 			r.Header.Set("Authorization", "Bearer never seen")
-			err = g.Admit(r)
+			err = g.admit(r)
 			if err == nil || errors.Is(err, rest.ErrUnknown) != c.unknown || errors.Is(err, rest.ErrForbidden) || !strings.Contains(err.Error(), c.told) {
 				t.Errorf("%v; an error about the token: want %t, with %q", err, c.unknown, c.told)
 			}
 		})
 	}
+}
+
+// TestInventedTokensDoNotShutKnownReadersOut: unknown readers send more tokens than may be
+// reviewed. A known reader is answered at once, and an unknown one is not.
+func TestInventedTokensDoNotShutKnownReadersOut(t *testing.T) {
+	server := httptest.NewServer(&reviewer{})
+	t.Cleanup(server.Close)
+	g := expect.Get(newGuards(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
+	ask := func(token string, known bool, patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		return g.Admit(r, known)
+	}
+	answers := make(chan error, 200)
+	for i := range cap(answers) {
+		go func() { answers <- ask(fmt.Sprint("invented-", i), false, 4*time.Second) }()
+	}
+	for errors.Is(<-answers, rest.ErrUnknown) { // until one is refused: reviews are taken for 4 s
+	}
+	if err := ask("anna", false, time.Second); err == nil || errors.Is(err, rest.ErrUnknown) {
+		t.Errorf("an unknown reader gets %v: this test proves nothing", err)
+	}
+	expect.OK(t, ask("anna", true, time.Second))
 }
 
 // TestGuardDoesNotWaitForever: the API server knows the token, then stops answering.
@@ -226,7 +252,7 @@ func TestGuardDoesNotWaitForever(t *testing.T) {
 	defer cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
 	r.Header.Set("Authorization", "Bearer anna")
-	if err := g.Admit(r); err == nil || errors.Is(err, rest.ErrUnknown) || errors.Is(err, rest.ErrForbidden) || ctx.Err() != nil {
+	if err := g.admit(r); err == nil || errors.Is(err, rest.ErrUnknown) || errors.Is(err, rest.ErrForbidden) || ctx.Err() != nil {
 		t.Errorf("%v; %v", err, ctx.Err())
 	}
 }
@@ -254,7 +280,7 @@ func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
 	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
 	r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
 	r.Header.Set("Authorization", "Bearer anna")
-	expect.OK(t, g.Admit(r))
+	expect.OK(t, g.admit(r))
 	want := authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/paddock/ws/v1/queues", Verb: "get"},
 		User:                  "anna", UID: "7", Groups: []string{"readers", "system:authenticated"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"few", "more"}},

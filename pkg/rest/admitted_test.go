@@ -25,7 +25,7 @@ type fickle struct {
 	asked int
 }
 
-func (f *fickle) Admit(r *http.Request) error {
+func (f *fickle) Admit(r *http.Request, _ bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,11 +118,13 @@ func TestFewIdleConnectionsAreKept(t *testing.T) {
 }
 
 // TestKnownReadersKeepTheirConnections: the connections of this machine and of readers that
-// the guard admitted are not closed for those of others.
+// the guard admitted are not closed for those of others. The guard is told which are known.
 func TestKnownReadersKeepTheirConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
-		c.server.options.Guard = guardFunc(func(r *http.Request) error {
+		var told []bool
+		c.server.options.Guard = guardFunc(func(r *http.Request, known bool) error {
+			told = append(told, known)
 			if r.Header.Get("Authorization") != "Bearer mine" {
 				return ErrUnknown
 			}
@@ -146,12 +149,16 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		if got := refused.ask("Bearer mine"); got != 0 {
 			t.Errorf("a reader that was refused keeps its connection: %d", got)
 		}
+		first, last := told[:3], told[len(told)-2:]
+		if !slices.Equal(first, []bool{true, false, false}) || !slices.Equal(last, []bool{true, true}) {
+			t.Errorf("known to the guard at first: %v, in the end: %v", first, last)
+		}
 	})
 }
 
-type guardFunc func(r *http.Request) error
+type guardFunc func(r *http.Request, known bool) error
 
-func (f guardFunc) Admit(r *http.Request) error { return f(r) }
+func (f guardFunc) Admit(r *http.Request, known bool) error { return f(r, known) }
 
 // TestReservedPlaces: connections with a request keep their places, and the reserved places
 // are left for known readers.

@@ -19,12 +19,16 @@ var (
 type Guard interface {
 	// Admit returns nil for a request that may be answered, an error that is
 	// ErrUnknown or ErrForbidden, or another one if that could not be found out.
-	Admit(r *http.Request) error
+	// It may remove the token from the request. Requests with known are those of
+	// known readers: however many others ask, it answers them as if they were alone.
+	Admit(r *http.Request, known bool) error
 }
 
-// asking returns a copy of a request for a guard, which may remove the token from it: a
-// stream asks again and needs the token.
-func asking(r *http.Request) *http.Request { return r.Clone(r.Context()) }
+// admit has the guard look at a copy of the request, because a stream asks again and needs
+// the token.
+func admit(guard Guard, r *http.Request) error {
+	return guard.Admit(r.Clone(r.Context()), isKnown(r.Context()))
+}
 
 // turnedAway says why a user that was admitted no longer is. It is nil for one that still
 // is, and where that cannot be found out: an outage ends nothing that was allowed.
@@ -32,7 +36,7 @@ func turnedAway(guard Guard, r *http.Request) *documents.Problem {
 	if guard == nil {
 		return nil
 	}
-	switch err := guard.Admit(asking(r)); {
+	switch err := admit(guard, r); {
 	case errors.Is(err, ErrUnknown):
 		return &documents.Problem{StatusCode: http.StatusUnauthorized, Message: "Unauthorized", Description: err.Error()}
 	case errors.Is(err, ErrForbidden):
@@ -52,7 +56,7 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		err := guard.Admit(asking(r))
+		err := admit(guard, r)
 		switch {
 		case err == nil:
 			admitted(r.Context())

@@ -14,7 +14,7 @@ import (
 // doorman admits requests with the right word.
 type doorman struct{}
 
-func (doorman) Admit(r *http.Request) error {
+func (doorman) Admit(r *http.Request, _ bool) error {
 	switch r.Header.Get("Authorization") {
 	case "":
 		return ErrUnknown
