@@ -46,7 +46,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.states.Enter(p, state.Bound)
 	}
 	x.renewForeign(p, event)
-	x.moveForeign(p, event.Node)
+	x.moveForeign(p, event.Node, now)
 	if touched {
 		x.TouchPod(p)
 	}
@@ -75,14 +75,17 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 }
 
 // moveForeign puts a foreign pod on its node.
-func (x *Lifecycle) moveForeign(p *model.Pod, node string) {
-	came := !p.IsOn(node)
-	if came && p.On() != nil {
+func (x *Lifecycle) moveForeign(p *model.Pod, node string, now time.Time) {
+	before, used, came := p.On(), p.Uses(), !p.IsOn(node)
+	if came && before != nil {
 		x.History.NoteForeign(output.ForeignWent, p)
 	}
 	x.PlaceOn(p, node, p.Request)
 	if came {
 		x.History.NoteForeign(output.ForeignCame, p)
+	}
+	if before != nil && (came || !p.Request.Covers(used)) {
+		x.holds.WakeHolders(before.Name(), "", now)
 	}
 }
 

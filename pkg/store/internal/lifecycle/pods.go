@@ -193,7 +193,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 
 // resize applies any change of what an allocated pod uses.
 func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
-	elsewhere := !p.IsOn(event.Node)
+	before, elsewhere := p.On().Name(), !p.IsOn(event.Node)
 	if elsewhere {
 		x.History.NotePod(output.Released, p)
 	}
@@ -209,10 +209,9 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	case !more.IsZero():
 		x.History.AddFact(output.Event{Kind: output.Resized, App: p.App.Told, Amount: more})
 	}
-	moved := elsewhere || !more.IsZero()
-	if moved {
+	if elsewhere || !more.IsZero() {
 		x.PlaceOn(p, event.Node, p.Amount())
-		x.holds.WakeHolders(event.Node, "", now)
+		x.holds.WakeHolders(before, "", now)
 	}
 	x.Weigh(p)
 }
