@@ -284,13 +284,13 @@ func (e *Executor) letOthersOn(node string, after time.Duration) {
 	}
 }
 
-// reconcileNode writes the taint of a node as the holds require. What cannot be written
-// because this process does not lead is left to lookAtTaints.
+// reconcileNode writes the taint of a node as the holds require. An error means that it is
+// to be called again later, also without the lease: an asker may wait for the taint.
 func (e *Executor) reconcileNode(ctx context.Context, node string) error {
 	err := e.call(ctx, func(ctx context.Context) error { return e.taintAsWanted(ctx, node) })
 	e.answer(node, err)
 	switch {
-	case err == nil, errors.Is(err, errGone), errors.Is(err, errOtherTaint), e.stopped(ctx, err):
+	case err == nil, errors.Is(err, errGone), errors.Is(err, errOtherTaint):
 		return nil
 	case refused(err):
 		if value, _ := e.Taints.on(node); value != "" {

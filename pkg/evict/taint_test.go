@@ -297,6 +297,35 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
+// TestTheLeaseIsLostBeforeTheTaint: the first write of the taint fails, and the lease is
+// lost during it or before the next one. The plan goes on when the lease is back.
+func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
+	for _, during := range []bool{true, false} {
+		t.Run(fmt.Sprintf("during=%t", during), func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				o.cluster.fail(func(n int, c call) fault {
+					if c.node == "" {
+						return fault{}
+					}
+					o.lead.Store(!during)
+					return fault{err: errors.New("reset")}
+				})
+				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				pass(50 * time.Millisecond) // before the next write
+				o.lead.Store(false)
+				o.cluster.fail(nil)
+				pass(10 * time.Second)
+				o.expectWrites(t, "taint yunikorn.uid-a n1 failed")
+				o.lead.Store(true)
+				pass(10 * time.Second)
+				o.expect(t, done)
+				o.expectTaints(t, heldForA)
+				o.expectWrites(t, "taint yunikorn.uid-a n1 failed", "taint yunikorn.uid-a n1")
+			}, taints(TaintIfAllowed))
+		})
+	}
+}
+
 // TestEventsOlderThanAWriteAreNotBelieved: while the taint is removed, and after that, the
 // informer may still deliver the node without it, and then with it.
 func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
