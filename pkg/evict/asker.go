@@ -37,7 +37,7 @@ type asker struct {
 	taint   taintAnswer        // guarded, too
 	written reservations.Claim // the last claim that was written
 	plan    *plan              // the plan being carried out; nil before Commit
-	// failing is the work whose tries fail since failedAt.
+	// failing is the work whose tries fail since failedAt. A loss of the lease resets it.
 	failing  *output.Work
 	failedAt time.Time
 }
@@ -148,7 +148,7 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 			err = e.step(ctx, a, want)
 		}
 		if e.stopped(ctx, err) {
-			a.plan = nil
+			a.plan, a.failing = nil, nil
 			e.askers.AddAfter(uid, leadInterval)
 			return nil
 		}

@@ -326,6 +326,34 @@ func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
 	}
 }
 
+// TestTimeWithoutTheLeaseDoesNotCount: the first write after the lease is back fails, too.
+// The plan is not given up for it, however long the lease was lost.
+func TestTimeWithoutTheLeaseDoesNotCount(t *testing.T) {
+	for _, of := range []string{"a", "n1"} { // the claim, the taint
+		t.Run(of, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				failed := 0
+				o.cluster.fail(func(_ int, c call) fault {
+					if c.pod+c.node != of || failed == 2 {
+						return fault{}
+					}
+					failed++
+					o.lead.Store(failed == 2)
+					return fault{err: errors.New("reset")}
+				})
+				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				pass(time.Minute)
+				o.lead.Store(true)
+				pass(10 * time.Second)
+				o.expect(t, done)
+				if failed != 2 {
+					t.Errorf("%d writes failed", failed)
+				}
+			}, taints(TaintIfAllowed))
+		})
+	}
+}
+
 // TestEventsOlderThanAWriteAreNotBelieved: while the taint is removed, and after that, the
 // informer may still deliver the node without it, and then with it.
 func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
