@@ -19,8 +19,8 @@
 //	wait for the taint ◄── reconcile of the node: ◄──────────┘
 //	      │                tainted while a hold has victims (Store.KeepsOff)
 //	      │
-//	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold
-//	      │ yes: the victims
+//	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold,
+//	      │ yes: the victims                          or the plan of a node-bound pod
 //	each victim: waiting in Permit ──► rejected
 //	             just left Permit ──► spared: a final failure
 //	             else DisruptionTarget, DELETE, event
@@ -40,8 +40,8 @@
 // the API server has enough information. Without the claim, no pod was touched. With the
 // claim, the next leader takes over the hold, gets the same work, and disrupts those
 // victims of the claim that still exist, and no other pods. Every write names the UID of
-// its pod, so that it never affects another pod of the same name. A victim keeps its own
-// grace period.
+// its pod, so that it never affects another pod of the same name. A delete
+// shortens a grace period that is longer than maxVictimGrace.
 //
 // The taint is written on the node before any pod is disrupted, too (taint.go). Taints
 // are one list that several controllers write, so the write is conditional on the version

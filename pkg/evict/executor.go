@@ -25,9 +25,10 @@ type Store interface {
 	Work() <-chan struct{}
 	// TakeWork returns the pending writes, each once, in order.
 	TakeWork() []output.Work
-	// Commit returns the victims still to be deleted for the asker, all of which are in
-	// its claim. If the plan is not lawful any more, it ends the hold and returns the
-	// reason. InPermit are the pods that wait for a Permit plugin.
+	// Commit returns the victims still to be deleted for the asker. If they were chosen
+	// anew since its work was taken, they may not be in its claim yet. If the plan is not
+	// lawful any more, Commit returns the reason and ends the hold, or only the plan of a
+	// node-bound asker. InPermit are the pods that wait for a Permit plugin.
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
 	// VictimsDeleted reports that all victims are deleted or terminating.
 	VictimsDeleted(asker types.UID, now time.Time)
