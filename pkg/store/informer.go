@@ -81,7 +81,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 
 // DeleteNamespace handles the deletion of a namespace.
 func (s *Store) DeleteNamespace(name string, now time.Time) {
-	s.change(now, func() { delete(s.model.Cache.Namespaces, name) })
+	s.change(now, func() { s.life.DeleteNamespace(name) })
 }
 
 // Configure replaces the queue configuration. Running pods are not touched; pods without

@@ -69,18 +69,23 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 	return errs
 }
 
+// DeleteNamespace forgets a namespace and takes its quota from the dynamic leaves.
+func (x *Lifecycle) DeleteNamespace(name string) {
+	delete(x.Cache.Namespaces, name)
+	x.reapplyNamespace(name)
+}
+
 // reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
 // that have its quota or its applications.
 func (x *Lifecycle) reapplyNamespace(name string) {
-	for _, leaf := range x.Apps.Leaves() {
-		q := x.Cache.Tree().Queue(leaf)
-		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !x.Apps.AnyOf(leaf, name) {
+	for q := range x.Cache.Tree().All() {
+		if q.Managed || q.QuotaNamespace != name && (q.QuotaNamespace != "" || !x.Apps.AnyOf(q.ID, name)) {
 			continue
 		}
-		x.Cache.Tree().SetNamespaceQuota(leaf, name, x.Cache.Namespaces[name].Quota)
+		x.Cache.Tree().SetNamespaceQuota(q.ID, name, x.Cache.Namespaces[name].Quota)
 		x.Pending.Demand.Changed()
-		x.IndexPath(leaf)
-		x.Pending.MoreRoom(leaf)
+		x.IndexPath(q.ID)
+		x.Pending.MoreRoom(q.ID)
 	}
 }
 
