@@ -151,16 +151,21 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 }
 
-// Defer makes a pod back off because another plugin refused to try it.
+// Defer makes a pod back off because another plugin refused to try it. A pod that another
+// plugin keeps out of the scheduler's queue may have come back before (Pass).
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	x.Freed(x.Preemption.NodeBound.Tried(uid, now))
+	gated := why.Code == reasons.SchedulingGated
+	if p := x.Pods[uid]; gated && p != nil && !p.State.HasSlot() {
+		return
+	}
 	p := x.end(uid, now)
 	if p == nil {
 		return
 	}
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.States.ToUnschedulable(p, why, now)
-	if why.Code == reasons.SchedulingGated {
+	if gated {
 		p.NotUntil = now
 	} else {
 		x.States.BackOff(p, p.NotUntil)
