@@ -120,14 +120,10 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	if !ok {
 		return
 	}
-	losses := 0
-	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
-		e.Why, losses = x.countLoss(p, e.Why, now)
-	}
 	if e.Node == h.Node && h.Binding() {
 		p.Asks.Losses.PlacedAt = now
 	}
-	x.Release(p, h, e, losses, now)
+	x.Release(p, h, &e, now)
 	x.History.NoteHold(output.HoldEnded, &h)
 	p.Asks.Decision, p.Asks.Required = nil, nil
 	x.states.SetHolds(p, false)
@@ -145,9 +141,14 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.retryWithoutHold(p, &h, e.Why, now)
 }
 
-// Release has the claim of a hold taken back that is over, or that could not be adopted.
-func (x *Holds) Release(p *model.Pod, h reservations.Hold, e preemption.Ending, losses int, now time.Time) {
+// Release has the claim of a hold taken back that is over, or that could not be adopted. A
+// loss is counted, and is then the reason.
+func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.OwnAsks()
+	losses := 0
+	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
+		e.Why, losses = x.countLoss(p, e.Why, now)
+	}
 	p.Asks.Ended = h.Since
 	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})

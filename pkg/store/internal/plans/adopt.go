@@ -56,7 +56,7 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	}
 	if end != "" {
 		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-		x.holds.Release(p, h, preemption.Ending{End: end, Node: p.Node, Why: why}, 0, now)
+		x.holds.Release(p, h, &preemption.Ending{End: end, Node: p.Node, Why: why}, now)
 		return
 	}
 	placed, _ := x.Preemption.Holds.Of(p.UID)
