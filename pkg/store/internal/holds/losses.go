@@ -18,9 +18,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// countLoss counts a loss of a pod, and returns the reason, which includes the pause. For
-// pods of one PodGroup a loss during a pause belongs to an earlier plan and is not
-// counted again.
+// countLoss counts a loss of a pod, or of its PodGroup, and returns the reason, which
+// includes the pause.
 func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
 	l, waits := &p.Asks.Losses, "the pod"
 	if p.GroupIncomplete() {

@@ -21,7 +21,9 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 	waiting := x.Preemption.Holds.Waiting(uid)
 	x.Preemption.Holds.VictimGone(uid, now)
 	for _, asker := range waiting {
-		x.WakeHolder(x.Pods[asker], now)
+		p := x.Pods[asker]
+		p.Asks.Missed = 0 // there is more room than when it was tried
+		x.WakeHolder(p, now)
 	}
 }
 
@@ -34,18 +36,24 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	}
 }
 
-// WakeHolder lets a preemptor with a hold through if all awaited pods are gone, or if it
-// has room already and no other member of its PodGroup may need that room.
+// WakeHolder lets a preemptor with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.Preemption.Holds.Of(p.UID)
-	membersFirst := p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
-	if !ok || p.State.HasSlot() || p.State.HasNode() || x.Behind(p, &h) || !h.Clear() && (membersFirst || !x.hasRoom(p, &h)) {
+	if !ok || p.State.HasSlot() || p.State.HasNode() || !x.Ready(p, &h) {
 		return
 	}
 	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {
 		return // it had room: a step after the choice of the node failed
 	}
 	x.states.LetThrough(p, now)
+}
+
+// Ready tells whether a preemptor may be placed on the node that it holds: all awaited pods
+// are gone, or it has room already and no other member of its PodGroup may need that room.
+// If the filters refuse the node then, the scheduler's cache may be late.
+func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
+	membersFirst := p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
+	return !x.Behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
 }
 
 // AskHolders lets the holders of a changed node through although their victims are still
@@ -95,7 +103,7 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 }
 
 // FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
-// if all awaited pods are gone, and at once if the filters did not see the node as it is.
+// if it is [Holds.Ready], and at once if the filters did not see the node as it is.
 func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if !p.State.HasSlot() {
 		return // already handled
@@ -106,15 +114,15 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	p.Erred, p.NotUntil = false, now.Add(x.Options.Backoff(1))
 	p.Reason = preemption.MakingRoom(&h)
 	switch {
-	case h.Clear():
+	case x.Ready(p, &h):
 		x.states.BackOff(p, x.NextTry(p, &h, now))
 	case stale:
 		x.states.BackOff(p, now)
 	}
 }
 
-// NextTry counts a failed cycle of a preemptor whose hold is clear: the scheduler may not
-// know yet that all victims are gone. It returns when the preemptor is tried again.
+// NextTry counts a failed cycle of a preemptor that is ready, and returns when it is tried
+// again.
 func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
 	wait, last := p.Asks.Miss(x.Preemption.RetryInterval)
 	if last {

@@ -179,7 +179,7 @@ func (x *Plans) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) 
 		x.states.ReturnBy(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
 		x.Preemption.NodeBound.Await(p.UID, true)
-	case h.Clear() && !x.holds.Behind(p, &h): // the scheduler does not know yet that all are gone
+	case x.holds.Ready(p, &h):
 		x.states.ReturnBy(p, x.holds.NextTry(p, &h, now))
 	}
 }

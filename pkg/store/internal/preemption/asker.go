@@ -152,14 +152,14 @@ func (p *Plan) Note(victim types.UID) (string, bool) {
 	return "", false
 }
 
-// Number and first interval of the tries before a preemptor with a clear hold waits for
-// events again.
+// Number and first interval of the tries of a preemptor that has room on its node and is
+// refused there, before it is tried once each retry interval.
 const (
 	triesAtOnce = 6
 	FirstTry    = 50 * time.Millisecond
 )
 
-// Miss counts a cycle that failed although the hold was clear. It returns the time to the
+// Miss counts a cycle that failed although there was room. It returns the time to the
 // next try, and whether this was the last one of those that follow each other at once.
 func (p *Plan) Miss(retry time.Duration) (wait time.Duration, last bool) {
 	p.Missed++
