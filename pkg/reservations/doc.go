@@ -8,13 +8,14 @@
 //	(none) ───────────────────────► clearing ───────────────────► clear
 //	   │                               │                            │
 //	   └──── Place, no victims ────────┼───────────────────────────►│
-//	                                   │ End                        │ End, or overdue
+//	                                   │ End, or overdue            │ End, or overdue
 //	                                   ▼                            ▼
 //	                          ended: bound, deleted, superseded, node gone,
 //	                          node unschedulable, timed out, given up
 //
-// A hold in state clearing does not time out, because victims have their grace period.
-// The time-out counts from the moment at which the hold is clear.
+// A hold in either state times out. While victims are left, the time counts from when they
+// were last told to go; after that, from when the last one was gone. [Hold.TimeFrom] has
+// the rule.
 //
 // Assumptions: an asker has at most one hold. The caller reports every victim that is
 // gone, at least once. The caller writes what a hold needs to survive a restart on the

@@ -117,21 +117,16 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	return true
 }
 
-// VictimGone removes a pod that is gone from all holds that wait for it. It returns the
-// holds that became clear, in the order of their askers.
-func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
-	var cleared []Hold
+// VictimGone removes a pod that is gone from all holds that wait for it.
+func (l *Ledger) VictimGone(victim types.UID, now time.Time) {
 	for _, old := range slices.Clone(l.waiting[victim]) {
 		h := old.copy()
 		h.Victims = slices.DeleteFunc(h.Victims, func(v types.UID) bool { return v == victim })
 		if h.Clear() {
 			h.ClearSince = now
-			cleared = append(cleared, h.copy())
 		}
 		l.replace(old, &h)
 	}
-	slices.SortFunc(cleared, func(a, b Hold) int { return cmp.Compare(a.Asker, b.Asker) })
-	return cleared
 }
 
 // End ends the hold of an asker and returns it, or false if the asker has none.
@@ -145,17 +140,6 @@ func (l *Ledger) End(asker types.UID) (Hold, bool) {
 	l.setNode(h.Node, slices.DeleteFunc(slices.Clone(l.at(h.Node)), func(x *Hold) bool { return x == h }))
 	l.unawait(h)
 	return h.copy(), true
-}
-
-// EndNode ends all holds of a node and returns them in serving order.
-func (l *Ledger) EndNode(node string) []Hold {
-	var ended []Hold
-	for _, h := range slices.Clone(l.at(node)) {
-		if e, ok := l.End(h.Asker); ok {
-			ended = append(ended, e)
-		}
-	}
-	return ended
 }
 
 // From returns the time from which the time-out of a hold counts, which is no earlier
@@ -210,9 +194,6 @@ func (l *Ledger) Holders(node string) []Hold {
 	}
 	return out
 }
-
-// Held reports whether any node is held. If none is, every pod may use every node.
-func (l *Ledger) Held() bool { return l.size > 0 }
 
 // Nodes returns the names of the held nodes, sorted.
 func (l *Ledger) Nodes() []string {

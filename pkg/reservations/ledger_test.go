@@ -64,17 +64,17 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v2"))
-	if cleared := l.VictimGone("v1", start.Add(time.Second)); len(cleared) != 0 {
-		t.Errorf("cleared %v with a victim left", cleared)
+	clear := func(asker types.UID) bool { h, _ := l.Of(asker); return h.Clear() }
+	l.VictimGone("v1", start.Add(time.Second))
+	if clear("a") || clear("b") {
+		t.Error("a hold is clear with a victim left")
 	}
 	later := start.Add(2 * time.Second)
-	cleared := l.VictimGone("v2", later)
-	if len(cleared) != 2 || cleared[0].Asker != "a" || cleared[1].Asker != "b" {
-		t.Fatalf("cleared %v; want a and b", cleared)
+	l.VictimGone("v2", later)
+	if !clear("a") || !clear("b") {
+		t.Fatal("a hold is not clear without victims")
 	}
-	if again := l.VictimGone("v2", later.Add(time.Hour)); len(again) != 0 {
-		t.Errorf("a victim that is gone already cleared %v", again)
-	}
+	l.VictimGone("v2", later.Add(time.Hour))
 	if h, _ := l.Of("a"); !h.ClearSince.Equal(later) {
 		t.Errorf("clear since %v, want %v", h.ClearSince, later)
 	}
@@ -195,16 +195,15 @@ func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 	}
 }
 
-func TestEndNodeEndsAllItsHolds(t *testing.T) {
+func TestAHoldEndsOnce(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v"), hold("b", "n1"), hold("c", "n2", "v"))
-	ended := l.EndNode("n1")
-	if len(ended) != 2 || ended[0].Asker != "a" || ended[1].Asker != "b" {
-		t.Errorf("ended %v; want a and b", ended)
+	if h, ok := l.End("a"); !ok || h.Node != "n1" {
+		t.Errorf("ended %v, %v", h, ok)
 	}
 	expect.Holds(t, l.Check())
-	if got := l.Nodes(); !slices.Equal(got, []string{"n2"}) || !l.Held() {
-		t.Errorf("held nodes %v; want n2", got)
+	if got := l.Nodes(); !slices.Equal(got, []string{"n1", "n2"}) {
+		t.Errorf("held nodes %v; want n1 for b, and n2", got)
 	}
 	if _, ok := l.End("a"); ok {
 		t.Error("a hold ended twice")
@@ -258,9 +257,11 @@ func history(t *rapid.T, leak bool) (broken error) {
 		}
 	}
 	for _, node := range l.Nodes() {
-		l.EndNode(node)
+		for _, h := range l.Holders(node) {
+			l.End(h.Asker)
+		}
 	}
-	if l.Held() || len(l.waiting) > 0 || len(l.due) > 0 || len(l.Nodes()) > 0 {
+	if l.size > 0 || len(l.waiting) > 0 || len(l.due) > 0 || len(l.Nodes()) > 0 {
 		return fmt.Errorf("after all ends: %d askers, %d nodes, %d victims, %d due", l.size, len(l.Nodes()), len(l.waiting), len(l.due))
 	}
 	return sameAs(l.View(), l)
@@ -362,7 +363,6 @@ func TestViewDoesNotChange(t *testing.T) {
 		"commit":      func() { l.Commit("a", start) },
 		"place":       func() { place(t, l, required(hold("d", "n1"), 1, start)) },
 		"end":         func() { l.End("b") },
-		"end of node": func() { l.EndNode("n2") },
 	} {
 		v, before := l.View(), show(l.View())
 		change()
