@@ -112,7 +112,7 @@ type QueueSortArgs struct {
 	MaxWindow *int32 `json:"maxWindow,omitempty"`
 
 	// MetricsQueues is how many queues have series of their own on /metrics, about
-	// a dozen each; those nearest to root come first, and the others are in the
+	// fourteen each; those nearest to root come first, and the others are in the
 	// numbers of a queue above them. 0 is none. Default: 1000. Bounds: 0 to 100000.
 	// +optional
 	MetricsQueues *int32 `json:"metricsQueues,omitempty"`
