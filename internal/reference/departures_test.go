@@ -53,7 +53,7 @@ func misnumbered(decisions string) []string {
 var marks = []struct{ row, words string }{
 	{"words: max of root", "treat root as unlimited †"},
 	{"law 2", "neither protects nor is protected †"},
-	{"law 2, shortages", "the asker makes its own side less short of †"},
+	{"law 2, shortages", "Preemption makes no shortage larger †"},
 	{"kept", "laws 2 and 4 goes by `kept` †"},
 	{"law 4", "(seed 003, flow 1) †"},
 	{"law 5", "not guaranteed to it †"},
