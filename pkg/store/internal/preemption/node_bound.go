@@ -346,20 +346,25 @@ func (b *NodeBound) Due() time.Time {
 	return time.Time{}
 }
 
-// Expire ends the time of namespaces, and returns the nodes.
+// Expire ends the time of namespaces, or grants it again. It returns the nodes where it ended.
 func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
 	for t, ok := b.ends.First(); ok && !t.when.After(now); t, ok = b.ends.First() {
-		if t.counting == 0 {
-			b.forget(t)
-			continue
-		}
+		over := t.counting > 0
 		for uid, x := range b.on[t.node] {
-			if x.Namespace == t.namespace {
+			switch {
+			case x.Namespace != t.namespace:
+			case over:
 				b.stop(uid, now)
+			default:
+				b.Note(uid)
 			}
 		}
-		nodes = append(nodes, t.node)
+		if over {
+			nodes = append(nodes, t.node)
+		} else {
+			b.forget(t)
+		}
 	}
 	return nodes
 }
