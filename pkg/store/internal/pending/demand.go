@@ -50,11 +50,11 @@ func (d *Demand[A]) Add(uid types.UID) {
 // Remove takes out a pod that has got a node or lost its queue, and tells whether it was
 // there.
 func (d *Demand[A]) Remove(uid types.UID) bool {
+	delete(d.check, uid)
 	if !d.Has(uid) {
 		return false
 	}
 	delete(d.pods, uid)
-	delete(d.check, uid)
 	d.stale = true
 	return true
 }
@@ -135,7 +135,7 @@ func (d *Demand[A]) Restart(now time.Time) bool {
 	return true
 }
 
-// Recheck notes that PodScheduled of a pod may need an update.
+// Recheck notes that PodScheduled of a pod may need an update, until Checked or Remove.
 func (d *Demand[A]) Recheck(uid types.UID) { d.check[uid] = struct{}{} }
 
 // ToCheck returns the pods whose PodScheduled may need an update, sorted by UID.

@@ -86,5 +86,8 @@ func TestDemandRestarts(t *testing.T) {
 	if got := d.ToCheck(); !slices.Equal(got, []types.UID{"c"}) {
 		t.Errorf("%v to check, want c", got)
 	}
+	if d.Remove("c") || len(d.ToCheck()) > 0 {
+		t.Errorf("a pod that is gone is to be checked: %v", d.ToCheck())
+	}
 	restarts(2*time.Second, true)
 }

@@ -74,14 +74,22 @@ const lostEvery = time.Second
 
 // Add notes that a pod no longer uses a node as before.
 func (l *Lost) Add(p LostPod) {
+	l.forget(p.When)
 	l.pods = append(l.pods, p)
 	l.toTell = true
+}
+
+// forget forgets the pods that were lost long ago.
+func (l *Lost) forget(now time.Time) {
+	for len(l.pods) > 0 && !now.Before(l.pods[0].When.Add(lostFor)) {
+		l.pods = l.pods[1:]
+	}
 }
 
 // Pods returns the pods that a cycle which found no node must check for, oldest first;
 // nearly always empty.
 func (l *Lost) Pods(now time.Time) []LostPod {
-	l.pods = slices.DeleteFunc(l.pods, func(p LostPod) bool { return !now.Before(p.When.Add(lostFor)) })
+	l.forget(now)
 	return slices.Clone(l.pods)
 }
 

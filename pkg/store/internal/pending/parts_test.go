@@ -192,6 +192,11 @@ func TestLost(t *testing.T) {
 	same(epoch.Add(5*time.Minute), "b")
 	l.Vanished([]pending.LostPod{b})
 	same(epoch)
+
+	// A standby only adds.
+	l.Add(a)
+	l.Add(pending.LostPod{UID: "c", When: epoch.Add(5 * time.Minute)})
+	same(epoch, "c")
 }
 
 // TestTooEarly: a pod is remembered once, and for a minute at least.
