@@ -25,8 +25,9 @@ var indexLabels = map[string]bool{
 // Kind returns the equivalence class of a pending pod, that is, what a filter can see of
 // it: two pods of one kind that are tried at the same time get the same answer. It
 // depends on namespace, labels and controller, because affinity and spreading read them.
-// It does not depend on names, annotations, what containers run, and mounts of volumes
-// without a location. It is "" for a pod that has no equal, because its claims are made
+// It does not depend on the name of the pod, annotations, commands and variables of
+// containers, and mounts of volumes without a location. It depends on images, because a
+// filter may read them. It is "" for a pod that has no equal, because its claims are made
 // from templates, one per pod.
 func Kind(pod *corev1.Pod) string {
 	if len(pod.Spec.ResourceClaims) > 0 {
@@ -64,7 +65,7 @@ func Kind(pod *corev1.Pod) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// bare returns what containers need of a node, without what they run.
+// bare returns what a filter may read of containers, without commands, variables and mounts.
 func bare(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(containers))
 	for i, c := range containers {

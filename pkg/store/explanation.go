@@ -22,7 +22,7 @@ import (
 type Explanation struct {
 	Pod *output.PodRecord
 	// State is one of the states of package state; GroupBlocked for a pod that waits only because
-	// its PodGroup is incomplete.
+	// its PodGroup cannot start.
 	State string
 	// Why is why the pod does not run; none if it was let through or runs.
 	Why reasons.Reason
@@ -152,7 +152,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		return
 	}
 	if r.Why = s.plans.Never(p); r.Why.None() {
-		r.Why, _ = s.plans.Gate(p, now)
+		r.Why, _ = s.plans.NotNow(p, now)
 	}
 	if r.Why.None() && !s.model.MayAsk(p) {
 		r.Why = plans.NotOwed(s.model.Cache.Tree().Queue(p.App.Leaf))

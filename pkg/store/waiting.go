@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
@@ -39,7 +38,7 @@ func (s *Readers) Gated() map[reasons.Code]int {
 		byClass -= n
 	}
 	for g := range s.model.Pending.Groups.All() {
-		add(g.Why(objects.PodGroupLabel).Code, g.Blocked())
+		add(g.Why().Code, g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
 	add(reasons.InOrder, s.model.Pending.Order.Eligible())

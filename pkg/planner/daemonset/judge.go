@@ -11,7 +11,7 @@ import (
 )
 
 // Judge judges a decision by the rules D1 to D7, on a node and an asker that may be newer
-// than those of the decision. It shares no code with Plan. It checks whether the decision
+// than those of the decision. It does not share the search with Plan. It checks whether the decision
 // is permitted, and whether each victim that was chosen for its amounts is still needed.
 // It does not check whether other victims would do less harm. If Params.Fits is nil, the
 // filters count as passed. A decision to do nothing is always accepted. The error lists

@@ -47,14 +47,13 @@ func (j *judge) groupHasEnough() []error {
 		return nil
 	}
 	var errs []error
-	contested := j.contested()
 	path := j.up(j.d.Ask.Leaf)
-	for _, t := range contested {
+	for _, t := range j.contested {
 		root := path[len(path)-1]
 		all, _ := j.groupBelow(root, t)
 		enough := vectorOf(j.w, g.Free).Get(t)
 		for i, lca := range path {
-			if i > 0 && j.law4(path[:i], contested) == nil {
+			if i > 0 && j.law4(path[:i], j.contested) == nil {
 				for _, child := range lca.Children {
 					if c := j.w.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
 						enough = enough.Add(j.beyond(c, t))

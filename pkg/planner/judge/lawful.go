@@ -51,6 +51,9 @@ type judge struct {
 	node    *planner.Node
 	victims []*planner.Pod
 	nodes   []string // of the victims, in the same order
+	// contested are the types of which the node or a queue of the asker has too little, and
+	// all requested types if there is none.
+	contested []string
 }
 
 func vectorOf(w *planner.World, a planner.Amounts) resources.Vector {
@@ -94,10 +97,11 @@ func (j *judge) find() error {
 		seen[v.UID] = true
 		j.victims, j.nodes = append(j.victims, p), append(j.nodes, where[v.UID])
 	}
+	j.contested = j.findContested()
 	return nil
 }
 
-// up lists the paths of the queue and its ancestors, leaf first.
+// up lists the queue and its ancestors, leaf first.
 func (j *judge) up(id queues.ID) []*queues.Queue {
 	var out []*queues.Queue
 	for q := j.w.Queues.Queue(id); q != nil; q = j.w.Queues.Queue(q.Parent) {
@@ -136,7 +140,7 @@ func (j *judge) short() (node, over []string) {
 	return node, over
 }
 
-func (j *judge) contested() []string {
+func (j *judge) findContested() []string {
 	node, over := j.short()
 	all := append(slices.Clone(node), over...)
 	if len(all) == 0 {
@@ -174,13 +178,12 @@ func (j *judge) one(v *planner.Pod) error {
 	if a, b := effective(v.Priority, victimSide), effective(j.d.Ask.Priority, askSide); a > b {
 		return fmt.Errorf("law 6: its priority is %d, the asker's %d", a, b)
 	}
-	contested := j.contested()
-	if err := j.law4(askSide, contested); err != nil {
+	if err := j.law4(askSide, j.contested); err != nil {
 		return err
 	}
 	request := vectorOf(j.w, v.Request)
 	for _, q := range victimSide {
-		if !slices.ContainsFunc(contested, func(t string) bool {
+		if !slices.ContainsFunc(j.contested, func(t string) bool {
 			g, _ := q.Guaranteed.Get(t)
 			return request.Get(t) > 0 && q.Used().Get(t) > g
 		}) {
@@ -247,12 +250,11 @@ func (j *judge) guarantees() []error {
 			taken[q.ID] = taken[q.ID].Add(vectorOf(j.w, v.Request))
 		}
 	}
-	contested := j.contested()
 	var errs []error
 	for id, loss := range taken {
 		q := j.w.Queues.Queue(id)
 		for t, g := range q.Guaranteed.All() {
-			if err := j.law2(q, t, g, loss.Get(t), slices.Contains(contested, t)); err != nil {
+			if err := j.law2(q, t, g, loss.Get(t), slices.Contains(j.contested, t)); err != nil {
 				errs = append(errs, err)
 			}
 		}

@@ -25,23 +25,23 @@ type trial struct {
 	// of the end of a pod before the snapshot did, and informers hear of it before both.
 	// Nil if the snapshot has no such pods.
 	exists func(*corev1.Pod) bool
-	// came contains, by node that the filters were run for, the pods that ended since the
+	// endedOn contains, by node that the filters were run for, the pods that ended since the
 	// snapshot was made.
-	came map[string]map[types.UID]bool
+	endedOn map[string]map[types.UID]bool
 	// extenders are called after the filters.
 	extenders *extenders
 }
 
 func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *planner.World, exists func(*corev1.Pod) bool) *trial {
 	return &trial{
-		handle: handle, state: state, pod: pod, world: w, exists: exists, came: map[string]map[types.UID]bool{},
+		handle: handle, state: state, pod: pod, world: w, exists: exists, endedOn: map[string]map[types.UID]bool{},
 		extenders: newExtenders(handle, pod),
 	}
 }
 
 // ended returns the pods that the snapshot has on a node and that no longer exist.
 func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
-	ended, known := t.came[node]
+	ended, known := t.endedOn[node]
 	if known || t.exists == nil {
 		return ended
 	}
@@ -57,7 +57,7 @@ func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 			ended[pod.UID] = true
 		}
 	}
-	t.came[node] = ended
+	t.endedOn[node] = ended
 	return ended
 }
 

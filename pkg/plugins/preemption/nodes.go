@@ -36,7 +36,7 @@ func (pl *Plugin) nodeInfo(name string) (fwk.NodeInfo, error) {
 		return nil, err
 	}
 	info = info.Snapshot()
-	if now, err := pl.lister.Get(name); err == nil && now != info.Node() {
+	if now, err := pl.nodeLister.Get(name); err == nil && now != info.Node() {
 		info.SetNode(now)
 	}
 	return info, nil

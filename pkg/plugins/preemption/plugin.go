@@ -33,11 +33,11 @@ const Name = "QueuePreemption"
 // Plugin checks the quota at the beginning of a cycle, and plans preemption if no node
 // takes a pod.
 type Plugin struct {
-	process *app.Process
-	handle  fwk.Handle
-	pods    corelisters.PodLister
-	lister  corelisters.NodeLister
-	behind  *app.PostFilters
+	process    *app.Process
+	handle     fwk.Handle
+	pods       corelisters.PodLister
+	nodeLister corelisters.NodeLister
+	behind     *app.PostFilters
 }
 
 var (
@@ -62,7 +62,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	p.MakesRoom(h.ProfileName())
 	core := h.SharedInformerFactory().Core().V1()
 	return &Plugin{
-		process: p, handle: h, pods: core.Pods().Lister(), lister: core.Nodes().Lister(), behind: app.PostFiltersOf(h, Name),
+		process: p, handle: h, pods: core.Pods().Lister(), nodeLister: core.Nodes().Lister(), behind: app.PostFiltersOf(h, Name),
 	}, nil
 }
 

@@ -314,7 +314,7 @@ func (x *dryRun) decideThere(ctx context.Context) {
 		x.waits(reasons.New(reasons.NoNodeFits, "the only node it can run on is not there"))
 		return
 	}
-	pl := &Plugin{process: x.process, handle: x.stage, pods: x.stage.pods, lister: x.stage.nodes}
+	pl := &Plugin{process: x.process, handle: x.stage, pods: x.stage.pods, nodeLister: x.stage.nodes}
 	t := pl.newRequiredTrial(ctx, x.state, x.pod, a)
 	params := a.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }

@@ -124,7 +124,7 @@ type Rest struct {
 	Queues  *queues.Snapshot
 	Holds   *reservations.View
 	Spec    *config.Spec
-	// HoldTimeout is how long a hold lasts after its last victim is gone.
+	// HoldTimeout is how long a hold lasts from the time that [reservations.Hold.TimeFrom] returns.
 	HoldTimeout time.Duration
 	// Finished are the last applications that ended, oldest first.
 	Finished []*AppRecord

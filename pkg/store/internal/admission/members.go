@@ -99,5 +99,5 @@ func (x *States) CheckGroup(p *model.Pod) queues.Verdict {
 	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asks.Holds() {
 		return queues.Granted
 	}
-	return queues.Verdict{At: queues.NoQueue, Reason: p.PodGroup.Why(objects.PodGroupLabel)}
+	return queues.Verdict{At: queues.NoQueue, Reason: p.PodGroup.Why()}
 }

@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
@@ -47,7 +46,7 @@ func (x *States) Last(p *model.Pod) reasons.Reason {
 	case judged(p):
 		return p.Ask.Group().Verdict().Reason
 	case p.State == state.GroupBlocked:
-		return p.PodGroup.Why(objects.PodGroupLabel)
+		return p.PodGroup.Why()
 	case p.State == state.BackingOff && !p.Asks.Holds() && p.Beyond.None():
 		return reasons.Reason{Code: reasons.BackingOff}
 	case p.State.WaitsForNode(), p.HeldByClass(): // its cycle found no node, and since then a pod of its class found none

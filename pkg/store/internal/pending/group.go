@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -141,12 +142,11 @@ func (g *Group[P, D]) isPlacing() bool {
 	return g.in[state.Assumed] > 0
 }
 
-// Why is the reason that the blocked members of a group wait. The label is the one that
-// names the PodGroup of a pod.
-func (g *Group[P, D]) Why(label string) reasons.Reason {
+// Why is the reason that the blocked members of a group wait.
+func (g *Group[P, D]) Why() reasons.Reason {
 	switch {
 	case g.min == 0:
-		return reasons.New(reasons.PodGroupIncomplete, "the pod names PodGroup %s in label %s, and there is none", g.name, label)
+		return reasons.New(reasons.PodGroupIncomplete, "the pod names PodGroup %s in label %s, and there is none", g.name, objects.PodGroupLabel)
 	case !g.Able():
 		return reasons.New(reasons.PodGroupIncomplete,
 			"PodGroup %s starts when %d of its pods can: %d run, have a place or hold a node, %d can go on, %d found no node or are about to be tried again, %d have no queue",

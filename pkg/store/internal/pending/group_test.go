@@ -68,7 +68,7 @@ func TestGroupCountsMembers(t *testing.T) {
 		if got := g.Next(); !slices.Equal(got, c.next) {
 			t.Errorf("%v: next are %v, want %v", c.in, got, c.next)
 		}
-		if got := g.Why("label"); got.Code != c.code {
+		if got := g.Why(); got.Code != c.code {
 			t.Errorf("%v: %s, want %s", c.in, got, c.code)
 		}
 		fails(t, x.Check(false), "")
@@ -119,8 +119,8 @@ func TestGroupsWaitForRoom(t *testing.T) {
 	fails(t, x.Check(true), "PodGroup ns/x: it can start, and nothing brings its pods back")
 	x.Refuse(g, queues.Verdict{At: 6, Reason: reasons.Brief(reasons.OverMax)})
 	x.Refuse(g, queues.Verdict{At: 7, Reason: reasons.Brief(reasons.OverMax)})
-	if g.Why("label").Code != reasons.OverMax || x.HasRefused(6) || !x.HasRefused(7) {
-		t.Errorf("it waits for %s, refused at 6: %v, at 7: %v", g.Why("label").Code, x.HasRefused(6), x.HasRefused(7))
+	if g.Why().Code != reasons.OverMax || x.HasRefused(6) || !x.HasRefused(7) {
+		t.Errorf("it waits for %s, refused at 6: %v, at 7: %v", g.Why().Code, x.HasRefused(6), x.HasRefused(7))
 	}
 	fails(t, x.Check(true), "")
 	if x.TouchRefused(6); len(x.Touched()) > 0 {
@@ -129,7 +129,7 @@ func TestGroupsWaitForRoom(t *testing.T) {
 	if x.TouchRefused(7); len(x.Touched()) != 1 {
 		t.Error("the queue has more room, and it is not checked")
 	}
-	if x.Reopen(g); x.HasRefused(7) || g.Why("label").Code != reasons.InOrder {
+	if x.Reopen(g); x.HasRefused(7) || g.Why().Code != reasons.InOrder {
 		t.Error("it is refused after the check")
 	}
 }

@@ -86,7 +86,7 @@ func (x *Plans) mayPlan(p *model.Pod, now time.Time) reasons.Reason {
 		}
 		x.holds.EndHold(p, reservations.Superseded, taken, now)
 	}
-	why, again := x.Gate(p, now)
+	why, again := x.NotNow(p, now)
 	if !again.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
 			p.Asks.RetryAt = again
@@ -107,9 +107,9 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 	return cache.NotOffered(p.Pod)
 }
 
-// Gate returns why no plan is made for a pod now, and when one may be made; zero if time
+// NotNow returns why no plan is made for a pod now, and when one may be made; zero if time
 // does not decide that.
-func (x *Plans) Gate(p *model.Pod, now time.Time) (why reasons.Reason, again time.Time) {
+func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again time.Time) {
 	leaf := x.Cache.Tree().Queue(p.App.Leaf)
 	if end := p.DelayEnd(x.Cache.Tree()); end.After(now) {
 		if !x.MayAsk(p) { // no check of the pod follows the end of the delay

@@ -21,7 +21,7 @@ type Options struct {
 	// IgnorePodOptOut ignores the pods' own settings for law 1: only the PriorityClass
 	// counts.
 	IgnorePodOptOut bool
-	// HoldTimeout is how long a hold lasts after its last victim is gone.
+	// HoldTimeout is how long a hold lasts from the time that [reservations.Hold.TimeFrom] returns.
 	HoldTimeout time.Duration
 	// MaxVictimGrace bounds the grace period of victims; 0 means no bound.
 	MaxVictimGrace time.Duration
