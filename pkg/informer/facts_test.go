@@ -106,6 +106,11 @@ func (r *recorder) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	r.Store.SetNodeSchedulable(name, ok, now)
 }
 
+func (r *recorder) DeleteNode(name string, now time.Time) {
+	r.say("node %s gone", name)
+	r.Store.DeleteNode(name, now)
+}
+
 func (r *recorder) SetPriorityClass(name string, optOut bool, now time.Time) {
 	r.say("class %s optOut=%v", name, optOut)
 	r.Store.SetPriorityClass(name, optOut, now)
@@ -205,7 +210,11 @@ func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
 	s.store.heard(t, "node n1 schedulable=true")
 	expect.OK(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
 	expect.Get(nodes.Create(ctx, cordoned("n1", false), metav1.CreateOptions{}))(t)
-	s.store.heard(t, "node n1 schedulable=true")
+	s.store.heard(t, "node n1 gone", "node n1 schedulable=true")
+	replaced := cordoned("n1", false) // its delete was missed
+	replaced.UID = "u2"
+	update(replaced)
+	s.store.heard(t, "node n1 gone", "node n1 schedulable=true")
 	s.store.silent(t)
 }
 

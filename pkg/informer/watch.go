@@ -272,6 +272,10 @@ func (w *Watcher) checkClaim(old, pod *corev1.Pod) {
 }
 
 func (w *Watcher) node(old, node *corev1.Node) {
+	if old != nil && old.UID != node.UID {
+		w.nodeGone(old) // the delete in between was missed
+		old = nil
+	}
 	w.store.UpsertNode(node.Name, Allocatable(node), w.options.Clock.Now())
 	if old == nil || old.Spec.Unschedulable != node.Spec.Unschedulable {
 		w.store.SetNodeSchedulable(node.Name, !node.Spec.Unschedulable, w.options.Clock.Now())
