@@ -110,11 +110,13 @@ func complete(pod *corev1.Pod) error {
 		return wrong("spec.nodeName: is set, so no scheduler is asked about the pod")
 	}
 	pod.UID, pod.Status, pod.DeletionTimestamp, pod.ResourceVersion = previewUID, corev1.PodStatus{}, nil, ""
+	profile := pod.Spec.SchedulerName
 	corev1api.SetObjectDefaults_Pod(pod)
 	internal := &core.Pod{}
 	if err := corev1api.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), internal, nil); err != nil {
 		return wrong("%v", err)
 	}
+	pod.Spec.SchedulerName = profile // the default is left to profileOf
 	errs := validation.ValidatePodCreate(internal, validation.PodValidationOptions{PodLevelResourcesEnabled: true})
 	if len(errs) == 0 {
 		return nil

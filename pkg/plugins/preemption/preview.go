@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -95,7 +96,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		return nil, err
 	}
 	out := &documents.Preview{Ref: objects.Ref{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
-	s, err := pv.profileOf(pod, manifest, out)
+	s, err := pv.profileOf(pod, out)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +138,9 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 }
 
 // profileOf returns the stage of the pod's profile.
-func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *documents.Preview) (*stage, error) {
-	out.Profile = pod.Spec.SchedulerName
-	if out.Profile == corev1.DefaultSchedulerName && pv.stages[out.Profile] == nil && !strings.Contains(string(manifest), "schedulerName") {
+func (pv *Previewer) profileOf(pod *corev1.Pod, out *documents.Preview) (*stage, error) {
+	out.Profile = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+	if pod.Spec.SchedulerName == "" && pv.stages[out.Profile] == nil {
 		out.Profile = pv.first
 		out.NotLookedAt = append(out.NotLookedAt, "spec.schedulerName: is not set; looked at as if it were "+pv.first)
 	}
