@@ -95,8 +95,9 @@ type turnedAway struct {
 	of map[string]map[objects.Ref]bool
 }
 
-// mostTurnedAway limits the pods recorded for one node: if more would fit, the events of
-// the first ones that start requeue the others.
+// mostTurnedAway limits the pods recorded for one node. Further pods are tried again with
+// their equivalence class, by another event, or by the flush of the scheduler's queue after
+// five minutes. To retry all pending pods at the end of each hold would take too long.
 const mostTurnedAway = 1000
 
 // TurnedAway records that a pod was kept off a held node.
