@@ -46,9 +46,10 @@ func newFollower(s *store.Store, a *announcer, p *Process, logger klog.Logger) *
 func (f *follower) Loaded(spec *config.Spec, source string) {
 	f.complain(nil, reasons.Reason{})
 	old, first := f.store.Spec(), !f.inForce()
-	f.corrected(source, first || old.Checksum != spec.Checksum)
+	changed := first || old.Checksum != spec.Checksum || old.ClusterID != spec.ClusterID
+	f.corrected(source, changed)
 	metrics.ConfigLoaded(f.process.Clock.Now())
-	if !first && old.Checksum == spec.Checksum {
+	if !changed {
 		return
 	}
 	f.store.Configure(spec, f.process.Clock.Now())

@@ -152,6 +152,12 @@ func TestFollowerTellsOfChanges(t *testing.T) {
 	if n := strings.Count(s.handle.Log(), "in force"); n != 1 || s.store.Spec() != first {
 		t.Errorf("the same text again counts as a change (%d)", n)
 	}
+	named := spec(t, "one")
+	named.ClusterID = "prod"
+	s.Loaded(named, "file x")
+	if got := s.store.Spec().ClusterID; got != "prod" {
+		t.Errorf("the cluster is called %q after its name changed", got)
+	}
 	second := spec(t, "two")
 	s.Loaded(second, "file x")
 	if s.store.Spec() != second || !strings.Contains(s.handle.Log(), "root.one: removed") || !strings.Contains(s.handle.Log(), "root.two: added") {
