@@ -29,7 +29,7 @@ const (
 // was judged by, and what became of it. Immutable. Amounts are in base units, as
 // in package resources.
 type Decision struct {
-	// ID is unique.
+	// ID is unique; it is the UID of the asker if the hold of an earlier process has none.
 	ID string `json:"id"`
 	// Time is when it was made; Last when it was made again with the same outcome
 	// and reason, and Times how often it was made in all.

@@ -287,6 +287,25 @@ func TestAHoldTakenUp(t *testing.T) {
 	}
 }
 
+// TestHoldsTakenUpWithoutADecision: each is a decision of its own.
+func TestHoldsTakenUpWithoutADecision(t *testing.T) {
+	s := newStory(Options{})
+	for _, asker := range []string{"a", "b"} {
+		s.step(output.StepTakenUp, asker, func(step *output.Step) {
+			step.Hold = reservations.Hold{Asker: step.UID, Node: "n-" + asker}
+		})
+	}
+	s.step(output.StepCommitted, "b", nil)
+	s.step(output.StepLost, "c", nil)
+	for asker, want := range map[string][]string{"a": {"taken up"}, "b": {"taken up", "committed"}} {
+		d := s.Last(refOf(asker).UID)
+		if d.Asker != refOf(asker) || d.Node != "n-"+asker || d.ID == "" {
+			t.Errorf("the decision of %s: %+v", asker, d)
+		}
+		expect.Same(t, asker, want, stages(d))
+	}
+}
+
 // TestRingsForget: the oldest go, refusals push no decisions out, and what is
 // forgotten leaves nothing behind.
 func TestRingsForget(t *testing.T) {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -65,12 +66,13 @@ func (r *Record) hold(s *output.Step) {
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 }
 
-// takeUp records the hold of an earlier process.
+// takeUp records the hold of an earlier process, which may name no decision.
 func (r *Record) takeUp(s *output.Step) {
-	d := r.decisions[s.Hold.Decision]
+	id := cmp.Or(s.Hold.Decision, string(s.UID))
+	d := r.decisions[id]
 	if d == nil {
 		d = decisionOf(s)
-		d.TakenUp, d.Stages = true, []Stage{}
+		d.ID, d.TakenUp, d.Stages = id, true, []Stage{}
 		for _, uid := range s.Hold.Chosen {
 			d.Victims = append(d.Victims, Victim{Ref: objects.Ref{UID: uid}})
 		}
