@@ -56,7 +56,8 @@ func (j *verifier) victim(v *Victim) {
 	if !slices.ContainsFunc(j.Numbers, func(n Number) bool { return n.Law == "4" && !queues.Within(v.Queue, n.Queue) }) {
 		j.breaks("4", "no queue of the pod below the one that it shares with victim %s/%s guarantees anything contested", v.Namespace, v.Name)
 	}
-	for q := v.Queue; !queues.Within(j.Queue, q); q = q[:strings.LastIndexByte(q, '.')] {
+	for end := len(v.Queue); end >= 0 && !queues.Within(j.Queue, v.Queue[:end]); end = strings.LastIndexByte(v.Queue[:end], '.') {
+		q := v.Queue[:end]
 		if !slices.ContainsFunc(j.Numbers, func(n Number) bool {
 			return n.Law == "5" && n.Queue == q && of(n.Used) > of(n.Guaranteed) && v.Requests[n.Resource] > 0
 		}) {

@@ -45,6 +45,8 @@ func TestVerify(t *testing.T) {
 		{"nothing is guaranteed", func(d *Decision) { d.Numbers = append(d.Numbers[:2:2], d.Numbers[3:]...) }, "law 4: no queue of the pod"},
 		{"a queue is not over its guarantee", func(d *Decision) { *d.Numbers[3].Guaranteed = 4 }, "law 5: queue root.b of victim ns/v"},
 		{"a victim that frees nothing", func(d *Decision) { d.Victims[0].Requests = nil }, "law 5: queue root.b.c of victim ns/v"},
+		{"a victim of no queue", func(d *Decision) { d.Victims[0].Queue = "" }, "law 5: queue  of victim ns/v"},
+		{"a victim of another tree", func(d *Decision) { d.Victims[0].Queue = "top.b" }, "law 5: queue top of victim ns/v"},
 		{"of higher priority", func(d *Decision) { *d.Victims[0].Effective = 1 }, "law 6: victim ns/v has priority 1, the pod 0"},
 		{"over its max", func(d *Decision) { *d.Numbers[5].Max = 3 }, "law 7: queue root.a of the pod comes to 4 vcore, and its max is 3"},
 		{"on its only node", func(d *Decision) {
