@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -254,10 +255,7 @@ func victimRef(p *planner.Pod) objects.Ref {
 	return objects.Ref{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
-func number(a resources.Amount) *int64 {
-	n := int64(a)
-	return &n
-}
+func number(a resources.Amount) *int64 { return ptr.To(int64(a)) }
 
 // amounts names the types of amounts.
 func amounts(a planner.Amounts, names []string) map[string]int64 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
@@ -118,9 +120,4 @@ func (j *verifier) required() {
 	}
 }
 
-func of(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
+func of(n *int64) int64 { return ptr.Deref(n, 0) }
