@@ -22,7 +22,8 @@ func (p *Process) FollowPodGroups(profile string, follow func(*store.Store)) {
 	p.applyPodGroups()
 }
 
-// applyPodGroups does this once the managed profiles are known. The caller holds p.mu.
+// applyPodGroups tells the store to use the PodGroup label and calls follow, once, if a
+// recorded profile is managed. The caller holds p.mu.
 func (p *Process) applyPodGroups() {
 	s := p.Store()
 	if s == nil || p.podGroups.done {

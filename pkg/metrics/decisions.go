@@ -63,7 +63,7 @@ var lossReasons = []reasons.Code{
 	reasons.HoldSuperseded, reasons.HoldTimedOut, reasons.HoldGivenUp, reasons.HoldNodeGone, reasons.HoldNodeUnschedulable,
 }
 
-// The outcomes of decisions. Those of [store.StepHeld] are the decision's own.
+// The outcomes of decisions, as label outcome has them.
 const (
 	outcomeRefused   = "refused"
 	outcomeHold      = "hold"

@@ -50,7 +50,7 @@ func Audited[Kind ~string](kinds []Kind) {
 	}
 }
 
-// ConfigLoaded notes that a configuration came into force.
+// ConfigLoaded notes that a valid configuration was read.
 func ConfigLoaded(now time.Time) {
 	reloadSuccess.Set(1)
 	reloadTimestamp.Set(float64(now.Unix()))
