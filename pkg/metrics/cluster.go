@@ -78,8 +78,8 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	for _, q := range shown {
 		own[q.Path] = true
 	}
-	collectUnmet(ch, own)
-	gone.collect(ch, snapshot, own)
+	unmetTime.collect(ch, own)
+	gone.collect(ch, own)
 	collectHolds(ch, source.Holds())
 	for reason, n := range source.Gated() {
 		gauge(ch, gatedDesc, float64(n), string(reason))

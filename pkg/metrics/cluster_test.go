@@ -41,8 +41,10 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	s.Start(now)
 	Register()
 	Follow(s, mostQueues)
-	totals.Store(nil)
-	tb.Cleanup(func() { Follow(nil, 0); totals.Store(nil) })
+	for _, c := range []*queueCounts{&unmetTime, &gone} {
+		c.of, c.own = map[countKey]int64{}, nil
+	}
+	tb.Cleanup(func() { Follow(nil, 0) })
 	return s
 }
 
@@ -226,7 +228,7 @@ func TestGuaranteesRun(t *testing.T) {
 		}
 	}()
 	deadline := time.After(time.Minute)
-	for totals.Load() == nil || len(*totals.Load()) == 0 {
+	for series(t)["paddock_queue_unmet_guarantee_seconds_total"] == nil {
 		select {
 		case <-deadline:
 			t.Fatal("nothing was measured")
@@ -308,6 +310,66 @@ func TestSeriesAreBounded(t *testing.T) {
 	if want := []string{"other", "root.p00", "root.p00.q00", "root.p19"}; !slices.Equal(waits, want) {
 		t.Errorf("unmet are %v, want %v", waits, want)
 	}
+}
+
+// TestOtherQueues: the counters of queue "other" only grow, by what is counted of queues
+// while they have no series of their own.
+func TestOtherQueues(t *testing.T) {
+	const guarantees = " guaranteed.vcore=1 maxapps=9"
+	s := newStore(t, "root\n  a"+guarantees+"\n  b"+guarantees+"\n  c"+guarantees)
+	Follow(s, 3) // root, a and b
+	for _, q := range []string{"a", "b", "c"} {
+		add(s, q, "root."+q, "vcore=1", "")
+	}
+	at := now
+	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clocktesting.NewFakeClock(now)}
+	count := func() {
+		at = at.Add(time.Second)
+		g.look(at)
+		for q := range s.Snapshot().All() {
+			gone.add(countKey{q.Path, KindQueue, "regular"}, 1)
+		}
+	}
+	expectOther := func(when string, unmet, victims float64) {
+		t.Helper()
+		got := series(t)
+		for name, want := range map[string]float64{"paddock_queue_unmet_guarantee_seconds_total": unmet, "paddock_preemption_victims_total": victims} {
+			sum := 0.0
+			for _, m := range got[name] {
+				if label(m, "queue") == otherQueues {
+					sum += m.GetCounter().GetValue()
+				}
+			}
+			if sum != want {
+				t.Errorf("%s: %s is %v, want %v", when, name, sum, want)
+			}
+		}
+	}
+	configure := func(tree string) {
+		spec := queuestest.MustTree(t, tree)
+		spec.Rules = expect.Get(queuestest.Rules("provided"))(t)
+		s.Configure(spec, at)
+	}
+	count()
+	count()
+	expectOther("c is hidden", 1, 2)
+	Follow(s, 4)
+	expectOther("c is shown", 1, 2)
+	count()
+	expectOther("c counts for itself", 1, 2)
+	Follow(s, 2)
+	expectOther("b and c are hidden", 1, 2)
+	count()
+	expectOther("b and c count for others", 3, 4)
+	for _, pod := range []types.UID{"a", "c"} {
+		s.Delete(pod, at)
+	}
+	configure("root\n  b" + guarantees)
+	s.Tick(at.Add(time.Minute))
+	if n := s.Snapshot().Len(); n != 2 {
+		t.Fatalf("%d queues are left, want root and b", n)
+	}
+	expectOther("a, which was shown, and c are removed", 3, 4)
 }
 
 func label(m *dto.Metric, name string) string {

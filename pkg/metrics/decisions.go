@@ -17,7 +17,6 @@ var (
 	rejected = newCounters("preemption_rejected_candidates_total")
 	// All of its series are there from the start, so that the first loss is an increase.
 	lostHolds = newCounters("holds_lost_total")
-	gone      = victimCounts{of: map[victimKey]int64{}}
 	// From a second to about a day.
 	held = newHistogramVec("hold_duration_seconds", metrics.ExponentialBuckets(1, 2, 17))
 	// From 50 us to 3 s.
@@ -164,6 +163,6 @@ func (c *Decisions) victims(s *output.Step) {
 			continue // counted before
 		}
 		o.class[v.UID] = ""
-		gone.add(victimKey{v.Queue, kindOf(s), class})
+		gone.add(countKey{v.Queue, kindOf(s), class}, 1)
 	}
 }

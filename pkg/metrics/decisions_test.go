@@ -56,7 +56,6 @@ func TestDecisions(t *testing.T) {
 	rejected.Reset()
 	held.Reset()
 	lostHolds.Reset()
-	gone.of = map[victimKey]int64{}
 	c := NewDecisions()
 	for _, step := range steps() {
 		c.Count(&step)

@@ -9,7 +9,7 @@
 //   - guarantee.go looks once a second for how long queues are under their
 //     guarantee while pods wait that preemption could lawfully serve.
 //   - decisions.go counts decisions about making room, from the steps of the store's
-//     journal; victims.go counts the evicted pods.
+//     journal; counts.go keeps the counters by queue.
 //   - yunikorn.go writes YuniKorn's names, for the REST interface.
 //   - register.go counts what the auditors find, and reads of the configuration.
 package metrics

@@ -2,10 +2,8 @@ package metrics
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
@@ -33,9 +31,6 @@ type Guarantees struct {
 	tree  uint64 // generation of the queues at the last look
 }
 
-// totals is what was measured so far; nil for nothing.
-var totals atomic.Pointer[[]unmet.Total]
-
 // Run looks once a second until the context ends.
 func (g *Guarantees) Run(ctx context.Context) {
 	loop.Every(ctx, g.Clock, lookInterval, func() { g.look(g.Clock.Now()) })
@@ -58,33 +53,7 @@ func (g *Guarantees) look(now time.Time) {
 		g.tree = s.TreeGeneration()
 		g.meter.Keep(func(path string) bool { _, there := s.Find(path); return there })
 	}
-	measured := g.meter.Totals()
-	totals.Store(&measured)
-}
-
-// otherQueues stands for the queues that have no series of their own.
-const otherQueues = "other"
-
-// collectUnmet shows what was measured of the queues that are shown, and of all
-// others together.
-func collectUnmet(ch chan<- metrics.Metric, own map[string]bool) {
-	measured := totals.Load()
-	if measured == nil {
-		return
+	for _, t := range g.meter.Take() {
+		unmetTime.add(countKey{t.Queue, string(t.Reason)}, int64(t.Time))
 	}
-	others := map[reasons.Code]time.Duration{}
-	for _, t := range *measured {
-		if !own[t.Queue] {
-			others[t.Reason] += t.Time
-			continue
-		}
-		counter(ch, unmetDesc, t.Time.Seconds(), t.Queue, string(t.Reason))
-	}
-	for code, t := range others {
-		counter(ch, unmetDesc, t.Seconds(), otherQueues, string(code))
-	}
-}
-
-func counter(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...string) {
-	ch <- metrics.NewLazyConstMetric(d, metrics.CounterValue, value, labels...)
 }

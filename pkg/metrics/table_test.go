@@ -16,7 +16,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 )
 
 // everything has all that there may be on /metrics there.
@@ -32,7 +31,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 		c.Count(&step)
 	}
 	Planned(KindQueue, time.Millisecond)
-	totals.Store(&[]unmet.Total{{Demand: unmet.Demand{Queue: "root.a", Reason: "InOrder"}, Time: time.Second}})
+	unmetTime.add(countKey{"root.a", "InOrder"}, int64(time.Second))
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
 	out := map[string]*dto.MetricFamily{}
 	for _, f := range families {

@@ -100,6 +100,7 @@ func TestCountersThatAlert(t *testing.T) {
 		{"a guarantee that is not met", "PaddockGuaranteeNotMet", unmet + "0+60x90", time.Hour, `{job="p",queue="root.a"} 1`},
 		{"half of the time", "PaddockGuaranteeNotMet", unmet + "0+30x90", time.Hour, ""},
 		{"for two reasons by turns", "PaddockGuaranteeNotMet", unmet + "0+30x90\n\t" + strings.Replace(unmet, "NoNodeFits", "OverMax", 1) + "0+30x90", time.Hour, `{job="p",queue="root.a"} 1`},
+		{"of hidden queues together", "PaddockGuaranteeNotMet", strings.Replace(unmet, "root.a", "other", 1) + "0+60x90", time.Hour, ""},
 		{"while the delay runs", "PaddockGuaranteeNotMet", delay + "0+60x90", time.Hour, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) { evaluate(t, c.series, c.after, exprOf(t, c.alert), c.want) })

@@ -67,12 +67,17 @@ func (m *Meter) Pause() {
 
 // Keep forgets queues that are not there any more.
 func (m *Meter) Keep(there func(queue string) bool) {
-	maps.DeleteFunc(m.total, func(d Demand, _ time.Duration) bool { return !there(d.Queue) })
 	maps.DeleteFunc(m.since, func(queue string, _ time.Time) bool { return !there(queue) })
 	m.found = slices.DeleteFunc(m.found, func(d Demand) bool { return !there(d.Queue) })
 }
 
-// Totals returns what was added up, by queue and reason.
+// Take returns the totals and begins to add up anew.
+func (m *Meter) Take() []Total {
+	defer clear(m.total)
+	return m.Totals()
+}
+
+// Totals returns what was added up since Take, by queue and reason.
 func (m *Meter) Totals() []Total {
 	out := make([]Total, 0, len(m.total))
 	for d, t := range m.total {
