@@ -464,7 +464,9 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.callBackWrongly(pod, mates)
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
-	if holds && told == w.told && spec == w.Spec() && !(held && earlier.Since.Equal(h.Since)) && w.nodes[h.Node].Equal(sizes[h.Node]) {
+	// The pod of a cycle may be older than its resize, which the store knows.
+	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && request(pod).Equal(w.pods[pod.UID].Request)
+	if holds && same && !(held && earlier.Since.Equal(h.Since)) {
 		if !removed {
 			w.judgeHoldBegins(&h, before)
 		}
