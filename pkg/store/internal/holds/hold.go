@@ -163,6 +163,9 @@ func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons
 	if p.State == state.Unschedulable || p.State == state.BackingOff && h.Required {
 		p.Reason = why
 		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
+		if p.App != nil && p.RequiredNode == "" && p.RetryAsk == nil {
+			x.states.EnterRetryOrder(p) // free room of other nodes goes to it first
+		}
 	}
 	from, _ := p.PlanFrom()
 	p.Asks.RetryAt = preemption.Latest(from, now.Add(preemption.AtMostEvery))
