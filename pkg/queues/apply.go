@@ -154,10 +154,12 @@ type NamespaceQuota struct {
 }
 
 // SetNamespaceQuota gives a dynamic leaf the quota of a namespace; nil takes it
-// away, and the template's is back. Managed queues are left alone.
+// away, and the template's is back. Leaves that do not heed it are left alone. One leaf
+// has what the namespace is guaranteed: with each further one a user that may name
+// queues would be guaranteed that much more.
 func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota) {
 	q := d.Queue(id)
-	if q.Managed || !q.Leaf || q.Path == RecoveryPath {
+	if !heeds(q, namespace) {
 		return
 	}
 	parent := d.Queue(q.Parent)
@@ -167,6 +169,9 @@ func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota
 		s.QuotaNamespace = namespace
 		if !quota.Guaranteed.IsNone() || !quota.Max.IsUnlimited() {
 			s.Guaranteed, s.Max = quota.Guaranteed, quota.Max
+			if !quota.Guaranteed.IsNone() && d.guaranteesElsewhere(namespace, q) {
+				s.Guaranteed = resources.Guarantee{}
+			}
 		}
 		if quota.MaxApplications > 0 {
 			s.MaxApplications = quota.MaxApplications
@@ -176,6 +181,30 @@ func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota
 	if !sameQuota(&s, q.Settings) {
 		d.SetSettings(id, s)
 	}
+}
+
+// heeds tells whether a queue may have the quota of a namespace: it is a dynamic leaf that
+// has the name of the namespace, or it was made for the namespace and has the quota of no
+// other one. So a pod that names a queue of another namespace does not change its quota.
+func heeds(q *Queue, namespace string) bool {
+	if q.Managed || !q.Leaf || q.Path == RecoveryPath {
+		return false
+	}
+	named := q.Name == config.EscapeDots(namespace)
+	return named || q.MadeFor == namespace && (q.QuotaNamespace == "" || q.QuotaNamespace == namespace)
+}
+
+// guaranteesElsewhere tells whether another leaf has what a namespace is guaranteed.
+func (d *Draft) guaranteesElsewhere(namespace string, q *Queue) bool {
+	if q.QuotaNamespace == namespace && !q.Guaranteed.IsNone() {
+		return false
+	}
+	for other := range d.All() {
+		if other.ID != q.ID && other.QuotaNamespace == namespace && !other.Guaranteed.IsNone() {
+			return true
+		}
+	}
+	return false
 }
 
 func sameQuota(a, b *Settings) bool {

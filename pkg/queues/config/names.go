@@ -25,6 +25,10 @@ const queueNameAdvice = "use 1 to 64 letters, digits and - _ : # / @"
 // of a path: 1 to 64 letters, digits and - _ : # / @. Case does not matter.
 func ValidQueueName(name string) bool { return queueName.MatchString(name) }
 
+// EscapeDots returns the name of a queue that a rule makes of the name of a user, group,
+// namespace or tag, in which each dot is "_dot_".
+func EscapeDots(name string) string { return strings.ReplaceAll(name, ".", "_dot_") }
+
 // segment returns the part of a path for a name, quoted where it is no name, so
 // that it cannot be taken for something else.
 func segment(name string) string {

@@ -19,11 +19,6 @@ const maxMade = 8
 // shown in lists.
 const maxName = 253
 
-// dotReplacement stands for a dot in a name that becomes one part of a path.
-const dotReplacement = "_dot_"
-
-func escapeDots(name string) string { return strings.ReplaceAll(name, ".", dotReplacement) }
-
 // qualified tells whether a name is a full path.
 func qualified(name string) bool { return strings.HasPrefix(name, RootQueue+".") }
 

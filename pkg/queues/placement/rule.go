@@ -85,7 +85,7 @@ func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 		return name, verdict{}
 	}
 	if !fixed {
-		name = escapeDots(name)
+		name = config.EscapeDots(name)
 	}
 	if rule.Parent == nil {
 		return RootQueue + "." + name, verdict{}
