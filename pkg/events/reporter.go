@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -49,10 +51,17 @@ type Reporter struct {
 	Limiter flowcontrol.RateLimiter
 	Logger  klog.Logger
 
-	left []output.Report // taken and not told yet
+	left []pending // taken and not told yet: those that were not tried come first
 }
 
-// batch is how many pods are told about between two looks at the context.
+// pending is a report that was taken and not told yet.
+type pending struct {
+	output.Report
+	failed bool
+}
+
+// batch is how many reports are taken from the store at a time, and the burst of the
+// limiter.
 const batch = 50
 
 // Run tells what there is to tell until the context ends.
@@ -68,27 +77,53 @@ func (r *Reporter) Run(ctx context.Context) {
 }
 
 // tell takes the next reports and writes them. What cannot be written now is
-// kept for the next time, for the store counts a report it gave away as told.
+// kept for the next time, for the store counts a report it gave away as told. The
+// next reports come first: a pod whose status cannot be written delays no other.
+// The first report that fails again ends the attempt.
 func (r *Reporter) tell(ctx context.Context) {
-	if len(r.left) == 0 {
-		r.left = r.Reports.NextReports(r.Clock.Now(), batch)
+	if len(r.left) == 0 || r.left[0].failed {
+		r.take()
 	}
-	for ; len(r.left) > 0 && r.Leading(); r.left = r.left[1:] {
+	for len(r.left) > 0 && r.Leading() && ctx.Err() == nil {
 		report := r.left[0]
 		if report.Demand == objects.DemandUnsaid { // autoscalers buy nodes by the rest
 			if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 				return
 			}
 		}
-		err := r.Tell(ctx, report)
+		r.left = r.left[1:]
+		err := r.Tell(ctx, report.Report)
 		if err == nil {
 			continue
 		}
-		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
-		if !final(err) {
+		if !report.failed {
+			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+		}
+		if final(err) {
+			continue
+		}
+		r.left = append(r.left, pending{report.Report, true})
+		if report.failed {
 			return
 		}
 	}
+}
+
+// take puts the next reports before those that failed, in the place of older ones that
+// say the same kind of thing about the same pod.
+func (r *Reporter) take() {
+	type subject struct {
+		pod             types.UID
+		warning, demand bool
+	}
+	of := func(o output.Report) subject { return subject{o.UID, o.Warning, o.Demand != objects.DemandUnsaid} }
+	var next []pending
+	newer := map[subject]bool{}
+	for _, report := range r.Reports.NextReports(r.Clock.Now(), batch) {
+		next = append(next, pending{Report: report})
+		newer[of(report)] = true
+	}
+	r.left = append(next, slices.DeleteFunc(r.left, func(p pending) bool { return newer[of(p.Report)] })...)
 }
 
 // final tells whether the API server would give the same answer again.

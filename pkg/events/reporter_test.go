@@ -352,6 +352,53 @@ func TestRunTriesAgainWhatMaySucceed(t *testing.T) {
 	})
 }
 
+// TestRunGoesOnWithOtherPods: a namespace of more than a batch of pods whose status cannot
+// be written delays no report of another namespace, and a later report of a pod replaces
+// the one that failed.
+func TestRunGoesOnWithOtherPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		add := func(name, why string) {
+			p := newPod(name)
+			if d.pods.Add(p) == nil && d.client.Tracker().Add(p) != nil {
+				t.Logf("another report of %s", name)
+			}
+			d.queue.waiting = append(d.queue.waiting, reportOf(name, overMax(why)))
+		}
+		for i := range batch + 10 {
+			add(fmt.Sprint("bad", i), "old")
+		}
+		var repaired atomic.Bool
+		d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			failed := strings.HasPrefix(a.(clienttesting.PatchAction).GetName(), "bad") && !repaired.Load()
+			return failed, nil, apierrors.NewInternalError(errors.New("webhook"))
+		})
+		defer d.run(t)()
+		pass(10 * time.Second)
+		add("good", "full")
+		add("bad0", "new")
+		pass(2 * time.Second)
+		if got := d.condition(t, "good"); got.Reason != "OverMax" {
+			t.Errorf("the report of another pod waits: %+v", got)
+		}
+		if n := strings.Count(d.log(), `pod="ns/bad1"`); n != 1 {
+			t.Errorf("%d log lines about the same failure of one pod, want 1", n)
+		}
+		repaired.Store(true)
+		pass(time.Minute)
+		for i := range batch + 10 {
+			want := "old. " + remedy
+			if i == 0 {
+				want = "new. " + remedy
+			}
+			expect.Same(t, fmt.Sprint("bad", i), want, d.condition(t, fmt.Sprint("bad", i)).Message)
+		}
+		if n := len(d.recorder.events); n != batch+11 {
+			t.Errorf("%d events, want one of each pod", n)
+		}
+	})
+}
+
 func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 	for _, final := range []error{
 		apierrors.NewForbidden(podResource, "p", errors.New("no role")),
