@@ -27,6 +27,8 @@ const (
 	nominationsEvery = 5 * time.Second
 	// nominationTimeout limits the call that clears it.
 	nominationTimeout = 5 * time.Second
+	// nominationErrors is how many checks apart the errors about one nomination are logged.
+	nominationErrors = 12
 )
 
 // nominations finds pods that are nominated to a node and do not hold it. The scheduler's
@@ -47,7 +49,7 @@ type nominations struct {
 	nodes   corelisters.NodeLister
 	logger  klog.Logger
 
-	astray map[nomination]bool // at the last check
+	astray map[nomination]int // at the last check -> at how many checks in succession
 }
 
 // nomination is a pod that is nominated to a node.
@@ -78,10 +80,10 @@ func (n *nominations) look(ctx context.Context) {
 	if !n.process.Leader.Leading() || !n.store.Ready() {
 		return
 	}
-	n.astray = n.list()
+	n.astray = n.list(before)
 	var again []nomination
-	for at := range n.astray {
-		if before[at] {
+	for at, checks := range n.astray {
+		if checks > 1 {
 			again = append(again, at)
 		}
 	}
@@ -97,17 +99,18 @@ func (n *nominations) look(ctx context.Context) {
 	}
 }
 
-// list returns the nominations that are astray now.
-func (n *nominations) list() map[nomination]bool {
+// list returns the nominations that are astray now, counted on from the last check.
+func (n *nominations) list(before map[nomination]int) map[nomination]int {
 	nodes, err := n.nodes.List(labels.Everything())
 	if err != nil {
 		return nil
 	}
-	found := map[nomination]bool{}
+	found := map[nomination]int{}
 	for _, node := range nodes {
 		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
 			if pod := n.current(nominated.GetPod()); n.isAstray(pod, node.Name) {
-				found[nomination{node.Name, pod.Namespace, pod.Name, pod.UID}] = true
+				at := nomination{node.Name, pod.Namespace, pod.Name, pod.UID}
+				found[at] = before[at] + 1
 			}
 		}
 	}
@@ -144,8 +147,9 @@ func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool
 	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 	pod, err := n.pods.Pods(at.namespace).Get(at.name)
 	if err == nil && pod.UID == at.uid && pod.Status.NominatedNodeName == at.node {
-		if err := n.write(ctx, at); err != nil {
-			n.logger.V(2).Info("A nomination cannot be taken back yet", "pod", klog.KRef(at.namespace, at.name), "node", at.node, "err", err)
+		if err := n.write(ctx, at); err != nil && n.astray[at]%nominationErrors == 3 { // the second attempt
+			n.logger.Error(err, "A nomination cannot be taken back, and blocks room on the node: let the scheduler's service account patch pods/status, "+
+				"or delete the pod", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 		}
 		return false
 	}
