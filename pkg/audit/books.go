@@ -7,16 +7,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// ownerLooks is how often what users and groups are charged is looked at before it
-// is called wrong: it is not of the moment of the pods, and right in one of them.
+// ownerLooks is how often what users and groups are charged is looked at before it is
+// called wrong, ownerPause the time between two looks. Usage and pods are read at
+// different moments, so a single difference proves nothing.
 const (
 	ownerLooks = 5
+	ownerPause = time.Second
 	ownersBite = 256
 )
 
@@ -29,8 +32,9 @@ type Books struct {
 	Owners func(of []queues.Charged) (usage []queues.OwnerUsage, all int)
 }
 
-// Check names what is not charged as it should be; nil if all is.
-func (b *Books) Check() error {
+// Check names what is not charged as it should be; nil if all is. It waits by pause
+// only, which is false when the caller no longer waits for the answer.
+func (b *Books) Check(pause func(time.Duration) bool) error {
 	var lines []string
 	v := b.Inventory.View()
 	for _, a := range v.Applications {
@@ -45,7 +49,7 @@ func (b *Books) Check() error {
 			lines = append(lines, fmt.Sprintf("queue %s: %s", q.Path, text))
 		}
 	}
-	return firstOf(append(lines, b.owners(v)...))
+	return firstOf(append(lines, b.owners(v, pause)...))
 }
 
 // sumsOf is what each queue should be charged: its applications, of each what its pods
@@ -91,25 +95,31 @@ func charged(what string, got, want resources.Vector) string {
 	return fmt.Sprintf("it is charged %v as %s, its pods make %v", got, what, want)
 }
 
-// owners compares users and groups.
-func (b *Books) owners(v *inventory.View) []string {
-	var wrong map[queues.Charged]string
-	for look := range ownerLooks {
-		if look > 0 {
-			v = b.Inventory.View()
-		}
-		found := b.ownersDiffer(v)
-		if look > 0 {
-			maps.DeleteFunc(found, func(k queues.Charged, _ string) bool { return wrong[k] == "" })
-		}
-		if wrong = found; len(wrong) == 0 {
-			return nil
-		}
-	}
-	return slices.Sorted(maps.Values(wrong))
+// ownerDifference is how what an owner is charged differs from what its pods make.
+type ownerDifference struct {
+	text  string
+	extra string // what it is charged too much; it stays as it is while pods come and go
 }
 
-func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]string {
+// owners compares users and groups.
+func (b *Books) owners(v *inventory.View, pause func(time.Duration) bool) []string {
+	wrong := b.ownersDiffer(v)
+	for look := 1; look < ownerLooks && len(wrong) > 0; look++ {
+		if !pause(ownerPause) {
+			return nil
+		}
+		found := b.ownersDiffer(b.Inventory.View())
+		maps.DeleteFunc(wrong, func(k queues.Charged, was ownerDifference) bool { return found[k].extra != was.extra })
+	}
+	var lines []string
+	for _, d := range wrong {
+		lines = append(lines, d.text)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]ownerDifference {
 	want := queues.NewLedger()
 	for _, a := range v.Applications {
 		want.Update(v.Queues, a.Leaf, queues.Owner{User: a.User, Group: a.Group}, func(u *queues.OwnerUsage) {
@@ -119,7 +129,7 @@ func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]string {
 			}
 		})
 	}
-	out := map[queues.Charged]string{}
+	out := map[queues.Charged]ownerDifference{}
 	_, all := b.Owners(nil)
 	for keys := range slices.Chunk(want.Charged(), ownersBite) {
 		var got []queues.OwnerUsage
@@ -131,19 +141,25 @@ func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]string {
 		}
 	}
 	if all != want.Len() {
-		out[queues.Charged{}] = fmt.Sprintf("%d users and groups are charged, each counted for each queue, and %d use something", all, want.Len())
+		out[queues.Charged{}] = ownerDifference{
+			fmt.Sprintf("%d users and groups are charged, each counted for each queue, and %d use something", all, want.Len()),
+			fmt.Sprint(all - want.Len()),
+		}
 	}
 	return out
 }
 
-func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsage) string {
+func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsage) ownerDifference {
 	kind := "user"
 	if k.Group {
 		kind = "group"
 	}
 	text := cmp.Or(charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted),
 		fmt.Sprintf("it is charged %d running applications, and has %d", got.Running, want.Running))
-	return fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text)
+	return ownerDifference{
+		fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text),
+		fmt.Sprint(got.Allocated.Sub(want.Allocated), got.Admitted.Sub(want.Admitted), got.Running-want.Running),
+	}
 }
 
 // mendBooks is what to do about books that are wrong.
