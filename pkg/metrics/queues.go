@@ -58,10 +58,7 @@ func typesOf(q *queues.Queue) []string {
 // collectQueue shows a queue. A limit that it does not have, and leaving and
 // arriving pods where there are none, have no series.
 func collectQueue(ch chan<- metrics.Metric, s *queues.Snapshot, q *queues.Queue) {
-	limit := q.Max
-	if q.IsRoot() {
-		limit = resources.LimitFrom(s.Capacity().Map())
-	}
+	limit := s.ShownMax(q)
 	for _, name := range typesOf(q) {
 		show := func(amount resources.Amount, state string) {
 			gauge(ch, resourceDesc, inUnits(name, amount), q.Path, name, state)

@@ -105,10 +105,7 @@ func (p *page) queues(v *inventory.View) {
 			p.sample(name, int64(amount), "queue", q.Path, "resource", resource, "state", state)
 		}
 		show("apps", resources.Amount(q.MaxApplications), "maxRunningApps")
-		limit := q.Max
-		if q.IsRoot() {
-			limit = resources.LimitFrom(v.Queues.Capacity().Map())
-		}
+		limit := v.Queues.ShownMax(q)
 		for _, resource := range typesOf(q) {
 			if g, ok := q.Guaranteed.Get(resource); ok {
 				show(resource, g, "guaranteed")

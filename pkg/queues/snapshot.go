@@ -35,6 +35,14 @@ func (s *Snapshot) TreeGeneration() uint64 { return s.treeGeneration }
 // Capacity is the sum of what the nodes can hold.
 func (s *Snapshot) Capacity() resources.Vector { return s.capacity }
 
+// ShownMax is the max of a queue as people are shown it: root's is the capacity.
+func (s *Snapshot) ShownMax(q *Queue) resources.Limit {
+	if q.IsRoot() {
+		return resources.LimitFrom(s.capacity.Map())
+	}
+	return q.Max
+}
+
 // Queue returns the queue with the ID, nil when there is none.
 func (s *Snapshot) Queue(id ID) *Queue { return at(s.chunks, id) }
 

@@ -145,6 +145,5 @@ func promised(g resources.Guarantee) string {
 
 // headroom is the room people are shown: there is not more than the nodes have.
 func headroom(s *queues.Snapshot, q *queues.Queue) resources.Limit {
-	capacity := resources.LimitFrom(s.Capacity().Map())
-	return queues.Headroom(s, q.ID).Min(capacity.Headroom(s.Root().Allocated))
+	return queues.Headroom(s, q.ID).Min(s.ShownMax(s.Root()).Headroom(s.Root().Allocated))
 }

@@ -266,20 +266,17 @@ func marksOf(q *queues.Queue) []mark {
 // barsOf are the types that a queue uses, wants, is promised or limited in.
 func barsOf(v *inventory.View, q *queues.Queue) []bar {
 	var bars []bar
+	limit := v.Queues.ShownMax(q)
 	for _, name := range typesOf(v, q) {
 		s := scale{
 			name: name, used: q.Allocated.Get(name), waiting: q.Pending.Get(name),
 			room: v.Queues.Capacity().Get(name),
 		}
 		s.guaranteed, s.promised = q.Guaranteed.Get(name)
-		if q.IsRoot() {
-			s.limit, s.limited = s.room, s.room > 0
-		} else {
-			if most, limited := q.PathMax.Get(name); limited {
-				s.room = most
-			}
-			s.limit, s.limited = q.Max.Get(name)
+		if most, limited := q.PathMax.Get(name); limited {
+			s.room = most
 		}
+		s.limit, s.limited = limit.Get(name)
 		bars = append(bars, s.draw())
 	}
 	return bars

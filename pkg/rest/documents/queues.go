@@ -65,7 +65,7 @@ func (p *Page) QueueTree(v *inventory.View, id queues.ID, below bool) {
 	root := v.Queues.Root()
 	t := tree{
 		snapshot: v.Queues, preempting: v.Preempting(), priority: priorities(v), starting: starting(v),
-		room: maxOf(v.Queues, root).Headroom(root.Allocated),
+		room: v.Queues.ShownMax(root).Headroom(root.Allocated),
 	}
 	p.queue(&t, id, below)
 }
@@ -76,7 +76,7 @@ type tree struct {
 	preempting map[queues.ID]resources.Vector
 	priority   map[queues.ID]int64
 	starting   map[queues.ID][]string
-	// room is what the nodes have left.
+	// room is what the nodes have left. Other than for quotas, it counts for the headroom.
 	room resources.Limit
 }
 
@@ -128,7 +128,7 @@ func (p *Page) queue(t *tree, id queues.ID, below bool) {
 	p.alwaysField("status", q.State.String())
 	p.alwaysField("partition", Partition)
 	p.amountsField("pendingResource", q.Pending)
-	p.quotaField("maxResource", maxOf(t.snapshot, q).All())
+	p.quotaField("maxResource", t.snapshot.ShownMax(q).All())
 	p.quotaField("guaranteedResource", q.Guaranteed.All())
 	p.amountsField("allocatedResource", q.Allocated)
 	p.amountsField("preemptingResource", t.preempting[id])
@@ -145,7 +145,7 @@ func (p *Page) queue(t *tree, id queues.ID, below bool) {
 		p.Field("template", templateOf(q.Template))
 	}
 	p.children(t, q, below)
-	p.quotaField("absUsedCapacity", percents(q.Allocated, maxOf(t.snapshot, q)))
+	p.quotaField("absUsedCapacity", percents(q.Allocated, t.snapshot.ShownMax(q)))
 	p.NumberField("maxRunningApps", int64(q.MaxApplications))
 	starting := t.starting[id]
 	p.NumberField("runningApps", int64(max(q.Running-len(starting), 0)))
@@ -190,15 +190,6 @@ func (p *Page) policies(q *queues.Queue) {
 	p.TextField("preemptionDelay", q.Policies.PreemptionDelay.String())
 	p.boolField("isPriorityFence", q.Policies.PriorityFence)
 	p.NumberField("priorityOffset", int64(q.Policies.PriorityOffset))
-}
-
-// maxOf is the max people are shown: root's is what the nodes hold. And other than
-// for quotas, root's counts for the headroom: there is not more room than the nodes have.
-func maxOf(s *queues.Snapshot, q *queues.Queue) resources.Limit {
-	if q.IsRoot() {
-		return resources.LimitFrom(s.Capacity().Map())
-	}
-	return q.Max
 }
 
 func sortingPolicy(q *queues.Queue) string {

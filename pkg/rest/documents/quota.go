@@ -43,7 +43,7 @@ func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resource
 }
 
 func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, judged bool) QueueQuota {
-	most := maxOf(s, q)
+	most := s.ShownMax(q)
 	out := QueueQuota{
 		Queue: q.Path, Guaranteed: Amounts(q.Guaranteed.Map()), Max: Amounts(most.Map()),
 		Allocated: Amounts(q.Allocated.Map()), Leaving: Amounts(q.Leaving.Map()), Arriving: Amounts(q.Arriving.Map()),
