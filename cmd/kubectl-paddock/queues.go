@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -70,9 +71,7 @@ func findQueue(tree *documents.Queue, path string) (*documents.Queue, error) {
 	path = strings.ToLower(path)
 	q := tree
 	for q.QueueName != path {
-		i := slices.IndexFunc(q.Children, func(c *documents.Queue) bool {
-			return path == c.QueueName || strings.HasPrefix(path, c.QueueName+".")
-		})
+		i := slices.IndexFunc(q.Children, func(c *documents.Queue) bool { return queues.Within(path, c.QueueName) })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no queue %q below %q", path, q.QueueName)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -125,7 +126,7 @@ func (w *World) Used(path string) Amounts {
 	sum := Amounts{}
 	for i := range w.Pods {
 		p := &w.Pods[i]
-		if p.Protection != planner.Leaving && (p.Queue == path || strings.HasPrefix(p.Queue, path+".")) {
+		if p.Protection != planner.Leaving && queues.Within(p.Queue, path) {
 			for name, a := range p.Request {
 				sum[name] += a
 			}

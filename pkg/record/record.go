@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -132,7 +133,7 @@ type Query struct {
 // Wants tells whether something about an asker of a queue is wanted.
 func (q *Query) Wants(asker objects.Ref, queue string) bool {
 	return (q.Namespace == "" || q.Namespace == asker.Namespace) && (q.Pod == "" || q.Pod == asker.Name) &&
-		(q.Queue == "" || q.Queue == queue || len(queue) > len(q.Queue) && queue[:len(q.Queue)+1] == q.Queue+".")
+		(q.Queue == "" || queues.Within(queue, q.Queue))
 }
 
 // Decisions returns the decisions that are wanted, those made last first.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -117,7 +118,7 @@ func wantedQueue(pod *inventory.Pod) string { return strings.ToLower(pod.Wanted.
 
 // wants tells whether something is not filtered out. A queue stands for all below it.
 func (c *waitingContent) wants(queue, namespace, application string) bool {
-	return (c.Queue == "" || queue == c.Queue || strings.HasPrefix(queue, c.Queue+".")) &&
+	return (c.Queue == "" || queues.Within(queue, c.Queue)) &&
 		(c.Namespace == "" || namespace == c.Namespace) && (c.Application == "" || application == c.Application)
 }
 
