@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -155,14 +156,9 @@ func (l *ledger) dropNode(name string) {
 // inOrder returns the pods of a node in the order in which a kubelet handles them: oldest
 // first, then by UID.
 func (b *nodeBook) inOrder() []*entry {
-	out := make([]*entry, 0, len(b.pods))
-	for _, e := range b.pods {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(x, y *entry) int {
+	return slices.SortedFunc(maps.Values(b.pods), func(x, y *entry) int {
 		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
 	})
-	return out
 }
 
 // settle decides every waiting pod of a node, oldest first. Unless final, it stops at the
@@ -222,9 +218,9 @@ func (l *ledger) verdict(uid types.UID) (entry, bool) {
 	return entry{}, false
 }
 
-// waitCounts counts nodes of ours, pods by standing on them, and nodes with admitted pods
+// counts counts nodes of ours, pods by standing on them, and nodes with admitted pods
 // that exceed their size.
-func (l *ledger) waitCounts() (nodes, overcommit int, pods map[standing]int) {
+func (l *ledger) counts() (nodes, overcommit int, pods map[standing]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pods = map[standing]int{}

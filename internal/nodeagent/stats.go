@@ -58,7 +58,7 @@ func (a *Agent) Stats() Stats {
 		s.Rejections = maps.Clone(totals.Rejections)
 	})
 	var pods map[standing]int
-	s.Nodes, s.OvercommittedNodes, pods = a.ledger.waitCounts()
+	s.Nodes, s.OvercommittedNodes, pods = a.ledger.counts()
 	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ const (
 	// slice is how many things are compared at a time, and breath the pause after it.
 	slice  = 200
 	breath = 5 * time.Millisecond
-	// soonLook is the same for a check on demand: longer than any event is late.
+	// soonLook is secondLook for a health check: longer than any event is late.
 	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
@@ -166,12 +167,7 @@ func (d *Drift) conclude(found map[name]difference) {
 }
 
 func sorted(m map[name]difference) []name {
-	out := make([]name, 0, len(m))
-	for n := range m {
-		out = append(out, n)
-	}
-	slices.SortFunc(out, func(a, b name) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) })
-	return out
+	return slices.SortedFunc(maps.Keys(m), func(a, b name) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) })
 }
 
 // Check names what is wrong with the books as of the last round; nil if nothing is.

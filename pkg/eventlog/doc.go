@@ -2,7 +2,7 @@
 // YuniKorn's terms (type, change, detail), numbered without a gap from 0.
 //
 // Scheduling must not pay for that. The store adds what it does to its history, a few
-// words each time ([store.Event]). A goroutine here takes the events several times a
+// words each time ([output.Event]). A goroutine here takes the events several times a
 // second, as does a reader that wants the newest records, and makes records of them
 // (records.go, tree.go). The lock of the store is held only while a portion is copied.
 //

@@ -71,11 +71,7 @@ func (i *Inventory) Pods() []*Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.lockedView()
-	out := make([]*Pod, 0, len(i.pods))
-	for _, p := range i.pods {
-		out = append(out, p)
-	}
-	return out
+	return slices.Collect(maps.Values(i.pods))
 }
 
 func (i *Inventory) lockedView() *View {

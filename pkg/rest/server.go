@@ -55,7 +55,7 @@ type Options struct {
 	// Taint returns the taint by which other schedulers are kept off a held node, or
 	// nothing; nil where nodes have none.
 	Taint func(node string) string
-	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
+	// Build says what was built, by YuniKorn's names (see [documents.BuildInformation]).
 	Build map[string]string
 }
 

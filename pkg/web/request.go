@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 )
@@ -31,14 +30,8 @@ func newRequest(r *http.Request, page string, v *inventory.View, now time.Time) 
 
 // text is a parameter without the blanks around it; empty for none.
 func (r *request) text(name string) string {
-	value := r.values.Get(name)
-	if len(value) > longestValue {
-		value = strings.ToValidUTF8(value[:longestValue], "")
-	}
-	if !utf8.ValidString(value) {
-		value = strings.ToValidUTF8(value, "")
-	}
-	return strings.TrimSpace(value)
+	v := r.values.Get(name)
+	return strings.TrimSpace(strings.ToValidUTF8(v[:min(len(v), longestValue)], ""))
 }
 
 // number is a parameter that counts from 1; 1 where it is none.

@@ -146,7 +146,6 @@ type frame struct {
 	Warnings []warning
 	Content  any
 	Missing  string // what there is not; empty for nothing
-	Made     moment
 	Version  string
 }
 

@@ -30,7 +30,7 @@ const (
 	OwnerValue = "paddock-local-cluster"
 )
 
-// Read returns the objects of all *.yaml files in a directory tree, by file name and then
+// Read returns the objects of all *.yaml files in a directory, by file name and then
 // in the order of the file. The error names the file.
 func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
 	names, err := fs.Glob(files, "*.yaml")
