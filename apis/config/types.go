@@ -32,7 +32,7 @@ const (
 type DaemonSetOwner string
 
 const (
-	// DaemonSetOwnerVerified are pods with a DaemonSet as owner that is there.
+	// DaemonSetOwnerVerified are pods with a DaemonSet as controller that is there.
 	DaemonSetOwnerVerified DaemonSetOwner = "Verified"
 	// DaemonSetOwnerClaimed are pods that name an owner of that kind.
 	DaemonSetOwnerClaimed DaemonSetOwner = "Claimed"
@@ -144,10 +144,10 @@ type QueueSortArgs struct {
 
 	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
 	// their node, and they are never preempted. Verified: a DaemonSet of apps/v1 with the
-	// name and UID of an owner of the pod exists in its namespace. Claimed: an owner of
-	// the pod has kind DaemonSet, as with YuniKorn; every user that may make pods can
-	// write that and take room of queues with a guarantee, so it is for clusters of one
-	// tenant. Verified needs leave to list and watch daemonsets. Default: Verified.
+	// name and UID of the pod's controller exists in its namespace and is not being
+	// deleted. Claimed: an owner of the pod has kind DaemonSet, as with YuniKorn; every
+	// user that may make pods can write that and take room of queues with a guarantee, so
+	// it is for clusters of one tenant. Verified needs leave to list and watch daemonsets. Default: Verified.
 	// Bounds: Verified or Claimed.
 	// +optional
 	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`

@@ -19,6 +19,9 @@ import (
 
 const daemonSet = "DaemonSet"
 
+// heededOwners is how many owners of a pod are read. Its author can write any number.
+const heededOwners = 16
+
 // ownership is what is known of a pod's owner.
 type ownership uint8
 
@@ -52,32 +55,36 @@ func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
 	return "", false
 }
 
-// ownedByDaemonSet reports whether a pod belongs to a DaemonSet. That owner need not be
-// the pod's controller.
+// ownedByDaemonSet reports whether a pod belongs to a DaemonSet. A DaemonSet that is looked
+// up must be the pod's controller: it then deletes pods beyond one for each node.
 func (o *Options) ownedByDaemonSet(pod *corev1.Pod) ownership {
 	if o.ClaimedOwners {
-		if slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
+		if slices.ContainsFunc(heeded(pod), func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
 			return owned
 		}
 		return notOwned
 	}
-	for i := range pod.OwnerReferences {
-		r := &pod.OwnerReferences[i]
-		if !namesDaemonSet(r) {
-			continue
-		}
-		if found := o.daemons.lookUp(pod.Namespace, r); found != notOwned {
-			return found
-		}
+	if r := controllingSet(pod); r != nil {
+		return o.daemons.lookUp(pod.Namespace, r)
 	}
 	return notOwned
 }
 
-func namesDaemonSet(r *metav1.OwnerReference) bool {
-	return r.Kind == daemonSet && r.APIVersion == appsv1.SchemeGroupVersion.String()
+// heeded returns the owners of the pod that are read.
+func heeded(pod *corev1.Pod) []metav1.OwnerReference {
+	return pod.OwnerReferences[:min(len(pod.OwnerReferences), heededOwners)]
 }
 
-// daemonSets are the existing DaemonSets, and the pods that name one as their owner.
+// controllingSet returns the DaemonSet that the pod names as its controller; nil for none.
+func controllingSet(pod *corev1.Pod) *metav1.OwnerReference {
+	r := metav1.GetControllerOfNoCopy(pod)
+	if r == nil || r.Kind != daemonSet || r.APIVersion != appsv1.SchemeGroupVersion.String() {
+		return nil
+	}
+	return r
+}
+
+// daemonSets are the existing DaemonSets, and the pods that name one as their controller.
 type daemonSets struct {
 	*optional
 
@@ -91,7 +98,7 @@ type daemonSets struct {
 }
 
 // withoutDaemonSets is logged if DaemonSets cannot be read.
-const withoutDaemonSets = "DaemonSets cannot be read, so no room is made for their pods; pods that name a DaemonSet as their owner are not preempted. " +
+const withoutDaemonSets = "DaemonSets cannot be read, so no room is made for their pods; pods that name a DaemonSet as their controller are not preempted. " +
 	"Let the scheduler's service account list and watch daemonsets of API group apps, as manifests/rbac/second-scheduler.yaml does; a restart " +
 	"is not needed then. Or set argument daemonSetOwner: Claimed, if all who may make pods trust each other"
 
@@ -108,7 +115,7 @@ func watchDaemonSets(client kubernetes.Interface, w *Watcher, logger klog.Logger
 	return d, nil
 }
 
-// bareDaemonSet keeps only what identifies a DaemonSet.
+// bareDaemonSet keeps only what identifies a DaemonSet, and whether it is being deleted.
 func bareDaemonSet(obj any) (any, error) {
 	set, ok := obj.(*appsv1.DaemonSet)
 	if !ok {
@@ -116,57 +123,62 @@ func bareDaemonSet(obj any) (any, error) {
 	}
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion,
+		DeletionTimestamp: set.DeletionTimestamp,
 	}}, nil
 }
 
-// lookUp reports whether the DaemonSet that a pod of the namespace names exists.
+// lookUp reports whether the DaemonSet that a pod of the namespace names exists. One that
+// is being deleted does not: a finalizer can keep it, and its controller leaves its pods
+// alone then.
 func (d *daemonSets) lookUp(namespace string, r *metav1.OwnerReference) ownership {
 	if d == nil || !d.known.Load() {
 		return unknown
 	}
 	found, _, _ := d.informer.GetStore().GetByKey(namespace + "/" + r.Name)
-	if set, ok := found.(*appsv1.DaemonSet); ok && set.UID == r.UID {
+	if set, ok := found.(*appsv1.DaemonSet); ok && set.UID == r.UID && set.DeletionTimestamp == nil {
 		return owned
 	}
 	return notOwned
 }
 
-// remember stores a pod that names DaemonSets; nil stands for no pod. The caller holds
+// remember stores a pod that names a DaemonSet; nil stands for no pod. The caller holds
 // mu.
 func (d *daemonSets) remember(before, now *corev1.Pod) {
-	each := func(pod *corev1.Pod, do func(types.UID)) {
-		if pod == nil || onlyNode(pod) == "" {
-			return
-		}
-		for i := range pod.OwnerReferences {
-			if r := &pod.OwnerReferences[i]; namesDaemonSet(r) {
-				do(r.UID)
-			}
-		}
-	}
-	each(before, func(set types.UID) {
+	if set := namedSet(before); set != "" {
 		if delete(d.pods[set], before.UID); len(d.pods[set]) == 0 {
 			delete(d.pods, set)
 		}
-	})
-	each(now, func(set types.UID) {
+	}
+	if set := namedSet(now); set != "" {
 		if d.pods[set] == nil {
 			d.pods[set] = map[types.UID]*corev1.Pod{}
 		}
 		d.pods[set][now.UID] = now
-	})
+	}
 }
 
-// namesAnyDaemonSet reports whether the translation of the pod depends on DaemonSets.
-func (w *Watcher) namesAnyDaemonSet(pod *corev1.Pod) bool {
-	return w.options.daemons != nil && pod != nil && slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool { return namesDaemonSet(&r) })
+// namedSet returns the UID of the DaemonSet on which the translation of the pod depends;
+// empty for none.
+func namedSet(pod *corev1.Pod) types.UID {
+	if pod == nil || onlyNode(pod) == "" {
+		return ""
+	}
+	if r := controllingSet(pod); r != nil {
+		return r.UID
+	}
+	return ""
+}
+
+// dependsOnSet reports whether the translation of the pod depends on a DaemonSet.
+func (w *Watcher) dependsOnSet(pod *corev1.Pod) bool {
+	return w.options.daemons != nil && namedSet(pod) != ""
 }
 
 func (w *Watcher) daemonSet(old, set *appsv1.DaemonSet) {
-	if old != nil && old.UID == set.UID {
+	if old != nil && old.UID == set.UID && (old.DeletionTimestamp == nil) == (set.DeletionTimestamp == nil) {
 		return
 	}
-	if old != nil {
+	if old != nil && old.UID != set.UID {
 		w.daemonSetGone(old)
 	}
 	w.readAgain(set.UID)
@@ -175,7 +187,7 @@ func (w *Watcher) daemonSet(old, set *appsv1.DaemonSet) {
 func (w *Watcher) daemonSetGone(set *appsv1.DaemonSet) { w.readAgain(set.UID) }
 
 // readAgain passes the pods that name a DaemonSet to the store again, because it was
-// created or deleted.
+// created or deleted, or is being deleted.
 func (w *Watcher) readAgain(set types.UID) {
 	d := w.options.daemons
 	d.mu.Lock()

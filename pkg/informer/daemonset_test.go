@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,6 +101,12 @@ func set(namespace, name string, uid types.UID) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}}
 }
 
+// beingDeleted is a DaemonSet that stays until its pods are gone.
+func beingDeleted(s *appsv1.DaemonSet) *appsv1.DaemonSet {
+	s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: time.Now()}, []string{metav1.FinalizerDeleteDependents}
+	return s
+}
+
 func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
 	t.Helper()
 	eventually(t, func() error {
@@ -110,18 +117,29 @@ func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
 	})
 }
 
-// TestOwnersAreVerified: a pod belongs to a DaemonSet if one with that name and UID
-// exists in the pod's namespace.
+// TestOwnersAreVerified: a pod belongs to a DaemonSet if one with the name and UID of its
+// controller exists in its namespace and is not being deleted.
 func TestOwnersAreVerified(t *testing.T) {
 	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
 	notController := mine
 	notController.Controller = nil
+	refuses := mine
+	refuses.Controller = ptr.To(false)
+	many := slices.Repeat([]metav1.OwnerReference{ownedBy("v1", "Pod", "o", "o")}, heededOwners)
+	for i := range many {
+		many[i].Controller = nil
+	}
 	for _, c := range []struct {
 		name, want, claimed string
 		owners              []metav1.OwnerReference
 	}{
 		{"its DaemonSet", "daemon", "daemon", []metav1.OwnerReference{mine}},
-		{"not as controller", "daemon", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "ReplicaSet", "r", "r"), notController}},
+		{"not as controller", "ordinary", "daemon", []metav1.OwnerReference{notController}},
+		{"said not to be the controller", "ordinary", "daemon", []metav1.OwnerReference{refuses}},
+		{"beside another controller", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "ReplicaSet", "r", "r"), notController}},
+		{"beside other owners", "daemon", "daemon", []metav1.OwnerReference{many[0], mine}},
+		{"after too many owners", "daemon", "ordinary", append(many, mine)},
+		{"a DaemonSet that is being deleted", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "leaves", "u3")}},
 		{"another UID", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "agent", "u2")}},
 		{"another name", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "agents", "u1")}},
 		{"of another namespace", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "proxy", "u9")}},
@@ -132,7 +150,7 @@ func TestOwnersAreVerified(t *testing.T) {
 	} {
 		for _, claims := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, claimed %t", c.name, claims), func(t *testing.T) {
-				client := fake.NewClientset(set("ns", "agent", "u1"), set("kube-system", "proxy", "u9"),
+				client := fake.NewClientset(set("ns", "agent", "u1"), beingDeleted(set("ns", "leaves", "u3")), set("kube-system", "proxy", "u9"),
 					daemonPod("p", profile, "", c.owners...), daemonPod("q", profile, "n1", c.owners...))
 				s, r := daemonScene(t, client, func(o *Options) { o.ClaimedOwners = claims })
 				s.run(t)
@@ -209,6 +227,11 @@ func TestDaemonSetSeenLater(t *testing.T) {
 		t.Helper()
 		expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
 	}
+	make("u1")
+	all("daemon")
+	expect.Get(sets.Update(ctx, beingDeleted(set("ns", "agent", "u1")), metav1.UpdateOptions{}))(t)
+	all("ordinary")
+	remove()
 	make("u1")
 	all("daemon")
 	if got := r.says("gone"); got != "absent" {

@@ -59,8 +59,8 @@ func (o *Options) static(pod *corev1.Pod) bool {
 // executor; nil for none.
 func owners(pod *corev1.Pod) []types.UID {
 	var uids []types.UID
-	for i := range pod.OwnerReferences {
-		if o := &pod.OwnerReferences[i]; o.Kind == "Pod" && o.APIVersion == "v1" {
+	for _, o := range heeded(pod) {
+		if o.Kind == "Pod" && o.APIVersion == "v1" {
 			uids = append(uids, o.UID)
 		}
 	}

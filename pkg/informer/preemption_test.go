@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -204,6 +205,10 @@ func TestOwners(t *testing.T) {
 	}
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
 	expect.Same(t, "owners", []types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners)
+	pod.OwnerReferences = slices.Repeat([]metav1.OwnerReference{owner("Pod", "u1", nil)}, 1000)
+	if got := len(Translate(pod, RequestOptions{}).Owners); got != heededOwners {
+		t.Errorf("of 1000 owners %d count, want %d", got, heededOwners)
+	}
 }
 
 // TestController: the controller creates a replacement of the pod; no other owner does.

@@ -180,7 +180,7 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 		// The delete in between was missed.
 		w.podGone(old)
 	}
-	if w.namesAnyDaemonSet(pod) || w.namesAnyDaemonSet(old) {
+	if w.dependsOnSet(pod) || w.dependsOnSet(old) {
 		d := w.options.daemons
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -234,7 +234,7 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 // forget stops passing the pod to the store again when its DaemonSet is created or
 // deleted.
 func (w *Watcher) forget(pod *corev1.Pod) {
-	if !w.namesAnyDaemonSet(pod) {
+	if !w.dependsOnSet(pod) {
 		return
 	}
 	d := w.options.daemons

@@ -157,7 +157,9 @@ func (s *simulation) forge(pod *corev1.Pod, m move) {
 	case 2:
 		o.APIVersion = "fake.example/v1"
 	case 3, 4, 5: // the tenant's own, which may come and go
-		o.UID, o.Controller = types.UID("evil-"+fmt.Sprint(s.evilSets-m.n/5)), nil
+		if o.UID = types.UID("evil-" + fmt.Sprint(s.evilSets-m.n/5)); m.n == 4 {
+			o.Controller = nil
+		}
 	case 6:
 		o.APIVersion, o.Kind, o.Name, o.Controller = "v1", "Node", node, nil
 		if n := s.api.node(node); n != nil {
@@ -183,10 +185,18 @@ func setKey(namespace, name string, uid types.UID) string {
 	return namespace + "/" + name + "/" + string(uid)
 }
 
-// turnSet makes the tenant's DaemonSet, or deletes it and leaves its pods.
+// turnSet makes the tenant's DaemonSet, or deletes it and leaves its pods. A finalizer may
+// keep it for a time.
 func (s *simulation) turnSet(m move) {
 	if set := s.api.sets.objects[types.NamespacedName{Namespace: evil, Name: "d"}]; set != nil {
 		if m.n > 2 {
+			return
+		}
+		if m.n > 0 && set.GetDeletionTimestamp() == nil {
+			s.logf("DaemonSet %s is being deleted", set.GetUID())
+			leaving := set.DeepCopyObject().(object)
+			leaving.SetDeletionTimestamp(&metav1.Time{Time: s.api.now().Truncate(time.Second)})
+			s.api.put(s.api.sets, leaving)
 			return
 		}
 		s.logf("DaemonSet %s is gone", set.GetUID())
@@ -238,11 +248,9 @@ func (s *simulation) disguise(m move) {
 	})
 }
 
-// tied is a pod that can run on one node only, and the DaemonSets that it names.
-type tied struct {
-	node string
-	sets []string // keys
-}
+// tied is a pod that can run on one node only, and the DaemonSet that it names as its
+// controller.
+type tied struct{ node, set string }
 
 // tie notes a new pod that can run on one node only.
 func (s *simulation) tie(pod *corev1.Pod) {
@@ -251,11 +259,16 @@ func (s *simulation) tie(pod *corev1.Pod) {
 	}
 	t := tied{node: onlyNode(pod)}
 	for _, o := range pod.OwnerReferences {
-		if o.APIVersion == "apps/v1" && o.Kind == "DaemonSet" {
-			t.sets = append(t.sets, setKey(pod.Namespace, o.Name, o.UID))
+		if controls(o) {
+			t.set = setKey(pod.Namespace, o.Name, o.UID)
 		}
 	}
 	s.ties.Store(pod.UID, t)
+}
+
+// controls tells whether an owner is a DaemonSet that controls its pod.
+func controls(o metav1.OwnerReference) bool {
+	return o.APIVersion == "apps/v1" && o.Kind == "DaemonSet" && o.Controller != nil && *o.Controller
 }
 
 // onlyNode is the one node that the affinity of a pod names; empty for none.
@@ -279,7 +292,7 @@ func (s *simulation) requiredNode(pod *corev1.Pod) string {
 	}
 	for _, o := range pod.OwnerReferences {
 		set := s.api.sets.objects[types.NamespacedName{Namespace: pod.Namespace, Name: o.Name}]
-		if set != nil && set.GetUID() == o.UID && o.APIVersion == "apps/v1" && o.Kind == "DaemonSet" {
+		if set != nil && set.GetUID() == o.UID && set.GetDeletionTimestamp() == nil && controls(o) {
 			return onlyNode(pod)
 		}
 	}
@@ -290,8 +303,7 @@ func (s *simulation) requiredNode(pod *corev1.Pod) string {
 func (s *simulation) onceRequired(pod types.UID) string {
 	t, _ := s.ties.Load(pod)
 	once, _ := t.(tied)
-	real := func(key string) bool { _, was := s.sets.Load(key); return was }
-	if s.settings.hostile && !slices.ContainsFunc(once.sets, real) {
+	if _, was := s.sets.Load(once.set); s.settings.hostile && !was {
 		return ""
 	}
 	return once.node
