@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -110,13 +111,9 @@ func podsOf(refs []objects.Ref) map[string]*corev1.Pod {
 
 // awaitSync records when the store got everything that existed.
 func (p *Process) awaitSync(ctx context.Context, w *informer.Watcher) {
-	ticker := p.Clock.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	for !w.HasSynced() {
-		select {
-		case <-ctx.Done():
+		if !loop.Pause(ctx, p.Clock, 20*time.Millisecond) {
 			return
-		case <-ticker.C():
 		}
 	}
 	close(p.synced)
