@@ -18,14 +18,10 @@ import (
 
 // execute starts the executor of the store's decisions about holds. The caller holds
 // p.mu.
-func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, logger klog.Logger) {
-	if h.EventRecorder() == nil || h.ClientSet() == nil {
-		return // a framework without an API server, as in tests
-	}
+func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, recorder func(profile string) clientevents.EventRecorder, logger klog.Logger) {
 	executor := &evict.Executor{
 		Store: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
-		Recorder: func(profile string) clientevents.EventRecorder { return p.recorder(profile, h.EventRecorder()) },
-		Leading:  p.Leader.Leading,
+		Recorder: recorder, Leading: p.Leader.Leading,
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
 		Taints:   p.taints,

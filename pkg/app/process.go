@@ -55,7 +55,6 @@ var (
 // Process is what the plugins of one scheduler share.
 type Process struct {
 	store   atomic.Pointer[store.Store]
-	record  atomic.Pointer[record.Record]
 	managed atomic.Pointer[map[string]bool]
 	watcher atomic.Pointer[informer.Watcher]
 	// previewer makes previews of pods, once it is set.
@@ -160,7 +159,6 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	p.measure(ctx, s, int(*args.MetricsQueues), decided)
 	p.managed.Store(&managed)
-	p.record.Store(decided)
 	p.watcher.Store(watcher)
 	p.store.Store(s)
 	p.args = args
@@ -173,8 +171,11 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.startLoops(ctx, h, s, logger)
 	go p.awaitSync(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
-	p.report(ctx, h, s, logger)
-	p.execute(ctx, h, w, logger)
+	if h.EventRecorder() != nil && h.ClientSet() != nil { // a framework without an API server, as in tests, has neither
+		recorder := func(profile string) clientevents.EventRecorder { return p.recorder(profile, h.EventRecorder()) }
+		go p.reporter(h, s, recorder, logger).Run(ctx)
+		p.execute(ctx, h, w, recorder, logger)
+	}
 	return nil
 }
 
@@ -242,18 +243,10 @@ func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decide
 	go guarantees.Run(ctx)
 }
 
-// report starts the reports of why pods wait.
-func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
-	if h.EventRecorder() == nil || h.ClientSet() == nil {
-		return // a framework without an API server, as in tests
-	}
-	reporter := &events.Reporter{
+// reporter reports why pods wait.
+func (p *Process) reporter(h fwk.Handle, s *store.Store, recorder func(profile string) clientevents.EventRecorder, logger klog.Logger) *events.Reporter {
+	return &events.Reporter{
 		Reports: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
-		Recorder: func(profile string) clientevents.EventRecorder { return p.recorder(profile, h.EventRecorder()) },
-		Leading:  p.Leader.Leading, Clock: p.Clock, Logger: logger,
+		Recorder: recorder, Leading: p.Leader.Leading, Clock: p.Clock, Logger: logger,
 	}
-	go reporter.Run(ctx)
 }
-
-// Record returns the record of preemption decisions; nil before Configure.
-func (p *Process) Record() *record.Record { return p.record.Load() }

@@ -19,11 +19,11 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // httpExtender is an extender that upstream's client calls over HTTP.
@@ -280,10 +280,14 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}
 			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, e))
+			decided := record.New(cl.store.Follow(output.Decisions), record.Options{})
 			asker := daemon("asker", "n1", 50)
 			asker.Spec.SchedulerName = profile
 			_, status := cl.answer(t, asker)
-			cl.wantRefusalOnRecord(t, status.Message())
+			decided.Take()
+			if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
+				t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
+			}
 			for wait := true; wait; wait = cl.cameBack() { // the pump may still hand over older pods
 				time.Sleep(20 * time.Millisecond)
 			}
@@ -305,22 +309,6 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 			}
 			expect.Holds(t, cl.store.Check())
 		})
-	}
-}
-
-// wantRefusalOnRecord waits until the process's recorder has recorded one rejection of a
-// node-bound pod with the message. The recorder is another goroutine.
-func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
-	t.Helper()
-	var got []*record.Decision
-	for range 1000 {
-		if got = app.For(t.Context(), c.Framework).Record().Decisions(record.Query{}); len(got) > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != planner.Refuse || !strings.HasSuffix(message, got[0].Message) {
-		t.Errorf("on record: %+v, want one refusal with %q", got, message)
 	}
 }
 
