@@ -63,8 +63,8 @@ type Pages struct {
 type page struct {
 	// path is below the root, without a slash; title is what it is called.
 	path, title string
-	// still is true where everything on the page is in the view and the
-	// configuration, nothing depends on the time.
+	// still is true where everything on the page is in the view and the configuration:
+	// nothing depends on the time, or on the taints of nodes.
 	still bool
 	// hidden pages are not in the list of pages.
 	hidden bool
@@ -81,7 +81,7 @@ func New(o Options) *Pages {
 		{path: "", title: "Queues", still: true, make: queuesPage},
 		{path: "waiting", title: "Waiting pods", make: p.waitingPage},
 		{path: "nodes", title: "Nodes", still: true, make: nodesPage},
-		{path: "node", title: "Node", still: true, hidden: true, make: nodePage},
+		{path: "node", title: "Node", hidden: true, make: nodePage},
 		{path: "decisions", title: "Decisions", make: p.decisionsPage},
 		{path: "configuration", title: "Configuration", still: true, make: p.configurationPage},
 		{path: "health", title: "Health", make: p.healthPage},

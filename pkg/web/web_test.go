@@ -28,17 +28,18 @@ type site struct {
 	configuration web.Configuration
 	checks        []web.Check
 	checked       time.Time
+	taint         string
 	mux           *http.ServeMux
 }
 
 func newSite(w *webtest.World) *site {
-	s := &site{world: w, mux: http.NewServeMux()}
+	s := &site{world: w, mux: http.NewServeMux(), taint: "held=<of>-"}
 	s.configuration = web.Configuration{Version: 1, Source: "the test", Since: w.Now.Add(-time.Hour)}
 	s.checks, s.checked = []web.Check{{Name: "Books", Succeeded: true, Description: "all is right"}}, w.Now.Add(-3*time.Second)
 	s.Pages = web.New(web.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
-		Taint:         func(node string) string { return "held=<of>-" + node },
+		Taint:         func(node string) string { return s.taint + node },
 		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
 	})
 	for _, path := range s.Paths() {
@@ -238,8 +239,9 @@ func TestHeader(t *testing.T) {
 func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	w := webtest.Busy(t)
 	s := newSite(w)
-	still := []string{"/", "/?queue=root.sandbox", "/nodes", "/node?name=rack-1-a", "/configuration"}
-	moving := []string{"/waiting", "/decisions", "/health"}
+	still := []string{"/", "/?queue=root.sandbox", "/nodes", "/configuration"}
+	held := "/node?name=" + w.Inventory.View().Holds.All()[0].Node
+	moving := []string{held, "/waiting", "/decisions", "/health"}
 	tags := map[string]string{}
 	expect := func(what string, paths []string, changed bool) {
 		t.Helper()
@@ -258,7 +260,9 @@ func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	expect("at first", all, true)
 	expect("again", all, false)
 	w.Step(time.Second)
-	expect("a second later", still, false)
+	expect("a second later", append(still, held), false)
+	s.taint = "kept=<of>-"
+	expect("another taint", []string{held}, true)
 	expect("a second later", []string{"/waiting", "/decisions"}, true) // they say how long ago
 	w.Pod("new", "root.sandbox", "new", "vcore=100m", "rack-2-a")
 	expect("a pod more", still, true)
