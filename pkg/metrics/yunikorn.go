@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,17 +42,21 @@ func observePlan(took time.Duration) {
 	tryPreemption.Observe(took.Seconds())
 }
 
+// ErrGather is that metrics of the process could not be gathered.
+var ErrGather = errors.New("gather the metrics of the process")
+
 // WriteYuniKorn writes a view under YuniKorn's names, in the text format of
-// Prometheus. All queues are there. An error is the writer's.
+// Prometheus. All queues are there. Before ErrGather nothing is written; any other error
+// is the writer's.
 func WriteYuniKorn(w io.Writer, v *inventory.View) error {
+	families, err := process().Gather()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrGather, err)
+	}
 	p := &page{Writer: bufio.NewWriterSize(w, pageBuffer)}
 	p.queues(v)
 	p.applications(v)
 	p.nodes(v)
-	families, err := process().Gather()
-	if err != nil {
-		return fmt.Errorf("gather the metrics of the process: %w", err)
-	}
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(p, f); err != nil {
 			return err

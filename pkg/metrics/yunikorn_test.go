@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/component-base/metrics"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -117,6 +119,21 @@ func TestYuniKornTellsOfTheWritersError(t *testing.T) {
 	s := newStore(t, "root")
 	if err := WriteYuniKorn(full{}, inventory.New(s).View()); !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestYuniKornTellsOfMetricsThatCannotBeGathered(t *testing.T) {
+	before := process
+	defer func() { process = before }()
+	broken := metrics.NewKubeRegistry()
+	broken.RawMustRegister(prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
+		ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("x", "x", nil, nil), errFull)
+	}))
+	process = func() metrics.KubeRegistry { return broken }
+	s := newStore(t, "root")
+	var out bytes.Buffer
+	if err := WriteYuniKorn(&out, inventory.New(s).View()); !errors.Is(err, ErrGather) || out.Len() > 0 {
+		t.Errorf("error %v after %d bytes", err, out.Len())
 	}
 }
 

@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
+
+	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
@@ -96,7 +99,11 @@ func (s *Server) group(w http.ResponseWriter, r *http.Request) {
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	documents.SetHeader(w)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_ = metrics.WriteYuniKorn(w, s.options.Inventory.View()) // the reader has gone away
+	err := metrics.WriteYuniKorn(w, s.options.Inventory.View())
+	if errors.Is(err, metrics.ErrGather) { // for any other error the reader has gone away
+		klog.Background().Error(err, "Metrics cannot be shown")
+		documents.Refuse(w, http.StatusInternalServerError, "Metrics not known", err.Error())
+	}
 }
 
 // decisions answers GET /api/v1/decisions.
