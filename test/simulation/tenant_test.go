@@ -509,8 +509,8 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 		return
 	}
 	p := portrait{witness: w}
-	free, own, others := w.nodes[h.Node], 0, 0
-	rest, without := free, free // once leaving pods are gone, and once those of others are
+	free, own := w.nodes[h.Node], 0
+	rest := free // once leaving pods are gone
 	for _, m := range w.mirror() {
 		if m.Node != h.Node {
 			continue
@@ -520,14 +520,12 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 		switch {
 		case leaves && !chosen && ofItsOwn(&m, &ask):
 			own++
-			without = without.Sub(m.Request)
 		case leaves:
-			others++
 		case p.mustStay(&m, &ask):
 			free = free.Sub(m.Request)
 		}
 		if !leaves {
-			rest, without = rest.Sub(m.Request), without.Sub(m.Request)
+			rest = rest.Sub(m.Request)
 		}
 	}
 	// Pods of the other profile that were given the node take room before they are bound.
@@ -539,7 +537,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 	switch alone := len(w.Holds().On(h.Node)) == 1; {
 	case !fits(ask.Request, free):
 		w.in.sim.fault("%s holds node %s for %s, which has no room there whichever pods go", w.in.name, h.Node, ask.Name)
-	case fits(ask.Request, rest) && own > 0 && alone && (others == 0 || !fits(ask.Request, without)):
+	case fits(ask.Request, rest) && own > 0 && alone:
 		w.in.sim.fault("%s holds node %s for %s, which waits for pods of its own", w.in.name, h.Node, ask.Name)
 	}
 }

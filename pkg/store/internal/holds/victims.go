@@ -43,21 +43,12 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 }
 
 // AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits there for pods of its own ([model.Pod.IsOfItsOwn]): others that leave do not make
-// enough room, or none do and no holder is before it.
+// waits there for pods of its own ([model.Pod.IsOfItsOwn]), and no holder is before it.
+// Whether it would fit beside them is not asked: amounts do not show a conflict of ports.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
-	own, others := false, len(x.NodeBoundBefore(asker)) > 0
-	without := x.Free(n, asker.UID)
-	for _, p := range x.PodsOn(n) {
-		switch {
-		case !p.Leaves() || p.Lingers(x.Preemption.HoldTimeout):
-		case p.ChosenBy == "" && p.IsOfItsOwn(asker):
-			own, without = true, without.Sub(p.Uses())
-		default:
-			others = true
-		}
-	}
-	return own && (!others || !without.Covers(asker.Request))
+	return len(x.NodeBoundBefore(asker)) == 0 && slices.ContainsFunc(x.PodsOn(n), func(p *model.Pod) bool {
+		return p.Leaves() && p.ChosenBy == "" && !p.Lingers(x.Preemption.HoldTimeout) && p.IsOfItsOwn(asker)
+	})
 }
 
 // Left returns the chosen pods that have not been deleted, by UID.
