@@ -48,7 +48,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler:
-			p.Preempted = !strings.HasSuffix(c.Message, reservations.OwnVictim)
+			p.Preempted = strings.HasPrefix(c.Message, reservations.VictimMessage) && !strings.HasSuffix(c.Message, reservations.OwnVictim)
 		case c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse:
 			p.Told = reasons.Code(c.Reason)
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && p.Node != "":

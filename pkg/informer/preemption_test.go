@@ -267,7 +267,7 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	pod.Spec.NodeName, pod.Spec.SchedulerName = "n1", "other"
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](3600)
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "preempted for ns/a",
 	})
 	want := objects.Pod{
 		Identity: objects.Identity{UID: "u1", Annotations: pod.Annotations, Owners: []types.UID{"driver"}, Controller: "ds"},
@@ -278,11 +278,12 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	expect.Same(t, "", want, (&Options{ClaimedOwners: true}).Translate(pod))
 }
 
-// A victim of an asker of its own has the mark of every victim, and is not one of the
-// preempted pods that its queue uses no more.
+// A victim of an asker of its own, and one of upstream's preemption, has the mark of every
+// victim, and is not one of the preempted pods that its queue uses no more.
 func TestVictimsOfTheirOwn(t *testing.T) {
 	for message, want := range map[string]bool{
-		"preempted for ns/a": true, "preempted for ns/a" + reservations.OwnVictim: false, "": true,
+		"preempted for ns/a": true, "preempted for ns/a" + reservations.OwnVictim: false,
+		"default-scheduler: preempting to accommodate a higher priority pod": false, "": false,
 	} {
 		pod := podOf()
 		pod.Status.Conditions = []corev1.PodCondition{{

@@ -13,6 +13,10 @@ import (
 // True while the pod holds a node.
 const HeldCondition = "paddock.io/NodeHeld"
 
+// VictimMessage begins the message of DisruptionTarget of each victim of a plan. Upstream's
+// preemption writes the same reason with another message.
+const VictimMessage = "preempted for "
+
 // OwnVictim ends the message of DisruptionTarget of a victim of a DaemonSet pod of its own:
 // the user of that pod may then have caused the victim to leave.
 const OwnVictim = "; both are of one namespace, queue, application or controller"

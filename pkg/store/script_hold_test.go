@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -134,6 +135,9 @@ func (s *script) commit(p *objects.Pod) string {
 	var names []string
 	for _, v := range going {
 		name := v.Name + " of " + cmp.Or(v.Queue, "no queue")
+		if !strings.HasPrefix(v.Note, reservations.VictimMessage) {
+			name += fmt.Sprintf(" with the message %q, by which it is not known", v.Note)
+		}
 		if v.Grace > 0 { // the script set one
 			name += " within " + v.Grace.String()
 		}
