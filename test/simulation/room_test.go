@@ -49,13 +49,13 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
 			continue
 		}
+		w.in.sim.count(rooms)
 		if err := judge.Lawful(world, d, planner.Params{}); err != nil {
 			continue
 		}
 		w.in.sim.fault("%s gives the room on node %s to %s of %s, priority %d; %s of %s, priority %d (%v) waits, fits it, and may preempt it there",
 			w.in.name, node, got.Name, got.Labels[placement.KeyQueue], got.Priority, ask.Name, ask.Labels[placement.KeyQueue], ask.Priority, w.Explain(ask.UID))
 	}
-	w.in.sim.count(rooms)
 }
 
 // waitForRoom returns the pods with a turn on a node that can come now, while the given pod
@@ -82,6 +82,7 @@ func (w *witness) tries(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.noteEnds()
+	delete(w.lostHold, uid)
 	if p, known := w.pods[uid]; known {
 		w.sought[seeks(&p)] = w.told
 	}
@@ -96,7 +97,7 @@ func (w *witness) noteEnds() {
 	for key, node := range w.held {
 		if held[key] == "" {
 			w.told++
-			w.roomier[node] = w.told
+			w.roomier[node], w.lostHold[key.asker] = w.told, true
 		}
 	}
 	w.held = held
@@ -118,7 +119,7 @@ func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 	case "", reasons.InOrder:
 		return true
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
-		return strings.Contains(why.Text, "nodes are available") && !claimantOf(p).limited(w.Spec())
+		return (strings.Contains(why.Text, "nodes could take the pod") || w.lostHold[p.UID]) && !claimantOf(p).limited(w.Spec())
 	case reasons.NoNodeFits:
 		return w.roomier[node] > w.sought[seeks(p)] && !claimantOf(p).limited(w.Spec())
 	}

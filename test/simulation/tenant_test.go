@@ -326,6 +326,7 @@ type observed struct {
 	roomier   map[string]int          // told, when a node last got more room
 	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
 	held      map[begin]string        // the nodes of the holds when noteEnds last looked
+	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
 }
 
 // begin identifies a hold.
@@ -335,7 +336,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -58,24 +59,25 @@ func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
 	return slices.SortedFunc(maps.Values(pods), func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
 }
 
-// A retry order has the pods of one state that found no node. That of backing-off pods has
-// those that an event since may help. While other pods can be admitted, back-off keeps
+// A retry order has pods that found no node: one has those that back off and that an event
+// since may help, the other has unschedulable ones and those that only a time brings back. While other pods can be admitted, back-off keeps
 // these pods from being tried at every such event. When no other pod can be admitted, it
 // would leave freed room unused, or give it to the first pod that ends its back-off. So the
 // first of these pods is admitted then, and the next one after that cycle. The scheduler's
 // queue does the same.
 
-// EnterRetryOrder puts a backing-off or unschedulable pod into the order of its state. That
-// of unschedulable pods is for ahead.go.
-func (x *States) EnterRetryOrder(p *model.Pod) {
-	p.RetryAsk = x.Pending.RetryOrder(p.State).Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
+// EnterRetryOrder puts a backing-off or unschedulable pod into a retry order. That of
+// unschedulable pods is for ahead.go.
+func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
+	p.RetryIn = in
+	p.RetryAsk = in.Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
 }
 
 // LeaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
 func (x *States) LeaveRetryOrder(p *model.Pod) {
 	if p.RetryAsk != nil {
-		x.Pending.RetryOrder(p.State).Remove(p.RetryAsk)
-		p.RetryAsk = nil
+		p.RetryIn.Remove(p.RetryAsk)
+		p.RetryAsk, p.RetryIn = nil, nil
 	}
 }
 

@@ -175,7 +175,7 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 	}
 	x.BackOff(p, p.NotUntil)
 	if !p.Erred {
-		x.EnterRetryOrder(p)
+		x.EnterRetryOrder(p, &x.Pending.BackingOff)
 	}
 }
 

@@ -134,7 +134,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.States.ToUnschedulable(p, why, now)
 	x.States.FoundNoNode(p, now)
 	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
-	x.States.EnterRetryOrder(p)
+	x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
 	if _, due := x.Asking.When(p.Asks); !due {
 		x.States.Arm(p, p.Asks.RetryAt)
 	}
@@ -334,8 +334,14 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 }
 
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
+// No event happened, so it is not tried earlier, but room goes to it first.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
-	if p, known := x.Pods[uid]; known && p.State == state.Unschedulable {
-		x.States.BackOff(p, preemption.Latest(p.NotUntil, now.Add(preemption.AtMostEvery))) // not in the retry order, because no event happened
+	p, known := x.Pods[uid]
+	if !known || p.State != state.Unschedulable {
+		return
+	}
+	x.States.BackOff(p, preemption.Latest(p.NotUntil, now.Add(preemption.AtMostEvery)))
+	if p.App != nil {
+		x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
 	}
 }

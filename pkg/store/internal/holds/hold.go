@@ -164,7 +164,7 @@ func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons
 		p.Reason = why
 		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
 		if p.App != nil && p.RequiredNode == "" && p.RetryAsk == nil {
-			x.states.EnterRetryOrder(p) // free room of other nodes goes to it first
+			x.states.EnterRetryOrder(p, &x.Pending.BackingOff) // free room of other nodes goes to it first
 		}
 	}
 	from, _ := p.PlanFrom()

@@ -53,8 +53,9 @@ type CachePod = cache.Pod
 // Turn is the state that a pod needs until it runs. A pod of a queue has its own until
 // then; a foreign pod has its own while it has no node.
 type Turn struct {
-	Ask      *order.Ask // set while Queued
-	RetryAsk *order.Ask // set while the pod is in a retry order; it is BackingOff or Unschedulable then
+	Ask      *order.Ask          // set while Queued
+	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
+	RetryIn  *order.Sparse[*App] // that retry order
 
 	// AssumedRequest is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.

@@ -130,14 +130,6 @@ func (x *Pending[P, A, D]) ForgetApp(a A) {
 	x.Unschedulable.Forget(a)
 }
 
-// RetryOrder is the additional order for pods in a state.
-func (x *Pending[P, A, D]) RetryOrder(in state.State) *order.Sparse[A] {
-	if in == state.Unschedulable {
-		return &x.Unschedulable
-	}
-	return &x.BackingOff
-}
-
 // Ahead is [order.Index.Ahead] for all pods without a slot.
 func (x *Pending[P, A, D]) Ahead(p *order.Outside, sides order.Sides, room resources.Vector, yield func(*order.Ask) bool) {
 	for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
