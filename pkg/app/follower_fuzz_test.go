@@ -151,6 +151,7 @@ type life struct {
 	shown  shown
 	parsed map[string]parsed // by document
 	had    bool              // there was a valid document
+	own    bool              // and the last was in yunikorn-configs
 }
 
 // parsed is the parsed document, or why it cannot be used.
@@ -258,16 +259,29 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 	if err != nil {
 		return nil, err
 	}
+	key := config.DocumentKey(options)
+	if l.own && !hasDocument(configs, key) && hasDocument(defaults, key) {
+		return nil, informer.ErrFallsBack(key)
+	}
 	known, ok := l.parsed[string(document)]
 	if !ok {
 		known.spec, known.err = config.Parse(document)
 		l.parsed[string(document)] = known
 	}
 	if known.err == nil && known.spec.Document == "" && (defaults.UID != "" || configs.UID != "" || l.had) {
-		return nil, config.ErrNoDocument(config.DocumentKey(options))
+		return nil, config.ErrNoDocument(key)
 	}
-	l.had = l.had || known.err == nil && known.spec.Document != ""
+	if known.err == nil && known.spec.Document != "" {
+		l.had, l.own = true, hasDocument(configs, key)
+	}
 	return known.spec, known.err
+}
+
+// hasDocument reports whether a ConfigMap has the key of the document.
+func hasDocument(m *corev1.ConfigMap, key string) bool {
+	_, plain := m.Data[key]
+	_, packed := m.BinaryData[key+".gz"]
+	return plain || packed
 }
 
 // refused checks the state after an invalid document.

@@ -38,7 +38,8 @@ type ConfigHandler interface {
 // ConfigMaps reads the configuration from the two ConfigMaps of a namespace and follows
 // their changes. It uses the built-in configuration only if there is no ConfigMap and
 // there was no document since the start. Any other state without a document is an error:
-// quotas must not disappear because a key was renamed.
+// quotas must not disappear because a key was renamed. For the same reason a document of
+// yunikorn-defaults does not follow one of yunikorn-configs.
 type ConfigMaps struct {
 	namespace string
 	handler   ConfigHandler
@@ -48,6 +49,7 @@ type ConfigMaps struct {
 
 	last    *outcome // of the last read; nil before the first
 	had     bool     // a document was in force
+	own     bool     // one of yunikorn-configs was
 	ignored string   // the keys that were warned about
 }
 
@@ -133,6 +135,11 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		about = defaults
 	}
 	document, options, err := config.FromConfigMaps(data(defaults), data(configs))
+	key := config.DocumentKey(options)
+	own := hasKey(configs, key)
+	if err == nil && c.own && !own && hasKey(defaults, key) {
+		err = ErrFallsBack(key)
+	}
 	now := outcome{
 		document: string(document), cluster: options[config.ClusterIDOption],
 		expected: c.had || defaults.UID != "" || configs.UID != "",
@@ -152,9 +159,25 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	}
 	var absent error
 	if now.expected {
-		absent = config.ErrNoDocument(config.DocumentKey(options))
+		absent = config.ErrNoDocument(key)
 	}
-	c.had = load(document, now.cluster, source, about, absent, c.handler) || c.had
+	if load(document, now.cluster, source, about, absent, c.handler) {
+		c.had, c.own = true, own
+	}
+}
+
+// hasKey reports whether the ConfigMap has the key, packed or not.
+func hasKey(m *corev1.ConfigMap, key string) bool {
+	_, plain := m.Data[key]
+	_, packed := m.BinaryData[key+".gz"]
+	return plain || packed
+}
+
+// ErrFallsBack is what is wrong where the document of ConfigMap yunikorn-configs is gone
+// and yunikorn-defaults has one. Key is that of the document.
+func ErrFallsBack(key string) error {
+	return fmt.Errorf("there is no queue document: key %[2]s is no longer in ConfigMap %[1]s, and that of ConfigMap %[3]s "+
+		"does not take its place. Write the document to %[1]s again, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap)
 }
 
 // warn logs keys that have no effect, once while they stay the same.

@@ -20,28 +20,41 @@ func noDocument(key, about string) string {
 }
 
 // TestNoDocumentIsAMistake: if the document is removed in any way, the configuration in
-// force stays. The built-in configuration is used only if there is no ConfigMap from the
+// force stays, also if ConfigMap yunikorn-defaults has another one. The built-in configuration is used only if there is no ConfigMap from the
 // start.
 func TestNoDocumentIsAMistake(t *testing.T) {
 	absent := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "yk", Name: name}}
 	}
 	configs := func(data map[string]string) *corev1.ConfigMap { return configMap(config.QueuesConfigMap, data) }
+	withDefaults := configMap(config.DefaultsConfigMap, queues(document("loose")))
+	fallsBack := func(key, about string) string {
+		return fmt.Sprintf("failed %q on yk/%s", ErrFallsBack(key).Error(), about)
+	}
+	packed := configs(nil)
+	packed.BinaryData = map[string][]byte{"queues.yaml.gz": gzipped(t, document("b"))}
 	const mapName = config.QueuesConfigMap
 	for _, c := range []struct {
-		name    string
-		configs *corev1.ConfigMap
-		after   string // if a document was in force
-		start   string // if this is the first read
+		name     string
+		defaults *corev1.ConfigMap // absent if nil
+		configs  *corev1.ConfigMap
+		after    string // if a document was in force
+		start    string // if this is the first read
 	}{
-		{"the key is written in another way", configs(map[string]string{"Queues.yaml": document("a")}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"another policyGroup", configs(map[string]string{"service.policyGroup": "other", "queues.yaml": document("a")}), noDocument("other.yaml", mapName), noDocument("other.yaml", mapName)},
-		{"emptied", configs(nil), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"an empty value", configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"comments only", configs(queues("# nothing\n\n# more\n")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"options only", configs(map[string]string{"service.clusterId": "x"}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"deleted", absent(config.QueuesConfigMap), noDocument("queues.yaml", config.DefaultsConfigMap), "loaded []"},
-		{"an explicit one without queues", configs(queues(config.DefaultDocument)), "loaded []", "loaded []"},
+		{"the key is written in another way", nil, configs(map[string]string{"Queues.yaml": document("a")}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"another policyGroup", nil, configs(map[string]string{"service.policyGroup": "other", "queues.yaml": document("a")}), noDocument("other.yaml", mapName), noDocument("other.yaml", mapName)},
+		{"emptied", nil, configs(nil), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"an empty value", nil, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"comments only", nil, configs(queues("# nothing\n\n# more\n")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"options only", nil, configs(map[string]string{"service.clusterId": "x"}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"deleted", nil, absent(config.QueuesConfigMap), noDocument("queues.yaml", config.DefaultsConfigMap), "loaded []"},
+		{"an explicit one without queues", nil, configs(queues(config.DefaultDocument)), "loaded []", "loaded []"},
+		{"the key is written in another way, and there are defaults", withDefaults, configs(map[string]string{"Queues.yaml": document("a")}), fallsBack("queues.yaml", mapName), "loaded [loose]"},
+		{"deleted, and there are defaults", withDefaults, absent(config.QueuesConfigMap), fallsBack("queues.yaml", config.DefaultsConfigMap), "loaded [loose]"},
+		{"emptied, and there are defaults", withDefaults, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"packed, and there are defaults", withDefaults, packed, "loaded [b]", "loaded [b]"},
+		{"deleted, and the defaults are the same", configMap(config.DefaultsConfigMap, queues(document("a"))), absent(config.QueuesConfigMap), fallsBack("queues.yaml", config.DefaultsConfigMap), "loaded [a]"},
+		{"replaced by the defaults' document", withDefaults, configs(queues(document("loose"))), "loaded [loose]", "loaded [loose]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, before := range []*corev1.ConfigMap{configs(queues(document("a"))), nil} {
@@ -53,7 +66,11 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 					m.Read(absent(config.DefaultsConfigMap), before)
 					lines, want = append(lines, "loaded [a]"), c.after
 				}
-				m.Read(absent(config.DefaultsConfigMap), c.configs)
+				defaults := c.defaults
+				if defaults == nil {
+					defaults = absent(config.DefaultsConfigMap)
+				}
+				m.Read(defaults, c.configs)
 				lines = append(lines, want)
 				if before != nil { // the document comes back
 					m.Read(absent(config.DefaultsConfigMap), before)
