@@ -54,7 +54,7 @@ func withoutClaimed(pod *corev1.Pod) *corev1.Pod {
 }
 
 // overcommitted tells whether the admitted pods exceed the allocatable resources, which
-// happens only after the node shrank.
+// happens only after the node shrank or a pod was resized.
 func overcommitted(node *framework.NodeInfo) bool {
 	used, has := node.Requested, node.Allocatable
 	for name, v := range used.ScalarResources {

@@ -68,7 +68,10 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 		l.pods[pod.UID] = e
 		l.book(e.node).pods[pod.UID] = e
 	}
+	where := e.where
+	l.move(e, waiting)
 	e.pod = pod
+	l.move(e, where) // with its requests now: it may have been resized
 	if pod.DeletionTimestamp != nil && e.deletedAt.IsZero() {
 		e.deletedAt = now
 		if initial {
