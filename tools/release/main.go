@@ -5,8 +5,8 @@
 //	release image --out DIR [--root DIR] [--arch amd64,arm64] [--version V] ...
 //	release push --archive FILE --reference NAME:TAG
 //
-// It is a module of its own, because helm, kustomize and the image library would
-// otherwise decide about versions of what the scheduler is built from.
+// It is a module of its own, because kustomize, the image library and the
+// tests' helm would otherwise decide about versions of what the scheduler is built from.
 package main
 
 import (

@@ -58,11 +58,11 @@ type (
 )
 
 const (
-	noAssertion  = "NOASSERTION"
-	documentID   = "SPDXRef-DOCUMENT"
-	programID    = "SPDXRef-program"
-	purlPrefix   = "pkg:golang/"
-	spdxAssembly = "DEPENDS_ON"
+	noAssertion = "NOASSERTION"
+	documentID  = "SPDXRef-DOCUMENT"
+	programID   = "SPDXRef-program"
+	purlPrefix  = "pkg:golang/"
+	dependsOn   = "DEPENDS_ON"
 )
 
 // SBOM returns the SPDX document of a binary, as JSON: the program, the modules
@@ -117,7 +117,7 @@ func (d *spdxDocument) add(id string, module *debug.Module) {
 		p.Download = "https://proxy.golang.org/" + escapePath(used.Path) + "/@v/" + escapePath(used.Version) + ".zip"
 	}
 	d.Packages = append(d.Packages, p)
-	d.Relationships = append(d.Relationships, spdxRelationship{programID, spdxAssembly, id})
+	d.Relationships = append(d.Relationships, spdxRelationship{programID, dependsOn, id})
 }
 
 func purl(path, version string) []spdxReference {

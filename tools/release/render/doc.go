@@ -1,8 +1,8 @@
-// Package render makes the objects that users apply out of manifests/: from the
-// kustomizations with kustomize's library, from the chart with helm's.
+// Package render makes the objects that users apply out of manifests/, from the
+// kustomizations with kustomize's library (kustomize.go).
 //
-// kustomize.go and chart.go are these two. install.go writes manifests/install,
-// which is the output of the kustomizations, so that kubectl is enough to install
-// and that reviewers see what a change means. objects.go reads objects back; the
-// tests use it to show that chart and kustomizations agree.
+// install.go writes manifests/install, which is the output of the kustomizations, so
+// that kubectl is enough to install and that reviewers see what a change means. The
+// tests render the chart with helm's library, and show that chart and kustomizations
+// agree.
 package render
