@@ -111,7 +111,7 @@ func named(t *testing.T, text []byte) []string {
 	}
 	var out []string
 	for _, r := range doc.Relationships {
-		if r.From != programID || r.Type != spdxAssembly {
+		if r.From != programID || r.Type != dependsOn {
 			continue
 		}
 		p := packages[r.To]
