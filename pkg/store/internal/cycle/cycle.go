@@ -194,6 +194,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 			x.Holds.FailedHolder(p, now)
 		} else {
 			x.States.Refused(p)
+			x.States.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
 		}
 		return v
 	}
@@ -203,6 +204,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		x.Holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
 	if x.Slots.GivesWay(p, node, seen, now) {
+		x.States.FoundNoNode(p, now)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	x.assume(p, node, now)
