@@ -84,29 +84,29 @@ func (r *Reporter) tell(ctx context.Context) {
 	if len(r.left) == 0 || r.left[0].failed {
 		r.take()
 	}
-	for len(r.left) > 0 && r.Leading() && ctx.Err() == nil {
-		report := r.left[0]
-		if report.Demand == objects.DemandUnsaid { // autoscalers buy nodes by the rest
-			if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
-				return
-			}
-		}
-		r.left = r.left[1:]
-		err := r.Tell(ctx, report.Report)
-		if err == nil {
-			continue
-		}
-		if !report.failed {
-			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
-		}
-		if final(err) {
-			continue
-		}
-		r.left = append(r.left, pending{report.Report, true})
-		if report.failed {
-			return
+	for len(r.left) > 0 && r.Leading() && ctx.Err() == nil && r.tellFirst(ctx) {
+	}
+}
+
+// tellFirst writes the first report, and keeps it as the last one if that fails. It is
+// false where the attempt ends.
+func (r *Reporter) tellFirst(ctx context.Context) bool {
+	report := r.left[0]
+	if report.Demand == objects.DemandUnsaid { // autoscalers buy nodes by the rest
+		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
+			return false
 		}
 	}
+	r.left = r.left[1:]
+	err := r.Tell(ctx, report.Report)
+	if err != nil && !report.failed {
+		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+	}
+	if err == nil || final(err) {
+		return true
+	}
+	r.left = append(r.left, pending{report.Report, true})
+	return !report.failed
 }
 
 // take puts the next reports before those that failed, in the place of older ones that
