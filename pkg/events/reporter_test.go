@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,11 +38,20 @@ import (
 
 // queue is a source of reports that gives each away once, as the store does.
 type queue struct {
+	mu      sync.Mutex
 	waiting []output.Report
 	limits  []int
 }
 
+func (q *queue) add(r output.Report) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+}
+
 func (q *queue) NextReports(_ time.Time, limit int) []output.Report {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.limits = append(q.limits, limit)
 	n := min(limit, len(q.waiting))
 	next := q.waiting[:n]
@@ -363,7 +373,7 @@ func TestRunGoesOnWithOtherPods(t *testing.T) {
 			if d.pods.Add(p) == nil && d.client.Tracker().Add(p) != nil {
 				t.Logf("another report of %s", name)
 			}
-			d.queue.waiting = append(d.queue.waiting, reportOf(name, overMax(why)))
+			d.queue.add(reportOf(name, overMax(why)))
 		}
 		for i := range batch + 10 {
 			add(fmt.Sprint("bad", i), "old")
