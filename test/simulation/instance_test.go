@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -365,6 +366,9 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 		w.in.witness.Assume(pod.UID, node, store.NoSnapshot, time.Now())
 	} else {
 		status = w.Plugin.Reserve(ctx, state, pod, node)
+	}
+	if strings.Contains(status.Message(), "pods that are before it may run again") {
+		w.in.witness.gaveWay[pod.UID]++
 	}
 	if status.IsSuccess() {
 		w.in.witness.checkReserve(holds, pod, node)

@@ -327,6 +327,7 @@ type observed struct {
 	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
 	held      map[begin]string        // the nodes of the holds when noteEnds last looked
 	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
+	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
 }
 
 // begin identifies a hold.
@@ -336,7 +337,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -463,6 +464,7 @@ type watchedPreemption struct {
 func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	w := p.in.witness
 	w.mu.Lock()
+	delete(w.gaveWay, pod.UID)
 	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
 	if h, holds := before.Of(pod.UID); holds && (p.in.sim.bug == bugClings && !h.Required || p.in.sim.bug == bugClingsThere && h.Required) {

@@ -67,7 +67,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
-		if w.RetryIn != &x.Pending.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.Sees)) {
+		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.Sees)) {
 			add(w)
 		}
 		return !rest.HasNegative()

@@ -126,6 +126,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.Release(p, h, &e, now)
 	x.History.NoteHold(output.HoldEnded, &h)
 	p.Asks.Decision, p.Asks.Required = nil, nil
+	p.Sees = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
 	x.Preemption.NodeBound.Await(p.UID, false)
 	for _, uid := range x.spare(&h, nil) {
