@@ -98,6 +98,7 @@ const (
 	bugInvented     = "invented types count as offered by nodes"
 	bugLeave        = "every DaemonSet may take room that is guaranteed"
 	bugUnasked      = "pods that found no node are not known while room is given away"
+	bugUnheard      = "pods that back off are not known while room is given away"
 	bugOwn          = "a node is held for a pod that waits there for pods of its own"
 	bugUnled        = "originators count as other pods"
 	bugUnhealthy    = "unhealthyPodEvictionPolicy is not noticed"
@@ -161,6 +162,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugMeek, "no plan is made for pod .*: others could be preempted for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugUnasked, "gives the room on node .* waits, fits it, and may preempt it there"},
+	{bugUnheard, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugBlindFilters, "it has none beside what is nominated there"},
 	{bugUntainted, "has no taint that keeps others off"},
 	{bugBlind, "the neighbour gives .*: it sees no taint"},
@@ -294,12 +296,13 @@ func (w *witness) deleteWrongly(last objects.Pod, now time.Time) bool {
 	return false
 }
 
-// forgetWrongly hides the pods that found no node from the store, each once, until the
-// result is called.
+// forgetWrongly hides the pods that found no node, or that back off, from the store, each
+// once, until the result is called.
 func (w *witness) forgetWrongly(waited map[types.UID]bool) (remember func()) {
+	code, hides := map[string]reasons.Code{bugUnasked: reasons.NoNodeFits, bugUnheard: reasons.BackingOff}[w.in.sim.bug]
 	var hidden []objects.Pod
 	for uid, p := range w.pods {
-		if w.in.sim.bug == bugUnasked && waited[uid] && !w.hidden[uid] && w.Explain(uid).Code == reasons.NoNodeFits {
+		if hides && waited[uid] && !w.hidden[uid] && w.Explain(uid).Code == code {
 			w.Store.Delete(uid, time.Now())
 			w.hidden[uid] = true
 			hidden = append(hidden, p)
