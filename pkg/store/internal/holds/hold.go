@@ -139,7 +139,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	if e.Node != h.Node {
 		x.states.Lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
-	x.retryWithoutHold(p, &h, e.Why, now)
+	x.retryWithoutHold(p, e.Why, now)
 }
 
 // Release has the claim of a hold taken back that is over, or that could not be adopted. A
@@ -157,11 +157,11 @@ func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending,
 
 // retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
 // again, and when the next plan for it may be made.
-func (x *Holds) retryWithoutHold(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
+func (x *Holds) retryWithoutHold(p *model.Pod, why reasons.Reason, now time.Time) {
 	if p.App == nil && !p.Foreign || p.State.HasNode() {
 		return
 	}
-	if p.State == state.Unschedulable || p.State == state.BackingOff && h.Required {
+	if p.State == state.Unschedulable || p.State == state.BackingOff && !p.Erred {
 		p.Reason = why
 		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
 		if p.App != nil && p.RequiredNode == "" && p.RetryAsk == nil {
