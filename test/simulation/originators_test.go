@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -84,7 +85,8 @@ func subsets(of []types.UID, most int) [][]types.UID {
 func (w *witness) mustLead(p *objects.Pod, doubtful bool) bool {
 	rank, living := w.rank(p), 0
 	for _, other := range w.pods {
-		if other.Foreign || other.Deleting || appOf(&other) != appOf(p) || other.Gated && other.Node == "" && !doubtful {
+		none := other.Gated && other.Node == "" || w.Explain(other.UID).Code == reasons.TooManyResourceTypes // it may be of no application
+		if other.Foreign || other.Deleting || appOf(&other) != appOf(p) || none && !doubtful {
 			continue
 		}
 		living++
