@@ -78,7 +78,8 @@ func (r *Reporter) Run(ctx context.Context) {
 
 // tell takes the next reports and writes them. What cannot be written now is
 // kept for the next time, for the store counts a report it gave away as told. The
-// next reports come first: a pod whose status cannot be written delays no other.
+// next reports come first, so a pod with a status that cannot be written does not delay
+// other pods.
 // The first report that fails again ends the attempt.
 func (r *Reporter) tell(ctx context.Context) {
 	if len(r.left) == 0 || r.left[0].failed {
