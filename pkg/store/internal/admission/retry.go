@@ -60,7 +60,8 @@ func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
 }
 
 // A retry order has pods that found no node: one has those that back off and that an event
-// since may help, the other has unschedulable ones and those that only a time brings back. While other pods can be admitted, back-off keeps
+// since may help, the other has unschedulable ones and those that only a time brings back.
+// While other pods can be admitted, back-off keeps
 // these pods from being tried at every such event. When no other pod can be admitted, it
 // would leave freed room unused, or give it to the first pod that ends its back-off. So the
 // first of these pods is admitted then, and the next one after that cycle. The scheduler's
