@@ -25,7 +25,8 @@ func DemandReason(beyond reasons.Reason) (reason, message string) {
 
 // tellDemand writes the reason of condition PodScheduled. The write names the version of
 // the pod that was looked at: one that was bound meanwhile has another one, and keeps what
-// the binding wrote. The store has such a pod told again, if there is still something to tell.
+// the binding wrote. Such a conflict is an error: the report is tried again with the pod as
+// it is then.
 func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report output.Report) error {
 	if pod.Spec.NodeName != "" {
 		return nil
@@ -45,8 +46,9 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report outpu
 	return err
 }
 
-// patch writes a condition of a pod. It is false where the pod is gone, or another one than
-// the metadata say.
+// patch writes a condition of a pod. It is false where the pod is gone. A conflict is an
+// error like others: the API server gives it for a pod of another UID or version, and for
+// one of the same UID that was changed five times during the patch.
 func (r *Reporter) patch(ctx context.Context, pod *corev1.Pod, metadata, condition map[string]any) (written bool, err error) {
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "status": map[string]any{"conditions": []any{condition}}})
 	if err != nil {
@@ -54,7 +56,7 @@ func (r *Reporter) patch(ctx context.Context, pod *corev1.Pod, metadata, conditi
 	}
 	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patch the condition %s of pod %s/%s: %w", condition["type"], pod.Namespace, pod.Name, err)

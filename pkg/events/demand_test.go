@@ -75,22 +75,47 @@ func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
 	})
 }
 
-// TestTellDemandLeavesBoundPodsAlone: what a binding has written stays.
+// TestTellDemandLeavesBoundPodsAlone: what a binding has written stays, also where this
+// process sees the binding only after its first write was refused.
 func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bound := newPod("bound")
 		bound.Spec.NodeName = "node"
-		d := newDesk(t, bound, newPod("changed"))
+		d := newDesk(t, bound, newPod("seen-late"))
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "changed", nil)
+			seen := newPod("seen-late")
+			seen.Spec.NodeName = "node"
+			expect.OK(t, d.pods.Update(seen))
+			return true, nil, apierrors.NewConflict(podResource, "seen-late", nil)
 		})
-		for _, name := range []string{"bound", "changed"} {
-			if err := d.Tell(t.Context(), demandOf(name, objects.DemandBeyond, overMax("full"))); err != nil {
-				t.Errorf("pod %s: %v", name, err)
-			}
+		for _, name := range []string{"bound", "seen-late"} {
+			d.queue.waiting = append(d.queue.waiting, demandOf(name, objects.DemandBeyond, overMax("full")))
 		}
+		defer d.run(t)()
+		pass(10 * time.Second)
 		if n := len(d.patches()); n != 1 {
-			t.Errorf("%d writes, want one, of the pod that changed without this process having seen it", n)
+			t.Errorf("%d writes, want one, of the pod that was bound without this process having seen it", n)
+		}
+	})
+}
+
+// TestTellDemandTriesAgainAfterAConflict: the pod was changed in something else.
+func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p"))
+		refused := false
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if refused {
+				return false, nil, nil
+			}
+			refused = true
+			return true, nil, apierrors.NewConflict(podResource, "p", nil)
+		})
+		d.queue.waiting = append(d.queue.waiting, demandOf("p", objects.DemandBeyond, overMax("full")))
+		defer d.run(t)()
+		pass(10 * time.Second)
+		if n := len(d.patches()); n != 2 {
+			t.Errorf("%d writes, want two: the one that was refused and another one", n)
 		}
 	})
 }

@@ -263,7 +263,7 @@ func TestTellWhenThePatchFails(t *testing.T) {
 		told bool // whether the error comes back
 	}{
 		{"gone a moment ago", apierrors.NewNotFound(podResource, "p"), false},
-		{"replaced a moment ago", apierrors.NewConflict(podResource, "p", errors.New("uid")), false},
+		{"replaced or changed a moment ago", apierrors.NewConflict(podResource, "p", errors.New("it was changed")), true},
 		{"not permitted", apierrors.NewForbidden(podResource, "p", nil), true},
 		{"server in trouble", apierrors.NewInternalError(errors.New("etcd")), true},
 	} {
