@@ -77,15 +77,18 @@ func (r *Reporter) Run(ctx context.Context) {
 }
 
 // tell takes the next reports and writes them. What cannot be written now is
-// kept for the next time, for the store counts a report it gave away as told. The
-// next reports come first, so a pod with a status that cannot be written does not delay
-// other pods.
+// kept for the next time, for the store counts a report it gave away as told. New reports
+// come before each that failed, so neither a pod with a status that cannot be written nor
+// the reports of an outage delay other pods.
 // The first report that fails again ends the attempt.
 func (r *Reporter) tell(ctx context.Context) {
-	if len(r.left) == 0 || r.left[0].failed {
-		r.take()
-	}
-	for len(r.left) > 0 && r.Leading() && ctx.Err() == nil && r.tellFirst(ctx) {
+	for r.Leading() && ctx.Err() == nil {
+		if len(r.left) == 0 || r.left[0].failed {
+			r.take()
+		}
+		if len(r.left) == 0 || !r.tellFirst(ctx) {
+			return
+		}
 	}
 }
 
@@ -100,7 +103,7 @@ func (r *Reporter) tellFirst(ctx context.Context) bool {
 	}
 	r.left = r.left[1:]
 	err := r.Tell(ctx, report.Report)
-	if err != nil && !report.failed {
+	if err != nil && !report.failed && !apierrors.IsConflict(err) { // a pod changes at any time
 		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
 	}
 	if err == nil || final(err) {

@@ -362,6 +362,39 @@ func TestRunTriesAgainWhatMaySucceed(t *testing.T) {
 	})
 }
 
+// TestRunTakesNewReportsAfterAnOutage: reports that failed during an outage are written at
+// the permitted rate. Reports about demand that come meanwhile do not wait for them.
+func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("late"))
+		for i := range 300 {
+			p := newPod(fmt.Sprint("p", i))
+			expect.OK(t, d.pods.Add(p))
+			expect.OK(t, d.client.Tracker().Add(p))
+			d.queue.add(reportOf(p.Name, overMax("full")))
+		}
+		var out atomic.Bool
+		out.Store(true)
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return out.Load(), nil, apierrors.NewInternalError(errors.New("webhook"))
+		})
+		defer d.run(t)()
+		pass(time.Minute)
+		out.Store(false)
+		pass(time.Second)
+		d.queue.add(demandOf("late", objects.DemandBeyond, overMax("full")))
+		pass(time.Second)
+		pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "late", metav1.GetOptions{}))(t)
+		if len(pod.Status.Conditions) != 1 {
+			t.Errorf("conditions %+v, want that about demand", pod.Status.Conditions)
+		}
+		pass(time.Minute)
+		if n := len(d.recorder.events); n != 300 {
+			t.Errorf("%d events, want one of each pod that failed during the outage", n)
+		}
+	})
+}
+
 // TestRunGoesOnWithOtherPods: a namespace of more than a batch of pods whose status cannot
 // be written delays no report of another namespace, and a later report of a pod replaces
 // the one that failed.
