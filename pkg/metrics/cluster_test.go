@@ -42,7 +42,7 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	Register()
 	Follow(s, mostQueues)
 	for _, c := range []*queueCounts{&unmetTime, &gone} {
-		c.of, c.own = map[countKey]int64{}, nil
+		c.of, c.shown = map[countKey]int64{}, nil
 	}
 	tb.Cleanup(func() { Follow(nil, 0) })
 	return s
@@ -361,6 +361,7 @@ func TestOtherQueues(t *testing.T) {
 	expectOther("b and c are hidden", 1, 2)
 	count()
 	expectOther("b and c count for others", 3, 4)
+	count()
 	for _, pod := range []types.UID{"a", "c"} {
 		s.Delete(pod, at)
 	}
@@ -369,7 +370,7 @@ func TestOtherQueues(t *testing.T) {
 	if n := s.Snapshot().Len(); n != 2 {
 		t.Fatalf("%d queues are left, want root and b", n)
 	}
-	expectOther("a, which was shown, and c are removed", 3, 4)
+	expectOther("a, with a count that was not shown, and c are removed", 5, 6)
 }
 
 func label(m *dto.Metric, name string) string {

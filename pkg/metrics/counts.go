@@ -23,9 +23,9 @@ type queueCounts struct {
 	labels int     // how many of a countKey it has
 	unit   float64 // what one of a count is
 
-	mu  sync.Mutex // guards the rest
-	of  map[countKey]int64
-	own map[string]bool // the queues that had series of their own at the last scrape
+	mu    sync.Mutex // guards the rest
+	of    map[countKey]int64
+	shown map[countKey]int64 // the series of the last scrape
 }
 
 // countKey has the labels of a count; the first is its queue.
@@ -44,21 +44,22 @@ func (c *queueCounts) add(k countKey, n int64) {
 }
 
 // collect shows the counts of the queues that have series of their own, and of all
-// others together. What was counted of a queue without a series stays with the others,
-// whatever becomes of the queue, and what was counted of a queue that loses its series
-// is forgotten: the counters of the others neither fall nor jump.
+// others together. What was counted of a queue without a series, or since its last one, stays
+// with the others, whatever becomes of the queue. What the series of a queue showed is
+// forgotten when it ends: the counters of the others neither fall nor jump.
 func (c *queueCounts) collect(ch chan<- metrics.Metric, own map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, n := range maps.Clone(c.of) {
 		if queue := k[0]; !own[queue] && queue != noQueue && queue != otherQueues {
 			delete(c.of, k)
-			if k[0] = otherQueues; !c.own[queue] {
+			if n -= c.shown[k]; n > 0 {
+				k[0] = otherQueues
 				c.of[k] += n
 			}
 		}
 	}
-	c.own = own
+	c.shown = maps.Clone(c.of)
 	for k, n := range c.of {
 		ch <- metrics.NewLazyConstMetric(c.desc, metrics.CounterValue, float64(n)*c.unit, k[:c.labels]...)
 	}
