@@ -190,6 +190,21 @@ func admitted(ctx context.Context) {
 	})
 }
 
+// unknown notes that the guard knows the sender of a request of the connection not. What
+// comes over a connection from this machine stays that of a known reader.
+func unknown(ctx context.Context) {
+	conn, ok := ctx.Value(connKey{}).(*boundedConn)
+	if !ok || loopback(conn.host) {
+		return
+	}
+	conn.change(func() {
+		if _, open := conn.listener.open[conn]; open && conn.known {
+			conn.known = false
+			conn.listener.known--
+		}
+	})
+}
+
 // isKnown tells whether the request is one of a known reader.
 func isKnown(ctx context.Context) (known bool) {
 	if conn, ok := ctx.Value(connKey{}).(*boundedConn); ok {

@@ -153,6 +153,16 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		if !slices.Equal(first, []bool{true, false, false}) || !slices.Equal(last, []bool{true, true}) {
 			t.Errorf("known to the guard at first: %v, in the end: %v", first, last)
 		}
+
+		told = nil
+		for _, token := range []string{"Bearer mine", "Bearer invented", "Bearer invented", "Bearer mine", "Bearer mine"} {
+			permitted.ask(token)
+			here.ask(token)
+		}
+		want := []bool{true, true, true, true, false, true, false, true, true, true}
+		if !slices.Equal(told, want) {
+			t.Errorf("known to the guard: %v, want %v: elsewhere not after an unknown token, here always", told, want)
+		}
 	})
 }
 

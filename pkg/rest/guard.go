@@ -62,6 +62,7 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 			admitted(r.Context())
 			handler.ServeHTTP(w, r)
 		case errors.Is(err, ErrUnknown):
+			unknown(r.Context())
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			documents.Refuse(w, http.StatusUnauthorized, "Unauthorized", err.Error())
 		case errors.Is(err, ErrForbidden):
