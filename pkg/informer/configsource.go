@@ -176,8 +176,8 @@ func hasKey(m *corev1.ConfigMap, key string) bool {
 // ErrFallsBack is what is wrong where the document of ConfigMap yunikorn-configs is gone
 // and yunikorn-defaults has one. Key is that of the document.
 func ErrFallsBack(key string) error {
-	return fmt.Errorf("there is no queue document: key %[2]s is no longer in ConfigMap %[1]s, and that of ConfigMap %[3]s "+
-		"does not take its place. Write the document to %[1]s again, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap)
+	return fmt.Errorf("there is no queue document: ConfigMap %[1]s had it and has no key %[2]s, and that of ConfigMap %[3]s "+
+		"does not take its place. Write the document to key %[2]s of %[1]s, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap)
 }
 
 // warn logs keys that have no effect, once while they stay the same.
