@@ -61,7 +61,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		if w == p || w.Asks.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
 			return
 		}
-		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) {
+		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) && x.mayRunInstead(w, p) {
 			out, rest = append(out, w), rest.Sub(w.Request)
 		}
 	}
@@ -80,6 +80,19 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	slices.SortFunc(out, model.ComparePods)
 	return out
+}
+
+// mayRunInstead tells whether max and the limits of users let w run if p waits. A pod that
+// they refuse has no right to the room, and must not hide the next one. maxapplications is
+// left out, because it depends on the slots of p's application, too.
+func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
+	if w.State.HasSlot() {
+		return true
+	}
+	in := p.In()
+	x.Cache.Books.Charge(&p.CachePod, p.Amount(), in&^cache.Admitted)
+	defer x.Cache.Books.Charge(&p.CachePod, p.Amount(), in)
+	return x.Cache.Books.CheckQuotaAs(&w.App.CacheApp, true, w.Request, queues.OnCommitted).OK()
 }
 
 // letAhead puts a pod that found a node back into the order if others go before it, or may
