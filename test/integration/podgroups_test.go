@@ -148,22 +148,23 @@ func (e *env) podGroupIsMissing() {
 func (e *env) podGroupBeyondGuarantee() {
 	e.Helper()
 	part := e.apart("beyond", 1, localcluster.NodeSpec{CPU: "4"})
-	part.expectAll("lender", 4, inQueue("root.others"))
+	quarter := requests("cpu", "250m")
+	part.expectAll("lender", 16, inQueue("root.others"), quarter)
 	part.createPodGroup("beyond", 2)
 	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
 	time.Sleep(1100 * time.Millisecond) // the older member is tried first
 	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
 	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee)
-	part.expectStill("lender", 4, 0, "")
+	part.expectStill("lender", 16, 0, "")
 	part.clear("beyond")
 
-	part.createPodGroup("within", 6)
+	part.createPodGroup("within", 11) // each member needs a victim
 	began := time.Now()
-	part.create("within", 6, inQueue("root.owed"), inPodGroup("within"), requests("cpu", "500m"))
-	part.expect("within", 6, 0, "")
+	part.create("within", 11, inQueue("root.owed"), inPodGroup("within"), quarter)
+	part.expect("within", 11, 0, "")
 	took := time.Since(began)
 	part.Logf("the group started after %v", took)
-	if took > 10*time.Second { // with one plan for each back-off it is 28 s at least
+	if took > 10*time.Second { // with one plan for each back-off it is over a minute
 		part.Errorf("the group started after %v; its plans have to follow each other at once", took)
 	}
 	part.expectBooks()
