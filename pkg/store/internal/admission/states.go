@@ -112,7 +112,9 @@ func (x *States) Vacate(p *model.Pod) {
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
-	x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
+	if why.Code != reasons.SchedulingGated {
+		x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
+	}
 	x.History.FailedAt(p, now)
 	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way

@@ -152,15 +152,18 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 }
 
 // Defer makes a pod back off because another plugin refused to try it. A pod that another
-// plugin keeps out of the scheduler's queue may have come back before (Pass).
+// plugin keeps out of the scheduler's queue may have come back before (Pass). It was not
+// tried (D0). A pod of another profile counts as tried, because the store is not told when
+// that plugin lets it go.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
-	x.Freed(x.Preemption.NodeBound.Tried(uid, now))
-	gated := why.Code == reasons.SchedulingGated
-	if p := x.Pods[uid]; gated && p != nil && !p.State.HasSlot() {
+	p, gated := x.Pods[uid], why.Code == reasons.SchedulingGated
+	if !gated || p != nil && p.Foreign {
+		x.Freed(x.Preemption.NodeBound.Tried(uid, now))
+	}
+	if gated && p != nil && !p.State.HasSlot() {
 		return
 	}
-	p := x.end(uid, now)
-	if p == nil {
+	if p = x.end(uid, now); p == nil {
 		return
 	}
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
