@@ -161,6 +161,7 @@ func (s *core) fill(now time.Time) {
 	if !s.model.Started {
 		return
 	}
+	s.holds.WakeMembers(now)
 	s.plans.FillAsking(now)
 	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)

@@ -36,6 +36,19 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	}
 }
 
+// WakeMembers calls WakeHolder for members of the PodGroups that changed, where the room of
+// the node that a member holds is not left to others any more.
+func (x *Holds) WakeMembers(now time.Time) {
+	for _, g := range x.Pending.Groups.Touched() {
+		if g.OthersFirst() {
+			continue
+		}
+		for _, p := range g.Select(func(p *model.Pod) bool { return p.Asks.Holds() }) {
+			x.WakeHolder(p, now)
+		}
+	}
+}
+
 // WakeHolder lets a preemptor with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.Preemption.Holds.Of(p.UID)
@@ -52,7 +65,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 // are gone, or it has room already and no other member of its PodGroup may need that room.
 // If the filters refuse the node then, the scheduler's cache may be late.
 func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
-	membersFirst := p.GroupIncomplete() && p.PodGroup.Placed()+1 < p.PodGroup.Min()
+	membersFirst := p.PodGroup != nil && p.PodGroup.OthersFirst()
 	return !x.Behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
 }
 

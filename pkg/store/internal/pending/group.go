@@ -77,6 +77,10 @@ func (g *Group[P, D]) coming() int { return g.Placed() + g.Admitted() + g.holdin
 // other.
 func (g *Group[P, D]) Complete() bool { return g.min > 0 && g.Placed() >= g.min }
 
+// OthersFirst tells whether more than one member still needs a node, so that one that holds
+// a node leaves free room there to the others.
+func (g *Group[P, D]) OthersFirst() bool { return g.Placed()+1 < g.min }
+
 // LacksMembers tells whether other members must be admitted together with one.
 func (g *Group[P, D]) LacksMembers() bool { return !g.Complete() && (g.min == 0 || g.Missing() > 0) }
 

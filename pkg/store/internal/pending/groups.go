@@ -93,9 +93,9 @@ func (g *Group[P, D]) count(m *member[P], by int) {
 // change makes a change of a group, and marks the group if that may let members go on, or
 // end their chance to.
 func (x *Groups[P, D]) change(g *Group[P, D], change func()) {
-	able, complete, led := g.Able(), g.Complete(), g.led()
+	able, complete, led, othersFirst := g.Able(), g.Complete(), g.led(), g.OthersFirst()
 	change()
-	if able != g.Able() || complete != g.Complete() || led && !g.led() {
+	if able != g.Able() || complete != g.Complete() || led && !g.led() || othersFirst && !g.OthersFirst() {
 		x.Touch(g)
 	}
 }
