@@ -108,7 +108,7 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
 		return false
 	}
-	if n.Known() && seen < n.Len() && x.Pending.Demand.Any() {
+	if n.Known() && seen < n.Len() && x.Pending.Demand.AnyBut(p.UID) {
 		x.putBack(p)
 		return true
 	}

@@ -65,8 +65,10 @@ func (d *Demand[A]) Has(uid types.UID) bool {
 	return known
 }
 
-// Any tells whether a pod was added.
-func (d *Demand[A]) Any() bool { return len(d.pods) > 0 }
+// AnyBut tells whether a pod other than this one was added.
+func (d *Demand[A]) AnyBut(uid types.UID) bool {
+	return len(d.pods) > 1 || len(d.pods) == 1 && !d.Has(uid)
+}
 
 // Pods returns the pods, sorted by UID.
 func (d *Demand[A]) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
