@@ -96,8 +96,11 @@ func (s *script) settle(p *objects.Pod) string {
 }
 
 func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
-	attempt, why := s.store.AttemptNodeBound(p.UID, nil, s.now)
+	attempt := s.there
 	if attempt == nil {
+		attempt, why = s.store.AttemptNodeBound(p.UID, nil, s.now)
+	}
+	if s.there = nil; attempt == nil {
 		return "no decision: " + why.String(), false, why
 	}
 	params := attempt.Params

@@ -84,7 +84,8 @@ import (
 //	                            claims or declines, and prints the result
 //	failed-plan-class NAME ...  the same for pods of one equivalence class, as failed-class
 //	failed-there NAME ...       the same for pods that require a node
-//	begin-plan NAME             begins the plan that the next failed-plan goes on with
+//	begin-plan NAME             begins the plan that the next failed-plan or failed-there
+//	                            goes on with
 //	at-permit [NAME ...]        the pods that plans find waiting at Permit
 //	port [NAME]                 the filters pass on no node that keeps this pod
 //	commit NAME ...             prints the pods to delete
@@ -138,11 +139,12 @@ type script struct {
 	store   *Store
 	now     time.Time
 	pods    map[string]*objects.Pod
-	unfit   map[string]bool // nodes where the filters refuse
-	port    string          // a pod that filters want to go
-	permit  []types.UID     // pods that wait at Permit
-	attempt *output.Attempt // a plan that has begun
-	due     time.Time       // the deadline that was returned last; zero for none
+	unfit   map[string]bool         // nodes where the filters refuse
+	port    string                  // a pod that filters want to go
+	permit  []types.UID             // pods that wait at Permit
+	attempt *output.Attempt         // a plan that has begun
+	there   *output.RequiredAttempt // the same for a pod that requires a node
+	due     time.Time               // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -542,6 +544,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	switch d.Cmd {
 	case "gate":
 		gate, why := st.Gate(p.UID, s.now), st.Explain(p.UID)
+		if p.Foreign { // it enters again while it holds its node
+			return yes("enters", gate)
+		}
 		if gate.Code != why.Code && why.Code != "" {
 			return fmt.Sprintf("!! gate says %s and explain %s", gate.Code, why)
 		}
@@ -572,8 +577,12 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "held-back":
 		st.Defer(p.UID, reasons.New(reasons.SchedulingGated, "another plugin holds it back"), s.now)
 	case "begin-plan":
-		attempt, why := st.Attempt(p.UID, "", s.permit, s.now)
-		s.attempt = attempt
+		var why reasons.Reason
+		if p.RequiredNode != "" {
+			s.there, why = st.AttemptNodeBound(p.UID, s.permit, s.now)
+		} else {
+			s.attempt, why = st.Attempt(p.UID, "", s.permit, s.now)
+		}
 		return yes("begins", why)
 	case "failed-plan":
 		return s.plan(p, "")

@@ -40,6 +40,9 @@ func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	case p.Foreign && p.State == state.Unschedulable && x.Holds.BindingHold(p) && !p.Asks.Activated:
 		return reasons.Brief(reasons.MakingRoom), false
 	case p.Foreign:
+		if !p.State.HasNode() {
+			p.Sees = x.Cache.Nodes.Generation()
+		}
 		return reasons.Reason{}, false
 	case p.State == state.Admitted:
 		x.States.SetState(p, state.Scheduling)

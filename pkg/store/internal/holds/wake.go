@@ -82,10 +82,11 @@ func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
 }
 
 // ReadBefore tells whether a pod is in a cycle in which the filters may have read a node
-// before a change that matters to them.
+// before a change that matters to them. It is for the end of a cycle: no state shows whether
+// a pod of no queue is in one.
 func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 	n := x.Cache.Nodes.Get(node)
-	return n != nil && p.State == state.Scheduling && n.RefilteredSince(p.Sees)
+	return n != nil && (p.State == state.Scheduling || p.Foreign && p.Sees > 0) && n.RefilteredSince(p.Sees)
 }
 
 // NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it

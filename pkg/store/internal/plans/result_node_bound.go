@@ -30,6 +30,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	n := x.Cache.Nodes.Get(d.Node)
 	asDecided := n.Generation() == p.Asks.SawNode
 	h, _ := x.Preemption.Holds.Of(uid)
+	stale := x.holds.ReadBefore(p, d.Node)
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
 		why = x.decline(p, d, declinedReason(x.Cache.Tree(), p, d), now)
@@ -48,6 +49,9 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	x.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
 		p.Asks.SawNode = n.Generation()
+	}
+	if held && stale {
+		x.states.ReturnBy(p, now)
 	}
 	if held || p.Foreign {
 		x.RecheckNode(p)
