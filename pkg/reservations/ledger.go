@@ -119,11 +119,28 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 
 // VictimGone removes a pod that is gone from all holds that wait for it.
 func (l *Ledger) VictimGone(victim types.UID, now time.Time) {
+	l.remove(victim, func(*Hold) time.Time { return now })
+}
+
+// VictimStays is VictimGone for a pod that is still there and that no hold counts on any
+// more. The time-out of a hold for which no pod was chosen goes on and does not begin anew.
+func (l *Ledger) VictimStays(victim types.UID, now time.Time) {
+	l.remove(victim, func(h *Hold) time.Time {
+		if len(h.Chosen) == 0 {
+			return h.TimeFrom()
+		}
+		return now
+	})
+}
+
+// remove removes a pod from all holds that wait for it. clearSince is for those that wait
+// for no other.
+func (l *Ledger) remove(victim types.UID, clearSince func(*Hold) time.Time) {
 	for _, old := range slices.Clone(l.waiting[victim]) {
 		h := old.copy()
 		h.Victims = slices.DeleteFunc(h.Victims, func(v types.UID) bool { return v == victim })
 		if h.Clear() {
-			h.ClearSince = now
+			h.ClearSince = clearSince(old)
 		}
 		l.replace(old, &h)
 	}

@@ -102,6 +102,22 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
+func TestAPodThatStaysIsNotAwaited(t *testing.T) {
+	l, without := NewLedger(), required(hold("without", "n1", "v"), 0, start)
+	without.Chosen = nil
+	place(t, l, without, hold("with", "n2", "v"), hold("both", "n2", "v", "w"))
+	later := start.Add(time.Second)
+	l.VictimStays("v", later)
+	for asker, want := range map[types.UID]time.Time{"without": start, "with": later, "both": {}} {
+		if h, _ := l.Of(asker); !h.ClearSince.Equal(want) {
+			t.Errorf("hold %s is clear since %v, want %v", asker, h.ClearSince, want)
+		}
+	}
+	if waiting := l.Waiting("v"); len(waiting) > 0 {
+		t.Errorf("%v wait for a pod that stays", waiting)
+	}
+}
+
 func TestTheTimeOutIsBounded(t *testing.T) {
 	l, again := NewLedger(), required(hold("again", "n1", "v"), 0, start)
 	again.LatestFrom = start.Add(time.Minute)
@@ -232,7 +248,12 @@ func history(t *rapid.T, leak bool) (broken error) {
 				t.Fatalf("place for an asker that has a hold %v: %v", had, err)
 			}
 		case 2:
-			l.VictimGone(types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "gone"))), now)
+			gone := types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "gone")))
+			if rapid.Bool().Draw(t, "stays") {
+				l.VictimStays(gone, now)
+			} else {
+				l.VictimGone(gone, now)
+			}
 		case 3:
 			if h := l.of(asker); leak && h != nil {
 				l.setAsker(asker, nil)

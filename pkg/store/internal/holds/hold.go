@@ -96,12 +96,13 @@ func (x *Holds) choose(v *model.Pod, asker types.UID) {
 }
 
 // spare lets the victims of a hold stay that were not deleted and are not to be kept as
-// victims. It returns those that do not leave anyway: no preemptor waits for them any more.
-func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []types.UID) {
+// victims. It returns those that do not leave anyway, or are overdue: no preemptor waits for
+// them any more.
+func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []*model.Pod) {
 	for _, uid := range h.Chosen {
 		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
-			if x.choose(v, ""); !v.Leaves() {
-				stay = append(stay, uid)
+			if x.choose(v, ""); v.On() != nil && !x.CountsAsLeaving(v) {
+				stay = append(stay, v)
 			}
 		}
 	}
@@ -129,8 +130,8 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	p.Sees = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
 	x.Preemption.NodeBound.Await(p.UID, false)
-	for _, uid := range x.spare(&h, nil) {
-		x.Gone(uid, now)
+	for _, v := range x.spare(&h, nil) {
+		x.Stays(v, now)
 	}
 	x.Weigh(p)
 	x.Freed(h.Node)
@@ -224,7 +225,7 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	h.Victims = x.Awaited(&h)
 	x.Preemption.Holds.Choose(p.UID, h, now)
 	x.Touch(x.Cache.Nodes.Get(h.Node))
-	for _, uid := range stay {
-		x.Gone(uid, now)
+	for _, v := range stay {
+		x.Stays(v, now)
 	}
 }

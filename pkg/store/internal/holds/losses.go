@@ -12,6 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -68,19 +69,32 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 }
 
 // Taken returns which pods took the room that was made for a preemptor: pods on its node,
-// or in a queue at its max. It is none if the room is there, or if an awaited pod is not
-// gone yet.
+// or in a queue at its max. It is none if the room is there, or will be once the awaited
+// pods are gone.
 func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
-	if !h.Clear() {
-		return reasons.Reason{}
-	}
 	if n := x.Cache.Nodes.Get(h.Node); !x.Free(n, p.UID).Covers(p.Request) {
 		return x.tookNode(p, n)
+	}
+	if !h.Clear() {
+		if q := OverMax(x.Cache.Tree(), p); q != nil {
+			return x.tookQueue(p, q.ID)
+		}
+		return reasons.Reason{}
 	}
 	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return x.tookQueue(p, v.At)
 	}
 	return reasons.Reason{}
+}
+
+// OverMax is the queue in which a preemptor would exceed the max, with all arriving and
+// without leaving pods; nil for none.
+func OverMax(v queues.View, p *model.Pod) *queues.Queue {
+	if p.App == nil {
+		return nil
+	}
+	itself := func(*queues.Queue) resources.Vector { return p.Charged(cache.Arriving) }
+	return queues.OverExpected(v, p.App.Leaf, p.Request, itself)
 }
 
 // tookRoom names the pods that came to a node or queue after a hold began, by arrival, with

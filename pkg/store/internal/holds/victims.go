@@ -21,7 +21,7 @@ func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
 	if n := x.Cache.Nodes.Get(h.Node); n != nil {
 		for _, p := range x.PodsOn(n) {
-			if p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout) {
+			if x.CountsAsLeaving(p) {
 				out = append(out, p.UID)
 			}
 		}
@@ -47,7 +47,7 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 // Whether it would fit beside them is not asked: amounts do not show a conflict of ports.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	return len(x.NodeBoundBefore(asker)) == 0 && slices.ContainsFunc(x.PodsOn(n), func(p *model.Pod) bool {
-		return p.Leaves() && p.ChosenBy == "" && !p.Lingers(x.Preemption.HoldTimeout) && p.IsOfItsOwn(asker)
+		return x.CountsAsLeaving(p) && p.ChosenBy == "" && p.IsOfItsOwn(asker)
 	})
 }
 

@@ -15,15 +15,31 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Gone tells the ledger that a pod is no longer waited for, and lets the preemptors
-// through that waited for it and have room now.
+// Gone tells the ledger that a pod is gone, and lets the preemptors through that waited for
+// it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
-	waiting := x.Preemption.Holds.Waiting(uid)
+	waited := x.Preemption.Holds.Waiting(uid)
 	x.Preemption.Holds.VictimGone(uid, now)
-	for _, asker := range waiting {
+	for _, asker := range waited {
 		p := x.Pods[asker]
 		p.Asks.Missed = 0 // there is more room than when it was tried
 		x.WakeHolder(p, now)
+	}
+}
+
+// Stays tells the ledger that a pod on a node no longer counts as leaving, and lets the
+// preemptors through that counted on its room. One that is in its cycle is let through
+// after it.
+func (x *Holds) Stays(v *model.Pod, now time.Time) {
+	v.On().AskFilters()
+	waited := x.Preemption.Holds.Waiting(v.UID)
+	x.Preemption.Holds.VictimStays(v.UID, now)
+	for _, asker := range waited {
+		p := x.Pods[asker]
+		h, _ := x.Preemption.Holds.Of(asker)
+		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // not one that has room and leaves it to others
+			x.states.ReturnBy(p, now)
+		}
 	}
 }
 

@@ -45,11 +45,14 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	x.Apply(&event, now)
 }
 
-// Overstay handles the end of the time for which a deleted pod counts as leaving.
+// Overstay handles the end of the time for which a deleted pod counts as leaving. A victim
+// of a plan in force still counts; see [model.Pod.Lingers].
 func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
 	x.Model.Overstay(p)
 	x.AtWork(p, now)
-	x.holds.WakeHolders(p.On().Name(), "", now)
+	if !x.CountsAsLeaving(p) {
+		x.holds.Stays(p, now)
+	}
 }
 
 // Apply handles an event of a pod with a normalized request: by kind of the pod, whether

@@ -92,7 +92,7 @@ func (x *Model) PodsOn(n *cache.Node) []*Pod {
 func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	free := n.Room()
 	for on := range n.Pods() {
-		if p := x.Pods[on.UID]; p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout) {
+		if p := x.Pods[on.UID]; x.CountsAsLeaving(p) {
 			free = free.Add(p.Uses())
 		}
 	}

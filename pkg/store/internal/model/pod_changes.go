@@ -98,6 +98,11 @@ func (x *Model) Overstay(p *Pod) {
 	x.TouchPod(p)
 }
 
+// CountsAsLeaving tells whether plans count on the room of a pod.
+func (x *Model) CountsAsLeaving(p *Pod) bool {
+	return p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout)
+}
+
 // GuardedPods yields all pods as budgets see them.
 func (x *Model) GuardedPods() iter.Seq[cache.Guarded] {
 	return func(yield func(cache.Guarded) bool) {

@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -138,14 +138,9 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (
 	return view, before
 }
 
-// OverMax is the path of the queue in which a preemptor would exceed the max, with all
-// arriving and without leaving pods; empty for none.
+// OverMax is the path of the queue that [holds.OverMax] returns; empty for none.
 func OverMax(v queues.View, p *model.Pod) string {
-	if p.App == nil {
-		return ""
-	}
-	itself := func(*queues.Queue) resources.Vector { return p.Charged(cache.Arriving) }
-	if q := queues.OverExpected(v, p.App.Leaf, p.Request, itself); q != nil {
+	if q := holds.OverMax(v, p); q != nil {
 		return q.Path
 	}
 	return ""
