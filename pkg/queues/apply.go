@@ -112,8 +112,9 @@ func managedSettings(spec *config.Queue, parent *Queue, parentID ID) Settings {
 
 // AddDynamic makes the queues that are missing on the way to a leaf, the last
 // one a leaf configured by the nearest template, as in YuniKorn, and
-// returns the leaf. A queue that exists is returned as it is. The namespace is that of the
-// pod for which they are made.
+// returns the leaf. The namespace is that of the pod for which they are made. A queue that
+// exists is returned as it is, but a leaf with the name of the namespace counts as made for
+// it from then on.
 func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
 	parent, missing := d.deepest(path)
 	for i, name := range missing {
@@ -124,6 +125,11 @@ func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
 			return NoQueue, err
 		}
 		parent = id
+	}
+	if q := d.Queue(parent); !q.Managed && q.Leaf && q.Name == namespace && q.MadeFor != namespace {
+		s := *q.Settings
+		s.MadeFor = namespace
+		d.SetSettings(parent, s)
 	}
 	return parent, nil
 }
@@ -153,15 +159,79 @@ type NamespaceQuota struct {
 	MaxApplications uint64
 }
 
-// SetNamespaceQuota gives a dynamic leaf the quota of a namespace; nil takes it
-// away, and the template's is back. Leaves that do not heed it are left alone. One leaf
-// has what the namespace is guaranteed: with each further one a user that may name
-// queues would be guaranteed that much more.
-func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota) {
-	q := d.Queue(id)
-	if !heeds(q, namespace) {
-		return
+// Quotas returns the quota of a namespace; nil if its annotations set none.
+type Quotas func(namespace string) *NamespaceQuota
+
+// of returns the quota of a dynamic leaf and its namespace: the one that has the name of the
+// leaf, if it has a quota, or else the one that the leaf was made for. So a pod that names a
+// queue of another namespace does not change its quota.
+func (quotas Quotas) of(q *Queue) (namespace string, quota *NamespaceQuota) {
+	if q.Managed || !q.Leaf || q.Path == RecoveryPath {
+		return "", nil
 	}
+	if quota := quotas(q.Name); quota != nil {
+		return q.Name, quota
+	}
+	return q.MadeFor, quotas(q.MadeFor)
+}
+
+// ApplyQuotas gives each dynamic leaf the quota of its namespace; a leaf without one has
+// the template's. It returns the leaves that it changed. It is to be called when leaves
+// came or went, and when namespaces or the specification changed. One of the leaves that
+// were made for a namespace has what it is guaranteed: with each further one a user that may
+// name queues would be guaranteed that much more.
+func (d *Draft) ApplyQuotas(quotas Quotas) (changed []ID) {
+	var leaves []*Queue
+	guaranteed := map[string]*Queue{}
+	for q := range d.All() {
+		name, quota := quotas.of(q)
+		if quota == nil && q.QuotaNamespace == "" {
+			continue
+		}
+		leaves = append(leaves, q)
+		if first := guaranteed[name]; q.MadeFor == name && (first == nil || precedence(q) > precedence(first)) {
+			guaranteed[name] = q
+		}
+	}
+	for _, q := range leaves {
+		name, quota := quotas.of(q)
+		if d.setQuota(q, name, quota, guaranteed[name] == q) {
+			changed = append(changed, q.ID)
+		}
+	}
+	return changed
+}
+
+// ApplyQuotasTo is ApplyQuotas after one leaf came. It looks at other leaves only where a
+// guarantee may go to the leaf or to another one.
+func (d *Draft) ApplyQuotasTo(leaf ID, quotas Quotas) (changed []ID) {
+	q := d.Queue(leaf)
+	name, quota := quotas.of(q)
+	switch {
+	case quota == nil && q.QuotaNamespace == "":
+		return nil
+	case quota == nil || !quota.Guaranteed.IsNone() || q.QuotaNamespace != "":
+		return d.ApplyQuotas(quotas)
+	case d.setQuota(q, name, quota, false):
+		return []ID{leaf}
+	}
+	return nil
+}
+
+// precedence says which of the leaves made for a namespace has its guarantee: one with its
+// name before others, then the one that has it now.
+func precedence(q *Queue) (n int) {
+	if q.Name == q.MadeFor {
+		n += 2
+	}
+	if q.QuotaNamespace == q.MadeFor && !q.Guaranteed.IsNone() {
+		n++
+	}
+	return n
+}
+
+// setQuota sets the quota of a leaf and tells whether it changed.
+func (d *Draft) setQuota(q *Queue, namespace string, quota *NamespaceQuota, guaranteed bool) bool {
 	parent := d.Queue(q.Parent)
 	s := dynamicSettings(parent, q.Parent, q.Name, true)
 	s.State, s.MadeFor = q.State, q.MadeFor
@@ -169,7 +239,7 @@ func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota
 		s.QuotaNamespace = namespace
 		if !quota.Guaranteed.IsNone() || !quota.Max.IsUnlimited() {
 			s.Guaranteed, s.Max = quota.Guaranteed, quota.Max
-			if !quota.Guaranteed.IsNone() && d.guaranteesElsewhere(namespace, q) {
+			if !guaranteed {
 				s.Guaranteed = resources.Guarantee{}
 			}
 		}
@@ -178,33 +248,11 @@ func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota
 		}
 	}
 	inherit(&s, parent)
-	if !sameQuota(&s, q.Settings) {
-		d.SetSettings(id, s)
-	}
-}
-
-// heeds tells whether a queue may have the quota of a namespace: it is a dynamic leaf that
-// has the name of the namespace, or it was made for the namespace and has the quota of no
-// other one. So a pod that names a queue of another namespace does not change its quota.
-func heeds(q *Queue, namespace string) bool {
-	if q.Managed || !q.Leaf || q.Path == RecoveryPath {
+	if sameQuota(&s, q.Settings) {
 		return false
 	}
-	named := q.Name == config.EscapeDots(namespace)
-	return named || q.MadeFor == namespace && (q.QuotaNamespace == "" || q.QuotaNamespace == namespace)
-}
-
-// guaranteesElsewhere tells whether another leaf has what a namespace is guaranteed.
-func (d *Draft) guaranteesElsewhere(namespace string, q *Queue) bool {
-	if q.QuotaNamespace == namespace && !q.Guaranteed.IsNone() {
-		return false
-	}
-	for other := range d.All() {
-		if other.ID != q.ID && other.QuotaNamespace == namespace && !other.Guaranteed.IsNone() {
-			return true
-		}
-	}
-	return false
+	d.SetSettings(q.ID, s)
+	return true
 }
 
 func sameQuota(a, b *Settings) bool {

@@ -18,15 +18,17 @@ import (
 // TestApply runs the files of testdata/apply. Each is the history of one tree:
 //
 //	apply                     makes the tree follow the specification of the input
-//	dynamic PATH              makes a dynamic leaf and what is missing above it
-//	quota PATH NAMESPACE W... gives a dynamic leaf the quota of a namespace; W as in
-//	                          queuestest.Tree; none takes it away
+//	dynamic PATH [NAMESPACE]  makes a dynamic leaf and what is missing above it
+//	quota NAMESPACE W...      sets the quota of a namespace; W as in queuestest.Tree; none
+//	                          takes it away
 //	use PATH APPLICATIONS     adds to the applications of a queue
 //
 // Every command prints the tree, see queuestest.ShowSettings.
 func TestApply(t *testing.T) {
 	datadriven.Walk(t, "testdata/apply", func(t *testing.T, file string) {
 		var d *queues.Draft
+		quotas := map[string]*queues.NamespaceQuota{}
+		of := func(namespace string) *queues.NamespaceQuota { return quotas[namespace] }
 		datadriven.RunTest(t, file, func(t *testing.T, td *datadriven.TestData) string {
 			switch td.Cmd {
 			case "apply":
@@ -37,15 +39,21 @@ func TestApply(t *testing.T) {
 					d.Apply(spec)
 				}
 			case "dynamic":
-				if _, err := d.AddDynamic(word(t, td, 0), ""); err != nil {
-					td.Fatalf(t, "%v", err)
-				}
-			case "quota":
 				namespace := ""
 				if len(td.CmdArgs) > 1 {
 					namespace = td.CmdArgs[1].Key
 				}
-				d.SetNamespaceQuota(id(t, d, word(t, td, 0)), namespace, namespaceQuota(t, td))
+				leaf, err := d.AddDynamic(word(t, td, 0), namespace)
+				if err != nil {
+					td.Fatalf(t, "%v", err)
+				}
+				d.ApplyQuotasTo(leaf, of)
+				if changed := d.ApplyQuotas(of); len(changed) > 0 {
+					td.Fatalf(t, "ApplyQuotasTo left out %v", changed)
+				}
+			case "quota":
+				quotas[word(t, td, 0)] = namespaceQuota(t, td)
+				d.ApplyQuotas(of)
 			case "use":
 				var n int
 				if _, err := fmt.Sscan(word(t, td, 1), &n); err != nil {
@@ -70,11 +78,11 @@ func word(t *testing.T, td *datadriven.TestData, i int) string {
 
 func namespaceQuota(t *testing.T, td *datadriven.TestData) *queues.NamespaceQuota {
 	t.Helper()
-	if len(td.CmdArgs) <= 2 {
+	if len(td.CmdArgs) <= 1 {
 		return nil
 	}
 	words := []string{"root"}
-	for _, arg := range td.CmdArgs[2:] {
+	for _, arg := range td.CmdArgs[1:] {
 		words = append(words, arg.String())
 	}
 	q := queuestest.MustTree(t, strings.Join(words, " ")).Root

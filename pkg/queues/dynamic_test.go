@@ -58,9 +58,9 @@ func TestDynamicQueuesAreCounted(t *testing.T) {
 					path += "." + string(rune('a'+r.IntN(4)))
 				}
 				expect.Get(d.AddDynamic(path, string(rune('x'+r.IntN(3)))))(t)
-				if leaf, _ := d.Find(path); leaf.Leaf {
-					d.SetNamespaceQuota(leaf.ID, "x", &queues.NamespaceQuota{MaxApplications: 1})
-				}
+				d.ApplyQuotas(func(namespace string) *queues.NamespaceQuota {
+					return map[string]*queues.NamespaceQuota{"x": {MaxApplications: 1}}[namespace]
+				})
 			case 3:
 				for q := range d.All() {
 					if q.Empty() && !q.IsRoot() && r.IntN(3) == 0 {

@@ -70,7 +70,8 @@ type Settings struct {
 	// QuotaNamespace is the namespace with the annotations that set the quota of a
 	// dynamic leaf; empty when none did.
 	QuotaNamespace string
-	// MadeFor is the namespace of the pod for which a dynamic queue was made.
+	// MadeFor is the namespace of the pod for which a dynamic queue was made, or the one
+	// with the name of the leaf once a pod of it came there.
 	MadeFor string
 }
 

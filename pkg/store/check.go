@@ -49,6 +49,9 @@ func (s *Readers) Check() error {
 	errs = append(errs, s.checkHistory()...)
 	errs = append(errs, s.model.Cache.Protection.Check(s.model.GuardedPods()), s.model.Cache.Capacity.Check(s.model.Cache.Nodes.Capacity()))
 	errs = append(errs, s.model.Pending.Check(), s.model.Cache.CheckSnapshot())
+	for _, leaf := range s.model.Cache.Tree().ApplyQuotas(s.model.Cache.Namespaces.Quota) {
+		errs = append(errs, fmt.Errorf("queue %s has not the quota of its namespace", s.model.Cache.Path(leaf)))
+	}
 	return errors.Join(errs...)
 }
 

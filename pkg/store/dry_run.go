@@ -175,9 +175,7 @@ func (s *core) createMissing(made map[queues.ID]*queues.Queue, scratch *queues.D
 	if err != nil {
 		return queues.NoQueue
 	}
-	if quota := s.model.Cache.Namespaces[namespace].Quota; quota != nil {
-		scratch.SetNamespaceQuota(leaf, namespace, quota)
-	}
+	scratch.ApplyQuotasTo(leaf, s.model.Cache.Namespaces.Quota)
 	next := queues.ID(0)
 	for q := range s.model.Cache.Tree().All() {
 		next = max(next, q.ID+1)

@@ -34,3 +34,6 @@ func (n Namespaces) Upsert(name string, annotations map[string]string) (changed 
 func (n Namespaces) Of(name string) placement.Namespace {
 	return placement.Namespace{Name: name, Annotations: n[name].Annotations}
 }
+
+// Quota returns the quota of a namespace; nil if its annotations set none.
+func (n Namespaces) Quota(name string) *queues.NamespaceQuota { return n[name].Quota }

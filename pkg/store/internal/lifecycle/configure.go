@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
@@ -12,7 +13,7 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	x.Cache.Spec = spec
 	x.Pending.Demand.Changed()
 	x.Cache.Tree().Apply(spec)
-	x.reapplyQuotas()
+	x.applyQuotas()
 	x.rehome(now)
 	x.IndexQueues()
 	x.reledger()
@@ -34,13 +35,18 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	}
 }
 
-// reapplyQuotas applies changed templates to dynamic leaves with the quota of a
-// namespace.
-func (x *Lifecycle) reapplyQuotas() {
-	for _, leaf := range x.Apps.Leaves() {
-		if ns := x.Cache.Tree().Queue(leaf).QuotaNamespace; ns != "" {
-			x.Cache.Tree().SetNamespaceQuota(leaf, ns, x.Cache.Namespaces[ns].Quota)
-		}
+// applyQuotas applies the quotas of namespaces to dynamic leaves. It is called when leaves
+// went, and when namespaces or the configuration changed.
+func (x *Lifecycle) applyQuotas() {
+	x.quotasChanged(x.Cache.Tree().ApplyQuotas(x.Cache.Namespaces.Quota))
+}
+
+// quotasChanged notes that leaves have another quota.
+func (x *Lifecycle) quotasChanged(leaves []queues.ID) {
+	for _, leaf := range leaves {
+		x.Pending.Demand.Changed()
+		x.IndexPath(leaf)
+		x.Pending.MoreRoom(leaf)
 	}
 }
 
@@ -61,7 +67,7 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 	if !changed {
 		return errs
 	}
-	x.reapplyNamespace(name)
+	x.applyQuotas()
 	x.countTypes(cache.TypesOfQuota(x.Cache.Namespaces[name].Quota), now)
 	if x.Started {
 		x.PlaceAll(now)
@@ -72,21 +78,7 @@ func (x *Lifecycle) UpsertNamespace(name string, annotations map[string]string, 
 // DeleteNamespace forgets a namespace and takes its quota from the dynamic leaves.
 func (x *Lifecycle) DeleteNamespace(name string) {
 	delete(x.Cache.Namespaces, name)
-	x.reapplyNamespace(name)
-}
-
-// reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
-// that have its quota or its applications.
-func (x *Lifecycle) reapplyNamespace(name string) {
-	for q := range x.Cache.Tree().All() {
-		if q.Managed || q.QuotaNamespace != name && (q.QuotaNamespace != "" || !x.Apps.AnyOf(q.ID, name)) {
-			continue
-		}
-		x.Cache.Tree().SetNamespaceQuota(q.ID, name, x.Cache.Namespaces[name].Quota)
-		x.Pending.Demand.Changed()
-		x.IndexPath(q.ID)
-		x.Pending.MoreRoom(q.ID)
-	}
+	x.applyQuotas()
 }
 
 // rehome takes pending pods out of queues that became parents and take no applications
@@ -106,6 +98,9 @@ func (x *Lifecycle) Sweep(now time.Time) {
 	for _, id := range gone {
 		x.Pending.RemoveQueue(id)
 		x.Asking.Order.RemoveQueue(id)
+	}
+	if len(gone) > 0 {
+		x.applyQuotas()
 	}
 	if due && x.Started && len(x.Unplaced) > 0 {
 		x.PlaceAll(now) // a queue that prevented a placement may be gone

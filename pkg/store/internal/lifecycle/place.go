@@ -89,7 +89,6 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 	if a := x.Apps.Joinable(x.Cache.Tree(), name, running); a != nil {
 		return a, reasons.Reason{}
 	}
-	quota := x.Cache.Namespaces[p.Namespace].Quota
 	result, reason := x.Rules(p, id)
 	if !reason.None() {
 		return nil, reason
@@ -100,15 +99,15 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 		}
 		result.Path = queues.RecoveryPath // a user that makes pods may give them a node
 	}
+	before := x.Cache.Tree().TreeGeneration()
 	leaf, err := x.Cache.Tree().AddDynamic(result.Path, p.Namespace)
 	if err != nil {
 		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
 	}
-	if quota != nil {
-		x.Cache.Tree().SetNamespaceQuota(leaf, p.Namespace, quota)
-		x.Pending.MoreRoom(leaf)
-	}
 	x.IndexPath(leaf)
+	if x.Cache.Tree().TreeGeneration() != before {
+		x.quotasChanged(x.Cache.Tree().ApplyQuotasTo(leaf, x.Cache.Namespaces.Quota))
+	}
 	if a := x.Apps.Rejoin(leaf, name); a != nil {
 		return a, reasons.Reason{}
 	}
