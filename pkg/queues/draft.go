@@ -3,6 +3,7 @@ package queues
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -145,6 +146,14 @@ func (d *Draft) TreeGeneration() uint64 { return d.treeGeneration }
 
 // Changed tells whether anything changed since the last publication.
 func (d *Draft) Changed() bool { return d.dirty }
+
+// Fork returns a draft with the queues of this one, which changes independently of it. It
+// is to be called right after Publish, when this draft owns nothing.
+func (d *Draft) Fork() *Draft {
+	f := *d
+	f.free, f.dynamic.by = slices.Clone(d.free), maps.Clone(d.dynamic.by)
+	return &f
+}
 
 // Publish freezes the current state. It returns the previous snapshot when
 // nothing changed since; pass nil the first time.

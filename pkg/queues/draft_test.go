@@ -350,3 +350,40 @@ func specs() *rapid.Generator[*config.Spec] {
 		Guaranteed: true, Max: true, MaxApplications: true, Limits: true, Policies: true, Templates: true,
 	})
 }
+
+// TestFork changes a fork and its origin; neither sees the changes of the other.
+func TestFork(t *testing.T) {
+	d := draft(t, "root\n  a\n  b parent")
+	change := func(d *queues.Draft, name string) {
+		for i := range 70 { // more than a chunk
+			leaf := expect.Get(d.AddDynamic(fmt.Sprintf("root.b.%s%d", name, i), "ns"))(t)
+			d.Update(leaf, func(u *queues.Usage) { u.Running++ })
+		}
+		parent, _ := d.Find("root.b")
+		for _, leaf := range slices.Clone(parent.Children[:30]) {
+			expect.OK(t, d.Remove(leaf))
+		}
+	}
+	show := func(s *queues.Snapshot) string { return queuestest.ShowSettings(s) + queuestest.ShowUsage(s) }
+	change(d, "x")
+	before := d.Publish(nil)
+	alone := show(before)
+	f := d.Fork()
+	if f.Changed() || f.Publish(before) != before {
+		t.Error("a fork without changes is not its origin")
+	}
+	change(f, "y")
+	forked := f.Publish(nil)
+	if got := show(d.Publish(nil)); got != alone {
+		t.Errorf("the origin is\n%s\nnot\n%s", got, alone)
+	}
+	want := show(forked)
+	change(d, "z")
+	for _, s := range []*queues.Snapshot{forked, f.Publish(nil)} {
+		if got := show(s); got != want {
+			t.Errorf("the fork is\n%s\nnot\n%s", got, want)
+		}
+	}
+	expect.OK(t, counted(d))
+	expect.OK(t, counted(f))
+}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +9,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -65,7 +63,7 @@ const dryRunUID types.UID = "preview"
 const atATime = 64
 
 // DryRun returns what would happen to a pod. It changes nothing.
-func (s *Readers) DryRun(event objects.Pod, now time.Time) (r *DryRun) {
+func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = dryRunUID, false, false, nil, ""
 	event.Normalize()
 	event.Created = now
@@ -74,23 +72,11 @@ func (s *Readers) DryRun(event objects.Pod, now time.Time) (r *DryRun) {
 		more = s.model.RenewSome(atATime)
 		s.mu.Unlock()
 	}
-	for r == nil {
-		r = s.dryRunOn(event, s.Spec())
-	}
-	return r
-}
-
-// dryRunOn makes one try; nil if the configuration is another one by now.
-func (s *core) dryRunOn(event objects.Pod, spec *config.Spec) *DryRun {
-	scratch := queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model.Cache.Spec != spec {
-		return nil
-	}
 	r, p := &DryRun{}, model.NewPod(&event, nil)
 	if s.dryRunPlace(r, p); r.Unplaced.None() {
-		s.dryRunQuota(r, p, scratch)
+		s.dryRunQuota(r, p)
 	}
 	if r.Unplaced.None() {
 		s.dryRunWorld(r, p)
@@ -128,75 +114,32 @@ func (s *core) dryRunPlace(r *DryRun, p *model.Pod) {
 	p.App = &model.App{CacheApp: model.CacheApp{Name: name}}
 }
 
-// with is a queue tree with additional queues that do not exist.
-type with struct {
-	queues.View
-	made map[queues.ID]*queues.Queue
-}
-
-// Queue returns a queue of the tree, or one that would be created.
-func (w with) Queue(id queues.ID) *queues.Queue {
-	if q := w.made[id]; q != nil {
-		return q
-	}
-	return w.View.Queue(id)
-}
-
 // dryRunQuota checks the quotas for a pod in its queue. If that does not exist, it is
-// created in scratch.
-func (s *core) dryRunQuota(r *DryRun, p *model.Pod, scratch *queues.Draft) {
-	path := r.Placement.Path
+// created in a fork of the tree.
+func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
+	tree, path := s.model.Cache.Tree(), r.Placement.Path
 	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View(), s.model.Pending.Order.Eligible()
-	made := map[queues.ID]*queues.Queue{}
-	if q, exists := s.model.Cache.Tree().Find(path); exists {
-		r.Leaf = q.ID
-	} else if r.Unplaced = s.model.Options.DynamicQueues.Admit(s.model.Cache.Tree(), path, p.Namespace); !r.Unplaced.None() {
-		return
-	} else if r.Leaf = s.createMissing(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
-		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
+	if r.Unplaced = s.model.Options.DynamicQueues.Admit(tree, path, p.Namespace); !r.Unplaced.None() {
 		return
 	}
-	r.Queues = with{r.Snapshot, made}
-	live := with{s.model.Cache.Tree(), made}
+	fork := tree.Fork()
+	var err error
+	if r.Leaf, err = fork.AddDynamic(path, p.Namespace); err != nil {
+		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", r.Placement.Rule, err)
+		return
+	}
+	if fork.Changed() {
+		fork.ApplyQuotasTo(r.Leaf, s.model.Cache.Namespaces.Quota)
+	}
+	r.Queues = fork.Publish(r.Snapshot)
 	if !r.Joins {
-		p.App.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
+		p.App.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(r.Queues, r.Leaf, r.Identity.User.Groups)}
 	}
 	p.App.Leaf = r.Leaf
-	r.OverMax = queues.Admit(live, r.Leaf, p.Request, queues.OnAllocated).Reason
-	r.Limited = s.model.Cache.Books.CheckLimits(live, &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
-	r.Never, r.Delay = s.plans.Never(p), live.Queue(r.Leaf).Policies.PreemptionDelay
+	r.OverMax = queues.Admit(r.Queues, r.Leaf, p.Request, queues.OnAllocated).Reason
+	r.Limited = s.model.Cache.Books.CheckLimits(r.Queues, &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
+	r.Never, r.Delay = s.plans.Never(p), r.Queues.Queue(r.Leaf).Policies.PreemptionDelay
 	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
-}
-
-// createMissing creates the missing queues of a path in scratch, as the configuration defines
-// them, with IDs that no queue has.
-func (s *core) createMissing(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
-	leaf, err := scratch.AddDynamic(path, namespace)
-	if err != nil {
-		return queues.NoQueue
-	}
-	scratch.ApplyQuotasTo(leaf, s.model.Cache.Namespaces.Quota)
-	next := queues.ID(0)
-	for q := range s.model.Cache.Tree().All() {
-		next = max(next, q.ID+1)
-	}
-	id := queues.NoQueue
-	var missing []*queues.Queue
-	for q := range scratch.Ancestors(leaf) {
-		if there, exists := s.model.Cache.Tree().Find(q.Path); exists {
-			id = there.ID
-			break
-		}
-		missing = append(missing, q)
-	}
-	for _, q := range slices.Backward(missing) {
-		settings := *q.Settings
-		settings.Parent = id
-		id = next
-		made[id] = &queues.Queue{ID: id, Settings: &settings}
-		next++
-	}
-	return id
 }
 
 // dryRunWorld takes the planning snapshot. The types that only the pod requests are not
@@ -208,7 +151,7 @@ func (s *core) dryRunWorld(r *DryRun, p *model.Pod) {
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.plans.RequiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(with{s.model.Cache.Tree(), r.Queues.(with).made}, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(r.Queues, p)}
 		r.Required = &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
 	}
 	r.World.Types, r.World.Queues = own.Names(), r.Queues

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -36,6 +38,22 @@ func (s *script) explainAll(w io.Writer) {
 				fmt.Fprintf(w, "!! %s: %s\n", name, problem)
 			}
 		}
+	}
+}
+
+// comparePreview prints where the queue of a pod that came has another quota than its dry run
+// said.
+func (s *script) comparePreview(w io.Writer, uid types.UID, r *DryRun) {
+	p := s.store.model.Pods[uid]
+	if !r.Unplaced.None() || p == nil || p.App == nil || p.State.HasNode() {
+		return
+	}
+	said, is := r.Queues.Queue(r.Leaf), s.store.model.Cache.Tree().Queue(p.App.Leaf)
+	if said.Path != is.Path {
+		return // a later event of a pod that has a queue
+	}
+	if !said.Guaranteed.Equal(is.Guaranteed) || !said.Max.Equal(is.Max) || said.MaxApplications != is.MaxApplications {
+		fmt.Fprintf(w, "!! %s: the dry run said: queue %s has guaranteed %v, max %v, not %v, %v\n", p.Name, is.Path, said.Guaranteed, said.Max, is.Guaranteed, is.Max)
 	}
 }
 

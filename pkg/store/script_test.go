@@ -287,9 +287,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "delete-node":
 		s.store.DeleteNode(words[0], s.now)
 	case "upsert":
+		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
-			s.store.Upsert(*s.pod(t, d, strings.Fields(line)), s.now)
+			p := *s.pod(t, d, strings.Fields(line))
+			preview := s.store.DryRun(p, s.now)
+			s.store.Upsert(p, s.now)
+			s.comparePreview(&b, p.UID, preview)
 		}
+		return b.String()
 	case "too-early": // a cycle of pods that the store may not know yet
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
