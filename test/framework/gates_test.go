@@ -58,6 +58,84 @@ func (c *cluster) why(p *corev1.Pod) reasons.Reason {
 	return x.Why
 }
 
+// TestDaemonSetPodsThatDynamicResourcesRefuses: the claim of a DaemonSet pod names a
+// DeviceClass that does not exist, so no cycle of the pod passes PreFilter. Its node is
+// not held, and no pod there is preempted. When the class exists, the pod gets its node.
+func TestDaemonSetPodsThatDynamicResourcesRefuses(t *testing.T) {
+	for _, profile := range []string{managed, other} {
+		for name, fills := range map[string]int{"the node is empty": 0, "the node is full": 4} {
+			t.Run(profile+"/"+name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) { refusedWithItsClaim(t, profile, fills) })
+			})
+		}
+	}
+}
+
+func refusedWithItsClaim(t *testing.T, profile string, fills int) {
+	t.Helper()
+	const node, class = "node-000", "gpus"
+	c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true, before: func(c *cluster) {
+		c.addNodes(1, 4)
+		c.addDevice(node, class)
+	}})
+	defer c.end()
+	time.Sleep(20 * time.Second) // of virtual time: it no longer counts then that the node came
+	for i := range fills {
+		c.api.create(t, onNode(inQueue(pod(managed, fmt.Sprint("fill-", i), i), "root.fills", "fill"), node))
+	}
+	daemon := requiring(inQueue(pod(profile, "daemon", 100), "root.daemons", "daemon"), node)
+	daemon.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
+	c.api.create(t, daemon)
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	running := func() (n int) {
+		for i := range fills {
+			if p := c.api.pod("default", fmt.Sprint("fill-", i)); p != nil && p.DeletionTimestamp == nil {
+				n++
+			}
+		}
+		return n
+	}
+	if c.store.Holds().Held() || c.store.AnyNodeBound() {
+		t.Errorf("node %s is kept free: %v", node, c.store.Explain(daemon.UID))
+	}
+	if n := running(); n != fills {
+		t.Errorf("%d of %d pods still run", n, fills)
+	}
+	expect.Get(c.client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}, metav1.CreateOptions{}))(t)
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	if !c.bound(daemon) {
+		t.Errorf("the pod does not run: %v", c.store.Explain(daemon.UID))
+	}
+	if n := running(); n != max(fills-1, 0) {
+		t.Errorf("%d of %d pods still run", n, fills)
+	}
+	expect.OK(t, c.store.Check())
+}
+
+// addDevice adds a device on a node, and a claim for one of a class.
+func (c *cluster) addDevice(node, class string) {
+	c.t.Helper()
+	api := c.client.ResourceV1()
+	expect.Get(api.ResourceSlices().Create(c.t.Context(), &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "slice"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: "driver.example.com", NodeName: &node,
+			Pool:    resourcev1.ResourcePool{Name: "pool", Generation: 1, ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{Name: "device"}},
+		},
+	}, metav1.CreateOptions{}))(c.t)
+	expect.Get(api.ResourceClaims("default").Create(c.t.Context(), &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "device", UID: "claim"},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: "device", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+			},
+		}}}},
+	}, metav1.CreateOptions{}))(c.t)
+}
+
 // TestWhatAPodWithoutANodeIsTold: the message of QueuePreemption is the whole message of
 // PostFilter for a pod without claims. DynamicResources comes after it, has nothing to
 // add for such a pod, and returns an error if its PreFilter did not run.

@@ -57,7 +57,7 @@ func pluginArgs() map[string]runtime.Object {
 	preempts, holds := &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
 	preempts.SetDefaults()
 	holds.SetDefaults()
-	return map[string]runtime.Object{queuesort.Name: plugintest.Args(), preemption.Name: preempts, reservation.Name: holds, patient: nil}
+	return map[string]runtime.Object{queuesort.Name: plugintest.Args(), preemption.Name: preempts, reservation.Name: holds, patient: nil, choosy: nil}
 }
 
 // patient is a Permit plugin that lets every pod wait.
@@ -71,12 +71,38 @@ func (patience) Permit(context.Context, fwk.CycleState, *corev1.Pod, string) (*f
 	return fwk.NewStatus(fwk.Wait), time.Minute
 }
 
+// choosy is the last PreFilter plugin before ours. It refuses pods with the label refused.
+// Like DynamicResources, it has a Filter that then passes.
+const choosy = "Choosy"
+
+type choice struct{}
+
+func (choice) Name() string { return choosy }
+
+func (choice) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if _, refused := pod.Labels["refused"]; refused {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod is refused everywhere")
+	}
+	return nil, nil
+}
+
+func (choice) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return nil, nil
+}
+
+func (choice) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (choice) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+	return nil
+}
+
 func registry(tb testing.TB) frameworkruntime.Registry {
 	tb.Helper()
 	r := frameworkplugins.NewInTreeRegistry()
 	for name, factory := range map[string]frameworkruntime.PluginFactory{
 		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
 		patient: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return patience{}, nil },
+		choosy:  func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return choice{}, nil },
 	} {
 		expect.OK(tb, r.Register(name, factory))
 	}
@@ -103,8 +129,8 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		SchedulerName: plugintest.Profile,
 		Plugins: &schedulerconfig.Plugins{
 			QueueSort: enabled(queuesort.Name), Bind: enabled("DefaultBinder"), Permit: enabled(patient),
-			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity", preemption.Name),
-			Filter:     enabled(append(append([]string(nil), filters...), reservation.Name)...),
+			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity", choosy, preemption.Name),
+			Filter:     enabled(append(append([]string(nil), filters...), choosy, reservation.Name)...),
 			PostFilter: enabled(preemption.Name, "DefaultPreemption"),
 		},
 		PluginConfig: append([]schedulerconfig.PluginConfig(nil), defaults.PluginConfigsV1...),

@@ -2,7 +2,6 @@ package preemption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -72,14 +71,23 @@ func (*Plugin) Name() string { return Name }
 // EventsToRegister registers no events: the store requeues a rejected pod.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// stateKey is the key under which PreFilter passes a rejection to PostFilter.
+// stateKey is the key under which PreFilter passes its verdict to PostFilter.
 const stateKey = "PreFilter" + Name
 
-// refusal marks a cycle that ended with the quota verdict.
-type refusal struct{}
+// verdict is the verdict of PreFilter. A cycle without one ended before, because another
+// plugin refused the pod at PreFilter: ours is the last there.
+type verdict struct{ overQuota bool }
 
-// Clone returns the mark, which has no content.
-func (r refusal) Clone() fwk.StateData { return r }
+// Clone returns the verdict, which does not change.
+func (v verdict) Clone() fwk.StateData { return v }
+
+// verdictOf returns the verdict of the cycle. ok is false if there is none.
+func verdictOf(state fwk.CycleState) (v verdict, ok bool) {
+	if data, err := state.Read(stateKey); err == nil {
+		v, ok = data.(verdict)
+	}
+	return v, ok
+}
 
 // PreFilter rejects a pod of a queue that is over its quota.
 func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
@@ -88,16 +96,17 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	}
 	s := pl.process.Store()
 	pl.makeWay(s, pod)
+	state.Write(stateKey, verdict{})
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	verdict := s.CheckQuota(pod.UID)
-	if verdict.OK() {
+	v := s.CheckQuota(pod.UID)
+	if v.OK() {
 		return nil, nil
 	}
-	state.Write(stateKey, refusal{})
+	state.Write(stateKey, verdict{overQuota: true})
 	s.QuotaRefused(pod.UID, pl.process.Clock.Now())
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, verdict.Reason.String())
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason.String())
 }
 
 // makeWay removes the nominations of the other holders of the pod's node. The scheduler's
@@ -154,8 +163,8 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 		pl.process.Store().Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	_, err := state.Read(stateKey)
-	asked := errors.Is(err, fwk.ErrNotFound)
+	v, _ := verdictOf(state)
+	asked := !v.overQuota
 	var node string
 	var why reasons.Reason
 	if requires {

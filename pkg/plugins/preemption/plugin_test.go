@@ -113,8 +113,8 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Success, "")
 	state, status := preFilter(fits)
 	plugintest.WantStatus(t, "a pod within the quota", status, fwk.Success, "")
-	if _, err := state.Read(stateKey); !errors.Is(err, fwk.ErrNotFound) {
-		t.Errorf("a granted pod leaves a mark: %v", err)
+	if v, ok := verdictOf(state); !ok || v.overQuota {
+		t.Errorf("the verdict for a granted pod is %+v, %v", v, ok)
 	}
 	_, status = preFilter(plugintest.Pod("unknown", 1))
 	plugintest.WantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
@@ -129,8 +129,8 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	})
 	state, status = preFilter(fits)
 	plugintest.WantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
-	if _, err := state.Clone().Read(stateKey); err != nil {
-		t.Errorf("PostFilter cannot see the refusal: %v", err)
+	if v, _ := verdictOf(state.Clone()); !v.overQuota {
+		t.Error("PostFilter cannot see the refusal")
 	}
 	until(t, s, fits, reasons.OverMax)
 	_, status = plugin.PostFilter(t.Context(), state, fits, nil)

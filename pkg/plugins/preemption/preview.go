@@ -179,6 +179,9 @@ func (x *dryRun) filter(ctx context.Context, requires string) error {
 	if status.Code() == fwk.Error {
 		return status.AsError()
 	}
+	if status.IsSuccess() {
+		x.state.Write(stateKey, verdict{}) // as our PreFilter does, which is the last
+	}
 	counts := &documents.PreviewNodes{All: len(infos), Refused: map[string]int{}}
 	x.out.Nodes = counts
 	for _, info := range infos {

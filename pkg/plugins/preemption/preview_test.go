@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -67,7 +67,7 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 	cfg := &schedulerconfig.KubeSchedulerConfiguration{Profiles: []schedulerconfig.KubeSchedulerProfile{
 		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
 	}}
-	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, frameworkplugins.NewInTreeRegistry(), c.assumed)
+	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, registry(tb), c.assumed)
 	expect.OK(tb, err)
 	plugintest.Eventually(tb, func() error {
 		if _, readable := shared.PriorityClass(""); !readable {
@@ -213,4 +213,23 @@ func victimsOf(p *documents.Preview) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// TestPreviewOfADaemonSetPodThatAnotherPluginRefuses: the preview of a DaemonSet pod that
+// a PreFilter plugin refuses names no node and no victims, whether the node has room or not.
+func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
+	for name, at := range map[string]string{"room": "roomy", "no room": "full"} {
+		t.Run(name, func(t *testing.T) {
+			_, pv := previewCluster(t)
+			pod := daemon("asker", at, 1500)
+			pod.Labels["refused"] = ""
+			out := foretell(t, pv, pod)
+			if out.Outcome != documents.PreviewWaits || out.Node != "" || len(victimsOf(out)) > 0 {
+				t.Errorf("%s on node %q: %s", out.Outcome, out.Node, out.Summary)
+			}
+			if !strings.Contains(out.Summary, "the pod is refused everywhere") {
+				t.Error(out.Summary)
+			}
+		})
+	}
 }

@@ -52,7 +52,10 @@ type requiredTrial struct {
 	handle fwk.Handle
 	pod    *corev1.Pod
 	state  fwk.CycleState
-	info   fwk.NodeInfo // nil if the node is gone or cannot be brought into this state
+	// info is nil if the node is gone or cannot be brought into this state, or if another
+	// plugin refused the pod at PreFilter. The Filter of that plugin has no state then, and
+	// may pass.
+	info fwk.NodeInfo
 	// leaving are the pods that leave the node, as the scheduler has them.
 	leaving   []*corev1.Pod
 	budgets   []int64
@@ -64,6 +67,9 @@ type requiredTrial struct {
 func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.RequiredAttempt) *requiredTrial {
 	t := &requiredTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
+	}
+	if _, ok := verdictOf(state); !ok {
+		return t
 	}
 	info, err := pl.nodeInfo(a.Node.Name)
 	if err != nil {

@@ -271,3 +271,41 @@ func TestOverMaxOfADaemonSet(t *testing.T) {
 		t.Errorf("it waits for %v", why)
 	}
 }
+
+// TestAnotherPluginRefusesTheDaemonSetPod: a PreFilter plugin refuses a DaemonSet pod, and
+// its Filter, which has no state then, passes. The node is not held, with room on it or
+// not, and no pod is preempted. An earlier hold ends. When the refusal ends, the pod gets
+// its room.
+func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
+	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
+		for name, c := range map[string]struct {
+			milliCPU int64
+			chosen   []string
+		}{"room": {50, nil}, "no room": {150, []string{"v1"}}} {
+			t.Run(profile+"/"+name, func(t *testing.T) {
+				cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 100)})
+				asker := daemon("asker", "n1", c.milliCPU)
+				asker.Spec.SchedulerName = profile
+				refused := asker.DeepCopy()
+				refused.Labels["refused"] = ""
+				wantRefused := func() {
+					t.Helper()
+					on, status := cl.answer(t, refused)
+					wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
+					cl.wantWentFor(t)
+					if cl.store.Holds().Held() || cl.store.AnyNodeBound() {
+						t.Error("the node is kept free")
+					}
+				}
+				wantRefused()
+				if c.chosen == nil {
+					return // it fits, and no filter refuses it
+				}
+				on, status := cl.answer(t, asker)
+				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+				cl.wantWentFor(t, c.chosen...)
+				wantRefused()
+			})
+		}
+	}
+}
