@@ -63,7 +63,8 @@ type Process struct {
 	Leader    *leader.Gate
 	taints    *evict.Taints // nil before Configure
 
-	synced  chan struct{} // closed once the store got everything that existed
+	synced  chan struct{}             // closed once the store got everything that existed
+	syncBy  atomic.Pointer[time.Time] // when cycles no longer wait for that; nil before the first wait
 	away    turnedAway
 	peers   sync.Map // names of profiles that have QueuePreemption
 	handles sync.Map // name of a profile -> its fwk.Handle

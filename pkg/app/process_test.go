@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -19,11 +20,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clientevents "k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -331,4 +334,21 @@ func TestStoreOptions(t *testing.T) {
 // isWrite reports whether a request changes anything.
 func isWrite(a clienttesting.Action) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, a.GetVerb())
+}
+
+// TestCyclesWaitOnceForWhatExisted: as long as the store has not read everything that
+// existed, the cycles of the process wait for it for 10 s together, however many nodes
+// their filters run for.
+func TestCyclesWaitOnceForWhatExisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Process{Clock: clock.RealClock{}, synced: make(chan struct{})}
+		p.store.Store(store.New(queuesconfig.Default(), store.Options{}))
+		began := time.Now()
+		for range 3 {
+			p.AwaitHolds(t.Context())
+		}
+		if waited := time.Since(began); waited != syncPatience {
+			t.Errorf("waited %v, want %v", waited, syncPatience)
+		}
+	})
 }

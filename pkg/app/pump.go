@@ -119,12 +119,13 @@ func (p *Process) awaitSync(ctx context.Context, w *informer.Watcher) {
 	close(p.synced)
 }
 
-// syncPatience is how long a cycle waits for objects from before the process. The objects
-// that the scheduler needs have arrived by then, so the wait is short.
+// syncPatience is how long the cycles of the process, all together, wait for objects from
+// before the process. The objects that the scheduler needs have arrived by then, so the
+// wait is short.
 const syncPatience = 10 * time.Second
 
 // AwaitHolds waits until the store has read from pods which nodes are held. It returns at
-// once if it already has.
+// once if it already has, and from syncPatience after the first wait began.
 func (p *Process) AwaitHolds(ctx context.Context) {
 	if s := p.Store(); s == nil || s.Ready() {
 		return
@@ -134,7 +135,16 @@ func (p *Process) AwaitHolds(ctx context.Context) {
 		return
 	default:
 	}
-	timer := p.Clock.NewTimer(syncPatience)
+	now := p.Clock.Now()
+	until := now.Add(syncPatience)
+	if !p.syncBy.CompareAndSwap(nil, &until) {
+		until = *p.syncBy.Load()
+	}
+	left := until.Sub(now)
+	if left <= 0 {
+		return
+	}
+	timer := p.Clock.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-p.synced:
