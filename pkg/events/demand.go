@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -20,7 +21,7 @@ import (
 // Cluster autoscalers add nodes for pods with reason Unschedulable and for no others, so a
 // pod that a quota keeps from running on any node has SchedulingGated.
 func DemandReason(beyond reasons.Reason) (reason, message string) {
-	return corev1.PodReasonSchedulingGated, "no node is asked for: " + Advice(beyond)
+	return corev1.PodReasonSchedulingGated, objects.BeyondMessage + Advice(beyond)
 }
 
 // tellDemand writes the reason of condition PodScheduled. The write names the version of
@@ -35,8 +36,9 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report outpu
 	if report.Demand == objects.DemandBeyond {
 		reason, message = DemandReason(report.Reason)
 	}
-	for _, c := range pod.Status.Conditions { // the message of the cycle says more than the one here
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason {
+	for _, c := range pod.Status.Conditions { // the message of the cycle says more than the one here, and that of the API server says less
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason &&
+			(report.Demand != objects.DemandBeyond || strings.Contains(c.Message, objects.BeyondMessage)) {
 			return nil
 		}
 	}

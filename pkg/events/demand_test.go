@@ -75,6 +75,21 @@ func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
 	})
 }
 
+// TestTellDemandReplacesTheMessageOfTheAPIServer: it is from before the scheduling gates
+// were removed, and names no quota.
+func TestTellDemandReplacesTheMessageOfTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p", corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "Scheduling is blocked due to non-empty scheduling gates",
+		}))
+		expect.OK(t, d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))))
+		pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
+		expect.Same(t, "conditions", []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "no node is asked for: queue root.a is full. " + remedy,
+		}}, pod.Status.Conditions)
+	})
+}
+
 // TestTellDemandLeavesBoundPodsAlone: what a binding has written stays, also where this
 // process sees the binding only after its first write was refused.
 func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {

@@ -54,7 +54,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && p.Node != "":
 			p.Scheduled = c.LastTransitionTime.Time
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && p.Node == "":
-			p.Demand = demandSaid(c.Reason, p.Gated)
+			p.Demand = demandSaid(c.Reason, c.Message)
 		}
 	}
 	if pod.Spec.Priority != nil {
@@ -85,16 +85,16 @@ func health(pod *corev1.Pod) objects.Health {
 	return objects.Unready
 }
 
-// demandSaid is what a reason of condition PodScheduled means to cluster autoscalers. The
-// API server writes SchedulingGated for a pod with scheduling gates, and package events
-// for a pod that exceeds a quota.
-func demandSaid(reason string, gated bool) objects.DemandSaid {
+// demandSaid is what condition PodScheduled of a pod without a node means to cluster
+// autoscalers. With SchedulingGated only the message tells a pod that exceeds a quota from
+// one that was made with scheduling gates.
+func demandSaid(reason, message string) objects.DemandSaid {
 	switch {
 	case reason == corev1.PodReasonUnschedulable:
 		return objects.DemandWanted
 	case reason != corev1.PodReasonSchedulingGated:
 		return objects.DemandOther
-	case !gated:
+	case strings.Contains(message, objects.BeyondMessage):
 		return objects.DemandBeyond
 	}
 	return objects.DemandUnsaid

@@ -49,17 +49,22 @@ func TestTranslate(t *testing.T) {
 			w.Told, w.Demand = reasons.OverMax, objects.DemandWanted
 		}},
 		{"beyond a quota", func(p *corev1.Pod, w *objects.Pod) {
-			p.Status.Conditions[0].Reason, w.Demand = "SchedulingGated", objects.DemandBeyond
+			p.Status.Conditions[0].Reason, p.Status.Conditions[0].Message = "SchedulingGated", "no node is asked for: OverMax"
+			w.Demand = objects.DemandBeyond
+		}},
+		{"beyond a quota after a cycle", func(p *corev1.Pod, _ *objects.Pod) {
+			p.Status.Conditions[0].Message = "0/3 nodes are available; no node is asked for: OverMax"
 		}},
 		{"a cycle ended with an error", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[0].Reason, w.Demand = "SchedulerError", objects.DemandOther
 		}},
 		{"has a scheduling gate", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[0].Reason, p.Spec.SchedulingGates = "SchedulingGated", []corev1.PodSchedulingGate{{Name: "g"}}
+			p.Status.Conditions[0].Message = "Scheduling is blocked due to non-empty scheduling gates"
 			w.Gated, w.Demand = true, objects.DemandUnsaid
 		}},
-		{"gates open again", func(p *corev1.Pod, w *objects.Pod) {
-			p.Spec.SchedulingGates, w.Gated, w.Demand = nil, false, objects.DemandBeyond
+		{"gates open again, and the condition stays", func(p *corev1.Pod, w *objects.Pod) {
+			p.Spec.SchedulingGates, w.Gated = nil, false
 		}},
 		{"taken back", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[1].Status, w.Told = corev1.ConditionTrue, ""

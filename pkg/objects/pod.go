@@ -163,11 +163,16 @@ type DemandSaid uint8
 
 // Unsaid: no node was looked for yet, or something else prevents the pod from running.
 // Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
-// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it. Other:
-// it has another reason, such as SchedulerError.
+// is SchedulingGated, and the message has BeyondMessage. Other: it has another reason, such
+// as SchedulerError.
 const (
 	DemandUnsaid DemandSaid = iota
 	DemandWanted
 	DemandBeyond
 	DemandOther
 )
+
+// BeyondMessage is in each message that this scheduler writes with reason SchedulingGated.
+// The API server writes that reason without it when a pod is made with scheduling gates,
+// and the condition stays when the gates are removed.
+const BeyondMessage = "no node is asked for: "

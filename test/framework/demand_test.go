@@ -13,7 +13,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -200,4 +202,30 @@ func TestConditionsOfAnEarlierProcessAreCorrected(t *testing.T) {
 	c.api.create(t, pods...)
 	c.eventually("a node is wanted for one pod", func() bool { return w.count() == 1 })
 	t.Logf("after %v", time.Since(began))
+}
+
+// TestNoNodeIsWantedForAPodThatWasNotTried: the API server wrote SchedulingGated when it
+// made the pod, and nothing takes that back when the gates are removed. The pod is not
+// tried before its resource claim exists.
+func TestNoNodeIsWantedForAPodThatWasNotTried(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, w := startDemand(t, 1)
+		defer c.end()
+		p := asksFor(1, "1", "free", true)[0]
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: &p.Name}}
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+		}}
+		c.api.create(t, p)
+		expect.Get(c.client.CoreV1().Pods(p.Namespace).Patch(t.Context(), p.Name, types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{}))(t)
+		time.Sleep(10 * time.Second)
+		if w.most != 0 {
+			t.Errorf("a node is wanted for a pod that was not tried: %+v", condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled))
+		}
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: "claim"}}
+		expect.Get(c.client.ResourceV1().ResourceClaims(p.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}))(t)
+		c.eventually("a node is wanted after the pod was tried", func() bool { return w.count() == 1 })
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -40,7 +41,7 @@ func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuo
 // the usage of other pods, and each change would cost a write and an event per cycle of
 // each waiting pod.
 func beyond(why reasons.Reason) string {
-	return "; no node is asked for: " + string(why.Code) + ", see condition " + reasons.AdmittedCondition
+	return "; " + objects.BeyondMessage + string(why.Code) + ", see condition " + reasons.AdmittedCondition
 }
 
 // corrected is the framework of one failed cycle of a pod that exceeds a quota.
