@@ -123,7 +123,7 @@ func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]ownerDifferen
 	want := queues.NewLedger()
 	for _, a := range v.Applications {
 		want.Update(v.Queues, a.Leaf, queues.Owner{User: a.User, Group: a.Group}, func(u *queues.OwnerUsage) {
-			u.Allocated, u.Admitted = u.Allocated.Add(a.Usage.Allocated), u.Admitted.Add(a.Usage.Admitted)
+			*u = u.Add(a.Usage)
 			if a.Counted {
 				u.Running++
 			}
@@ -154,11 +154,11 @@ func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsa
 	if k.Group {
 		kind = "group"
 	}
-	text := cmp.Or(charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted),
+	text := cmp.Or(charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted), charged("arriving", got.Arriving, want.Arriving),
 		fmt.Sprintf("it is charged %d running applications, and has %d", got.Running, want.Running))
 	return ownerDifference{
 		fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text),
-		fmt.Sprint(got.Allocated.Sub(want.Allocated), got.Admitted.Sub(want.Admitted), got.Running-want.Running),
+		fmt.Sprint(got.Allocated.Sub(want.Allocated), got.Admitted.Sub(want.Admitted), got.Arriving.Sub(want.Arriving), got.Running-want.Running),
 	}
 }
 

@@ -101,10 +101,10 @@ paddock_holds{kind="required",state="clearing"} 0
 # HELP paddock_queue_applications [ALPHA] Applications of a queue and those below it: all that have pods, those that count as running, and how many may.
 # TYPE paddock_queue_applications gauge
 paddock_queue_applications{queue="root",state="all"} 2
-paddock_queue_applications{queue="root",state="running"} 1
+paddock_queue_applications{queue="root",state="running"} 2
 paddock_queue_applications{queue="root.a",state="all"} 1
 paddock_queue_applications{queue="root.a",state="max"} 7
-paddock_queue_applications{queue="root.a",state="running"} 0
+paddock_queue_applications{queue="root.a",state="running"} 1
 paddock_queue_applications{queue="root.b",state="all"} 1
 paddock_queue_applications{queue="root.b",state="running"} 1
 # HELP paddock_queue_resource [ALPHA] What a queue is guaranteed, may use at most, uses and waits for: cores of vcore, bytes of memory and storage, else counts.

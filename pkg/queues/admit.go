@@ -27,6 +27,9 @@ var (
 	OnCommitted = Basis{committed: true}
 )
 
+// OnArriving judges what has a node or holds one; plans use it. The asked pod holds none.
+var OnArriving = OnDemand(&Demand{})
+
 // OnDemand judges what has a node, what is arriving, and the demand: what would run if
 // nodes came. What was let through counts once it is known whether it found a node.
 func OnDemand(d *Demand) Basis { return Basis{demand: d} }
@@ -47,14 +50,13 @@ func (on Basis) used(q *Queue) resources.Vector {
 
 // usedBy is what a user or group uses on this basis.
 func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
-	used := u.Allocated
-	if on.committed {
-		used = used.Add(u.Admitted)
+	switch {
+	case on.committed:
+		return u.Allocated.Add(u.Admitted).Add(u.Arriving).Add(on.demand.ofOwner(by))
+	case on.demand != nil:
+		return u.Allocated.Add(u.Arriving).Add(on.demand.ofOwner(by))
 	}
-	if on.demand != nil {
-		used = used.Add(on.demand.ofOwner(by))
-	}
-	return used
+	return u.Allocated
 }
 
 // Verdict is the answer to "may this ask run now".

@@ -37,22 +37,14 @@ func (d *Demand) OnTop() *Demand {
 // Add counts a pod of a leaf and an owner. Starts is true for the first pod of an
 // application that does not count against maxapplications yet.
 func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts bool) {
-	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		if !q.IsRoot() && !q.Max.IsUnlimited() {
-			d.queues[q.ID] = d.queues[q.ID].Add(request)
-		}
-	}
-	d.AddArriving(v, leaf, o, request, starts)
-}
-
-// AddArriving counts a pod that holds a node. Its queues have it as arriving, and its owner
-// does not.
-func (d *Demand) AddArriving(v View, leaf ID, o Owner, request resources.Vector, starts bool) {
 	n := 0
 	if starts {
 		n = 1
 	}
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		if !q.IsRoot() && !q.Max.IsUnlimited() {
+			d.queues[q.ID] = d.queues[q.ID].Add(request)
+		}
 		d.starts[q.ID] += n
 		for _, by := range []Charged{{q.ID, false, o.User}, {q.ID, true, o.Group}} {
 			if len(q.Limits) > 0 {
@@ -74,6 +66,9 @@ func (d *Demand) of(id ID) resources.Vector {
 }
 
 func (d *Demand) ofOwner(by Charged) resources.Vector {
+	if d == nil {
+		return resources.Vector{}
+	}
 	if d.beneath == nil {
 		return d.owners[by]
 	}

@@ -69,18 +69,23 @@ func groupLimit(q *Queue, group string) *config.Limit {
 
 // OwnerUsage is what one user or group uses below one queue.
 type OwnerUsage struct {
-	Allocated, Admitted resources.Vector
+	Allocated, Admitted, Arriving resources.Vector
 	// Running counts the applications that count against maxapplications.
 	Running int
 }
 
 // Equal tells whether both are the same.
 func (u OwnerUsage) Equal(w OwnerUsage) bool {
-	return u.Running == w.Running && u.Allocated.Equal(w.Allocated) && u.Admitted.Equal(w.Admitted)
+	return u.Running == w.Running && u.Allocated.Equal(w.Allocated) && u.Admitted.Equal(w.Admitted) && u.Arriving.Equal(w.Arriving)
+}
+
+// Add returns the usage with that of more pods.
+func (u OwnerUsage) Add(w Usage) OwnerUsage {
+	return OwnerUsage{u.Allocated.Add(w.Allocated), u.Admitted.Add(w.Admitted), u.Arriving.Add(w.Arriving), u.Running + w.Running}
 }
 
 func (u OwnerUsage) zero() bool {
-	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0
+	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Arriving.IsZero() && u.Running == 0
 }
 
 // Ledger tracks what users and groups use in the queues with limits. It has one writer

@@ -137,6 +137,9 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		return
 	}
 	x.Limited = s.model.Cache.Books.CheckLimits(s.model.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
+	if !p.Asks.Holds() {
+		x.Limited = s.model.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).Reason
+	}
 	if p.State == state.Queued && p.Ask != nil {
 		x.Standing = s.standing(p)
 	}

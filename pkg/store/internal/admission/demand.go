@@ -169,7 +169,6 @@ func (x *States) reckonDemand(now time.Time) {
 	if len(waiting) == 0 {
 		return
 	}
-	x.countHolders()
 	for _, uid := range waiting {
 		if p := x.Pods[uid]; p.State.HasSlot() && p.Within && !p.Asks.Holds() { // it is about to be tried, before all others
 			x.setDemand(p, x.countDemand(p), now)
@@ -233,18 +232,6 @@ func (x *States) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now
 		case x.Pending.Demand.HasMember(m.UID):
 			x.setDemand(m, v, now)
 			t.place(ask)
-		}
-	}
-}
-
-// countHolders counts the pods that hold a node against limits of their owners and
-// maxapplications. Their queues have them as arriving.
-func (x *States) countHolders() {
-	for _, node := range x.Preemption.Holds.Nodes() {
-		for _, h := range x.Preemption.Holds.Holders(node) {
-			if p := x.Pods[h.Asker]; p != nil && p.App != nil && !p.State.HasNode() {
-				x.Pending.Demand.CountArriving(x.Cache.Tree(), p.App.Leaf, p.App.Owner, p.Request, p.App, p.App.Counted())
-			}
 		}
 	}
 }

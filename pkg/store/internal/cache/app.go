@@ -32,7 +32,7 @@ type App struct {
 	// running is set when its first pod is bound and stays until the last pod is gone.
 	running bool
 	// counted is true while the application counts against maxapplications: it is
-	// running, or one of its pods has a slot or is allocated.
+	// running, or one of its pods has a slot, holds a node or is allocated.
 	counted bool
 }
 

@@ -77,11 +77,8 @@ func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
 		a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 	}
 	b.tree.Update(a.Leaf, func(u *queues.Usage) { *u = u.Add(c) })
-	if !c.Allocated.IsZero() || !c.Admitted.IsZero() {
-		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
-			u.Allocated = u.Allocated.Add(c.Allocated)
-			u.Admitted = u.Admitted.Add(c.Admitted)
-		})
+	if !c.Allocated.IsZero() || !c.Admitted.IsZero() || !c.Arriving.IsZero() {
+		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { *u = u.Add(c) })
 	}
 	return Change(c)
 }
@@ -102,7 +99,7 @@ func (b *Books) AddApplications(leaf queues.ID, n int) {
 // Recount updates whether an application counts against maxapplications. It tells whether
 // this changed.
 func (b *Books) Recount(a *App) bool {
-	counts := a.running || a.slots > 0 || a.allocations > 0
+	counts := a.running || a.slots > 0 || a.allocations > 0 || !a.used.Arriving.IsZero()
 	if counts == a.counted {
 		return false
 	}
@@ -123,8 +120,7 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 	for a := range apps {
 		a.Owner.Group = queues.GroupFor(b.tree, a.Leaf, a.Groups)
 		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
-			u.Allocated = u.Allocated.Add(a.used.Allocated)
-			u.Admitted = u.Admitted.Add(a.used.Admitted)
+			*u = u.Add(a.used)
 			if a.counted {
 				u.Running++
 			}
@@ -151,6 +147,20 @@ func (b *Books) CheckQuotaAs(a *App, counted bool, request resources.Vector, on 
 // The view may have more queues than the tree.
 func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, on queues.Basis) queues.Verdict {
 	return b.checkLimits(view, a, a.counted, request, on)
+}
+
+// CheckHold is CheckLimits for a pod that is to hold a node: pods that hold one count, and
+// the slot of the pod itself does not, if it has one.
+func (b *Books) CheckHold(a *App, slot bool, request resources.Vector) queues.Verdict {
+	if slot {
+		a.slots--
+		b.Recount(a)
+		defer func() {
+			a.slots++
+			b.Recount(a)
+		}()
+	}
+	return b.CheckLimits(b.tree, a, request, queues.OnArriving)
 }
 
 func (b *Books) checkLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
@@ -298,10 +308,7 @@ func (s *sums) add(tree *queues.Draft, p *Pod) {
 	for q := range tree.Ancestors(a.Leaf) {
 		s.usage[q.ID] = s.usage[q.ID].Add(c)
 	}
-	s.owners.Update(tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
-		u.Allocated, u.Admitted = u.Allocated.Add(c.Allocated), u.Admitted.Add(c.Admitted)
-		u.Running += c.Running
-	})
+	s.owners.Update(tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { *u = u.Add(c) })
 }
 
 // charged is what the pod is charged, by column.

@@ -68,9 +68,9 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asks.Began)
 }
 
-// Taken returns which pods took the room that was made for a preemptor: pods on its node,
-// or in a queue at its max. It is none if the room is there, or will be once the awaited
-// pods are gone.
+// Taken returns what took the room that was made for a preemptor: pods on its node or in a
+// queue at its max, or a limit of its user or group. It is none if the room is there, or
+// will be once the awaited pods are gone.
 func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
 	if n := x.Cache.Nodes.Get(h.Node); !x.Free(n, p.UID).Covers(p.Request) {
 		return x.tookNode(p, n)
@@ -83,6 +83,9 @@ func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
 	}
 	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return x.tookQueue(p, v.At)
+	}
+	if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+		return reasons.New(reasons.HoldSuperseded, "%s", v.Reason.Text)
 	}
 	return reasons.Reason{}
 }

@@ -53,6 +53,7 @@ func (x *Model) WeighAs(p *Pod, in cache.Columns) {
 	if arrived {
 		x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
 	}
+	x.Count(p.App)
 	x.TouchPod(p)
 }
 

@@ -85,21 +85,11 @@ func (d *Demand[A]) Starts(a A) bool { return d.starts[a] }
 // Count adds a request to the sum and, with the first one, its application. counted is
 // true if the application counts against maxapplications already.
 func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request resources.Vector, a A, counted bool) {
-	d.sum.Add(v, leaf, o, request, d.start(a, counted))
-}
-
-// CountArriving does the same for a pod that holds a node.
-func (d *Demand[A]) CountArriving(v queues.View, leaf queues.ID, o queues.Owner, request resources.Vector, a A, counted bool) {
-	d.sum.AddArriving(v, leaf, o, request, d.start(a, counted))
-}
-
-// start tells whether an application starts with a pod.
-func (d *Demand[A]) start(a A, counted bool) bool {
-	if counted || d.starts[a] {
-		return false
+	starts := !counted && !d.starts[a]
+	if starts {
+		d.starts[a] = true
 	}
-	d.starts[a] = true
-	return true
+	d.sum.Add(v, leaf, o, request, starts)
 }
 
 // Decide notes the verdict on the missing members of a PodGroup together, which holds until

@@ -118,7 +118,7 @@ func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again t
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
 	}
-	if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); !v.OK() {
 		return v.Reason, time.Time{}
 	}
 	if from, why := p.PlanFrom(); from.After(now) {
