@@ -75,14 +75,10 @@ func (e *Executor) setStatus(ctx context.Context, pod objects.Ref, c corev1.PodC
 	return err
 }
 
-// remove deletes a victim. It fails with errGone if the victim is gone. The delete
-// shortens the pod's grace period if it is longer than the victim's.
+// remove deletes a victim. It fails with errGone if the victim is gone. The delete names
+// the grace period, because only then it shortens that of an earlier delete.
 func (e *Executor) remove(ctx context.Context, v *victim) error {
-	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID))}
-	if own := v.pod.Spec.TerminationGracePeriodSeconds; own != nil && v.Grace > 0 && *own > int64(v.Grace/time.Second) {
-		seconds := int64(v.Grace / time.Second)
-		options.GracePeriodSeconds = &seconds
-	}
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID)), GracePeriodSeconds: v.grace()}
 	err := e.Client.CoreV1().Pods(v.Namespace).Delete(ctx, v.Name, options)
 	if err = e.meaning(ctx, v.Ref, err); err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("delete: %w", err)

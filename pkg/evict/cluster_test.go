@@ -304,7 +304,9 @@ func (p podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptio
 		case found != nil && made.uid != "" && found.UID != made.uid:
 			return apierrors.NewConflict(podResource, name, errors.New("the UID in the precondition does not match"))
 		case found != nil && p.cluster.graceful:
-			p.cluster.update(name, func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+			p.cluster.update(name, func(pod *corev1.Pod) {
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, o.GracePeriodSeconds
+			})
 			return nil
 		}
 		return p.PodInterface.Delete(ctx, name, o)
@@ -399,7 +401,7 @@ func keptOff(calls []call) error {
 
 // wellFormed checks what must hold for all calls in every case: the claim is written
 // before the first delete, a victim is marked before it is deleted, and every write names
-// one UID and keeps the grace period, unless it is capped.
+// one UID and neither takes the grace period away nor makes it longer.
 func wellFormed(calls []call, asker string) error {
 	claimed, marked := false, map[string]bool{}
 	for i, c := range calls {
@@ -419,7 +421,7 @@ func wellFormed(calls []call, asker string) error {
 			claimed = claimed || c.done && c.condition.Status == corev1.ConditionTrue && strings.Contains(c.condition.Message, "Claim: ")
 		case c.verb == "patch":
 			marked[c.pod] = marked[c.pod] || c.done
-		case c.grace != nil && *c.grace != mostGrace:
+		case c.grace != nil && (*c.grace == 0 || *c.grace > mostGrace):
 			return fmt.Errorf("call %d, %s, says how long the pod has", i+1, c)
 		case !claimed:
 			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)

@@ -124,7 +124,7 @@ func TestPodsKeepTheirGracePeriod(t *testing.T) {
 const mostGrace = 300
 
 // TestGraceIsCapped: a delete shortens the grace period of a pod if it is longer than
-// victims may have, and does not set it for others.
+// victims may have, and keeps that of others.
 func TestGraceIsCapped(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 		for name, own := range map[string]int64{"v1": 365 * 24 * 3600, "v2": mostGrace, "v3": 10} {
@@ -138,9 +138,58 @@ func TestGraceIsCapped(t *testing.T) {
 		pass(time.Second)
 		o.expectGone(t, "v1", "v2", "v3")
 		for _, c := range o.cluster.made() {
-			if c.verb == "delete" && (c.grace != nil) != (c.pod == "v1") {
+			if want := map[string]int64{"v1": mostGrace, "v2": mostGrace, "v3": 10}; c.verb == "delete" && (c.grace == nil || *c.grace != want[c.pod]) {
 				t.Errorf("%s: grace %v", c, c.grace)
 			}
+		}
+	})
+}
+
+// setDeleted has a pod being deleted with a grace period, and gives it one of its own.
+func (c *cluster) setDeleted(name string, grace, own int64) {
+	c.update(name, func(p *corev1.Pod) {
+		p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace) * time.Second)}
+		p.DeletionGracePeriodSeconds, p.Spec.TerminationGracePeriodSeconds = &grace, &own
+	})
+}
+
+// TestALongerGraceIsShortened: a victim that is being deleted already is deleted again if
+// that shortens its grace period.
+func TestALongerGraceIsShortened(t *testing.T) {
+	const year = 365 * 24 * 3600
+	story(t, []string{"a", "v1", "v2", "v3", "v4"}, func(t *testing.T, o *office) {
+		o.cluster.graceful = true
+		o.cluster.setDeleted("v1", year, 30)
+		o.cluster.setDeleted("v2", 30, 30)
+		o.cluster.setDeleted("v3", 1, 30)
+		o.cluster.setDeleted("v4", year, year)
+		going := victimsOf("a", "v1", "v2", "v3", "v4")
+		going[3].Grace = mostGrace * time.Second
+		o.books.plan(disruptFor("a", "v1", "v2", "v3", "v4"), going...)
+		pass(time.Hour)
+		o.expect(t, done)
+		var deletes []string
+		for _, c := range o.cluster.made() {
+			if c.verb == "delete" && c.grace != nil {
+				deletes = append(deletes, fmt.Sprint(c.pod, " within ", *c.grace))
+			}
+		}
+		if want := []string{"v1 within 30", "v4 within 300"}; !slices.Equal(deletes, want) {
+			t.Errorf("deletes %q, want %q", deletes, want)
+		}
+	})
+}
+
+// TestAPodThatIsNotShortenedIsSpared: the mark is cleared on a pod that its owner deletes
+// with a long grace period, if our delete fails.
+func TestAPodThatIsNotShortenedIsSpared(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.setDeleted("v1", 365*24*3600, 30)
+		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Second)
+		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse || c.Reason != sparedReason {
+			t.Errorf("v1: %+v", c)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,23 @@ type victim struct {
 	refused bool
 }
 
+// grace returns how many seconds the victim has to stop: as many as its pod says, or fewer
+// if victims may have fewer; nil if its pod does not say.
+func (v *victim) grace() *int64 {
+	own, most := v.pod.Spec.TerminationGracePeriodSeconds, int64(v.Grace/time.Second)
+	if own != nil && v.Grace > 0 && most < *own {
+		return &most
+	}
+	return own
+}
+
+// goes reports whether the victim is being deleted and a delete of ours would not shorten
+// its grace period.
+func (v *victim) goes() bool {
+	has, gets := v.pod.DeletionGracePeriodSeconds, v.grace()
+	return v.pod.DeletionTimestamp != nil && (has == nil || gets == nil || *has <= *gets)
+}
+
 // letGo deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
 // the victim is gone, with errBinding if it has left Permit and is being bound, and with
 // errHalted if the next call is no longer wanted.
@@ -43,7 +61,7 @@ func (e *Executor) letGo(ctx context.Context, a *asker, v *victim) error {
 	if err != nil {
 		return err
 	}
-	if v.pod = pod; pod.DeletionTimestamp != nil {
+	if v.pod = pod; v.goes() {
 		return nil
 	}
 	if pod.Spec.NodeName == "" {
@@ -117,10 +135,10 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 	for _, v := range p.left {
 		chosen := hold != nil && hold != p.work && slices.Contains(hold.Hold.Chosen, v.UID)
 		pod, err := e.find(v.Ref)
-		if chosen || err != nil || pod.DeletionTimestamp != nil {
+		if chosen || err != nil {
 			continue
 		}
-		if v.pod = pod; v.spared || v.sent || !v.marked && !isMarked(v) {
+		if v.pod = pod; v.goes() || v.spared || v.sent || !v.marked && !isMarked(v) {
 			continue
 		}
 		err = e.call(ctx, func(ctx context.Context) error {

@@ -77,7 +77,8 @@ const (
 	Leaving
 	Binding
 	Foreign
-	// Lingering pods are leaving, and stay longer than a hold lasts.
+	// Lingering pods are leaving, may stay longer than a hold lasts, and a delete would not
+	// make them go sooner.
 	Lingering
 )
 

@@ -116,6 +116,29 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 	e.expectBooks()
 }
 
+// TestPodsDeletedWithALongGrace: a tenant deletes its pods with a grace period of a year. They
+// do not stop before it is over, and are preempted all the same, for a queue below its
+// guarantee and for a DaemonSet.
+func TestPodsDeletedWithALongGrace(t *testing.T) {
+	e := setup(t, graceQueues, preemption("retryInterval", "1s"))
+	for _, daemons := range []bool{false, true} {
+		name := fmt.Sprintf("daemons-%t", daemons)
+		e.run(name, func(e *env) {
+			part := e.apart(name, 0, localcluster.NodeSpec{})
+			nodes := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})
+			old := part.onEachNode(name+"-old", false, nodes, []podOption{inQueue("root.evil"), requests("cpu", "3"), staysFor(year), withGrace(2)})[0]
+			part.awaitRunning(old)
+			seconds := int64(year / time.Second)
+			e.ok(suite.client.CoreV1().Pods(old.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{GracePeriodSeconds: &seconds}))
+			part.awaitPod(old, "terminates", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+			for _, p := range part.onEachNode(name+"-new", daemons, nodes, []podOption{inQueue("root.owed"), requests("cpu", "3")}) {
+				part.awaitRunning(p)
+			}
+		})
+	}
+	e.expectBooks()
+}
+
 // expectOpenBeside checks that the nodes are open while the old pods terminate there, and
 // that the new pods wait and say why.
 func (e *env) expectOpenBeside(name string, nodes []string, old, young []*corev1.Pod, says string) {

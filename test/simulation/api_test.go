@@ -295,10 +295,20 @@ func graceOf(pod *corev1.Pod) int64 {
 	return *pod.Spec.TerminationGracePeriodSeconds
 }
 
-// deleteWithin does what a DELETE with a grace period does.
+// deleteWithin does what a DELETE with a grace period does. A second one shortens the grace
+// period, which began with the first one.
 func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
+	before := pod.DeletionGracePeriodSeconds
 	switch {
+	case pod.DeletionTimestamp != nil && grace >= *before:
 	case pod.DeletionTimestamp != nil:
+		end := pod.DeletionTimestamp.Add(time.Duration(grace-*before) * time.Second)
+		if now := a.now().Truncate(time.Second); end.Before(now) {
+			end, grace = now, min(grace, 1)
+		}
+		a.editPod(pod, func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: end}, &grace
+		})
 	case pod.Spec.NodeName == "" || ended(pod):
 		a.stop(pod)
 	default:

@@ -302,6 +302,9 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours {
 			c.in.sim.judgeGrace(c.in, pod, grace)
 		}
+		if ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds {
+			c.in.sim.count(shortened)
+		}
 		c.in.api.deleteWithin(pod, grace)
 		return nil
 	})

@@ -176,6 +176,11 @@ func (p *portrait) charge(asker types.UID) bool {
 	return true
 }
 
+// stays is [witness.stays] where the plan of the asker is not in force.
+func (p *portrait) stays(m *mirrored) bool {
+	return p.witness.stays(m) || p.mayBeShortened(m) && !p.leaving[m.UID]
+}
+
 func (p *portrait) leaves(m *mirrored) bool { return m.Deleting || p.leaving[m.UID] }
 
 // pendingPod is a pod that is known to have no node.
@@ -228,10 +233,10 @@ func (p *portrait) pod(m *mirrored) *planner.Pod {
 
 func (p *portrait) protection(m *mirrored) planner.Protection {
 	switch {
-	case p.stays(m):
-		return planner.Lingering
-	case p.leaves(m):
+	case p.leaves(m) && !p.stays(m):
 		return planner.Leaving
+	case p.stays(m) && !p.mayBeShortened(m):
+		return planner.Lingering
 	case m.Static:
 		return planner.Static
 	case m.RequiredNode != "":

@@ -223,8 +223,12 @@ func (s *simulation) deleteOwn(m move, enough bool) {
 	case enough:
 		s.end1(pod)
 	default:
-		s.logf("the tenant deletes %s, which has %d s to stop", pod.Name, graceOf(pod))
-		s.api.deletePod(pod)
+		grace := graceOf(pod)
+		if m.n%2 == 0 {
+			grace = year
+		}
+		s.logf("the tenant deletes %s, which has %d s to stop, with %d s", pod.Name, graceOf(pod), grace)
+		s.api.deleteWithin(pod, grace)
 		if p := s.api.pod(nameOf(pod)); p != nil && lingering(p) {
 			s.count(lingered)
 		}
@@ -548,7 +552,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 // mustStay tells whether a pod may not go for a pod of a DaemonSet.
 func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
 	foreign := m.Foreign && !m.Peer && !p.Preemption().Required.PreemptForeign
-	return p.stays(m) || m.Static || m.RequiredNode != "" || foreign || m.Priority > ask.Priority
+	return p.stays(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" || foreign || m.Priority > ask.Priority
 }
 
 // ofItsOwn tells whether a pod leaves by the doing of the asker's user.
@@ -583,6 +587,16 @@ func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
 func (w *witness) stays(m *mirrored) bool {
 	late := time.Since(m.GoneBy) >= reservationTimeout*time.Second-m.DeletionGrace
 	return m.Deleting && (m.DeletionGrace > reservationTimeout*time.Second || late) && !chosenIn(w.Holds(), m.UID)
+}
+
+// mayBeShortened tells whether a pod that stays was deleted with a longer grace period than
+// it has as a victim, so that a delete shortens it.
+func (w *witness) mayBeShortened(m *mirrored) bool {
+	own := m.Grace
+	if most := w.in.sim.settings.maxGrace; most > 0 {
+		own = min(own, time.Duration(most)*time.Second)
+	}
+	return m.DeletionGrace > own && m.DeletionGrace > reservationTimeout*time.Second
 }
 
 func chosenIn(holds *reservations.View, pod types.UID) bool {

@@ -51,11 +51,11 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
-// Left returns the chosen pods that have not been deleted, by UID.
+// Left returns the chosen pods that our delete has not reached yet, by UID.
 func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 	var out []*model.Pod
 	for _, uid := range h.Chosen {
-		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && v.On() != nil && !v.Deleting {
+		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && v.On() != nil && x.GoesSooner(v) {
 			out = append(out, v)
 		}
 	}

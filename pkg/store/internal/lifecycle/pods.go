@@ -334,5 +334,5 @@ func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its
 // usage, and whether it leaves, are handled elsewhere.
 func looksDifferent(before, after *objects.Pod) bool {
-	return before.Spec != after.Spec || !before.Created.Equal(after.Created) || !maps.Equal(before.Labels, after.Labels)
+	return before.Spec != after.Spec || before.DeletionGrace != after.DeletionGrace || !before.Created.Equal(after.Created) || !maps.Equal(before.Labels, after.Labels)
 }

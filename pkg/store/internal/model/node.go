@@ -181,13 +181,19 @@ func AskOf(t *preemption.Types, p *Pod) *planner.Ask {
 	return ask
 }
 
+// GoesSooner tells whether a delete of ours lets a pod go sooner: it was not deleted yet, or
+// with a grace period that is longer than a hold lasts, and longer than that of a victim.
+func (x *Model) GoesSooner(p *Pod) bool {
+	return !p.Deleting || p.DeletionGrace > max(x.Preemption.HoldTimeout, x.Preemption.Grace(p.Pod))
+}
+
 // protection returns why a pod is never a victim.
 func (x *Model) protection(p *Pod) planner.Protection {
 	switch {
-	case p.Lingers(x.Preemption.HoldTimeout):
-		return planner.Lingering
-	case p.Leaves():
+	case x.CountsAsLeaving(p):
 		return planner.Leaving
+	case !x.GoesSooner(p):
+		return planner.Lingering
 	case p.Static:
 		return planner.Static
 	case p.RequiredNode != "" || p.MaybeDaemon:

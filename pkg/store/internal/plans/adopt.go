@@ -86,7 +86,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	}
 	for _, uid := range c.Victims {
 		v := x.Pods[uid]
-		h.Committed = h.Committed || v == nil || v.On() == nil || v.Deleting
+		h.Committed = h.Committed || v == nil || v.On() == nil || !x.GoesSooner(v)
 		if v == nil || v.ChosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)
 		}

@@ -75,7 +75,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, again time.Time) {
 	for _, v := range victims {
 		p := x.Pods[types.UID(v.UID)]
-		if p == nil || p.On() == nil || p.Leaves() {
+		if p == nil || p.On() == nil || x.CountsAsLeaving(p) || !x.GoesSooner(p) {
 			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name), time.Time{}
 		}
 		chosen = append(chosen, p.UID)
