@@ -81,7 +81,6 @@ var floors = []struct {
 	{"room was made and lost", lost},
 	{"pod was bound by the neighbour", besideBound},
 	{"pod of the hostile tenant stayed", lingered},
-	{"pod that was deleted with a long grace period was preempted", shortened},
 	{"pod named a DaemonSet that does not exist", forgeries},
 	{"plan took originators", originated},
 	{"pod with a node named another queue", moved},
