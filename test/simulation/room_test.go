@@ -116,8 +116,10 @@ func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 		return false
 	}
 	switch why := w.Explain(p.UID); why.Code {
-	case "", reasons.InOrder:
+	case "":
 		return true
+	case reasons.InOrder: // quotas are asked when its turn comes
+		return !claimantOf(p).limited(w.Spec())
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
 		return (strings.Contains(why.Text, "nodes could take the pod") || w.lostHold[p.UID]) && !claimantOf(p).limited(w.Spec())
 	case reasons.NoNodeFits:
