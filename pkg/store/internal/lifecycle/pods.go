@@ -256,7 +256,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 		return
 	}
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-	if p.State.HasSlot() && p.AssumedRequest == nil && !event.Request.Covers(p.Request) {
+	if p.AssumedRequest == nil && !event.Request.Covers(p.Request) {
 		before := p.Request
 		p.AssumedRequest = &before
 	}

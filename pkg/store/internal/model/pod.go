@@ -57,8 +57,9 @@ type Turn struct {
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 	RetryIn  *order.Sparse[*App] // that retry order
 
-	// AssumedRequest is its request when it was let through, if the request became smaller
-	// since: a running cycle may have begun with the larger one. Nil for most.
+	// AssumedRequest is its request at the end of its last cycle, if the request became
+	// smaller since: the scheduler's queue may be told later, and the next cycle begin with
+	// the larger one. Nil for most.
 	AssumedRequest *resources.Vector
 
 	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
