@@ -92,12 +92,10 @@ func demandSaid(reason, message string) objects.DemandSaid {
 	switch {
 	case reason == corev1.PodReasonUnschedulable:
 		return objects.DemandWanted
-	case reason != corev1.PodReasonSchedulingGated:
-		return objects.DemandOther
-	case strings.Contains(message, objects.BeyondMessage):
+	case reason == corev1.PodReasonSchedulingGated && strings.Contains(message, objects.BeyondMessage):
 		return objects.DemandBeyond
 	}
-	return objects.DemandUnsaid
+	return objects.DemandOther
 }
 
 // Translate returns what the store needs to know of a pod, foreign or not.

@@ -61,7 +61,7 @@ func TestTranslate(t *testing.T) {
 		{"has a scheduling gate", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[0].Reason, p.Spec.SchedulingGates = "SchedulingGated", []corev1.PodSchedulingGate{{Name: "g"}}
 			p.Status.Conditions[0].Message = "Scheduling is blocked due to non-empty scheduling gates"
-			w.Gated, w.Demand = true, objects.DemandUnsaid
+			w.Gated, w.Demand = true, objects.DemandOther
 		}},
 		{"gates open again, and the condition stays", func(p *corev1.Pod, w *objects.Pod) {
 			p.Spec.SchedulingGates, w.Gated = nil, false

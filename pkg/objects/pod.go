@@ -164,7 +164,8 @@ type DemandSaid uint8
 // Unsaid: no node was looked for yet, or something else prevents the pod from running.
 // Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
 // is SchedulingGated, and the message has BeyondMessage. Other: it has another reason, such
-// as SchedulerError.
+// as SchedulerError, or that reason with another message: the API server wrote it, or two
+// cycles one after the other.
 const (
 	DemandUnsaid DemandSaid = iota
 	DemandWanted
