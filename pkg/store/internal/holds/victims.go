@@ -129,10 +129,14 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 
 // Needed returns an error unless every victim in left is still needed on the current
 // state, without the plan. Victims that were chosen for reasons only the filters know are
-// not checked.
-func (x *Holds) Needed(p *model.Pod, n *cache.Node, left []*model.Pod) error {
-	for _, v := range x.Idle(p, n, left) {
-		if p.Asks.Decision == nil || !slices.Contains(p.Asks.ByFilters, v.UID) {
+// not checked. After a restart the reasons are not known. If a victim went already, they
+// are then taken to be the filters; otherwise a new plan costs no pod.
+func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
+	if p.Asks.Decision == nil && len(left) < len(h.Chosen) {
+		return nil
+	}
+	for _, v := range x.Idle(p, x.Cache.Nodes.Get(h.Node), left) {
+		if !slices.Contains(p.Asks.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
 		}
 	}

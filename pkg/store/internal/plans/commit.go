@@ -90,7 +90,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	mark(p.UID)
 	x.Weigh(p)
 	if err == nil {
-		err = x.withinBudgets(p, left)
+		err = x.withinBudgets(p, h, left)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	w.Types = t.Names()
 	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.Preemption.StrictGuarantee})
 	if err == nil {
-		err = x.holds.Needed(p, x.Cache.Nodes.Get(h.Node), left)
+		err = x.holds.Needed(p, h, left)
 	}
 	return err
 }
@@ -125,18 +125,22 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 // withinBudgets returns an error if the victims violate more disruption budgets than the
 // plan had allowed for. Only actual disruptions count here, such as a drain. Other plans
 // in force do not count: they are older, or were made with the victims of this one
-// deducted.
-func (x *Plans) withinBudgets(p *model.Pod, left []*model.Pod) error {
-	d := p.Asks.Decision
-	if d == nil {
-		return nil // after a restart: the plan's violations are not known
+// deducted. After a restart it is not known what the plan had allowed for: taken to be
+// none as long as no victim went.
+func (x *Plans) withinBudgets(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
+	var allowed int64
+	switch d := p.Asks.Decision; {
+	case d != nil:
+		allowed = d.Violations
+	case len(left) < len(h.Chosen):
+		return nil
 	}
 	going := make([]*planner.Pod, len(left))
 	for i, v := range left {
 		going[i] = x.PodView(&x.Preemption.Snapshot.Types, v)
 	}
-	if n := planner.Violations(going, x.DisruptionsLeft(false)); n > d.Violations {
-		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, d.Violations)
+	if n := planner.Violations(going, x.DisruptionsLeft(false)); n > allowed {
+		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, allowed)
 	}
 	return nil
 }
