@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -27,14 +29,15 @@ func Effective(made map[string]framework.Framework) map[string]*schedconfig.Plug
 }
 
 // Check reports everything in which a configuration would start and then not do what it
-// says: quotas that are not enforced, held nodes that are given away. The plugins are
+// says: quotas that are not enforced, held nodes that are given away, a lease that another
+// scheduler has. The plugins are
 // those of [Effective]. Without our QueueSort there are no queues, and nothing to check.
 func Check(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
 	args := queueSortArgs(cfg, plugins)
 	if args == nil {
 		return nil
 	}
-	errs := checkBackoff(cfg, args)
+	errs := append(checkLease(cfg), checkBackoff(cfg, args)...)
 	for _, managed := range args.ManagedProfiles {
 		if plugins[managed] == nil {
 			errs = append(errs, fmt.Errorf("managedProfiles of QueueSort names %q, but there is no such profile", managed))
@@ -73,6 +76,25 @@ func queueSortArgs(
 	}
 	return nil
 }
+
+// checkLease refuses the lease that upstream's defaults name where the cluster's own
+// scheduler keeps running: whichever of the two has it, the pods of the other wait.
+func checkLease(cfg *schedconfig.KubeSchedulerConfiguration) []error {
+	election := cfg.LeaderElection
+	if !election.LeaderElect || election.ResourceName != upstreamLease || election.ResourceNamespace != metav1.NamespaceSystem {
+		return nil
+	}
+	for _, profile := range cfg.Profiles {
+		if profile.SchedulerName == corev1.DefaultSchedulerName {
+			return nil // it replaces the cluster's own
+		}
+	}
+	return []error{fmt.Errorf("leaderElection.resourceName is %q, the lease of the cluster's own scheduler, and no profile is %q: "+
+		"write leaderElection: {resourceName: paddock-scheduler}", upstreamLease, corev1.DefaultSchedulerName)}
+}
+
+// upstreamLease is the name by default of the lease, in kube-system.
+const upstreamLease = "kube-scheduler"
 
 func checkBackoff(cfg *schedconfig.KubeSchedulerConfiguration, args *config.QueueSortArgs) []error {
 	var errs []error
