@@ -123,14 +123,9 @@ func (l *Ledger) VictimGone(victim types.UID, now time.Time) {
 }
 
 // VictimStays is VictimGone for a pod that is still there and that no hold counts on any
-// more. The time-out of a hold for which no pod was chosen goes on and does not begin anew.
-func (l *Ledger) VictimStays(victim types.UID, now time.Time) {
-	l.remove(victim, func(h *Hold) time.Time {
-		if len(h.Chosen) == 0 {
-			return h.TimeFrom()
-		}
-		return now
-	})
+// more. The time-out of a hold goes on and does not begin anew.
+func (l *Ledger) VictimStays(victim types.UID) {
+	l.remove(victim, (*Hold).TimeFrom)
 }
 
 // remove removes a pod from all holds that wait for it. clearSince is for those that wait

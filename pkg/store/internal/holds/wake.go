@@ -33,7 +33,7 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().AskFilters()
 	waited := x.Preemption.Holds.Waiting(v.UID)
-	x.Preemption.Holds.VictimStays(v.UID, now)
+	x.Preemption.Holds.VictimStays(v.UID)
 	for _, asker := range waited {
 		p := x.Pods[asker]
 		h, _ := x.Preemption.Holds.Of(asker)
