@@ -46,7 +46,7 @@ var known = map[string]property{
 	propPriorityPolicy: func(value string, p *Policies) (string, error) {
 		p.PriorityFence = false
 		inverse := true
-		err := oneOf(strings.ToLower(value), "default", "fence", &inverse)
+		err := oneOf(value, "default", "fence", &inverse)
 		p.PriorityFence = !inverse
 		return "", err
 	},
@@ -80,7 +80,7 @@ func readApplicationSort(value string, p *Policies) (string, error) {
 }
 
 func readPreemption(value string, p *Policies) (string, error) {
-	switch policy := PreemptionPolicy(value); policy {
+	switch policy := PreemptionPolicy(strings.ToLower(value)); policy {
 	case PreemptionDefault, PreemptionFence, PreemptionDisabled:
 		p.Preemption = policy
 		return "", nil
@@ -88,10 +88,10 @@ func readPreemption(value string, p *Policies) (string, error) {
 	return "", fmt.Errorf("%s is none of default, fence, disabled; default is used", quote(value))
 }
 
-// oneOf sets *first to whether the value is the first of two words. The first
+// oneOf sets *first to whether the value is the first of two words, in any case. The first
 // is the default, so *first is left alone where it is neither.
 func oneOf(value, yes, no string, first *bool) error {
-	switch value {
+	switch strings.ToLower(value) {
 	case yes:
 		*first = true
 	case no:
@@ -165,7 +165,7 @@ func passedOn(key, value string) bool {
 	case propPriorityPolicy, propPriorityOffset:
 		return false
 	case propPreemption:
-		return PreemptionPolicy(value) == PreemptionDisabled
+		return strings.EqualFold(value, string(PreemptionDisabled))
 	}
 	return true
 }
