@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -78,6 +80,11 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	case h.Required && p.State.HasNode():
 		return fmt.Errorf("the pod has node %s", p.Node)
 	case h.Required:
+		if p.App != nil {
+			if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+				return errors.New(v.Reason.Text)
+			}
+		}
 		mark("")
 		defer mark(p.UID)
 		a := x.nodeBoundInput(p, now)
@@ -87,6 +94,9 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	mark("")
 	x.WeighAs(p, 0)
 	err := x.lawful(p, h, left)
+	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
+		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
+	}
 	mark(p.UID)
 	x.Weigh(p)
 	if err == nil {
