@@ -103,12 +103,8 @@ of the argument. */ -}}
     restTLSCertFile: /etc/paddock-rest/tls.crt
     restTLSKeyFile: /etc/paddock-rest/tls.key
     {{- end }}
-    {{- $hosts := .Values.rest.hosts }}
-    {{- if ne .Values.service.name "yunikorn-service" }}
-    {{- $hosts = prepend $hosts .Values.service.name | uniq }}
-    {{- end }}
-    {{- with $hosts }}
-    restHosts: [{{ join ", " . }}]
+    {{- with include "paddock.hosts" . }}
+    restHosts: [{{ . }}]
     {{- end }}
     {{- if ne .Values.rest.authorization "None" }}
     restAuthorization: {{ .Values.rest.authorization }}
@@ -123,18 +119,50 @@ of the argument. */ -}}
 {{- end }}
 {{- end -}}
 
-{{- /* The configuration of the scheduler. */ -}}
-{{- define "paddock.config" -}}
-{{- if .Values.schedulerConfig -}}
-{{- $own := tpl .Values.schedulerConfig . -}}
+{{- /* The names of REST beside those that the scheduler knows itself. */ -}}
+{{- define "paddock.hosts" -}}
+{{- $hosts := .Values.rest.hosts -}}
+{{- if ne .Values.service.name "yunikorn-service" -}}
+{{- $hosts = prepend $hosts .Values.service.name | uniq -}}
+{{- end -}}
+{{ join ", " $hosts }}
+{{- end -}}
+
+{{- /* Refuses a schedulerConfig that lacks what the values ask of the configuration. It is
+read as YAML and written again, so that each key has a line, and comments none. */ -}}
+{{- define "paddock.complete" -}}
+{{- $own := tpl .Values.schedulerConfig . | fromYaml -}}
+{{- with $own.Error -}}{{- fail (printf "schedulerConfig is not YAML: %s" .) -}}{{- end -}}
+{{- $own = toYaml $own -}}
 {{- range $plugin, $arguments := include "paddock.changed" . | fromYaml -}}
 {{- range $name, $value := $arguments -}}
-{{- if not (contains $name $own) -}}
+{{- if not (regexMatch (printf "(?m)^\\s*(- )?%s:" $name) $own) -}}
 {{- fail (printf "%s is set, and schedulerConfig does not have it: set it there, too, in the arguments of %s" $name $plugin) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{ $own }}
+{{- $lacks := "%s, and schedulerConfig does not have it: set %s, too, in %s" -}}
+{{- $arguments := "the arguments of QueueSort" -}}
+{{- if and (ne .Values.rest.authorization "None") (not (regexMatch (printf "(?m)^\\s*(- )?restAuthorization: %s$" .Values.rest.authorization) $own)) -}}
+{{- fail (printf $lacks (printf "rest.authorization is %s" .Values.rest.authorization) (printf "restAuthorization: %s" .Values.rest.authorization) $arguments) -}}
+{{- end -}}
+{{- if and .Values.rest.tlsSecret (not (regexMatch "(?m)^\\s*(- )?restTLSCertFile:" $own)) -}}
+{{- fail (printf $lacks (printf "rest.tlsSecret is %s" .Values.rest.tlsSecret) "restTLSCertFile: /etc/paddock-rest/tls.crt and restTLSKeyFile: /etc/paddock-rest/tls.key" $arguments) -}}
+{{- end -}}
+{{- $hosts := include "paddock.hosts" . -}}
+{{- if and $hosts (not (regexMatch "(?m)^\\s*(- )?restHosts:" $own)) -}}
+{{- fail (printf $lacks "rest.hosts or service.name has a name for REST" (printf "restHosts: [%s]" $hosts) $arguments) -}}
+{{- end -}}
+{{- if and .Values.podGroups.enabled (not (regexMatch "(?m)^\\s*(- )?name: Coscheduling$" $own)) -}}
+{{- fail (printf $lacks "podGroups.enabled is true" "Coscheduling" "the plugins of the profile, as in manifests/config/with-podgroups.yaml") -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The configuration of the scheduler. */ -}}
+{{- define "paddock.config" -}}
+{{- if .Values.schedulerConfig -}}
+{{- include "paddock.complete" . -}}
+{{ tpl .Values.schedulerConfig . }}
 {{- else -}}
 {{ tpl (.Files.Get "files/scheduler.yaml") . }}
 {{- end -}}

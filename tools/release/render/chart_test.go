@@ -98,7 +98,7 @@ func TestValues(t *testing.T) {
 		{"imagePullSecrets", []any{map[string]any{"name": "mine"}}, []string{"imagePullSecrets:", "- name: mine"}},
 		{"replicaCount", 5, []string{"replicas: 5", `pods: "15"`}},
 		{"extraArgs", []any{"--v=4"}, []string{"- --v=4"}},
-		{"schedulerConfig", "leaderElection: {leaderElect: {{ .Values.leaderElection }}}", []string{"leaderElection: {leaderElect: true}"}},
+		{"schedulerConfig", "leaderElection: {leaderElect: {{ .Values.leaderElection }}}\nrestAuthorization: Delegated", []string{"leaderElection: {leaderElect: true}"}},
 		{"yunikornDefaults", map[string]any{"queues.yaml": "partitions: []\n"}, []string{
 			"kind: ConfigMap", "name: yunikorn-defaults", "helm.sh/resource-policy: keep", "partitions: []",
 		}},

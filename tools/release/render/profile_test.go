@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,9 +63,9 @@ func TestDaemonSetProfile(t *testing.T) {
 		t.Errorf("the profile for DaemonSets (-shipped +chart):\n%s", diff)
 	}
 	// A configuration of one's own says all profiles.
-	values["schedulerConfig"] = "profiles: []"
-	if _, err := Chart(chartDir, standard(values)); err == nil {
-		t.Error("daemonSetProfile beside schedulerConfig is accepted")
+	values["schedulerConfig"] = "{restAuthorization: Delegated, restTLSCertFile: x, daemonSetNamespaces: [monitoring], maxDynamicQueues: 7}"
+	if _, err := Chart(chartDir, standard(values)); err == nil || !strings.Contains(err.Error(), "daemonSetProfile is agents") {
+		t.Errorf("daemonSetProfile beside schedulerConfig: got error %v", err)
 	}
 }
 
@@ -90,13 +91,56 @@ func TestArguments(t *testing.T) {
 		if row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| [^|]* \\| " + is); !row.Match(page) {
 			t.Errorf("docs/configuration.md does not say that the default of %s is %q", name, is)
 		}
-		values := map[string]any{name: other, "schedulerConfig": "profiles: []"}
+		values := open(map[string]any{name: other, "schedulerConfig": "profiles: []"})
 		if _, err := Chart(chartDir, standard(values)); err == nil || !strings.Contains(err.Error(), name+" is set, and schedulerConfig does not have it") {
 			t.Errorf("%s beside schedulerConfig without it: got error %v", name, err)
 		}
-		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toYaml .Values.%s }}", name, name)
+		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toJson .Values.%s }}", name, name)
 		if _, err := Chart(chartDir, standard(values)); err != nil {
 			t.Errorf("%s beside schedulerConfig with it: %v", name, err)
+		}
+	}
+}
+
+// TestOwnConfiguration: what the values ask of the configuration is refused where
+// schedulerConfig does not have it as a key; in a comment, or as a part of another key or
+// name, it is not there.
+func TestOwnConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		values map[string]any
+		lines  string // of schedulerConfig
+		says   string // no error if empty
+	}{
+		{nil, "", "rest.authorization is Delegated, and schedulerConfig does not have it: set restAuthorization: Delegated, too, in the arguments of QueueSort"},
+		{nil, "# restAuthorization: Delegated", "rest.authorization"},
+		{nil, "restAuthorization: None", "rest.authorization"},
+		{nil, "restAuthorization: Delegated", ""},
+		{nil, `restAuthorization: "Delegated" # for a token`, ""},
+		{nil, "args: {restHosts: [a], restAuthorization: Delegated}", ""},
+		{open(nil), "", ""},
+		{open(nil), "profiles: [", "schedulerConfig is not YAML: "},
+		{open(nest("service.name", "queues")), "", "rest.hosts or service.name has a name for REST, and schedulerConfig does not have it: set restHosts: [queues], too"},
+		{map[string]any{"rest": map[string]any{"authorization": "None", "tlsSecret": "mine"}}, "restTLSKeyFile: x", "rest.tlsSecret is mine, and schedulerConfig does not have it: set restTLSCertFile"},
+		{map[string]any{"rest": map[string]any{"authorization": "None", "tlsSecret": "mine"}}, "restTLSCertFile: x", ""},
+		{map[string]any{"rest": map[string]any{"authorization": "None", "hosts": []any{"a"}}}, "restHost: [a]", "rest.hosts"},
+		{map[string]any{"rest": map[string]any{"authorization": "None", "hosts": []any{"a"}}}, "restHosts: [a]", ""},
+		{open(nest("podGroups.enabled", true)), "restHosts: []", "podGroups.enabled is true, and schedulerConfig does not have it: set Coscheduling, too, in the plugins of the profile"},
+		{open(nest("podGroups.enabled", true)), "# - name: Coscheduling", "podGroups.enabled"},
+		{open(nest("podGroups.enabled", true)), "preFilter: {enabled: [{name: Coscheduling}, {name: QueuePreemption}]}", ""},
+		{open(nest("podGroups.enabled", true)), "preFilter:\n  enabled:\n  - name: Coscheduling", ""},
+		{open(nest("maxDynamicQueues", 7)), "maxDynamicQueuesPerNamespace: 7", "maxDynamicQueues is set"},
+		{open(nest("maxDynamicQueues", 7)), "x: 1 # maxDynamicQueues: 7", "maxDynamicQueues is set"},
+		{open(nest("maxDynamicQueues", 7)), "pluginConfig:\n- args:\n    maxDynamicQueues: 7", ""},
+		{open(nest("maxDynamicQueues", 7)), `args: {restAddress: "a#b", "maxDynamicQueues": 7}`, ""},
+	} {
+		values := maps.Clone(c.values)
+		if values == nil {
+			values = map[string]any{}
+		}
+		values["schedulerConfig"] = "profiles: []\n" + c.lines + "\n"
+		_, err := Chart(chartDir, standard(values))
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%v beside schedulerConfig with %q: got error %v, want one with %q", c.values, c.lines, err, c.says)
 		}
 	}
 }
