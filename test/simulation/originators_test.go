@@ -32,7 +32,7 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 		case m.Node != h.Node:
 		case slices.Contains(h.Chosen, m.UID):
 			takes = takes.Add(m.Request)
-			if w.mustLead(&m.Pod, true) && w.mustLead(&m.Pod, false) {
+			if !m.Deleting && w.mustLead(&m.Pod, true) && w.mustLead(&m.Pod, false) { // one that its owner deleted leads no more
 				led = m.Name
 			}
 		case !m.binding && w.isHarmless(&m.Pod):
