@@ -276,6 +276,15 @@ func TestOtherNamespace(t *testing.T) {
 	}
 }
 
+// In kube-system a quota of critical pods would count those of the cluster, too.
+func TestNoQuotaInKubeSystem(t *testing.T) {
+	for key := range charted(t, Release{Name: "paddock", Namespace: "kube-system"}) {
+		if key.Kind == "ResourceQuota" {
+			t.Errorf("there is %v", key)
+		}
+	}
+}
+
 // properties lists the paths of a JSON schema that have no properties of their own.
 func properties(schema map[string]any, at string, into map[string]bool) {
 	list, ok := schema["properties"].(map[string]any)
