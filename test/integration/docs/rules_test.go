@@ -246,6 +246,7 @@ var rules = []rule{
 		match: `cp manifests/overlays/replace-default-daemonsets/scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,
 		after: "cmp manifests/overlays/replace-default-daemonsets/scheduler.yaml /etc/kubernetes/paddock-scheduler.yaml",
 	},
+	{match: `kubectl -n yunikorn scale deployment paddock-scheduler --replicas=0`, why: "other pages need its pods", after: restore},
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
 	{
 		match: `kubectl -n yunikorn wait pod -l app.kubernetes.io/name=paddock .*`, why: "other pages need the pods: they are told to go as the command before it does",
