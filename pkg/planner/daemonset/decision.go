@@ -70,6 +70,18 @@ type Decision struct {
 	Objections string
 }
 
+// RejectedByUsage tells whether a pod may not go by what queues use, or by their policies,
+// and not only by what is on the node.
+func (d *Decision) RejectedByUsage() bool {
+	return slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool {
+		switch r.Rule {
+		case planner.Law2, planner.Law5, planner.Law7, planner.RuleDisabled:
+			return true
+		}
+		return false
+	})
+}
+
 // needs lists the requested types.
 func (pl *planning) needs() []Need {
 	var out []Need

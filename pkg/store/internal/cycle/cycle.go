@@ -143,7 +143,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
-		if p.Asks.Refused.Code == reasons.PreemptionRefused { // an extender did not answer
+		if p.Asks.ByTime {
 			from = preemption.Latest(from, p.Asks.RetryAt)
 		}
 		if from.After(now) {

@@ -62,13 +62,16 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 // decline ends the plan without a hold, and ends the hold if there is one.
 func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
 	var again time.Time
-	if d.Stopped == planner.RuleExtender { // the decision says nothing about the node, and no event reports that the extender answers again
-		again = now.Add(x.Preemption.RetryInterval)
-		p.Asks.RetryAt = again
-	} else {
+	if d.Stopped != planner.RuleExtender { // else the decision says nothing about the node
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 	}
-	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
+	byUsage := d.Outcome == daemonset.NoHold && d.RejectedByUsage()
+	p.Asks.ByTime = d.Stopped == planner.RuleExtender || byUsage // until the extender answers, or other nodes change
+	if p.Asks.ByTime {
+		again = now.Add(x.Preemption.RetryInterval)
+		p.Asks.RetryAt = again
+	}
+	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // the filters' answer may change at any time, amounts do not
 	return x.awaitNode(p, why, again)
 }
 

@@ -68,6 +68,9 @@ type Node struct {
 	SawNode uint64 // the node's generation at the last decision
 	// Impossible: the pod would not fit the node even without all possible victims.
 	Impossible bool
+	// ByTime: no event reports that the last plan's refusal is out of date, so the pod is
+	// planned for again at RetryAt.
+	ByTime bool
 }
 
 // NewAsker returns the record of a pod for which no plan was made.
