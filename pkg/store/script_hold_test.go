@@ -41,7 +41,10 @@ func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
 		attempt, why = s.store.Attempt(p.UID, kind, s.permit, s.now)
 	}
 	if s.attempt = nil; attempt == nil {
-		return why.String(), false
+		if why.Code.IsQuota() {
+			s.store.QuotaRefused(p.UID, s.now) // as the plugin ends such a cycle
+		}
+		return why.String(), why.Code.IsQuota()
 	}
 	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
 	if d.Outcome != planner.Preempt {

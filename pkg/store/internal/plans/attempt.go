@@ -87,6 +87,9 @@ func (x *Plans) mayPlan(p *model.Pod, now time.Time) reasons.Reason {
 		x.holds.EndHold(p, reservations.Superseded, taken, now)
 	}
 	why, again := x.NotNow(p, now)
+	if why.Code.IsQuota() {
+		p.Asks.OverQuota = true // the cycle ends with this refusal
+	}
 	if !again.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
 			p.Asks.RetryAt = again

@@ -45,7 +45,7 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	case again.After(now):
 		x.states.Arm(p, again)
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
-	case !x.MayAsk(p):
+	case !x.MayAsk(p), !x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).OK():
 		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
 	case p.GroupIncomplete():
 		x.groups.RetryGroup(p, now)
