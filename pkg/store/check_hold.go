@@ -37,14 +37,15 @@ func (s *core) checkHolder(p *model.Pod) error {
 	return nil
 }
 
-// checkPreemptors verifies that the preemptors which watch or await something exist.
+// checkPreemptors verifies that the preemptors which watch or await something exist, and
+// that no pod keeps room by D0 that may not be tried.
 func (s *core) checkPreemptors() []error {
 	var errs []error
 	for uid := range s.model.Preemption.NodeBound.All() {
 		switch p := s.model.Pods[uid]; {
 		case p == nil:
 			errs = append(errs, fmt.Errorf("node-bound pods: %s is gone", uid))
-		case s.model.Preemption.NodeBound.Counts(uid) && !mayGoFirst(p):
+		case s.model.Preemption.NodeBound.Counts(uid) && !s.mayGoFirst(p):
 			errs = append(errs, fmt.Errorf("node-bound pods: %s keeps room on its node and may not be tried", uid))
 		}
 	}
@@ -56,13 +57,14 @@ func (s *core) checkPreemptors() []error {
 	return errs
 }
 
-// mayGoFirst tells whether a pod is in a state in which it may keep room by D0.
-func mayGoFirst(p *model.Pod) bool {
+// mayGoFirst tells whether a pod is in a state in which it may keep room by D0. Until the
+// window is filled, the verdict on its group may be out of date.
+func (s *core) mayGoFirst(p *model.Pod) bool {
 	switch p.State {
 	case state.NoQueue, state.GroupBlocked, state.Assumed, state.Bound:
 		return false
 	case state.Queued:
-		return p.HeldByClass() || p.Ask.Group().Verdict().OK()
+		return p.HeldByClass() || p.Ask.Group().Verdict().OK() || s.model.Pending.IsFillDue()
 	case state.Admitted, state.Scheduling:
 		return true
 	}

@@ -54,7 +54,7 @@ func (x *Slots) Unblock() {
 		if v := x.Cache.Books.CheckQuota(&a.CacheApp, g.Request(), queues.OnCommitted); v.OK() {
 			x.Pending.Order.Unblock(g)
 		} else {
-			x.Pending.Order.Block(g, v)
+			x.block(g, v)
 		}
 	}
 }

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+)
+
+// TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom: while pods come back to the order, the
+// groups that a quota blocks are not checked again, although the quota may have got room. A
+// node-bound pod may keep room for its node then (D0), enter such a group, and be refused by
+// the check that follows.
+func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  all\n  small max.vcore=3"), model.Options{})
+	s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=10"), epoch)
+	upsert := func(name, queue, app, vcore, on, requires string) {
+		s.Upsert(objects.Pod{
+			Identity: objects.Identity{
+				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
+			},
+			Status: objects.Status{Node: on}, Spec: objects.Spec{RequiredNode: requires},
+			Request: queuestest.Vector("pods=1 vcore=" + vcore),
+		}, epoch)
+	}
+	upsert("large", "root.small", "a", "2", "n1", "")
+	upsert("rest", "root.small", "a", "1", "n1", "")
+	upsert("blocked", "root.small", "a", "2", "", "")
+	upsert("back", "root.all", "back", "1", "", "")
+	s.Start(epoch)
+	s.TakeActivations()
+	s.NoNode("back", "", reasons.New(reasons.NoNodeFits, "none"), epoch)
+	s.TakeActivations()
+	s.Gate("back", epoch.Add(time.Minute))
+	if !s.Returning() {
+		t.Fatal("no pod is coming back")
+	}
+	s.Delete("large", epoch)
+	upsert("bound", "root.small", "b", "2", "", "n1")
+	if first := s.NodeBound("n1"); len(first) != 1 {
+		t.Fatalf("%d pods keep room on the node, want the one that the max has room for", len(first))
+	}
+	upsert("used", "root.small", "b", "1", "n1", "")
+	expect.Holds(t, s.Check())
+	s.TakeActivations()
+	expect.Holds(t, s.Check())
+	if first := s.NodeBound("n1"); len(first) != 0 {
+		t.Errorf("%v keep room on the node, and a max refuses them", first)
+	}
+}
