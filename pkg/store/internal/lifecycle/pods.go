@@ -40,7 +40,7 @@ func New(m *model.Model, states *admission.States, held *holds.Holds, p *plans.P
 func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
 	x.Cache.Types.Split(&event)
-	x.Preemption.Holds.Claimed(&event)
+	x.Freed(x.Preemption.Holds.Claimed(&event))
 	x.Freed(x.Preemption.NodeBound.Update(&event, now))
 	x.Apply(&event, now)
 }
@@ -89,7 +89,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 
 // Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
-	x.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}})
+	x.Freed(x.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}}))
 	x.Freed(x.Preemption.NodeBound.Remove(uid, now))
 	if p, known := x.Pods[uid]; known {
 		x.drop(p, now)

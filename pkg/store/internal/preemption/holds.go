@@ -30,21 +30,26 @@ func newHolds() *Holds {
 	return h
 }
 
-// Claimed notes the claim on a pod, or that the pod has none or is gone. It has no effect
-// after Begin.
-func (h *Holds) Claimed(p *objects.Pod) {
+// Claimed notes the claim on a pod, or that the pod has none or is gone. It returns the node
+// that the pod claimed before; empty if there is none or it claims that node still. It has no
+// effect after Begin.
+func (h *Holds) Claimed(p *objects.Pod) (freed string) {
 	if h.restored == nil {
-		return
+		return ""
 	}
-	h.restored.End(p.UID)
+	before, _ := h.restored.End(p.UID)
 	c := p.Claim
 	if c == nil || p.Node != "" || p.Terminal || p.Foreign && p.RequiredNode == "" {
-		return
+		return before.Node
 	}
 	_ = h.restored.Place(reservations.Hold{ // an invalid claim is ignored
 		Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: c.Node, Since: c.Since,
 		Request: p.Request, Priority: p.Priority, Required: p.RequiredNode != "", Chosen: c.Victims,
 	})
+	if after, _ := h.restored.Of(p.UID); after.Node == before.Node {
+		return ""
+	}
+	return before.Node
 }
 
 // Begin ends the time of claims. It returns the nodes that claims held, which may be free
