@@ -170,7 +170,9 @@ func (x *States) reckonDemand(now time.Time) {
 		return
 	}
 	for _, uid := range waiting {
-		if p := x.Pods[uid]; p.State.HasSlot() && p.Within && !p.Asks.Holds() { // it is about to be tried, before all others
+		// A pod with a slot is about to be tried, before all others. After a start it has no
+		// verdict yet and counts, too.
+		if p := x.Pods[uid]; p.State.HasSlot() && p.Beyond.None() && !p.Asks.Holds() {
 			x.setDemand(p, x.countDemand(p), now)
 		}
 	}
