@@ -32,6 +32,23 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reas
 	return l.Why, l.Count
 }
 
+// groupTook tells whether other pods of the preemptor's PodGroup have the room on the node
+// that was made for it. Then the PodGroup has lost nothing.
+func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
+	n := x.Cache.Nodes.Get(h.Node)
+	if n == nil || !p.GroupIncomplete() {
+		return false
+	}
+	free := x.Free(n, p.UID)
+	withIts := free
+	for _, o := range x.PodsOn(n) {
+		if o.PodGroup == p.PodGroup && o.CameAfter(p.Asks.Began) > 0 {
+			withIts = withIts.Add(o.Request)
+		}
+	}
+	return !free.Covers(p.Request) && withIts.Covers(p.Request)
+}
+
 // FurtherFrom returns when further victims may be chosen for a preemptor that can run on
 // one node only, and the reason given to users until then. It is a loss if victims were
 // deleted for it and more are needed.
