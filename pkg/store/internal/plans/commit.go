@@ -97,12 +97,31 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
 		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
 	}
+	if err == nil {
+		err = groupStarts(p)
+	}
 	mark(p.UID)
 	x.Weigh(p)
 	if err == nil {
 		err = x.withinBudgets(p, h, left)
 	}
 	return err
+}
+
+// groupStarts returns an error if the PodGroup of a pod has not started and has too few
+// pods to start. A PodGroup that this process has not seen yet counts as none.
+func groupStarts(p *model.Pod) error {
+	if !p.GroupIncomplete() {
+		return nil
+	}
+	_, enough := model.MissingMembers(p.PodGroup, p, func(*model.Pod) bool { return true })
+	switch name := p.PodGroup.Name(); {
+	case p.PodGroup.Min() == 0:
+		return fmt.Errorf("there is no PodGroup %s", name)
+	case !enough:
+		return fmt.Errorf("PodGroup %s has too few pods to start", name)
+	}
+	return nil
 }
 
 // lawful checks the laws for victims of a preemptor, on the current state.
