@@ -148,8 +148,8 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.OwnAsks()
 	losses := 0
-	superseded := e.End == reservations.Superseded
-	if !x.Standby && e.IsLost(&h) && !(superseded && x.groupTook(p, &h)) { // a standby cannot know what is lost
+	inTime := e.End != reservations.TimedOut
+	if !x.Standby && e.IsLost(&h) && !(inTime && x.groupTook(p, &h)) { // a standby cannot know what is lost
 		e.Why, losses = x.countLoss(p, e.Why, now)
 	}
 	p.Asks.Ended = h.Since
