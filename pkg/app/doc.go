@@ -9,8 +9,11 @@
 // find the store there when their first pod arrives.
 //
 //	informers ─► store ─► wake ─► pump ─► handle.Activate
-//	ConfigMaps ─► config.Parse ─► store.Configure
+//	ConfigMaps or file ─► config.Parse ─► follower ─► store.Configure
+//	store ─► work ─► evict.Executor ─► conditions, taints, deletes
 //	store ─► reports ─► events.Reporter ─► condition and event of the pod
+//	store ─► decisions ─► record.Record ─► REST, metrics
+//	store ─► changes ─► inventory.Inventory ─► REST, audit
 //	nodes, holds ─► nominations ─► nominations that are cleared
 //	an invalid ConfigMap or namespace ─► announcer ─► its event
 //

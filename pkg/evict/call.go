@@ -42,7 +42,8 @@ func (e *Executor) call(ctx context.Context, do func(context.Context) error) err
 	return do(ctx)
 }
 
-// final reports whether the API server would give the same answer to another try.
+// final reports whether a failure ends the try at once: the API server would repeat its
+// answer, the pod is gone or being bound, or another scheduler has tainted the node.
 func final(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)

@@ -226,9 +226,9 @@ func (t *Taints) is(node string, tainted bool) bool {
 	return sure && (has != "") == tainted
 }
 
-// keepOthersOff reports whether the victims of a plan may be deleted, because the node of
-// its hold is tainted. Until then it returns an error. The reconcile of the node has the
-// asker reconciled again.
+// keepOthersOff returns nil once the victims of a plan may be deleted, because the node is
+// tainted, needs no taint, or may stay without it. Otherwise it returns an error. The first
+// call for a plan has the node reconciled, and that reconcile queues the asker again.
 func (e *Executor) keepOthersOff(a *asker, w *output.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 {
 		return nil

@@ -3,7 +3,7 @@ package planner
 // Rule names the rule by which a pod was no candidate, or an asker could not preempt.
 type Rule string
 
-// The rules. Laws are numbered as in the design.
+// The rules. Laws are numbered as in docs/laws.md.
 const (
 	Law1             Rule = "law 1"
 	Law2             Rule = "law 2"

@@ -69,7 +69,7 @@ func NewNode(name string, allocatable, free Amounts, pods []*Pod) *Node {
 // Protection is the reason why a pod is never a victim of queue preemption.
 type Protection uint8
 
-// The protections (LAWS, never victims).
+// The protections (docs/laws.md, never victims).
 const (
 	Unprotected Protection = iota
 	DaemonSet

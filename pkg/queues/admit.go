@@ -63,8 +63,8 @@ func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
 type Verdict struct {
 	// Reason is none when the ask may run.
 	Reason reasons.Reason
-	// At is the queue that refused, NoQueue when none did. When something is
-	// given back there, the ask is worth another look.
+	// At is the queue that refused; NoQueue if none did. The ask is judged again when
+	// that queue has more room.
 	At ID
 }
 
@@ -74,10 +74,10 @@ func (v Verdict) OK() bool { return v.Reason.None() }
 // Granted is the verdict of an ask that may run.
 var Granted = Verdict{At: NoQueue}
 
-// Admit judges an ask of a leaf against the max of the leaf and of every
-// ancestor below root, leaf first. Root is never in the way: what the nodes
-// can hold is for the filters to say (LAWS, words). A type in which a queue is
-// over its max hinders only asks that request the type.
+// Admit checks an ask against the max of its leaf and of every ancestor below root, leaf
+// first. Root is not checked: the filters decide what nodes can take (docs/laws.md, words).
+// A queue over its max in a type refuses only asks that request the type. A leaf that does
+// not exist refuses nothing.
 func Admit(v View, leaf ID, ask resources.Vector, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
 		if why := AdmitAt(q, ask, on); !why.None() {
@@ -87,8 +87,7 @@ func Admit(v View, leaf ID, ask resources.Vector, on Basis) Verdict {
 	return Granted
 }
 
-// AdmitAt is the part that one queue below root has in Admit: why its own max
-// refuses the ask; none if it does not.
+// AdmitAt is Admit for one queue below root. The reason is none if its max allows the ask.
 func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 	if q.Max.IsUnlimited() {
 		return reasons.Reason{}

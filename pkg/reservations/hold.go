@@ -124,7 +124,7 @@ func (h *Hold) Before(other *Hold) bool { return compareHolds(h, other) < 0 }
 // End is the reason for which a hold ended.
 type End string
 
-// The reasons for the end of a hold (LAWS, holds).
+// The reasons for the end of a hold (docs/laws.md, holds).
 const (
 	Bound             End = "bound"
 	Deleted           End = "deleted"

@@ -28,7 +28,7 @@ type Pass struct {
 	Holder Hold
 }
 
-// MayUse reports whether a pod may be placed on a node (LAWS, holds; D1):
+// MayUse reports whether a pod may be placed on a node (docs/laws.md, holds; D1):
 //
 //   - a pod that holds a node may use only that node, once pods were disrupted for it,
 //   - a required-node pod ignores ordinary holds, and waits for the required-node holders

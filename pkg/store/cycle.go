@@ -30,7 +30,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 }
 
 // CheckQuota is the quota check of a pending pod at the beginning of its cycle: max, and
-// limits of users and groups. It is against a pod that is not known or has no queue.
+// limits of users and groups. It refuses a pod that is not known or has no queue.
 func (s *Store) CheckQuota(uid types.UID) queues.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ func (s *Readers) Key(uid types.UID) (Key, bool) { return s.model.Pending.Keys.G
 // Key is the sort key of an admitted pod in the scheduler's queue.
 type Key = pending.Key
 
-// AnyNodeBound tells whether any node has such pods. It takes no lock.
+// AnyNodeBound tells whether NodeBound returns pods for any node. It takes no lock.
 func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any() }
 
 // NodeBound returns the pods that can run only on this node, may be tried, and were not tried

@@ -30,8 +30,8 @@ func Effective(made map[string]framework.Framework) map[string]*schedconfig.Plug
 
 // Check reports everything in which a configuration would start and then not do what it
 // says: quotas that are not enforced, held nodes that are given away, a lease that another
-// scheduler has. The plugins are
-// those of [Effective]. Without our QueueSort there are no queues, and nothing to check.
+// scheduler has. The plugins are those of [Effective]. Without our QueueSort there are no
+// queues, and nothing to check.
 func Check(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
 	args := queueSortArgs(cfg, plugins)
 	if args == nil {
@@ -145,9 +145,10 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	}
 }
 
-// daemons checks an unmanaged profile with DaemonSet pods that room is made for. Without
-// the first plugin two pods that hold one node stand in each other's way; without the
-// other all waiting pods are tried whenever a pod of the cluster ends.
+// daemons checks an unmanaged profile whose DaemonSet pods may preempt. Without
+// QueuePreemption at preFilter, two holders of one node block each other by their
+// nominations. Without QueueSort at preEnqueue, waiting pods are tried whenever a pod ends
+// on any node.
 func (c *profileCheck) daemons(lists *schedconfig.Plugins) {
 	c.enabled("preFilter", lists.PreFilter, preemption.Name)
 	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)

@@ -50,14 +50,13 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers nothing: a pod that is held is let through by the
-// store, and by nothing else. Every event registered here would be tried on
-// every held pod.
+// EventsToRegister registers nothing: only the store lets a pod through. Each event
+// registered here would run PreEnqueue for every pod behind the gate.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// PreEnqueue holds pods of queues until their turn, and pods of DaemonSets of other
-// profiles while others make room for them. It is called under the lock of the
-// scheduler's queue.
+// PreEnqueue keeps pods of queues out of the scheduler's queue until they have a slot, and
+// DaemonSet pods of other profiles while their victims leave. It is called under the lock
+// of the scheduler's queue.
 func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return pl.foreign(pod)

@@ -259,7 +259,8 @@ func (x *States) newTrial() *trial {
 	return t
 }
 
-// push adds a pod to the trial. starts is true if its application counts by another pod.
+// push adds a pod to the trial. starts is true if another pod of the demand already makes
+// its application count.
 func (t *trial) push(p *model.Pod, starts bool) {
 	a := p.App
 	if t.apps[a] == nil {

@@ -98,8 +98,8 @@ func (x *States) RetryFirst() bool {
 	return true
 }
 
-// When a pod is checked for preemption is in the preemption queue (preemption.Queue). The
-// checks are in package plans.
+// preemption.Queue has the time of the next check of each pod. Package plans makes the
+// checks.
 
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {

@@ -150,8 +150,8 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	x.Count(p.App)
 }
 
-// LeaveAllocated takes back the charge of an assumed or bound pod. Preemptors no longer
-// wait for it to leave its node.
+// LeaveAllocated takes back the charge of an assumed or bound pod, and takes it off its
+// node. The pod is no victim any more. The caller tells the ledger of holds (Holds.Gone).
 func (x *States) LeaveAllocated(p *model.Pod) {
 	x.History.NotePod(output.Released, p)
 	x.Chosen(p, "")
@@ -231,7 +231,8 @@ func (x *States) Withdraw(p *model.Pod) {
 	}
 }
 
-// ReturnBy makes a pod come back at a time if it is Unschedulable, or BackingOff with a later deadline.
+// ReturnBy makes a pod come back at a time if it is Unschedulable, or BackingOff with a
+// later deadline.
 func (x *States) ReturnBy(p *model.Pod, until time.Time) {
 	switch {
 	case p.State == state.Unschedulable:

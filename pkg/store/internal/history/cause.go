@@ -20,8 +20,8 @@ func CauseOfSentence(text string) Cause {
 }
 
 // amounts are the words of a verdict that are amounts, text in brackets, which lists what
-// the amounts contain, and what separates words. Digits in a name count, because only a word that begins
-// with a digit is an amount.
+// the amounts contain, and what separates words. Digits in a name count, because only a
+// word that begins with a digit is an amount.
 var amounts = regexp.MustCompile(`\([^)]*\)|(^| )[-0-9][^ ]*|[ ,]`)
 
 // CauseOfVerdict hashes a text without its amounts.

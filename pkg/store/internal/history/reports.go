@@ -75,9 +75,9 @@ func (r *Reports) Expect(pod types.UID, told reasons.Code, now time.Time) *Repor
 	return x
 }
 
-// Placed is called when a pod runs: a report must be taken back, which ShouldReport does
-// now. It is true if there is nothing to take back and no warning is due; the pod is then
-// forgotten.
+// Placed handles a pod that runs. It returns true, and forgets the pod, if users were told
+// nothing and no warning is due. Otherwise ShouldReport takes the report back at the next
+// check, which is now.
 func (r *Reports) Placed(x *Report, now time.Time) (over bool) {
 	if x.told == "" && x.warnAt.IsZero() {
 		r.Forget(x)

@@ -20,9 +20,9 @@ func (x *Holds) HoldsDue() time.Time {
 	return x.Preemption.Holds.Due(x.Preemption.HoldTimeout, x.dueFrom())
 }
 
-// dueFrom returns the start of each hold's time-out. It is at most one time-out after the
-// hold began (LatestFrom): a pod that can run on one node only may choose further victims
-// again and again when others take the room.
+// dueFrom returns the start of each hold's time-out. It is at most LatestFrom: one time-out
+// after the hold began, and StartDelay more for a node-bound pod. Otherwise such a pod could
+// choose further victims again and again when others take the room.
 //
 // The holds of a PodGroup that has not started share one time-out, which counts from the
 // latest of them. With separate ones, the first member would lose its node while room is

@@ -61,8 +61,9 @@ func (x *Model) WeighAs(p *Pod, in cache.Columns) {
 const moving = cache.Arriving | cache.Leaving | cache.Preempted
 
 // moves has the columns that a pod belongs to of these. A pod that lingers is in none of
-// them: until it is gone it is used as any other pod. A victim of a node-bound preemptor of its own is
-// not preempted: the queue keeps it until it is gone, as a pod that its owner deletes.
+// them: until it is gone it is used as any other pod. A victim of a node-bound preemptor of
+// its own is not preempted: the queue keeps it until it is gone, as a pod that its owner
+// deletes.
 func (p *Pod) moves(holdTimeout time.Duration) cache.Columns {
 	switch {
 	case p.Lingers(holdTimeout):

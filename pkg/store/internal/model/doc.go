@@ -20,7 +20,8 @@
 // history), each with its own Check. Where a method has the name of a method of
 // store.Store, package store calls it under its lock, and the comment there says more.
 //
-//	model.go              [Model]
+//	model.go        [Model]
+//	options.go      settings of a store
 //	pod.go, app.go  the records; groups.go those of PodGroups and gangs
 //	pod_changes.go  changes of a known pod
 //	books.go        what pods are charged, and the queues of the orders

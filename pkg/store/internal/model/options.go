@@ -10,8 +10,8 @@ import (
 // Options are the settings of a store, given once to New. A zero field means its default.
 type Options struct {
 	// Window and MaxWindow are the smallest and the largest number of pods let through
-	// the gate at a time (64 and 1,024). The plugin's arguments always set them, with 4 as the default of
-	// Window.
+	// the gate at a time (64 and 1,024). The plugin's arguments always set them, with 4
+	// as the default of Window.
 	Window, MaxWindow int
 	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
 	SlotLease time.Duration
