@@ -91,14 +91,17 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
 	}
+	if why := x.Never(p); !why.None() {
+		return errors.New(why.Text)
+	}
+	if err := groupStarts(p); err != nil {
+		return err
+	}
 	mark("")
 	x.WeighAs(p, 0)
 	err := x.lawful(p, h, left)
 	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
 		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
-	}
-	if err == nil {
-		err = groupStarts(p)
 	}
 	mark(p.UID)
 	x.Weigh(p)
