@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -106,7 +107,7 @@ func (r *Reporter) tellFirst(ctx context.Context) bool {
 	if err != nil && !report.failed && !apierrors.IsConflict(err) { // a pod changes at any time
 		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
 	}
-	if err == nil || final(err) {
+	if err == nil || apianswer.Final(err) {
 		return true
 	}
 	r.left = append(r.left, pending{report.Report, true})
@@ -128,12 +129,6 @@ func (r *Reporter) take() {
 		newer[of(report)] = true
 	}
 	r.left = append(next, slices.DeleteFunc(r.left, func(p pending) bool { return newer[of(p.Report)] })...)
-}
-
-// final tells whether the API server would give the same answer again.
-func final(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // Tell writes one report: the condition first, then the event. A warning is an

@@ -449,6 +449,7 @@ func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 		apierrors.NewBadRequest("no"),
 		apierrors.NewMethodNotSupported(podResource, "patch"),
 		apierrors.NewRequestEntityTooLargeError("no"),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: request is too large"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, newPod("p"), newPod("q"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +46,7 @@ func (e *Executor) call(ctx context.Context, do func(context.Context) error) err
 // final reports whether a failure ends the try at once: the API server would repeat its
 // answer, the pod is gone or being bound, or another scheduler has tainted the node.
 func final(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apianswer.Final(err)
 }
 
 // setCondition writes a condition on a pod. It fails with errGone if the pod is gone.

@@ -23,6 +23,8 @@ import (
 	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -372,7 +374,15 @@ func lasting() map[string]error {
 		"bad request": apierrors.NewBadRequest("no"),
 		"no method":   apierrors.NewMethodNotSupported(podResource, "delete"),
 		"too large":   apierrors.NewRequestEntityTooLargeError("no"),
+		"no room":     beyondEtcd(),
 	}
+}
+
+// beyondEtcd is the answer of the API server to a write that makes an object larger than
+// etcd stores.
+func beyondEtcd() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request is too large"}}
 }
 
 // on makes calls of one verb on one pod fail.
@@ -400,8 +410,9 @@ func keptOff(calls []call) error {
 }
 
 // wellFormed checks what must hold for all calls in every case: the claim is written
-// before the first delete, a victim is marked before it is deleted, and every write names
-// one UID and neither takes the grace period away nor makes it longer.
+// before the first delete, a victim is marked before it is deleted unless it is too large
+// for the mark, and every write names one UID and neither takes the grace period away nor
+// makes it longer.
 func wellFormed(calls []call, asker string) error {
 	claimed, marked := false, map[string]bool{}
 	for i, c := range calls {
@@ -420,7 +431,7 @@ func wellFormed(calls []call, asker string) error {
 		case c.verb == "patch" && c.pod == asker:
 			claimed = claimed || c.done && c.condition.Status == corev1.ConditionTrue && strings.Contains(c.condition.Message, "Claim: ")
 		case c.verb == "patch":
-			marked[c.pod] = marked[c.pod] || c.done
+			marked[c.pod] = marked[c.pod] || c.done || apianswer.TooLarge(c.err)
 		case c.grace != nil && (*c.grace == 0 || *c.grace > mostGrace):
 			return fmt.Errorf("call %d, %s, says how long the pod has", i+1, c)
 		case !claimed:

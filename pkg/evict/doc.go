@@ -21,9 +21,11 @@
 //	      │
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold,
 //	      │ yes: the victims                          or the plan of a node-bound pod
+//	each victim that runs: DisruptionTarget
+//	      │ all are marked
 //	each victim: waiting in Permit ──► rejected
 //	             just left Permit ──► spared: a final failure
-//	             else DisruptionTarget, DELETE, event
+//	             else DELETE, event
 //	      │
 //	all gone ──► Store.VictimsDeleted, event on the asker
 //	failed   ──► marks cleared, Store.FailPlan; for a node-bound pod without a
@@ -36,7 +38,8 @@
 // # Order of writes
 //
 // The claim is written on the asker before any victim is disrupted, and the
-// DisruptionTarget of a victim before its DELETE. So at whatever point the process ends,
+// DisruptionTarget of all victims before the first DELETE. A victim that is too large for
+// the condition is deleted without it. So at whatever point the process ends,
 // the API server has enough information. Without the claim, no pod was touched. With the
 // claim, the next leader takes over the hold, gets the same work, and disrupts those
 // victims of the claim that still exist, and no other pods. Every write names the UID of
@@ -51,8 +54,9 @@
 // # Failures
 //
 // Time-outs, 5xx, 429 and version conflicts are transient. Failures that every retry would
-// get again (forbidden, invalid) are final.
+// get again (forbidden, invalid, too large) are final.
 //
+//   - While a victim cannot be marked, none is deleted.
 //   - A final failure stops all deletes that have not begun: the plan fails without that
 //     victim, so further disruption would be useless.
 //   - If no victim was deleted so far, the plan is rolled back: at once after a final

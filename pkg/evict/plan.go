@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -40,20 +41,17 @@ func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	return p
 }
 
-// advance tries to delete the victims of a plan. After a final failure, the next tries
-// are for the victims that failed only.
+// advance tries to delete the victims of a plan. None is deleted before all are marked. After
+// a final failure, the next tries are for the victims that failed only.
 func (e *Executor) advance(ctx context.Context, a *asker) error {
 	p := a.plan
-	for _, v := range p.turn() {
-		err := e.letGo(ctx, a, v)
-		v.gone = err == nil || errors.Is(err, errGone)
-		if v.gone || errors.Is(err, errHalted) {
-			continue
-		}
-		if v.err = err; final(err) {
-			v.refused = true
-			break
-		}
+	turn := p.turn()
+	if p.try(turn, func(v *victim) error { return e.makeReady(ctx, a, v) }) {
+		p.try(turn, func(v *victim) error {
+			err := e.letGo(ctx, a, v)
+			v.gone = err == nil || errors.Is(err, errGone)
+			return err
+		})
 	}
 	p.left = slices.DeleteFunc(p.left, func(v *victim) bool { return v.gone })
 	switch {
@@ -69,6 +67,27 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		return cmp.Or(p.worst().err, errHalted)
 	}
 	return nil // the next step ends the plan
+}
+
+// try takes a step for some victims. It ends at a final failure, and reports whether there
+// was no failure.
+func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
+	all = true
+	for _, v := range turn {
+		err := step(v)
+		if err == nil || errors.Is(err, errGone) {
+			continue
+		}
+		all = false
+		if errors.Is(err, errHalted) {
+			continue
+		}
+		if v.err = err; final(err) {
+			v.refused = true
+			break
+		}
+	}
+	return all
 }
 
 // tellStuck writes an event, once, when a victim was refused after others were deleted.
@@ -172,6 +191,10 @@ func (p *plan) failure() reasons.Reason {
 			w.Hold.Node, w.Namespace, w.Name)
 	}
 	v := p.worst()
-	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v; of %d pods that were to go %d stay",
-		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), p.failed, p.chosen, len(p.left))
+	advice := ""
+	if apianswer.TooLarge(p.failed) {
+		advice = " (the pod is as large as a stored object may be, and a delete makes it larger: shorten its annotations, or delete it with --grace-period=0 --force)"
+	}
+	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v%s; of %d pods that were to go %d stay",
+		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), p.failed, advice, p.chosen, len(p.left))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -199,6 +200,9 @@ func TestAPodThatIsNotShortenedIsSpared(t *testing.T) {
 func TestAFinalFailureIsRolledBack(t *testing.T) {
 	for name, err := range lasting() {
 		for _, verb := range []string{"patch", "delete"} {
+			if verb == "patch" && apianswer.TooLarge(err) {
+				continue // TestAVictimTooLargeForTheMark
+			}
 			t.Run(name+"/"+verb, func(t *testing.T) {
 				story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 					o.cluster.fail(func(_ int, c call) fault {
@@ -224,6 +228,82 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAllAreMarkedBeforeOneGoes: while the mark of one victim fails, no other victim is
+// deleted. If it fails for good, all stay.
+func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+			err := transient()["unavailable"]
+			mark := func(_ int, c call) fault {
+				if c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue {
+					return fault{err: err}
+				}
+				return fault{}
+			}
+			o.cluster.fail(mark)
+			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+			pass(20 * time.Second)
+			o.expectGone(t)
+			if !last {
+				o.cluster.fail(nil)
+				pass(5 * time.Second)
+				o.expectGone(t, "v1", "v2", "v3")
+				o.expect(t, done)
+				return
+			}
+			err = lasting()["forbidden"]
+			pass(5 * time.Second)
+			o.expectGone(t)
+			o.expect(t, "committed [uid-a], disrupted [], given up 1")
+			o.expectSpared(t, "v1", "v2", "v3")
+		})
+	}
+}
+
+// TestAVictimTooLargeForTheMark: it is deleted without the mark, and with its own grace
+// period.
+func TestAVictimTooLargeForTheMark(t *testing.T) {
+	for _, name := range []string{"too large", "no room"} {
+		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "v1", lasting()[name]))
+			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			pass(time.Second)
+			o.expectGone(t, "v1", "v2")
+			o.expect(t, done)
+			if tries := slices.DeleteFunc(o.cluster.story(), func(c string) bool { return !strings.HasPrefix(c, "patch v1") }); len(tries) != 1 {
+				t.Errorf("%s: %v", name, o.cluster.story())
+			}
+			if !strings.Contains(o.log(), "without a mark") {
+				t.Errorf("%s: the log is silent:\n%s", name, o.log())
+			}
+		})
+	}
+}
+
+// TestAVictimTooLargeToBeDeleted: the plan is given up at once, no other victim goes, and
+// people are told what helps. The pod is not deleted without a grace period.
+func TestAVictimTooLargeToBeDeleted(t *testing.T) {
+	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.pod == "v1" {
+				return fault{err: beyondEtcd()}
+			}
+			return fault{}
+		})
+		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+		pass(time.Second)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expectSpared(t, "v1", "v2", "v3")
+		if why := o.books.why()[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "--grace-period=0 --force") {
+			t.Errorf("given up because %q", why)
+		}
+		if strings.Contains(o.log(), "Cannot take back the mark") {
+			t.Errorf("the log has a mark that was never written:\n%s", o.log())
+		}
+	})
 }
 
 // expectSpared checks that none of the victims is marked.
@@ -344,8 +424,7 @@ func TestSparedBeforeGivenUp(t *testing.T) {
 	})
 }
 
-// TestMarksOfAnEarlierProcess: they are cleared, too, also on victims that were not
-// tried. Pods without a mark are not touched.
+// TestMarksOfAnEarlierProcess: they are cleared, too. A pod that has no mark is not touched.
 func TestMarksOfAnEarlierProcess(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 		for _, name := range []string{"v1", "v2"} {
@@ -354,12 +433,12 @@ func TestMarksOfAnEarlierProcess(t *testing.T) {
 					Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
 			})
 		}
-		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
+		o.cluster.fail(on("patch", "v3", lasting()["forbidden"]))
 		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 		pass(time.Second)
 		o.expectSpared(t, "v1", "v2", "v3")
 		for _, call := range o.cluster.story() {
-			if strings.HasPrefix(call, "patch v3") || strings.Contains(call, "DisruptionTarget=True") {
+			if strings.HasPrefix(call, "patch v3 DisruptionTarget=False") || strings.HasSuffix(call, "DisruptionTarget=True PreemptionByScheduler") {
 				t.Errorf("%s, in %v", call, o.cluster.story())
 			}
 		}

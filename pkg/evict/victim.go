@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -21,8 +22,9 @@ const sparedReason = "PreemptionCalledOff"
 type victim struct {
 	output.Victim
 	pod *corev1.Pod // as it was last seen; nil before
-	// marked is true if its DisruptionTarget may be True.
-	marked bool
+	// marked is true if its DisruptionTarget may be True. ready is true if it may be
+	// deleted: the mark is written, or the pod is too large for it.
+	marked, ready bool
 	// sent is true if a delete failed in a way in which it may have taken effect.
 	sent bool
 	gone bool
@@ -50,6 +52,22 @@ func (v *victim) goes() bool {
 	return v.pod.DeletionTimestamp != nil && (has == nil || gets == nil || *has <= *gets)
 }
 
+// makeReady marks a victim that runs and was not told to go yet. It fails with errGone if the
+// victim is gone, and with errHalted if the mark is no longer wanted.
+func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
+	if v.sent {
+		return nil
+	}
+	pod, err := e.find(v.Ref)
+	if err != nil {
+		return err
+	}
+	if v.pod = pod; v.goes() || pod.Spec.NodeName == "" {
+		return nil
+	}
+	return e.mark(ctx, a, v)
+}
+
 // letGo deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
 // the victim is gone, with errBinding if it has left Permit and is being bound, and with
 // errHalted if the next call is no longer wanted.
@@ -67,7 +85,7 @@ func (e *Executor) letGo(ctx context.Context, a *asker, v *victim) error {
 	if pod.Spec.NodeName == "" {
 		return e.reject(ctx, a, v)
 	}
-	if err := e.mark(ctx, a, v); err != nil {
+	if err := e.mark(ctx, a, v); err != nil { // it left Permit since the others were marked
 		return err
 	}
 	return e.delete(ctx, a, v)
@@ -85,15 +103,23 @@ func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
 	})
 }
 
-// mark writes DisruptionTarget on a victim, unless it is already there.
+// mark writes DisruptionTarget on a victim, unless it is already there. A pod that is too
+// large for it is deleted without: the delete makes it larger, too, but by less.
 func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
-	if isMarked(v) {
+	if v.ready || isMarked(v) {
 		return nil
 	}
-	return e.callFor(ctx, a, func(ctx context.Context) error {
-		v.marked = true
-		return e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
+	err := e.callFor(ctx, a, func(ctx context.Context) error {
+		err := e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
+		v.marked = v.marked || !final(err)
+		if apianswer.TooLarge(err) {
+			e.Logger.Info("A pod is deleted without a mark, for which it is too large", "victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
+			return nil
+		}
+		return err
 	})
+	v.ready = err == nil
+	return err
 }
 
 // delete deletes a victim, and writes an event on it that names the asker.
