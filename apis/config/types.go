@@ -143,11 +143,12 @@ type QueueSortArgs struct {
 	GenerateUniqueAppID bool `json:"generateUniqueAppId"`
 
 	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
-	// their node, and they are never preempted. Verified: a DaemonSet of apps/v1 with the
-	// name and UID of the pod's controller exists in its namespace and is not being
-	// deleted. Claimed: an owner of the pod has kind DaemonSet, as with YuniKorn; every
-	// user that may make pods can write that and take room of queues with a guarantee, so
-	// it is for clusters of one tenant. Verified needs leave to list and watch daemonsets. Default: Verified.
+	// their node, and they are not preempted until they are deleted. Verified: a DaemonSet
+	// of apps/v1 with the name and UID of the pod's controller exists in its namespace and
+	// is not being deleted. Claimed: an owner of the pod has kind DaemonSet, as with
+	// YuniKorn; every user that may make pods can write that and take room of queues with
+	// a guarantee, so it is for clusters of one tenant. Verified needs leave to list and
+	// watch daemonsets. Default: Verified.
 	// Bounds: Verified or Claimed.
 	// +optional
 	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`

@@ -239,7 +239,7 @@ func (p *portrait) protection(m *mirrored) planner.Protection {
 		return planner.Lingering
 	case m.Static:
 		return planner.Static
-	case m.RequiredNode != "":
+	case m.RequiredNode != "" && !m.Deleting:
 		return planner.DaemonSet
 	case m.Foreign:
 		return planner.Foreign

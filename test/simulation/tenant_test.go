@@ -552,7 +552,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 // mustStay tells whether a pod may not go for a pod of a DaemonSet.
 func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
 	foreign := m.Foreign && !m.Peer && !p.Preemption().Required.PreemptForeign
-	return p.stays(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" || foreign || m.Priority > ask.Priority
+	return p.stays(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" && !m.Deleting || foreign || m.Priority > ask.Priority
 }
 
 // ofItsOwn tells whether a pod leaves by the doing of the asker's user.

@@ -196,7 +196,7 @@ func (x *Model) protection(p *Pod) planner.Protection {
 		return planner.Lingering
 	case p.Static:
 		return planner.Static
-	case p.RequiredNode != "" || p.MaybeDaemon:
+	case (p.RequiredNode != "" || p.MaybeDaemon) && !p.Deleting: // the controller of a DaemonSet ignores pods that are being deleted
 		return planner.DaemonSet
 	case p.State == state.Assumed && !x.Preemption.InPermit[p.UID]:
 		return planner.Binding
