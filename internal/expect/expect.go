@@ -2,6 +2,9 @@
 package expect
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"strings"
 	"testing"
 
@@ -41,6 +44,17 @@ func Same(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", what, diff)
 	}
+}
+
+// Gzipped returns the text as gzip compresses it.
+func Gzipped(text string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		panic(err) // a buffer takes all writes
+	}
+	return b.Bytes()
 }
 
 // Fails fails a test unless err is an error whose text has the given part.

@@ -7,8 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -73,6 +75,43 @@ func Foreign(pod *corev1.Pod) *corev1.Pod {
 func On(pod *corev1.Pod, node string) *corev1.Pod {
 	pod.Spec.NodeName = node
 	return pod
+}
+
+// Daemon makes a pod one of DaemonSet d, whose UID is d, for a node.
+func Daemon(pod *corev1.Pod, node string) *corev1.Pod {
+	yes := true
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &yes}}
+	return Requiring(pod, node)
+}
+
+// Requiring gives a pod the node affinity that the DaemonSet controller writes.
+func Requiring(pod *corev1.Pod, node string) *corev1.Pod {
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		}}},
+	}}
+	return pod
+}
+
+// WantRefused checks that a plugin is not made: for no arguments, for those of another
+// plugin, and for those with a bad field.
+func WantRefused(t *testing.T, name string, factory frameworkruntime.PluginFactory, bad runtime.Object, field string) {
+	t.Helper()
+	h := New(t)
+	for _, c := range []struct {
+		args runtime.Object
+		want string
+	}{
+		{nil, "arguments are <nil>, want " + name + "Args"},
+		{Args(), "QueueSortArgs, want " + name + "Args"},
+		{bad, field},
+	} {
+		plugin, err := factory(h.Context(), c.args, h)
+		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin "+name+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
+		}
+	}
 }
 
 // WantStatus checks a status: its code, and that its message contains the text; a message

@@ -347,13 +347,13 @@ func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 			on, status := cl.answer(t, withPort(daemon("asker", "n1", 50), 80))
 			if c.text == "" {
 				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-				cl.wantWentFor(t, "v1")
+				cl.wantChosen(t, "v1")
 				return
 			}
 			if on != "" || !strings.Contains(status.Message(), c.text) {
 				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
 			}
-			cl.wantWentFor(t)
+			cl.wantChosen(t)
 			if cl.store.Holds().Held() {
 				t.Error("the node is held")
 			}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -60,22 +59,9 @@ func until(t *testing.T, s *store.Store, pod *corev1.Pod, code reasons.Code) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	h := plugintest.New(t)
 	bad := args()
 	bad.PodOptOut = "Perhaps"
-	for _, c := range []struct {
-		args runtime.Object
-		want string
-	}{
-		{nil, "arguments are <nil>, want QueuePreemptionArgs"},
-		{plugintest.Args(), "QueueSortArgs, want QueuePreemptionArgs"},
-		{bad, "podOptOut"},
-	} {
-		plugin, err := New(h.Context(), c.args, h)
-		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin QueuePreemption: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
-		}
-	}
+	plugintest.WantRefused(t, Name, New, bad, "podOptOut")
 }
 
 func TestWithoutQueueSort(t *testing.T) {
@@ -141,19 +127,6 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	until(t, s, fits, "") // free capacity requeues it
 }
 
-// TestPodsWithGatesOfTheirOwn: upstream runs no cycle for such pods; if it did, PreFilter
-// would find no queue.
-func TestPodsWithGatesOfTheirOwn(t *testing.T) {
-	gated := plugintest.Pod("gated", 1)
-	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "x"}}
-	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), gated)
-	plugin, _ := started(t, h)
-	_, status := plugin.PreFilter(t.Context(), framework.NewCycleState(), gated, nil)
-	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() == "" {
-		t.Errorf("%s %q", status.Code(), status.Message())
-	}
-}
-
 func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), pod)
@@ -178,12 +151,4 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
 	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
 	expect.Holds(t, s.Check())
-}
-
-func TestRest(t *testing.T) {
-	plugin := newPlugin(t, plugintest.New(t))
-	events, err := plugin.EventsToRegister(t.Context())
-	if plugin.Name() != "QueuePreemption" || plugin.PreFilterExtensions() != nil || len(events) > 0 || err != nil {
-		t.Errorf("%s, %v, %v, %v", plugin.Name(), plugin.PreFilterExtensions(), events, err)
-	}
 }

@@ -51,9 +51,17 @@ func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
 func (c *cluster) chosen() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind == output.WorkDisrupt && w.Decision != nil && !c.told[w.Hold.Decision] {
-			c.told[w.Hold.Decision] = true
+		if w.Kind != output.WorkDisrupt || c.told[w.Hold.Decision] {
+			continue
+		}
+		c.told[w.Hold.Decision] = true
+		if w.Decision != nil {
 			for _, v := range w.Decision.Victims {
+				out = append(out, v.Name)
+			}
+		}
+		if w.Required != nil {
+			for _, v := range w.Required.Victims {
 				out = append(out, v.Name)
 			}
 		}
@@ -120,41 +128,7 @@ func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
 	}
 }
 
-func TestPostFilterSaysWhatStopsAPod(t *testing.T) {
-	never := plugintest.Pod("never", 100)
-	policy := corev1.PreemptNever
-	never.Spec.PreemptionPolicy = &policy
-	young := plugintest.Pod("young", 100)
-	young.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
-	unpromised := plugintest.Pod("unpromised", 100)
-	unpromised.Labels = map[string]string{"queue": "root.c", "applicationId": "unpromised"}
-	important := running("v1", "n1", 100)
-	important.Spec.Priority = new(int32)
-	*important.Spec.Priority = 5
-	for _, c := range []struct {
-		asker *corev1.Pod
-		want  string
-	}{
-		{never, "PreemptionNever: "},
-		{young, "PreemptionDelayed: queue root.a preempts for pods that waited for 1s"},
-		{unpromised, "law 4"},
-		{plugintest.Pod("unimportant", 100), "law 6"},
-	} {
-		t.Run(c.asker.Name, func(t *testing.T) {
-			queues := twoQueues + "    - {name: c, properties: {preemption.delay: 1s}}\n"
-			cl := newCluster(t, queues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{important})
-			on, status := cl.answer(t, c.asker)
-			wantAnswer(t, on, status, "", fwk.Unschedulable, c.want)
-			cl.wantChosen(t)
-		})
-	}
-}
-
 func TestTheRealFiltersJudge(t *testing.T) {
-	withPort := func(p *corev1.Pod) *corev1.Pod {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, Protocol: corev1.ProtocolTCP}}
-		return p
-	}
 	tainted := node("n1", 400)
 	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
 	apart := plugintest.Pod("asker", 100)
@@ -179,8 +153,8 @@ func TestTheRealFiltersJudge(t *testing.T) {
 		on     string
 		chosen []string
 	}{
-		{"a port", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100))},
-			withPort(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
+		{"a port", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100), 80)},
+			withPort(plugintest.Pod("asker", 100), 80), "n1", []string{"v2"}},
 		{"anti-affinity", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
 			apart, "n1", []string{"v2"}},
 		// n1 has free capacity, but topology spread rejects it. Preempting v1 would help,

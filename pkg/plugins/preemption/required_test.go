@@ -4,10 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -15,21 +13,13 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // daemon is a DaemonSet pod for a node, of queue b.
 func daemon(name, node string, milliCPU int64) *corev1.Pod {
 	p := plugintest.Pod(name, milliCPU)
 	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
-	controller := true
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &controller}}
-	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
-			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
-		}}}},
-	}}}
-	return p
+	return plugintest.Daemon(p, node)
 }
 
 func withPort(p *corev1.Pod, port int32) *corev1.Pod {
@@ -49,29 +39,6 @@ func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
 	return p
 }
 
-// wentFor lists the names of the victims of node-bound pods that the executor gets for
-// the first time. A process that becomes leader gets all of them again.
-func (c *cluster) wentFor() []string {
-	var out []string
-	for _, w := range c.store.TakeWork() {
-		if w.Kind == output.WorkDisrupt && w.Required != nil && !c.told[w.Hold.Decision] {
-			c.told[w.Hold.Decision] = true
-			for _, v := range w.Required.Victims {
-				out = append(out, v.Name)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (c *cluster) wantWentFor(t *testing.T, want ...string) {
-	t.Helper()
-	if got := c.wentFor(); !slices.Equal(got, want) {
-		t.Errorf("chosen %v, want %v", got, want)
-	}
-}
-
 // TestRoomOnTheOnlyNode: for a DaemonSet pod, victims are chosen at once, on its node and
 // on no other, whatever the guaranteed share of its queue.
 func TestRoomOnTheOnlyNode(t *testing.T) {
@@ -84,13 +51,13 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 			asker.Spec.SchedulerName = profile
 			on, status := c.answer(t, asker)
 			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1, the only one the pod can run on")
-			if got := c.wentFor(); len(got) != 1 || got[0] == "v3" {
+			if got := c.chosen(); len(got) != 1 || got[0] == "v3" {
 				t.Errorf("chosen %v, want one of node n1", got)
 			}
 			// A second call before any victim is gone chooses no further victims.
 			on, status = c.answer(t, asker)
 			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			c.wantWentFor(t)
+			c.wantChosen(t)
 			// No other pod is placed there, of any profile.
 			for _, other := range []*corev1.Pod{plugintest.Pod("w", 10), plugintest.Foreign(plugintest.Pod("f", 10))} {
 				info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
@@ -105,18 +72,6 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestThePodOfAnotherSchedulerGetsNoRoom: only pods of profiles of this process preempt.
-func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
-	asker := daemon("asker", "n1", 50)
-	asker.Spec.SchedulerName = "somebody-else"
-	on, status := c.answer(t, asker)
-	if on != "" || status.Code() != fwk.UnschedulableAndUnresolvable {
-		t.Errorf("%q, %v", on, status)
-	}
-	c.wantWentFor(t)
 }
 
 // TestDefaultPreemptionDoesNotFollow: where this process preempts for pods of default-scheduler,
@@ -138,7 +93,7 @@ func TestDefaultPreemptionDoesNotFollow(t *testing.T) {
 		if result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
 			t.Errorf("%s: the nomination is %+v", profile, result)
 		}
-		c.wantWentFor(t)
+		c.wantChosen(t)
 	}
 }
 
@@ -172,7 +127,7 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 			cl := newCluster(t, twoQueues, []*corev1.Node{c.node}, c.pods)
 			on, status := cl.answer(t, c.asker)
 			wantAnswer(t, on, status, c.on, fwk.UnschedulableAndUnresolvable, c.text)
-			cl.wantWentFor(t, c.chosen...)
+			cl.wantChosen(t, c.chosen...)
 			if held := cl.store.Holds().Held(); held != (c.on != "") {
 				t.Errorf("held: %v", held)
 			}
@@ -188,16 +143,16 @@ func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 	})
 	_, status := c.answer(t, withPort(daemon("first", "n1", 100), 80))
 	wantAnswer(t, "", status, "", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-	c.wantWentFor(t, "v1")
+	c.wantChosen(t, "v1")
 	_, status = c.answer(t, daemon("second", "n1", 100))
 	wantAnswer(t, "", status, "", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-	c.wantWentFor(t, "v2") // it covers the need as v3 does, and has the smaller UID
+	c.wantChosen(t, "v2") // it covers the need as v3 does, and has the smaller UID
 	// The first pod uses its port and may not be preempted.
 	on, status := c.answer(t, withPort(daemon("third", "n1", 50), 80))
 	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 	on, status = c.answer(t, prioritized(withPort(daemon("urgent", "n1", 50), 80), 9))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
-	c.wantWentFor(t)
+	c.wantChosen(t)
 	var order []string
 	for _, h := range c.store.Holds().Beside("uid-urgent") {
 		order = append(order, h.Name)
@@ -216,7 +171,7 @@ func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
 	c.store.Delete(gone.UID, c.now)
 	on, status := c.answer(t, withPort(daemon("asker", "n1", 100), 80))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
-	c.wantWentFor(t)
+	c.wantChosen(t)
 }
 
 // TestPodsOnlyTheSchedulerHas: a pod that the scheduler has assumed on the node uses the
@@ -230,7 +185,7 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	info.AddPodInfo(pi)
 	on, status := c.answer(t, daemon("asker", "n1", 200))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-	c.wantWentFor(t, "v1", "v2")
+	c.wantChosen(t, "v1", "v2")
 	on, status = c.answer(t, daemon("larger", "n1", 300))
 	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 }
@@ -256,22 +211,6 @@ func TestNominationsMakeWay(t *testing.T) {
 	}
 }
 
-// TestOverMaxOfADaemonSet: the max of its queue applies to it, and no pod is preempted
-// (D2).
-func TestOverMaxOfADaemonSet(t *testing.T) {
-	queues := twoQueues + "    - {name: c, resources: {max: {vcore: 50m}}}\n"
-	c := newCluster(t, queues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
-	asker := daemon("asker", "n1", 100)
-	asker.Labels["queue"] = "root.c"
-	c.now = time.Now()
-	on, status := c.answer(t, asker)
-	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "OverMax: queue root.c")
-	c.wantWentFor(t)
-	if why := c.store.Explain(asker.UID); why.Code != "OverMax" {
-		t.Errorf("it waits for %v", why)
-	}
-}
-
 // TestAnotherPluginRefusesTheDaemonSetPod: a PreFilter plugin refuses a DaemonSet pod, and
 // its Filter, which has no state then, passes. The node is not held, with room on it or
 // not, and no pod is preempted. An earlier hold ends. When the refusal ends, the pod gets
@@ -292,7 +231,7 @@ func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
 					t.Helper()
 					on, status := cl.answer(t, refused)
 					wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
-					cl.wantWentFor(t)
+					cl.wantChosen(t)
 					if cl.store.Holds().Held() || cl.store.AnyNodeBound() {
 						t.Error("the node is kept free")
 					}
@@ -303,7 +242,7 @@ func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
 				}
 				on, status := cl.answer(t, asker)
 				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-				cl.wantWentFor(t, c.chosen...)
+				cl.wantChosen(t, c.chosen...)
 				wantRefused()
 			})
 		}

@@ -2,10 +2,8 @@ package queuesort_test
 
 import (
 	"errors"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,8 +37,6 @@ func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
 }
 
 func TestNewRefuses(t *testing.T) {
-	taken := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = taken.Close() }()
 	changed := func(change func(*config.QueueSortArgs)) runtime.Object {
 		args := plugintest.Args()
 		change(args)
@@ -55,8 +51,6 @@ func TestNewRefuses(t *testing.T) {
 		{"the arguments of another plugin", &config.NodeReservationArgs{}, []string{"NodeReservationArgs", "want QueueSortArgs"}},
 		{"no profile", changed(func(a *config.QueueSortArgs) { a.ManagedProfiles = nil }), []string{"managedProfiles"}},
 		{"several mistakes", changed(func(a *config.QueueSortArgs) { *a.Window, *a.RESTAddress = 0, "x" }), []string{"window", "restAddress"}},
-		{"a port in use", changed(func(a *config.QueueSortArgs) { *a.RESTAddress = taken.Addr().String() }),
-			[]string{"restAddress", "in use", "give another address"}},
 	} {
 		h := plugintest.New(t)
 		plugin, err := queuesort.New(h.Context(), c.args, h)
@@ -69,27 +63,6 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("%s: %q lacks %q", c.name, err, part)
 			}
 		}
-	}
-}
-
-func TestNewRefusesOtherArgumentsInAnotherProfile(t *testing.T) {
-	h := plugintest.New(t)
-	newPlugin(t, h, plugintest.Args())
-	second := h.Other(t, "default-scheduler")
-	newPlugin(t, second, plugintest.Args())
-	args := plugintest.Args()
-	*args.MaxWindow *= 2
-	_, err := queuesort.New(second.Context(), args, second)
-	if err == nil || !strings.Contains(err.Error(), "plugin QueueSort: the arguments of QueueSort differ between profiles; give every profile the same ones") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestRegistersNoEvents(t *testing.T) {
-	plugin := newPlugin(t, plugintest.New(t), plugintest.Args())
-	events, err := plugin.EventsToRegister(t.Context())
-	if len(events) > 0 || err != nil || plugin.Name() != "QueueSort" {
-		t.Errorf("%s registers %v, %v", plugin.Name(), events, err)
 	}
 }
 
@@ -135,32 +108,5 @@ func TestPreEnqueue(t *testing.T) {
 	held(big, "OverMax")
 	if s := gate(plugintest.Foreign(plugintest.Pod("foreign", 1))); s != nil {
 		t.Errorf("a pod of no queue: %v", s)
-	}
-}
-
-// TestLessIsCalledBesideTheStore calls Less while the store changes, as the
-// scheduler does; the race detector watches.
-func TestLessIsCalledBesideTheStore(t *testing.T) {
-	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 9}")))
-	plugin := started(t, h)
-	pods := []*corev1.Pod{plugintest.Pod("a", 1), plugintest.Pod("b", 1), plugintest.Pod("c", 1)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 10 {
-			h.Create(t, pods...)
-			for _, p := range pods {
-				h.Delete(t, p)
-			}
-		}
-	}()
-	a, b := queued(pods[0], time.Unix(1, 0)), queued(pods[1], time.Unix(2, 0))
-	for {
-		select {
-		case <-done:
-			return
-		default:
-			plugin.Less(a, b)
-		}
 	}
 }

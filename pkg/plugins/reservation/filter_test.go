@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
@@ -71,7 +70,7 @@ var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
 // schedules the pods of other profiles, and keeps them off nodes that were held before it
 // started. The first cycle waits until the holds are known.
 func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
-	asker := daemon(plugintest.Pod("asker", 100), "n1")
+	asker := plugintest.Daemon(plugintest.Pod("asker", 100), "n1")
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
 	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
 	h := plugintest.New(t, plugintest.Queues("no configuration"), asker)
@@ -106,17 +105,6 @@ func (s *scene) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node
 	return s.Filter(t.Context(), state, pod, info)
 }
 
-// daemon is a pod of a DaemonSet that can run on one node only.
-func daemon(pod *corev1.Pod, node string) *corev1.Pod {
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: ptr.To(true)}}
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
-		}}},
-	}}
-	return pod
-}
-
 func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 	s, asker := held(t, plugintest.On(plugintest.Pod("victim", 100), "n1"))
 	planning := framework.NewCycleState()
@@ -133,8 +121,8 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 		{"a pod of a queue", nil, plugintest.Pod("other", 1), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
 		{"a pod of no queue", nil, plugintest.Foreign(plugintest.Pod("foreign", 1)), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
 		{"elsewhere", nil, plugintest.Pod("other", 1), "n2", ""},
-		{"a DaemonSet pod of the node", nil, daemon(plugintest.Pod("daemon", 1), "n1"), "n1", ""},
-		{"a DaemonSet pod of another node", nil, daemon(plugintest.Pod("daemon", 1), "n2"), "n1", "NodeHeld"},
+		{"a DaemonSet pod of the node", nil, plugintest.Daemon(plugintest.Pod("daemon", 1), "n1"), "n1", ""},
+		{"a DaemonSet pod of another node", nil, plugintest.Daemon(plugintest.Pod("daemon", 1), "n2"), "n1", "NodeHeld"},
 		{"a plan", planning, plugintest.Pod("other", 1), "n1", ""},
 	} {
 		state := c.state

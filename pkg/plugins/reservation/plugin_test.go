@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -94,22 +93,9 @@ func (s *scene) allocated(t *testing.T, milliCPU int64) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	h := plugintest.New(t)
 	bad := args()
 	bad.ClassOrder = "Random"
-	for _, c := range []struct {
-		args runtime.Object
-		want string
-	}{
-		{nil, "arguments are <nil>, want NodeReservationArgs"},
-		{plugintest.Args(), "QueueSortArgs, want NodeReservationArgs"},
-		{bad, "classOrder"},
-	} {
-		plugin, err := New(h.Context(), c.args, h)
-		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin NodeReservation: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
-		}
-	}
+	plugintest.WantRefused(t, Name, New, bad, "classOrder")
 }
 
 func TestWithoutQueueSort(t *testing.T) {

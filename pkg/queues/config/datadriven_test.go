@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 
 	"github.com/cockroachdb/datadriven"
@@ -151,30 +150,21 @@ func sourcesOf(input string) (defaults, configs Source) {
 }
 
 func packed(value string) []byte {
-	content := []byte(value)
 	if text, ok := strings.CutPrefix(value, "gzip:"); ok {
-		content = []byte(text)
-	} else if text, ok := strings.CutPrefix(value, "cut:"); ok {
-		whole := packed("gzip:" + text)
+		return expect.Gzipped(text)
+	}
+	if text, ok := strings.CutPrefix(value, "cut:"); ok {
+		whole := expect.Gzipped(text)
 		return whole[:len(whole)-6]
-	} else if n, ok := strings.CutPrefix(value, "zeros:"); ok {
+	}
+	if n, ok := strings.CutPrefix(value, "zeros:"); ok {
 		amount, err := quantity.Parse("bytes", n)
 		if err != nil {
 			panic(err)
 		}
-		content = make([]byte, amount)
-	} else {
-		return content
+		return expect.Gzipped(string(make([]byte, amount)))
 	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(content); err != nil {
-		panic(err)
-	}
-	if err := w.Close(); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
+	return []byte(value)
 }
 
 func showConfigMaps(input string) string {

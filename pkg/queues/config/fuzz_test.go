@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"io/fs"
 	"os"
@@ -42,12 +40,9 @@ func FuzzParse(f *testing.F) {
 // the ConfigMap, or gives a document that is one of theirs or unpacked from one, and
 // options that are no documents.
 func FuzzConfigMaps(f *testing.F) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	expect.Get(w.Write([]byte("partitions: []")))(f)
-	expect.OK(f, w.Close())
-	f.Add("queues.yaml", "partitions: []", "queues.yaml.gz", packed.Bytes())
-	f.Add("service.policyGroup", "other", "other.yaml.gz", packed.Bytes()[:10])
+	packed := expect.Gzipped("partitions: []")
+	f.Add("queues.yaml", "partitions: []", "queues.yaml.gz", packed)
+	f.Add("service.policyGroup", "other", "other.yaml.gz", packed[:10])
 	f.Add("queues.yaml.gz", "", "queues.yaml", []byte("\xff"))
 	f.Add("log.level", "7", "", []byte{})
 	f.Fuzz(func(t *testing.T, key, value, packedKey string, packed []byte) {
