@@ -1,8 +1,6 @@
 package app
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,11 +64,11 @@ func followerSeeds(t testing.TB) []fuzzed {
 	}
 	out := []fuzzed{
 		{}, {defaults: plugintest.Document("{vcore: 3}")}, {defaults: brokenDocument}, {defaults: brokenDocument, configs: plugintest.Document("{vcore: 1}")},
-		{configs: "# nothing\n"}, {configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")}, {configs: large}, {group: "mine", key: "mine.yaml.gz", packed: gzipped(t, large)},
-		{group: "mine", configs: brokenDocument}, {key: "queues.yaml.gz", packed: gzipped(t, brokenDocument)}, {key: "queues.yaml.gz", packed: gzipped(t, large)[:50]},
+		{configs: "# nothing\n"}, {configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")}, {configs: large}, {group: "mine", key: "mine.yaml.gz", packed: expect.Gzipped(large)},
+		{group: "mine", configs: brokenDocument}, {key: "queues.yaml.gz", packed: expect.Gzipped(brokenDocument)}, {key: "queues.yaml.gz", packed: expect.Gzipped(large)[:50]},
 		{key: "queues.yaml.gz", packed: []byte("no gzip")}, {key: "queues.yaml", packed: []byte("\xff")}, {key: "other", packed: []byte("\xff"), configs: "\xff"},
-		{key: "Queues.yaml.gz", packed: gzipped(t, large)}, {group: "mine", configs: large},
-		{key: "service.policyGroup.gz", packed: gzipped(t, "queues")},
+		{key: "Queues.yaml.gz", packed: expect.Gzipped(large)}, {group: "mine", configs: large},
+		{key: "service.policyGroup.gz", packed: expect.Gzipped("queues")},
 	}
 	const queues = "partitions:\n- name: default\n  queues:\n  - name: root\n    "
 	for _, wrong := range []string{
@@ -84,16 +82,6 @@ func followerSeeds(t testing.TB) []fuzzed {
 		out = append(out, fuzzed{configs: wrong})
 	}
 	return out
-}
-
-func gzipped(t testing.TB, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); errors.Join(err, w.Close()) != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // configMaps returns the defaults and the other ConfigMap.

@@ -32,63 +32,6 @@ import (
 
 const brokenDocument = "partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]"
 
-func TestInvalidConfigurationAtTheStart(t *testing.T) {
-	h := plugintest.New(t, plugintest.Queues(brokenDocument), plugintest.Pod("p", 1))
-	p := configured(t, h, plugintest.Args())
-	h.Start(t)
-	why := becomes(t, p.Store(), "p", reasons.ConfigurationInvalid)
-	if !strings.Contains(why.Text, "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn cannot be used") ||
-		!strings.Contains(why.Text, "line 1") {
-		t.Errorf("the pod is not told where the mistake is: %s", why.Text)
-	}
-	if gate := p.Store().Gate("uid-p", time.Now()); gate.None() || p.Store().Ready() || len(h.Activated()) > 0 {
-		t.Errorf("the gate says %q, started %v, activated %q; want it shut", gate, p.Store().Ready(), h.Activated())
-	}
-	h.SetQueues(t, plugintest.Document("{vcore: 1}"))
-	waitStarted(t, p)
-	becomes(t, p.Store(), "p", "")
-	plugintest.Eventually(t, func() error {
-		if len(h.Activated()) != 1 {
-			return errors.New("the pod is not activated")
-		}
-		return nil
-	})
-}
-
-func TestInvalidConfigurationLaterKeepsTheOneBefore(t *testing.T) {
-	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 1))
-	p := started(t, h)
-	good := p.Store().Spec()
-	h.SetQueues(t, brokenDocument)
-	plugintest.Eventually(t, func() error {
-		if len(h.Events()) == 0 {
-			return errors.New("no event on the ConfigMap")
-		}
-		return nil
-	})
-	const want = "yunikorn: ConfigMap yunikorn/yunikorn-configs Warning ConfigurationInvalid Reload: the configuration before stays in force: line 1"
-	if got := h.Events()[0]; !strings.HasPrefix(got, want) {
-		t.Errorf("event %q, want %q", got, want)
-	}
-	if p.Store().Spec() != good {
-		t.Error("the configuration before is not in force any more")
-	}
-	h.Create(t, plugintest.Pod("q", 1))
-	plugintest.Eventually(t, func() error {
-		if len(h.Activated()) != 2 {
-			return fmt.Errorf("activated %q, want both pods", h.Activated())
-		}
-		return nil
-	})
-	h.SetQueues(t, plugintest.Document("{vcore: 2}"))
-	plugintest.Eventually(t, func() error {
-		if q, ok := p.Store().Snapshot().Find("root.a"); !ok || q.Max.String() != "vcore=2000" {
-			return errors.New("the repaired configuration is not in force")
-		}
-		return nil
-	})
-}
-
 // scripted is a follower alone, for calls in any order.
 type scripted struct {
 	*follower
@@ -290,29 +233,6 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	s.Loaded(spec(t, "one"), "x")
 	s.Unreadable(errors.New("no a"), "ns", "a")
 	why("Starting: the scheduler has not seen all pods and queues yet")
-}
-
-// TestFollowerInTheHealthCheck: the check fails while the configuration read last is not
-// in force.
-func TestFollowerInTheHealthCheck(t *testing.T) {
-	h := plugintest.New(t)
-	p := configured(t, h, plugintest.Args())
-	f := newFollower(p.Store(), newAnnouncer(nil, p.Leader.Leading), p, klog.Logger{})
-	spec := expect.Get(config.Parse([]byte(plugintest.Document("{vcore: 1}"))))(t)
-	for _, step := range []struct {
-		do   func()
-		want string
-	}{
-		{func() {}, ""},
-		{func() { f.Loaded(spec, "here") }, ""},
-		{func() { f.Failed(config.ErrNoDocument("queues.yaml"), "here", nil) }, "here cannot be used: there is no queue document"},
-		{func() { f.Loaded(spec, "here") }, ""},
-	} {
-		step.do()
-		if err := f.check().Run(); (err == nil) != (step.want == "") || err != nil && !strings.HasPrefix(err.Error(), step.want) {
-			t.Errorf("the check says %v, want %q", err, step.want)
-		}
-	}
 }
 
 func TestFollowerCounts(t *testing.T) {

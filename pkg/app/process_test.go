@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	clienttesting "k8s.io/client-go/testing"
@@ -116,14 +114,6 @@ func TestEverythingEndsWithTheContext(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestBeforeConfigure(t *testing.T) {
-	h := plugintest.New(t)
-	p := For(h.Context(), h)
-	if p.Store() != nil || p.Managed(plugintest.Profile) {
-		t.Error("a process without a configuration has a store or manages pods")
-	}
 }
 
 func TestConfigureOnce(t *testing.T) {
@@ -255,17 +245,6 @@ func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
 	}
 }
 
-func TestSetLeaderCountsForWhatIsMadeLater(t *testing.T) {
-	before := leaderGate
-	defer SetLeader(before)
-	gate := leader.NewGate()
-	SetLeader(gate)
-	h := plugintest.New(t)
-	if For(h.Context(), h).Leader != gate {
-		t.Error("the process does not ask the gate that was set")
-	}
-}
-
 func TestRecorderOfTheProfile(t *testing.T) {
 	h := plugintest.New(t)
 	p := For(h.Context(), h)
@@ -309,17 +288,6 @@ func TestWithoutAPIServer(t *testing.T) {
 type bareHandle struct{ *plugintest.Handle }
 
 func (bareHandle) EventRecorder() clientevents.EventRecorder { return nil }
-
-func TestPodsOf(t *testing.T) {
-	got := podsOf([]objects.Ref{{UID: "u1", Namespace: "a", Name: "x"}, {UID: "u2", Namespace: "b", Name: "x"}})
-	want := map[string]*corev1.Pod{}
-	for _, uid := range []types.UID{"u1", "u2"} {
-		p := &corev1.Pod{}
-		p.UID, p.Name, p.Namespace = uid, "x", map[types.UID]string{"u1": "a", "u2": "b"}[uid]
-		want[p.Namespace+"/x"] = p
-	}
-	expect.Same(t, "", want, got)
-}
 
 func TestStoreOptions(t *testing.T) {
 	args := plugintest.Args()

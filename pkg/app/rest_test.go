@@ -121,18 +121,26 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
+// serve starts an API server and returns how a guard asks it.
+func serve(t *testing.T, h http.Handler) *clientrest.Config {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return &clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}
+}
+
+// bearer is a request with a token.
+func bearer(ctx context.Context, method, path, token string) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, method, path, nil)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return r
+}
+
 func TestGuardAsksTheAPIServer(t *testing.T) {
 	v := &reviewer{}
-	server := httptest.NewServer(v)
-	t.Cleanup(server.Close)
-	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
-	ask := func(method, path, token string) error {
-		r := httptest.NewRequest(method, path, nil)
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		return g.admit(r)
-	}
+	g := expect.Get(newGuard(serve(t, v), reviewTimeout))(t)
+	ask := func(method, path, token string) error { return g.admit(bearer(t.Context(), method, path, token)) }
 	for _, c := range []struct {
 		method, path, token string
 		want                error
@@ -161,45 +169,38 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 // TestAnOutageIsNoBadToken: a token is reported as bad only if the API server says so.
 func TestAnOutageIsNoBadToken(t *testing.T) {
 	over := make(chan struct{})
-	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	silent := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-over:
 		}
 	}))
-	t.Cleanup(func() { close(over); silent.Close() })
+	t.Cleanup(func() { close(over) })
 	shut := httptest.NewServer(http.NotFoundHandler())
 	shut.Close()
-	says := func(status authenticationv1.TokenReviewStatus) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	says := func(status authenticationv1.TokenReviewStatus) *clientrest.Config {
+		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(authenticationv1.TokenReview{Status: status})
 		}))
-		t.Cleanup(server.Close)
-		return server.URL
 	}
 	refuses := &reviewer{}
 	refuses.mute.Store(true)
-	refusing := httptest.NewServer(refuses)
-	t.Cleanup(refusing.Close)
 	for name, c := range map[string]struct {
-		host    string
+		server  *clientrest.Config
 		timeout time.Duration
 		unknown bool
 		told    string
 	}{
-		"silent":              {silent.URL, 50 * time.Millisecond, false, "whose token"},
-		"gone":                {shut.URL, reviewTimeout, false, "whose token"},
-		"refuses the process": {refusing.URL, reviewTimeout, false, "whose token"},
+		"silent":              {silent, 50 * time.Millisecond, false, "whose token"},
+		"gone":                {&clientrest.Config{Host: shut.URL}, reviewTimeout, false, "whose token"},
+		"refuses the process": {serve(t, refuses), reviewTimeout, false, "whose token"},
 		"says no":             {says(authenticationv1.TokenReviewStatus{}), reviewTimeout, true, ""},
 		"says no and why":     {says(authenticationv1.TokenReviewStatus{Error: "token has expired"}), reviewTimeout, true, "token has expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := newGuard(&clientrest.Config{Host: c.host, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, c.timeout)
-			expect.OK(t, err)
-			r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
-			r.Header.Set("Authorization", "Bearer never seen")
-			err = g.admit(r)
+			g := expect.Get(newGuard(c.server, c.timeout))(t)
+			err := g.admit(bearer(t.Context(), http.MethodGet, "/ws/v1/queues", "never seen"))
 			if err == nil || errors.Is(err, rest.ErrUnknown) != c.unknown || errors.Is(err, rest.ErrForbidden) || !strings.Contains(err.Error(), c.told) {
 				t.Errorf("%v; an error about the token: want %t, with %q", err, c.unknown, c.told)
 			}
@@ -210,15 +211,11 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 // TestInventedTokensDoNotShutKnownReadersOut: unknown readers send more tokens than may be
 // reviewed. A known reader is answered at once, and an unknown one is not.
 func TestInventedTokensDoNotShutKnownReadersOut(t *testing.T) {
-	server := httptest.NewServer(&reviewer{})
-	t.Cleanup(server.Close)
-	g := expect.Get(newGuards(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
+	g := expect.Get(newGuards(serve(t, &reviewer{}), reviewTimeout))(t)
 	ask := func(token string, known bool, patience time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
-		r.Header.Set("Authorization", "Bearer "+token)
-		return g.Admit(r, known)
+		return g.Admit(bearer(ctx, http.MethodGet, "/ws/v1/queues", token), known)
 	}
 	answers := make(chan error, 200)
 	for i := range cap(answers) {
@@ -236,7 +233,7 @@ func TestInventedTokensDoNotShutKnownReadersOut(t *testing.T) {
 // The guard must not wait forever.
 func TestGuardDoesNotWaitForever(t *testing.T) {
 	v, over := &reviewer{}, make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
 			v.ServeHTTP(w, r)
 			return
@@ -246,13 +243,11 @@ func TestGuardDoesNotWaitForever(t *testing.T) {
 		case <-over:
 		}
 	}))
-	t.Cleanup(func() { close(over); server.Close() })
-	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, 200*time.Millisecond))(t)
+	t.Cleanup(func() { close(over) })
+	g := expect.Get(newGuard(server, 200*time.Millisecond))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
-	r.Header.Set("Authorization", "Bearer anna")
-	if err := g.admit(r); err == nil || errors.Is(err, rest.ErrUnknown) || errors.Is(err, rest.ErrForbidden) || ctx.Err() != nil {
+	if err := g.admit(bearer(ctx, http.MethodGet, "/ws/v1/queues", "anna")); err == nil || errors.Is(err, rest.ErrUnknown) || errors.Is(err, rest.ErrForbidden) || ctx.Err() != nil {
 		t.Errorf("%v; %v", err, ctx.Err())
 	}
 }
@@ -261,7 +256,7 @@ func TestGuardDoesNotWaitForever(t *testing.T) {
 // the user, because a role may be bound to a group.
 func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
 	var got authorizationv1.SubjectAccessReviewSpec
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
 			_ = json.NewEncoder(w).Encode(authenticationv1.TokenReview{Status: authenticationv1.TokenReviewStatus{
@@ -276,11 +271,8 @@ func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
 		got, review.Status.Allowed = review.Spec, true
 		_ = json.NewEncoder(w).Encode(review)
 	}))
-	t.Cleanup(server.Close)
-	g := expect.Get(newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout))(t)
-	r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
-	r.Header.Set("Authorization", "Bearer anna")
-	expect.OK(t, g.admit(r))
+	g := expect.Get(newGuard(server, reviewTimeout))(t)
+	expect.OK(t, g.admit(bearer(t.Context(), http.MethodGet, "/ws/v1/queues", "anna")))
 	want := authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/paddock/ws/v1/queues", Verb: "get"},
 		User:                  "anna", UID: "7", Groups: []string{"readers", "system:authenticated"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"few", "more"}},

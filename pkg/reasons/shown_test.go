@@ -15,7 +15,7 @@ import (
 
 // notInAFile are the codes that no file of testdata has, each with its test.
 var notInAFile = map[reasons.Code]string{
-	reasons.ConfigurationInvalid:       "pkg/app TestInvalidConfigurationAtTheStart",
+	reasons.ConfigurationInvalid:       "pkg/app TestInvalidAtTheStartOfALeader",
 	reasons.ConfigurationUnreadable:    "pkg/app TestConfigMapsThatCannotBeRead",
 	reasons.NamespaceAnnotationInvalid: "pkg/app TestInvalidAtTheStartOfALeader",
 	reasons.NodeHeld:                   "pkg/plugins/reservation TestFilterKeepsTheNodeForItsHolder",
