@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -41,7 +40,11 @@ func (h *told) Loaded(spec *config.Spec, source string) {
 	for _, q := range spec.Root.Children {
 		names = append(names, q.Name)
 	}
-	h.add(fmt.Sprintf("loaded [%s] from %s", strings.Join(names, " "), source))
+	line := fmt.Sprintf("loaded [%s]", strings.Join(names, " "))
+	if spec.ClusterID != "" {
+		line += " of cluster " + spec.ClusterID
+	}
+	h.add(line + " from " + source)
 }
 
 func (h *told) Failed(err error, source string, about *corev1.ConfigMap) {
@@ -75,7 +78,7 @@ func (h *told) all() []string {
 // next polls for one more line and returns it without the name of the source.
 func (h *told) next(t *testing.T, seen *int, source string) string {
 	t.Helper()
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		if len(h.all()) <= *seen {
 			return errors.New("nothing more is told")
 		}
@@ -106,15 +109,6 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 
 func queues(text string) map[string]string { return map[string]string{"queues.yaml": text} }
 
-func gzipped(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(text))
-	expect.OK(t, errors.Join(err, w.Close()))
-	return b.Bytes()
-}
-
 const fromMaps = "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yk"
 
 // runConfigMaps follows the ConfigMaps of namespace yk until the test ends.
@@ -126,7 +120,7 @@ func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (c *Co
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		watches := 0
 		for _, a := range client.Actions() {
 			if a.Matches("watch", "configmaps") {
@@ -153,6 +147,10 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		m.BinaryData = map[string][]byte{"queues.yaml.gz": data}
 		return m
 	}
+	named := func(name, cluster string, data map[string]string) *corev1.ConfigMap {
+		data["service.clusterId"] = cluster
+		return configMap(name, data)
+	}
 	defaults, configs := config.DefaultsConfigMap, config.QueuesConfigMap
 	broken := document("x") + "    - name: x\n" // the same name twice
 	relabelled := configMap(configs, queues(broken))
@@ -165,7 +163,12 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 	}{
 		{"both are absent", func() {}, "loaded []"},
 		{"defaults only", func() { create(configMap(defaults, queues(document("a", "b")))) }, "loaded [a b]"},
-		{"configs go before defaults", func() { create(configMap(configs, queues(document("c")))) }, "loaded [c]"},
+		{"the cluster is named", func() { update(named(defaults, "east", queues(document("a", "b")))) }, "loaded [a b] of cluster east"},
+		{"named by both", func() { create(named(configs, "west", map[string]string{"log.level": "-1"})) }, "loaded [a b] of cluster west"},
+		{"and no longer by configs", func() { update(configMap(configs, map[string]string{"log.level": "-1"})) }, "loaded [a b] of cluster east"},
+		{"another option", func() { update(configMap(configs, map[string]string{"log.level": "0"})) }, ""},
+		{"by none", func() { update(configMap(defaults, queues(document("a", "b")))) }, "loaded [a b]"},
+		{"configs go before defaults", func() { update(configMap(configs, queues(document("c")))) }, "loaded [c]"},
 		{"another ConfigMap", func() { create(configMap("queues", queues(document("wrong")))) }, ""},
 		{"invalid", func() { update(configMap(configs, queues(broken))) },
 			`failed "invalid in line 7" on yk/yunikorn-configs`},
@@ -173,12 +176,12 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		{"not YAML", func() { update(configMap(configs, queues("partitions: ["))) },
 			`failed "invalid in line 1" on yk/yunikorn-configs`},
 		{"repaired", func() { update(configMap(configs, queues(document("c", "d")))) }, "loaded [c d]"},
-		{"compressed", func() { update(binary(configs, gzipped(t, document("e")))) }, "loaded [e]"},
+		{"compressed", func() { update(binary(configs, expect.Gzipped(document("e")))) }, "loaded [e]"},
 		{"broken compression", func() { update(binary(configs, []byte("no gzip"))) },
 			`failed "configmap yunikorn-configs, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-configs`},
 		{"broken, and defaults change", func() {
 			update(configMap(defaults, queues(document("f"))))
-			eventually(t, func() error { // the two ConfigMaps are watched independently
+			plugintest.Eventually(t, func() error { // the two ConfigMaps are watched independently
 				if c.get(0, defaults).Data["queues.yaml"] != document("f") {
 					return errors.New("not seen yet")
 				}
@@ -276,9 +279,9 @@ func TestIgnoredKeys(t *testing.T) {
 		want              []string
 	}{
 		{"nothing", config.Source{}, config.Source{}, nil},
-		{"the document", config.Source{Data: queues("")}, config.Source{BinaryData: map[string][]byte{"queues.yaml.gz": gzipped(t, "")}}, nil},
+		{"the document", config.Source{Data: queues("")}, config.Source{BinaryData: map[string][]byte{"queues.yaml.gz": expect.Gzipped("")}}, nil},
 		{"another policy group", config.Source{Data: map[string]string{"service.policyGroup": "mine", "mine.yaml": "", "queues.yaml": ""}},
-			config.Source{BinaryData: map[string][]byte{"mine.yaml.gz": gzipped(t, "")}}, []string{"queues.yaml"}},
+			config.Source{BinaryData: map[string][]byte{"mine.yaml.gz": expect.Gzipped("")}}, []string{"queues.yaml"}},
 		{"the name of the cluster", config.Source{Data: map[string]string{"service.clusterId": "east", "service.clusterid": ""}}, config.Source{}, []string{"service.clusterid"}},
 		{"sorted, each once", config.Source{Data: map[string]string{"z": "", "log.level": ""}},
 			config.Source{Data: map[string]string{"log.level": ""}, BinaryData: map[string][]byte{"b": nil}}, []string{"b", "log.level", "z"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -109,7 +110,7 @@ func beingDeleted(s *appsv1.DaemonSet) *appsv1.DaemonSet {
 
 func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
 	t.Helper()
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		if got := r.says(uid); got != want {
 			return fmt.Errorf("pod %s is told of as %s, want %s", uid, got, want)
 		}
@@ -154,12 +155,7 @@ func TestOwnersAreVerified(t *testing.T) {
 					daemonPod("p", profile, "", c.owners...), daemonPod("q", profile, "n1", c.owners...))
 				s, r := daemonScene(t, client, func(o *Options) { o.ClaimedOwners = claims })
 				s.run(t)
-				eventually(t, func() error {
-					if !s.watcher.HasSynced() {
-						return errors.New("not synced")
-					}
-					return nil
-				})
+				plugintest.Eventually(t, synced(s))
 				want := c.want
 				if claims {
 					want = c.claimed
@@ -192,12 +188,8 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	client := fake.NewClientset()
 	s, r := daemonScene(t, client, nil)
 	s.run(t)
-	eventually(t, func() error {
-		if !s.watcher.HasSynced() {
-			return errors.New("not synced")
-		}
-		return watched(client, "pods", "daemonsets")
-	})
+	plugintest.Eventually(t, synced(s))
+	plugintest.Eventually(t, func() error { return watched(client, "pods", "daemonsets") })
 	ctx, sets := t.Context(), client.AppsV1().DaemonSets("ns")
 	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
 	pods := []*corev1.Pod{daemonPod("waits", profile, "", mine), daemonPod("runs", profile, "n1", mine), daemonPod("peer", "peer", "", mine), daemonPod("gone", profile, "", mine)}
@@ -264,12 +256,7 @@ func TestDaemonSetsMayBeForbidden(t *testing.T) {
 	})
 	s, r := daemonScene(t, client, nil)
 	s.run(t)
-	eventually(t, func() error {
-		if !s.watcher.HasSynced() {
-			return errors.New("not synced")
-		}
-		return nil
-	})
+	plugintest.Eventually(t, synced(s))
 	r.eventually(t, "real", "maybe")
 	r.eventually(t, "forged", "maybe")
 	r.eventually(t, "other", "ordinary")

@@ -65,7 +65,7 @@ func (r *recorder) heardOf(t *testing.T, want ...string) {
 
 func (r *recorder) next(t *testing.T, n int) (lines []string) {
 	t.Helper()
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if len(r.lines) < n {
@@ -269,7 +269,7 @@ func listed(client *fake.Clientset) (n int) {
 
 func attempts(t *testing.T, client *fake.Clientset, n int) {
 	t.Helper()
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		if got := listed(client); got < n {
 			return fmt.Errorf("%d attempts", got)
 		}
@@ -300,7 +300,7 @@ func TestPriorityClassesMayBeForbidden(t *testing.T) {
 			failure := failing(client, refusal)
 			s := newScene(t, client)
 			s.run(t)
-			eventually(t, synced(s))
+			plugintest.Eventually(t, synced(s))
 			attempts(t, client, 2)
 			s.store.Start(time.Now())
 			s.uses(t, "pods=1 vcore=1000", "0")
@@ -327,12 +327,12 @@ func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	s := newScene(t, client)
 	s.run(t)
 	attempts(t, client, 2)
-	eventually(t, func() error { return watched(client, "pods", "nodes", "namespaces", "poddisruptionbudgets") })
+	plugintest.Eventually(t, func() error { return watched(client, "pods", "nodes", "namespaces", "poddisruptionbudgets") })
 	if s.watcher.HasSynced() {
 		t.Error("synced without the PriorityClasses")
 	}
 	failure.Store(nil)
-	eventually(t, synced(s))
+	plugintest.Eventually(t, synced(s))
 	s.store.heard(t, "class stay optOut=true")
 	if strings.Contains(s.log(), "cannot be read") {
 		t.Errorf("told of a missing role:\n%s", s.log())
@@ -347,7 +347,7 @@ func TestWatchGoesWithoutPriorityClassesWithoutAClient(t *testing.T) {
 	s.watcher, err = Watch(s.store, s.factory, o)
 	expect.OK(t, err)
 	s.run(t)
-	eventually(t, synced(s))
+	plugintest.Eventually(t, synced(s))
 	s.store.silent(t)
 }
 

@@ -32,7 +32,7 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 		return fmt.Sprintf("failed %q on yk/%s", ErrFallsBack(key).Error(), about)
 	}
 	packed := configs(nil)
-	packed.BinaryData = map[string][]byte{"queues.yaml.gz": gzipped(t, document("b"))}
+	packed.BinaryData = map[string][]byte{"queues.yaml.gz": expect.Gzipped(document("b"))}
 	const mapName = config.QueuesConfigMap
 	for _, c := range []struct {
 		name     string

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -33,20 +32,6 @@ import (
 )
 
 const profile = "yunikorn"
-
-// eventually polls until the condition returns no error.
-func eventually(t *testing.T, condition func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, 90*time.Second, true,
-		func(context.Context) (bool, error) {
-			last = condition()
-			return last == nil, nil
-		})
-	if err != nil {
-		t.Fatalf("did not come about: %v", errors.Join(err, last))
-	}
-}
 
 // logged returns a logger and what it wrote.
 func logged(t *testing.T) (klog.Logger, func() string) {
@@ -95,7 +80,7 @@ func (s *scene) run(t *testing.T) {
 func (s *scene) start(t *testing.T) {
 	t.Helper()
 	s.run(t)
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		if !s.watcher.HasSynced() {
 			return errors.New("not synced")
 		}
@@ -121,7 +106,7 @@ func watched(client *fake.Clientset, names ...string) error {
 // uses polls until root has the allocated and pending resources.
 func (s *scene) uses(t *testing.T, allocated, pending string) {
 	t.Helper()
-	eventually(t, func() error {
+	plugintest.Eventually(t, func() error {
 		root := s.store.Snapshot().Root()
 		if got := root.Allocated.String() + " / " + root.Pending.String(); got != allocated+" / "+pending {
 			return fmt.Errorf("allocated / pending: %s, want %s / %s", got, allocated, pending)
@@ -169,20 +154,6 @@ func TestWatchFollowsPods(t *testing.T) {
 
 	expect.OK(t, pods.Delete(ctx, "waiting", metav1.DeleteOptions{}))
 	s.uses(t, "0", "0")
-}
-
-func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
-	client := fake.NewClientset()
-	s := newScene(t, client)
-	s.start(t)
-	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
-	expect.Get(pods.Create(ctx, plugintest.Foreign(managed("a", "u1", "")), metav1.CreateOptions{}))(t)
-	expect.Get(pods.Update(ctx, plugintest.Foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{}))(t)
-	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
-	// Events arrive in order, so after this one the others have been seen.
-	expect.Get(pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{}))(t)
-	s.uses(t, "0", "pods=1 vcore=1000")
-	expect.OK(t, s.store.Recount([]objects.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
 }
 
 // TestWatchSeesAReplacedPod deletes a pod and creates another one of its name while the
@@ -264,7 +235,7 @@ func TestWatchFollowsNodes(t *testing.T) {
 	s.start(t)
 	capacity := func(want string) {
 		t.Helper()
-		eventually(t, func() error {
+		plugintest.Eventually(t, func() error {
 			if got := s.store.Snapshot().Capacity().String(); got != want {
 				return fmt.Errorf("capacity %s, want %s", got, want)
 			}
@@ -291,7 +262,7 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 	s.start(t)
 	limit := func(want resources.Limit) {
 		t.Helper()
-		eventually(t, func() error {
+		plugintest.Eventually(t, func() error {
 			q, ok := s.store.Snapshot().Find("root.ns")
 			if !ok || !q.Max.Equal(want) {
 				return fmt.Errorf("queue exists: %v, want max %v", ok, want)
@@ -302,7 +273,7 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 2000}))
 	wrong := func(want string) {
 		t.Helper()
-		eventually(t, func() error {
+		plugintest.Eventually(t, func() error {
 			if got, _ := s.wrong.Load("ns"); !strings.Contains(fmt.Sprint(got), want) {
 				return fmt.Errorf("wrong with the namespace: %v, want %s", got, want)
 			}
@@ -331,14 +302,4 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 	wrong("[]") // says that the namespace is gone
 	expect.Get(namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{}))(t)
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 5000}))
-}
-
-func TestManaged(t *testing.T) {
-	o := Options{ManagedProfiles: []string{"a", "b"}}
-	for name, want := range map[string]bool{"a": true, "b": true, "": false, "A": false, "ab": false} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: name}}
-		if got := o.Managed(pod); got != want {
-			t.Errorf("profile %q: managed = %v, want %v", name, got, want)
-		}
-	}
 }
