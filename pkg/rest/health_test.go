@@ -12,9 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 const healthPage = "/ws/v1/scheduler/healthcheck"
@@ -28,19 +25,6 @@ func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age
 		t.Fatalf("status %d: %v", w.Code, err)
 	}
 	return got, w.Code, w.Header().Get("Age")
-}
-
-func TestHealthcheckTellsWhatIsWrong(t *testing.T) {
-	server := NewServer(Options{Checks: []Check{
-		{Name: "Books", Description: "sums", Run: func() error { return nil }},
-		{Name: "Pods", Description: "listing", Run: func() error { return errors.New("pod a/b: in the listing and not in the store") }}}})
-	server.CheckHealth()
-	got, _, _ := readHealth(t, server.Handler())
-	want := Health{HealthChecks: []web.Check{
-		{Name: "Books", Description: "sums", Succeeded: true},
-		{Name: "Pods", Description: "listing", DiagnosisMessage: "pod a/b: in the listing and not in the store"},
-	}}
-	expect.Same(t, "", want, got)
 }
 
 // TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -129,39 +128,6 @@ func (c *cluster) queues(t testing.TB) map[string]any {
 		t.Fatalf("%v in %s", err, body)
 	}
 	return out
-}
-
-// TestQueues goes through testdata: config, node, pod, queues.
-func TestQueues(t *testing.T) {
-	datadriven.Walk(t, "testdata/queues", func(t *testing.T, path string) {
-		var c *cluster
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var text [5]string
-			for i, key := range []string{"queue", "app", "request", "node", "name"} {
-				d.MaybeScanArgs(t, key, &text[i])
-			}
-			request := strings.ReplaceAll(text[2], ",", " ")
-			switch d.Cmd {
-			case "config":
-				if c == nil {
-					c = newCluster(t, d.Input)
-				} else {
-					c.configure(t, d.Input)
-				}
-			case "node":
-				c.node(t, text[4], d.Input)
-			case "pod":
-				c.add(t, text[0], text[1], request, text[3])
-			case "queues":
-				expect.OK(t, c.store.Check())
-				out := expect.Get(json.MarshalIndent(c.queues(t), "", " "))(t)
-				return string(out) + "\n"
-			default:
-				d.Fatalf(t, "unknown command %s", d.Cmd)
-			}
-			return "ok\n"
-		})
-	})
 }
 
 // referenceDocument and referencePods are the cluster of testdata/reference.json,
