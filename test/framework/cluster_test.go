@@ -66,9 +66,6 @@ type options struct {
 	backoff int
 	// registry replaces some of our plugins, to plant a bug.
 	registry frameworkruntime.Registry
-	// defaultPreemption enables upstream's preemption also for pods of queues. The
-	// command refuses to run with that configuration.
-	defaultPreemption bool
 	// before, if set, fills the cluster before the scheduler starts.
 	before func(c *cluster)
 	// stock leaves out all our plugins.
@@ -99,7 +96,7 @@ type cluster struct {
 }
 
 // theDaemonSet is the owner of all DaemonSet pods of these tests.
-var theDaemonSet = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", UID: "uid-of-daemonset"}}
+var theDaemonSet = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", UID: "d"}}
 
 // start runs a scheduler with both profiles until the end of the test.
 func start(t testing.TB, o options) *cluster {
@@ -171,11 +168,11 @@ profiles:
 - schedulerName: default-scheduler
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [%[9]s]}
-    preFilter: {enabled: [{name: Probe}%[8]s]}
+    preEnqueue: {enabled: [%[8]s]}
+    preFilter: {enabled: [{name: Probe}%[7]s]}
     filter: {enabled: [{name: NodeReservation}]}
     postFilter:
-      enabled: [{name: DynamicResources}%[8]s, {name: DefaultPreemption}]
+      enabled: [{name: DynamicResources}%[7]s, {name: DefaultPreemption}]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: Probe}]}
   pluginConfig: &args
@@ -183,13 +180,13 @@ profiles:
     args:
       managedProfiles: [yunikorn]
       configFile: %[3]s
-      restAddress: "%[10]s"
+      restAddress: "%[9]s"
       podInitialBackoff: %[1]ds
       podMaxBackoff: %[2]ds
       window: %[4]d
       maxWindow: %[5]d
   - name: QueuePreemption
-    args: {strictGuarantee: %[7]t}
+    args: {strictGuarantee: %[6]t}
 - schedulerName: yunikorn
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
@@ -197,7 +194,7 @@ profiles:
     preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
     filter: {enabled: [{name: NodeReservation}]}
     postFilter:
-      enabled: [{name: QueuePreemption}, {name: DynamicResources}%[6]s]
+      enabled: [{name: QueuePreemption}, {name: DynamicResources}]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
     permit: {enabled: [{name: NodeReservation}, {name: Probe}]}
@@ -223,15 +220,11 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.window == 0 {
 		o.window, o.largest = 64, max(o.largest, 1024)
 	}
-	preemption := ""
-	if o.defaultPreemption {
-		preemption = ", {name: DefaultPreemption}"
-	}
 	inDefault, gate := "", ""
 	if o.daemonsInDefault {
 		inDefault, gate = ", {name: QueuePreemption}", "{name: QueueSort}"
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict, inDefault, gate, o.rest)
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), o.strict, inDefault, gate, o.rest)
 	if o.stock {
 		document = stockProfile
 	}

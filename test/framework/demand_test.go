@@ -189,21 +189,6 @@ func TestSmallPodRunsAlthoughALargerOneBeforeItFoundNoNode(t *testing.T) {
 	c.eventually("no node is wanted", func() bool { return w.count() == 0 })
 }
 
-// TestConditionsOfAnEarlierProcessAreCorrected: conditions that an earlier process, or a
-// scheduler without these plugins, has written are corrected.
-func TestConditionsOfAnEarlierProcessAreCorrected(t *testing.T) {
-	c, w := startDemand(t, 1)
-	pods := asksFor(5, "1", "capped", true)
-	for _, p := range pods {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
-		w.see(p)
-	}
-	began := time.Now()
-	c.api.create(t, pods...)
-	c.eventually("a node is wanted for one pod", func() bool { return w.count() == 1 })
-	t.Logf("after %v", time.Since(began))
-}
-
 // TestNoNodeIsWantedForAPodThatWasNotTried: the API server wrote SchedulingGated when it
 // made the pod, and nothing takes that back when the gates are removed. The pod is not
 // tried before its resource claim exists.

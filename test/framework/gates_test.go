@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -83,7 +84,7 @@ func refusedWithItsClaim(t *testing.T, profile string, fills int) {
 	for i := range fills {
 		c.api.create(t, onNode(inQueue(pod(managed, fmt.Sprint("fill-", i), i), "root.fills", "fill"), node))
 	}
-	daemon := requiring(inQueue(pod(profile, "daemon", 100), "root.daemons", "daemon"), node)
+	daemon := plugintest.Daemon(inQueue(pod(profile, "daemon", 100), "root.daemons", "daemon"), node)
 	daemon.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
 	c.api.create(t, daemon)
 	time.Sleep(time.Minute)

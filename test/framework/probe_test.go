@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +31,8 @@ type probe struct {
 	// preBind, if set, gets every pod of a queue before it is bound.
 	preBind func(pod *corev1.Pod)
 
-	mu     sync.Mutex  // guards the fields below
-	order  []types.UID // pods in the order of the cycles
+	mu     sync.Mutex // guards the fields below
+	all    int        // cycles of all pods
 	cycles map[types.UID]int
 }
 
@@ -56,7 +55,7 @@ func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, err
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.mu.Lock()
 	p.cycles[pod.UID]++
-	p.order = append(p.order, pod.UID)
+	p.all++
 	p.mu.Unlock()
 	if p.cycle != nil {
 		p.cycle(pod)
@@ -110,14 +109,7 @@ func (p *probe) cyclesOf(pod *corev1.Pod) int {
 func (p *probe) allCycles() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.order)
-}
-
-// sequence returns the order of the cycles so far.
-func (p *probe) sequence() []types.UID {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.order)
+	return p.all
 }
 
 // Eventf implements an event recorder. It keeps nothing.

@@ -1,17 +1,12 @@
 package framework_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	fwk "k8s.io/kube-scheduler/framework"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
@@ -96,69 +91,4 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 		t.Errorf("the next one had %d cycles", n)
 	}
 	expect.Holds(t, c.store.Check())
-}
-
-// plainRefusal answers Unschedulable where our PreFilter answers
-// UnschedulableAndUnresolvable.
-type plainRefusal struct{ *preemption.Plugin }
-
-func (p plainRefusal) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	result, status := p.Plugin.PreFilter(ctx, state, pod, nodes)
-	if status.Code() == fwk.UnschedulableAndUnresolvable {
-		return result, fwk.NewStatus(fwk.Unschedulable, status.Reasons()...)
-	}
-	return result, status
-}
-
-// A pod is admitted, and its quota is gone when its cycle begins. The next plugin in
-// postFilter must not take that for a lack of nodes. Here the next plugin is upstream's
-// preemption, although the command does not allow it in a managed profile.
-func TestQuotaRefusalDoesNotPreempt(t *testing.T) {
-	for _, plain := range []bool{false, true} {
-		t.Run(fmt.Sprintf("plain refusal %v", plain), func(t *testing.T) {
-			o := options{queues: twoQueues, defaultPreemption: true}
-			if plain {
-				o.registry = frameworkruntime.Registry{
-					preemption.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-						plugin, err := preemption.New(ctx, args, h)
-						if err != nil {
-							return nil, err
-						}
-						return plainRefusal{plugin.(*preemption.Plugin)}, nil
-					},
-				}
-			}
-			c := start(t, o)
-			c.addNodes(1, 1) // full with the victim
-			victim := onNode(pod(other, "victim", 0), "node-000")
-			c.api.create(t, victim)
-			c.seen(1, 1)
-			asker := inQueue(pod(managed, "asker", 1), "small", "app")
-			*asker.Spec.Priority = 100
-			c.probe.cycle = func(p *corev1.Pod) {
-				if p.UID == asker.UID && c.api.pod("default", "thief") == nil {
-					thief := onNode(inQueue(pod(managed, "thief", 2), "small", "thief"), "node-000")
-					*thief.Spec.Priority = 1000
-					c.api.create(t, thief)
-					c.eventually("the quota is taken", func() bool { return c.used("root.small") == 1 })
-				}
-			}
-			c.api.create(t, asker)
-			c.eventually("the asker was refused", func() bool {
-				told := condition(c.api.pod("default", "asker"), corev1.PodScheduled)
-				return told != nil && told.Status == corev1.ConditionFalse
-			})
-			preempts := func() bool { return c.api.pod("default", "victim") == nil }
-			if plain {
-				c.eventually("upstream preempts, so that the other case shows something", preempts)
-				return
-			}
-			c.eventually("the asker waits for its quota", func() bool {
-				return c.store.Explain(asker.UID).Code == "OverMax"
-			})
-			if preempts() {
-				t.Error("a pod was deleted for a pod that is over its quota")
-			}
-		})
-	}
 }

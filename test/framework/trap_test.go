@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -41,7 +42,8 @@ partitions:
 // TestAHoldEndsWhenItsNodeTakesThePodNoMore: while victims still leave, the node gets a
 // taint or loses a label, so that the asker cannot run there whichever pods are
 // preempted. The hold ends, and the condition that autoscalers read then says that the
-// asker needs a node. A change that still lets the asker run ends no hold.
+// asker needs a node. A change that still lets the asker run ends no hold. When the node is
+// as before and the victim is gone, the asker runs there.
 func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
@@ -60,15 +62,20 @@ func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					c := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
 					defer c.end()
-					c.changeNode(t, "node-000", func(n *corev1.Node) { n.Labels = map[string]string{"pool": "batch"} })
+					var before *corev1.Node
+					c.changeNode(t, "node-000", func(n *corev1.Node) {
+						n.Labels = map[string]string{"pool": "batch"}
+						before = n.DeepCopy()
+					})
 					c.api.stays = func(*corev1.Pod) bool { return true }
-					c.api.create(t, onNode(inQueue(pod(managed, "victim", 0), "root.borrows", "victim"), "node-000"))
+					victim := onNode(inQueue(pod(managed, "victim", 0), "root.borrows", "victim"), "node-000")
+					c.api.create(t, victim)
 					time.Sleep(time.Second)
 					asker := inQueue(pod(managed, "asker", 0), "root.owed", "asker")
 					asker.CreationTimestamp = metav1.Now()
 					asker.Spec.NodeSelector = map[string]string{"pool": "batch"}
 					if kind == "DaemonSet" {
-						asker = requiring(asker, "node-000")
+						asker = plugintest.Daemon(asker, "node-000")
 					}
 					c.api.create(t, asker)
 					time.Sleep(10 * time.Second)
@@ -85,6 +92,12 @@ func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
 					}
 					if ends && (told == nil || told.Status != corev1.ConditionFalse || told.Reason != corev1.PodReasonUnschedulable) {
 						t.Errorf("the asker is told %+v", told)
+					}
+					c.changeNode(t, "node-000", func(n *corev1.Node) { *n = *before })
+					c.api.delete(t, victim)
+					time.Sleep(time.Minute)
+					if c.api.pod("default", "asker").Spec.NodeName == "" {
+						t.Errorf("the node is as before, and the asker does not run: %v", c.store.Explain(asker.UID))
 					}
 					expect.Holds(t, c.store.Check())
 				})
