@@ -131,93 +131,50 @@ func (r reader[L]) Watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 	return w, nil
 }
 
-// The embedded interfaces are nil, because no other methods are called.
+// The typed interfaces are nil, because no other methods are called. They are embedded one
+// level deeper than the reader, so that List and Watch are its.
 type (
+	plainNodes      struct{ typedcorev1.NodeInterface }
+	plainNamespaces struct{ typedcorev1.NamespaceInterface }
+	plainConfigs    struct{ typedcorev1.ConfigMapInterface }
+	plainBudgets    struct {
+		typedpolicyv1.PodDisruptionBudgetInterface
+	}
+	plainClasses struct {
+		typedschedulingv1.PriorityClassInterface
+	}
+	plainSets struct{ typedappsv1.DaemonSetInterface }
+	plainPods struct{ typedcorev1.PodInterface }
+
 	nodeClient struct {
-		typedcorev1.NodeInterface
+		plainNodes
 		reader[*corev1.NodeList]
 	}
 	namespaceClient struct {
-		typedcorev1.NamespaceInterface
+		plainNamespaces
 		reader[*corev1.NamespaceList]
 	}
 	configClient struct {
-		typedcorev1.ConfigMapInterface
+		plainConfigs
 		reader[*corev1.ConfigMapList]
 	}
 	budgetClient struct {
-		typedpolicyv1.PodDisruptionBudgetInterface
+		plainBudgets
 		reader[*policyv1.PodDisruptionBudgetList]
 	}
 	classClient struct {
-		typedschedulingv1.PriorityClassInterface
+		plainClasses
 		reader[*schedulingv1.PriorityClassList]
 	}
 	setClient struct {
-		typedappsv1.DaemonSetInterface
+		plainSets
 		reader[*appsv1.DaemonSetList]
 	}
 	podClient struct {
-		typedcorev1.PodInterface
+		plainPods
 		reader[*corev1.PodList]
 	}
 )
-
-func (c *nodeClient) List(ctx context.Context, o metav1.ListOptions) (*corev1.NodeList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *nodeClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *namespaceClient) List(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *namespaceClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *configClient) List(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *configClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *budgetClient) List(ctx context.Context, o metav1.ListOptions) (*policyv1.PodDisruptionBudgetList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *budgetClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *classClient) List(ctx context.Context, o metav1.ListOptions) (*schedulingv1.PriorityClassList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *classClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *setClient) List(ctx context.Context, o metav1.ListOptions) (*appsv1.DaemonSetList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *setClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
-
-func (c *podClient) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
-	return c.reader.List(ctx, o)
-}
-
-func (c *podClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return c.reader.Watch(ctx, o)
-}
 
 func (c *podClient) name(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.namespace, Name: name}

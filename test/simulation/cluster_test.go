@@ -15,6 +15,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -34,7 +35,7 @@ func (s *simulation) build() {
 	if s.settings.hostile {
 		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: evil, UID: evil}})
 		for _, name := range namespaces {
-			s.putSet(name, "daemonset")
+			s.putSet(name, "d")
 		}
 	}
 	s.configure(s.limit(s.chance.valid()))
@@ -161,16 +162,11 @@ func requestOf(m move) corev1.ResourceList {
 
 // daemonize makes a pod one of a DaemonSet for a random node.
 func daemonize(pod *corev1.Pod, node string, m move) {
-	yes, priority := true, int32(m.n%3)
+	priority := int32(m.n % 3)
 	delete(pod.Labels, objects.PodGroupLabel)
 	pod.Spec.Priority = &priority
 	pod.Spec.SchedulingGates = nil
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "daemonset", Controller: &yes}}
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
-		}}},
-	}}
+	plugintest.Daemon(pod, node)
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
 }
 
