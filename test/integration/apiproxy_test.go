@@ -22,13 +22,12 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// write is a write of a scheduler to a pod or a node.
+// write is a write of a scheduler to a pod.
 type write struct {
-	method, pod, subresource, node string
-	body                           []byte
+	method, pod, subresource string
+	body                     []byte
 }
 
 // sets tells whether it is a patch of the status that sets a condition to a value.
@@ -51,11 +50,6 @@ func (w write) sets(kind corev1.PodConditionType, status corev1.ConditionStatus)
 
 func (w write) deletes() bool { return w.method == http.MethodDelete && w.subresource == "" }
 func (w write) binds() bool   { return w.method == http.MethodPost && w.subresource == "binding" }
-
-// taints tells whether it is a patch of a node that adds or removes the taint of a hold.
-func (w write) taints(add bool) bool {
-	return w.method == http.MethodPatch && w.node != "" && strings.Contains(string(w.body), reservations.HeldTaint) == add
-}
 
 // trap is a write that is intercepted.
 type trap struct {
@@ -199,11 +193,9 @@ func readWrite(r *http.Request) (write, error) {
 		return w, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(w.body))
-	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
-	case len(parts) > 5 && parts[4] == "pods": // /api/v1/namespaces/NAMESPACE/pods/NAME/SUBRESOURCE
+	// /api/v1/namespaces/NAMESPACE/pods/NAME/SUBRESOURCE
+	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) > 5 && parts[4] == "pods" {
 		w.pod, w.subresource = parts[5], strings.Join(parts[6:], "/")
-	case len(parts) == 4 && parts[2] == "nodes": // /api/v1/nodes/NAME
-		w.node = parts[3]
 	}
 	return w, nil
 }

@@ -71,8 +71,7 @@ type settings struct {
 	launch localcluster.SchedulerOptions
 	// before is called when all but the scheduler is there, right before it starts.
 	before func(*env)
-	// refused is true if RBAC, or a policy, forbids some requests of the scheduler of
-	// this test.
+	// refused is true if RBAC forbids some requests of the scheduler of this test.
 	refused bool
 }
 

@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // moment is a write at which the leader is killed.
@@ -112,6 +114,22 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 	standby.removePods(standby.Context())
 	leader.restart()
 	return took
+}
+
+// optOutClaimed makes the running pods that an asker's claim names opt out of preemption.
+func (e *env) optOutClaimed(asker *corev1.Pod) {
+	e.Helper()
+	now := e.get(asker)
+	if !conditionIs(now, held, corev1.ConditionTrue) {
+		return
+	}
+	claim := expect.Get(reservations.ParseClaim(conditionOf(now, held).Message))(e)
+	pods := expect.Get(e.listPods(e.Context()))(e)
+	for i := range pods {
+		if p := &pods[i]; slices.Contains(claim.Victims, p.UID) && p.DeletionTimestamp == nil {
+			e.patch(p, fmt.Sprintf(`{"metadata":{"annotations":{%q:"false"}}}`, allowPreemption))
+		}
+	}
 }
 
 // checkEvictions checks what both replicas did to the pods of a round.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
 // forgedQueues are a queue below its guarantee, and one that has no guarantee and may
@@ -37,13 +38,7 @@ func saysItIsOf(version, kind, name string, uid types.UID) podOption {
 
 // requiresNode is the node affinity that the DaemonSet controller writes.
 func requiresNode(node string) podOption {
-	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
-				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
-			}}},
-		}}}
-	}
+	return func(p *corev1.Pod) { plugintest.Requiring(p, node) }
 }
 
 // TestForgedOwners: every user that may make pods can name any owner in them. Such a pod

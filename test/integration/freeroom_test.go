@@ -9,7 +9,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 const freeRoomQueues = `
@@ -108,40 +107,6 @@ func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
 	e.expectWanted("p", 40, 3)
 	e.configure(oneLeaf("12"))
 	e.expectWanted("p", 40, 12)
-}
-
-const limitedDemand = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: users
-      limits:
-      - limit: each user
-        users: ["*"]
-        maxresources: {vcore: 4}
-    - name: apps
-      maxapplications: 1
-`
-
-// TestNodesAreWantedWithinLimits: pods that found no node count against the limits of
-// their user, and their applications against maxapplications.
-func TestNodesAreWantedWithinLimits(t *testing.T) {
-	e := setup(t, limitedDemand)
-	e.run("of a user", func(e *env) {
-		e.create("users", 10, inQueue("root.users"), findsNoNode, requests("cpu", "3"))
-		e.expectWanted("users", 10, 1)
-	})
-	e.run("of applications", func(e *env) {
-		for i := range 5 {
-			p := e.pod(fmt.Sprintf("apps-%d", i), "apps", inQueue("root.apps"), findsNoNode)
-			p.Labels[placement.KeyApplicationID] = p.Name
-			e.createPod(p)
-		}
-		e.expectWanted("apps", 5, 1)
-	})
 }
 
 func findsNoNode(p *corev1.Pod) { p.Spec.NodeSelector["example.com/pool"] = "grows" }

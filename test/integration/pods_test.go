@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/events"
@@ -253,7 +252,7 @@ func (e *env) expect(of string, run, wait int, why reasons.Code) {
 			return false, state
 		}
 		for _, p := range waiting {
-			if c := admitted(p); why != "" && (c == nil || c.Status != corev1.ConditionFalse || c.Reason != string(why)) {
+			if c := conditionOf(p, events.Admitted); why != "" && (c == nil || c.Status != corev1.ConditionFalse || c.Reason != string(why)) {
 				return false, fmt.Sprintf("%s, %s has condition %v", state, p.Name, c)
 			}
 		}
@@ -280,24 +279,13 @@ func (e *env) expectStill(of string, run, wait int, why reasons.Code) {
 	})
 }
 
-// admitted returns the condition that says whether a pod was admitted; nil if it has
-// none.
-func admitted(p *corev1.Pod) *corev1.PodCondition {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == events.Admitted {
-			return &p.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // awaitPod waits until a pod fulfils a condition and returns it.
 func (e *env) awaitPod(p *corev1.Pod, what string, check func(*corev1.Pod) bool) *corev1.Pod {
 	e.Helper()
 	var now *corev1.Pod
 	eventually(e, patience, "pod "+p.Name+": "+what, func() (bool, string) {
 		now = e.get(p)
-		return check(now), fmt.Sprintf("phase %s, node %q, %v", now.Status.Phase, now.Spec.NodeName, admitted(now))
+		return check(now), fmt.Sprintf("phase %s, node %q, %v", now.Status.Phase, now.Spec.NodeName, conditionOf(now, events.Admitted))
 	})
 	return now
 }
@@ -320,13 +308,13 @@ func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
 func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 	e.Helper()
 	now := e.awaitPod(p, "is told "+string(why), func(p *corev1.Pod) bool {
-		c := admitted(p)
+		c := conditionOf(p, events.Admitted)
 		return c != nil && c.Status == corev1.ConditionFalse && c.Reason == string(why)
 	})
 	if now.Spec.NodeName != "" {
 		e.Fatalf("pod %s is told %s and runs on %s", p.Name, why, now.Spec.NodeName)
 	}
-	return admitted(now).Message
+	return conditionOf(now, events.Admitted).Message
 }
 
 // removePods removes all pods of the test at once and waits until they are gone.
@@ -345,55 +333,6 @@ func (e *env) removePods(ctx context.Context) {
 		}
 		return len(pods) == 0, fmt.Sprintf("%d pods", len(pods))
 	})
-}
-
-// moments are the times at which changes of the pods of a namespace were seen, all by one
-// tail, so that they can be compared.
-type moments struct {
-	mu    sync.Mutex
-	bound map[string]time.Time
-	ended map[string]time.Time // finished or removed, whatever came first
-	order []string             // names in the order they were bound
-}
-
-// watchPods records from now on when pods are bound and end.
-func (e *env) watchPods() *moments {
-	e.Helper()
-	m := &moments{bound: map[string]time.Time{}, ended: map[string]time.Time{}}
-	list := e.listAll()
-	for i := range list.Items {
-		m.note(watch.Event{Type: watch.Added, Object: &list.Items[i]})
-	}
-	e.follow(list, m.note)
-	return m
-}
-
-func (m *moments) note(event watch.Event) {
-	p := event.Object.(*corev1.Pod)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, known := m.bound[p.Name]; !known && p.Spec.NodeName != "" {
-		m.bound[p.Name] = time.Now()
-		m.order = append(m.order, p.Name)
-	}
-	finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	if _, known := m.ended[p.Name]; !known && (finished || event.Type == watch.Deleted) {
-		m.ended[p.Name] = time.Now()
-	}
-}
-
-// boundInOrder returns the names of the pods bound so far, the first one first.
-func (m *moments) boundInOrder() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]string(nil), m.order...)
-}
-
-// of returns when a pod was bound and when it ended; zero if it has not yet.
-func (m *moments) of(name string) (bound, ended time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bound[name], m.ended[name]
 }
 
 func (e *env) selector(of string) *metav1.LabelSelector {

@@ -71,7 +71,7 @@ func TestMax(t *testing.T) {
 // a pod that waits for quota.
 func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	e.Helper()
-	c := admitted(p)
+	c := conditionOf(p, events.Admitted)
 	if p.Status.Phase != corev1.PodPending || !sentence.MatchString(c.Message) {
 		e.Errorf("pod %s: %s, condition %s %s %q, want %s", p.Name, p.Status.Phase, c.Type, c.Reason, c.Message, sentence)
 	}
@@ -103,26 +103,28 @@ const (
 // is gone to the moment it shows the next one bound, on the same watch.
 func TestReleaseAdmitsNext(t *testing.T) {
 	e := setup(t, quotaQueues)
-	m := e.watchPods()
+	c := e.keepHistory()
 	e.create("p", 9, inQueue("root.cpu"))
 	var took []time.Duration
 	for left := 9; left > 2; left-- {
 		e.expect("p", 2, left-2, reasons.OverMax)
 		running, _ := e.podsOf("p")
-		before := len(m.boundInOrder())
+		before := len(c.boundByNow("p"))
 		e.delete(running[0])
-		var next string
+		var next sight
 		eventually(e, patience, "the next pod is bound", func() (bool, string) {
-			if names := m.boundInOrder(); len(names) > before {
-				next = names[before]
+			bound := c.boundByNow("p")
+			if len(bound) > before {
+				next = bound[before]
 			}
-			return next != "", ""
+			return len(bound) > before, ""
 		})
-		bound, _ := m.of(next)
-		_, ended := m.of(running[0].Name)
-		took = append(took, bound.Sub(ended))
-		if told := e.awaitRunningTold(next); told.Status != corev1.ConditionTrue {
-			e.Errorf("pod %s runs, and its condition says %s=%s %s", next, told.Type, told.Status, told.Message)
+		ended := c.first(running[0].UID, func(s sight) bool {
+			return s.gone || s.pod.Status.Phase == corev1.PodSucceeded || s.pod.Status.Phase == corev1.PodFailed
+		})
+		took = append(took, next.at.Sub(ended.at))
+		if told := e.awaitRunningTold(next.pod.Name); told.Status != corev1.ConditionTrue {
+			e.Errorf("pod %s runs, and its condition says %s=%s %s", next.pod.Name, told.Type, told.Status, told.Message)
 		}
 	}
 	slices.Sort(took)
@@ -140,10 +142,10 @@ func TestReleaseAdmitsNext(t *testing.T) {
 func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 	e.Helper()
 	p := e.awaitPod(e.pod(name, ""), "runs and "+string(events.Admitted)+" is True", func(p *corev1.Pod) bool {
-		c := admitted(p)
+		c := conditionOf(p, events.Admitted)
 		return p.Spec.NodeName != "" && c != nil && c.Status == corev1.ConditionTrue
 	})
-	return admitted(p)
+	return conditionOf(p, events.Admitted)
 }
 
 const limitQueues = `
@@ -185,7 +187,7 @@ func TestUserLimits(t *testing.T) {
 	e.expect("bob", 1, 1, reasons.OverUserLimit)
 	e.expectStill("nobody", 1, 1, reasons.OverUserLimit)
 	_, waiting := e.podsOf("alice")
-	if message := admitted(waiting[0]).Message; !strings.Contains(message, "alice") || !strings.Contains(message, "root.users") {
+	if message := conditionOf(waiting[0], events.Admitted).Message; !strings.Contains(message, "alice") || !strings.Contains(message, "root.users") {
 		t.Errorf("the pod is told %q, which does not name user and queue", message)
 	}
 	second := e.createPod(e.pod("bob-app", "bob-app", inQueue("root.users"), ofUser("bob"), requests()))

@@ -10,7 +10,3 @@ const beside = 1000
 
 // failovers is how often the leader is killed in the middle of a preemption.
 const failovers = 50
-
-// everyKill is whether the scheduler is killed at each write of a preemption, and not only
-// at the last one of each kind.
-const everyKill = true

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,47 +56,4 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
 	e.awaitMetric(reloadSuccess, "0")
 	e.expectStill("p", 2, 1, "")
-}
-
-// TestConfigurationThatMayNotBeRead checks that pods and answers say so as long as the
-// scheduler may not read the ConfigMaps, and no longer.
-func TestConfigurationThatMayNotBeRead(t *testing.T) {
-	e := setup(t, "", func(s *settings) {
-		s.configNamespace, s.refused = "unreadable-config", true
-		s.before = func(e *env) {
-			e.namespace(e.configNamespace(), nil)
-			e.configure(oneLeaf("2"))
-		}
-	})
-	p := e.create("held", 1, inQueue("root.a"))[0]
-	e.awaitRefused(p, reasons.ConfigurationUnreadable)
-	e.awaitExplained(p, reasons.ConfigurationUnreadable)
-	e.ok(suite.cluster.GrantConfigNamespace(t.Context(), e.configNamespace()))
-	e.expect("held", 1, 0, "")
-}
-
-// TestBadConfigurationAtStart checks that a scheduler that never had a usable
-// configuration holds the pods of queues back, says so, and schedules all other pods.
-func TestBadConfigurationAtStart(t *testing.T) {
-	e := setup(t, strings.Replace(oneLeaf("2"), "vcore: 2", "vcore: many", 1), twoProfiles)
-	held := e.create("held", 3, inQueue("root.a"))
-	for _, p := range held {
-		if message := e.awaitRefused(p, reasons.ConfigurationInvalid); !strings.Contains(message, "many") {
-			t.Errorf("pod %s is told %q, which does not name the mistake", p.Name, message)
-		}
-		e.awaitEvent(p, string(reasons.ConfigurationInvalid), "many")
-	}
-	e.awaitMetric(reloadSuccess, "0")
-	e.create("other", 3, ofProfile(corev1.DefaultSchedulerName))
-	e.expect("other", 3, 0, "")
-	e.expectStill("held", 0, 3, reasons.ConfigurationInvalid)
-	e.awaitExplained(held[0], reasons.ConfigurationInvalid)
-
-	e.configure(oneLeaf("2"))
-	e.expectStill("held", 2, 1, "")
-	e.awaitMetric(reloadSuccess, "1")
-	running, _ := e.podsOf("held")
-	for _, p := range running {
-		e.awaitRunningTold(p.Name)
-	}
 }
