@@ -262,7 +262,9 @@ type NodeReservationArgs struct {
 
 	// MaxVictimGrace bounds the time that a preempted pod has to stop, as a
 	// duration: the delete shortens a longer terminationGracePeriodSeconds of the
-	// pod. Default: none, the pod's own. Bounds: 1s to 24h, whole seconds.
+	// pod. A pod that was deleted with a longer grace period is not waited for, and may
+	// be preempted, so do not set it below that of ordinary pods. Default: none, the
+	// pod's own. Bounds: 1s to 24h, whole seconds.
 	// +optional
 	MaxVictimGrace *metav1.Duration `json:"maxVictimGrace,omitempty"`
 

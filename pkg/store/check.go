@@ -67,8 +67,8 @@ func (s *core) checkPod(p *model.Pod) error {
 		return fmt.Errorf("listed as unplaced: %v", listed)
 	case (p.State == state.NoQueue) != (p.App == nil):
 		return fmt.Errorf("has an application: %v", p.App != nil)
-	case p.In() != p.Columns(s.model.Preemption.HoldTimeout):
-		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns(s.model.Preemption.HoldTimeout))
+	case p.In() != p.Columns(s.model.Preemption.LongestLeaving()):
+		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns(s.model.Preemption.LongestLeaving()))
 	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.Gang.Name)
 	case p.State == state.GroupBlocked && (p.PodGroup == nil || p.EquivalenceClass != nil):

@@ -130,6 +130,6 @@ func (s *core) checkHolds() []error {
 
 // leavesInTime tells whether a deleted pod on a node still counts as leaving, and for a time.
 func (s *core) leavesInTime(p *model.Pod) bool {
-	_, leaves := p.LeavesUntil(s.model.Preemption.HoldTimeout)
+	_, leaves := p.LeavesUntil(&s.model.Preemption.Options)
 	return leaves
 }

@@ -582,11 +582,20 @@ func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
 	}
 }
 
-// stays tells whether a deleted pod may be there for longer than a hold, or has been, so
-// that no plan may count on its room: no plan in force has chosen it.
+// stays tells whether a deleted pod may be there for longer than a hold or a victim, or has
+// been for longer than a hold, so that no plan may count on its room: no plan in force has
+// chosen it.
 func (w *witness) stays(m *mirrored) bool {
 	late := time.Since(m.GoneBy) >= reservationTimeout*time.Second-m.DeletionGrace
-	return m.Deleting && (m.DeletionGrace > reservationTimeout*time.Second || late) && !chosenIn(w.Holds(), m.UID)
+	return m.Deleting && (m.DeletionGrace > w.in.sim.longestLeaving() || late) && !chosenIn(w.Holds(), m.UID)
+}
+
+// longestLeaving is the longest grace period with which a deleted pod counts as leaving.
+func (s *simulation) longestLeaving() time.Duration {
+	if most := s.settings.maxGrace; most > 0 && most < reservationTimeout {
+		return time.Duration(most) * time.Second
+	}
+	return reservationTimeout * time.Second
 }
 
 // mayBeShortened tells whether a pod that stays was deleted with a longer grace period than
@@ -596,7 +605,7 @@ func (w *witness) mayBeShortened(m *mirrored) bool {
 	if most := w.in.sim.settings.maxGrace; most > 0 {
 		own = min(own, time.Duration(most)*time.Second)
 	}
-	return m.DeletionGrace > own && m.DeletionGrace > reservationTimeout*time.Second
+	return m.DeletionGrace > own && m.DeletionGrace > w.in.sim.longestLeaving()
 }
 
 func chosenIn(holds *reservations.View, pod types.UID) bool {

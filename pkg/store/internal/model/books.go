@@ -39,7 +39,7 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 // and is about to leave it, arriving if it holds a node and has none yet.
 func (x *Model) Weigh(p *Pod) {
 	if p.App != nil {
-		x.WeighAs(p, p.moves(x.Preemption.HoldTimeout))
+		x.WeighAs(p, p.moves(x.Preemption.LongestLeaving()))
 	}
 }
 
@@ -64,9 +64,9 @@ const moving = cache.Arriving | cache.Leaving | cache.Preempted
 // them: until it is gone it is used as any other pod. A victim of a node-bound preemptor of
 // its own is not preempted: the queue keeps it until it is gone, as a pod that its owner
 // deletes.
-func (p *Pod) moves(holdTimeout time.Duration) cache.Columns {
+func (p *Pod) moves(longest time.Duration) cache.Columns {
 	switch {
-	case p.Lingers(holdTimeout):
+	case p.Lingers(longest):
 		return 0
 	case p.Leaves() && !p.OwnChose && (p.ChosenBy != "" || p.Preempted):
 		return cache.Leaving | cache.Preempted

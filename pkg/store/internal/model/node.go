@@ -182,9 +182,10 @@ func AskOf(t *preemption.Types, p *Pod) *planner.Ask {
 }
 
 // GoesSooner tells whether a delete of ours lets a pod go sooner: it was not deleted yet, or
-// with a grace period that is longer than a hold lasts, and longer than that of a victim.
+// with a grace period with which it does not count as leaving, and longer than that of a
+// victim.
 func (x *Model) GoesSooner(p *Pod) bool {
-	return !p.Deleting || p.DeletionGrace > max(x.Preemption.HoldTimeout, x.Preemption.Grace(p.Pod))
+	return !p.Deleting || p.DeletionGrace > max(x.Preemption.LongestLeaving(), x.Preemption.Grace(p.Pod))
 }
 
 // protection returns why a pod is never a victim.

@@ -176,17 +176,17 @@ func (p *Pod) Queue(tree *queues.Draft) string {
 	return tree.Queue(p.App.Leaf).Path
 }
 
-// Columns are the columns that a pod in its state is charged in; see Lingers for holdTimeout.
-func (p *Pod) Columns(holdTimeout time.Duration) cache.Columns {
+// Columns are the columns that a pod in its state is charged in; see Lingers for longest.
+func (p *Pod) Columns(longest time.Duration) cache.Columns {
 	switch {
 	case p.App == nil:
 		return 0
 	case p.State.HasNode():
-		return cache.Allocated | p.moves(holdTimeout)
+		return cache.Allocated | p.moves(longest)
 	case p.State.HasSlot() && !p.Asks.Holds():
 		return cache.Pending | cache.Admitted
 	}
-	return cache.Pending | p.moves(holdTimeout)
+	return cache.Pending | p.moves(longest)
 }
 
 // Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
@@ -275,15 +275,16 @@ func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	return l.Until, why
 }
 
-// Lingers tells whether a deleted pod that is no victim of a plan in force may stay
-// longer than a hold lasts, or has stayed so long. No plan counts on its room.
-func (p *Pod) Lingers(holdTimeout time.Duration) bool {
-	return p.Deleting && p.ChosenBy == "" && (p.Overdue || p.DeletionGrace > holdTimeout)
+// Lingers tells whether a deleted pod that is no victim of a plan in force has a grace
+// period over the longest with which it counts as leaving
+// ([preemption.Options.LongestLeaving]), or is overdue. No plan counts on its room.
+func (p *Pod) Lingers(longest time.Duration) bool {
+	return p.Deleting && p.ChosenBy == "" && (p.Overdue || p.DeletionGrace > longest)
 }
 
 // LeavesUntil is when the time ends for which a deleted pod on a node counts as leaving:
 // as long after its deletion as a hold lasts. False for other pods.
-func (p *Pod) LeavesUntil(holdTimeout time.Duration) (time.Time, bool) {
+func (p *Pod) LeavesUntil(o *preemption.Options) (time.Time, bool) {
 	onNode := p.State == state.Bound && p.Deleting && !p.GoneBy.IsZero()
-	return p.GoneBy.Add(holdTimeout - p.DeletionGrace), onNode && !p.Overdue && p.DeletionGrace <= holdTimeout
+	return p.GoneBy.Add(o.HoldTimeout - p.DeletionGrace), onNode && !p.Overdue && p.DeletionGrace <= o.LongestLeaving()
 }

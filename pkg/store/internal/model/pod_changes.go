@@ -74,7 +74,7 @@ func (x *Model) AtWork(p *Pod, now time.Time) {
 	if p.Asks != nil && p.Asks.IsEmpty() {
 		p.Asks = nil
 	}
-	until, leaves := p.LeavesUntil(x.Preemption.HoldTimeout)
+	until, leaves := p.LeavesUntil(&x.Preemption.Options)
 	switch {
 	case leaves && !until.After(now):
 		x.Overstay(p) // before the first plan of a process that has just started
@@ -100,7 +100,7 @@ func (x *Model) Overstay(p *Pod) {
 
 // CountsAsLeaving tells whether plans count on the room of a pod.
 func (x *Model) CountsAsLeaving(p *Pod) bool {
-	return p.Leaves() && !p.Lingers(x.Preemption.HoldTimeout)
+	return p.Leaves() && !p.Lingers(x.Preemption.LongestLeaving())
 }
 
 // GuardedPods yields all pods as budgets see them.

@@ -38,6 +38,16 @@ func (o *Options) Grace(p *objects.Pod) time.Duration {
 	return p.Grace
 }
 
+// LongestLeaving is the longest grace period with which a pod that was deleted, but not by a
+// plan in force, counts as leaving. Our delete shortens a longer one, unless the pod has as
+// long a one as a victim.
+func (o *Options) LongestLeaving() time.Duration {
+	if o.MaxVictimGrace > 0 {
+		return min(o.HoldTimeout, o.MaxVictimGrace)
+	}
+	return o.HoldTimeout
+}
+
 // DefaultOptions returns the options of a store that was given none.
 func DefaultOptions() Options {
 	return Options{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: 10 * time.Minute}
