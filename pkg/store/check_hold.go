@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
@@ -37,8 +38,8 @@ func (s *core) checkHolder(p *model.Pod) error {
 	return nil
 }
 
-// checkPreemptors verifies that the preemptors which watch or await something exist, and
-// that no pod keeps room by D0 that may not be tried.
+// checkPreemptors verifies that the preemptors which watch or await something exist, that
+// those which wait for a quota hold a node, and that no pod keeps room by D0 that may not be tried.
 func (s *core) checkPreemptors() []error {
 	var errs []error
 	for uid := range s.model.Preemption.NodeBound.All() {
@@ -47,6 +48,11 @@ func (s *core) checkPreemptors() []error {
 			errs = append(errs, fmt.Errorf("node-bound pods: %s is gone", uid))
 		case s.model.Preemption.NodeBound.Counts(uid) && !s.mayGoFirst(p):
 			errs = append(errs, fmt.Errorf("node-bound pods: %s keeps room on its node and may not be tried", uid))
+		}
+	}
+	for p := range s.model.Pending.Holders.All() {
+		if s.model.Pods[p.UID] != p || !p.Asks.Holds() {
+			errs = append(errs, fmt.Errorf("refused holders: pod %s holds no node", p.UID))
 		}
 	}
 	for uid := range s.model.Preemption.Watches.All() {
@@ -86,8 +92,17 @@ func (s *core) checkAsks(p *model.Pod) error {
 		return errors.New("is stuck and will not be looked at")
 	case s.model.Asking.Current() == p.UID && !p.State.HasSlot():
 		return errors.New("has a plan under way and was not let through")
+	case held && !h.Required && s.mayBePlaced(p, &h):
+		return fmt.Errorf("may be placed on node %s, which it holds, and is not tried", h.Node)
 	}
 	return s.checkHolder(p)
+}
+
+// mayBePlaced tells whether a preemptor that waits for its victims needs none of them any
+// more, by amounts, and no event is due that brings it back.
+func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
+	settled := s.model.Started && !s.model.Pending.IsFillDue()
+	return settled && p.State == state.Unschedulable && h.Binding() && len(p.Asks.ByFilters) == 0 && s.holds.Ready(p, h)
 }
 
 // needsToAsk tells whether a pod must be due for a plan or watch queues.

@@ -92,6 +92,19 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
 		{"a hold of a pod without a queue", func(s *Store) { hold(s, "unplaced", "n1") }, "is held for unplaced, which has no queue"},
 		{"a hold of a node that is gone", func(s *Store) { hold(s, "parked", "n9") }, "node n9: is held for parked: node n9 is not there"},
+		{"a holder that has room and is not tried", func(s *Store) {
+			p := s.model.Pods["parked"]
+			s.TakeActivations()
+			if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: p.UID, Node: "n1", Since: epoch, Chosen: []types.UID{"bound"}, Committed: true}); err != nil {
+				panic(err)
+			}
+			s.states.SetHolds(p, true)
+			s.states.Disarm(p)
+			s.model.Weigh(p)
+		}, "may be placed on node n1, which it holds, and is not tried"},
+		{"a pod that waits for a quota and holds nothing", func(s *Store) {
+			s.model.Pending.Holders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
+		}, "refused holders: pod parked holds no node"},
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},

@@ -162,6 +162,7 @@ func (s *core) fill(now time.Time) {
 		return
 	}
 	s.holds.WakeMembers(now)
+	s.holds.WakeRefused(now)
 	s.plans.FillAsking(now)
 	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)

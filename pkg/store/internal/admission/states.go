@@ -245,10 +245,22 @@ func (x *States) ReturnBy(p *model.Pod, until time.Time) {
 // EndCycle makes a pod Unschedulable without a result of its cycle, because a node is held
 // for it.
 func (x *States) EndCycle(p *model.Pod) {
+	x.NoteRefusal(p)
 	if p.State == state.Unschedulable {
 		return
 	}
 	x.Withdraw(p)
 	x.Pending.Keys.Remove(p.UID)
 	x.Enter(p, state.Unschedulable)
+}
+
+// NoteRefusal notes which quota refuses a preemptor with a hold, so that it is tried when
+// that quota has more room. It tells whether one does.
+func (x *States) NoteRefusal(p *model.Pod) bool {
+	if p.App == nil || !p.Asks.Holds() {
+		return false
+	}
+	v := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
+	x.Pending.Holders.Set(p, v)
+	return !v.OK()
 }

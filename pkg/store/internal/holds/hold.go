@@ -30,8 +30,8 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //
 //	        AcceptPlan        Commit             the last victim is gone,
 //	none  ───────────► held ───────────► held ─────────────────────► let through
-//	  ▲                 │   the executor   │    or the node has room     │
-//	  │                 │   checks again   │                             │ Assume, bind
+//	  ▲                 │   the executor   │  or node and quotas have    │
+//	  │                 │   checks again   │  room                       │ Assume, bind
 //	  │   EndHold       ▼                  ▼                             ▼
 //	  └──────────── the plan failed, or the room was taken,            bound: the
 //	                or the node is gone, or a time-out                 hold ends
@@ -129,6 +129,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	p.Asks.Decision, p.Asks.Required = nil, nil
 	p.Sees = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
+	x.Pending.Holders.Remove(p)
 	x.Preemption.NodeBound.Await(p.UID, false)
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)

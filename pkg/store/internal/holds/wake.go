@@ -65,10 +65,24 @@ func (x *Holds) WakeMembers(now time.Time) {
 	}
 }
 
+// WakeRefused calls WakeHolder for the holders that a quota refused and that no quota
+// refuses any more.
+func (x *Holds) WakeRefused(now time.Time) {
+	for _, p := range x.Pending.Holders.Take(model.ComparePods) {
+		if !x.states.NoteRefusal(p) {
+			x.WakeHolder(p, now)
+		}
+	}
+}
+
 // WakeHolder lets a preemptor with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.Preemption.Holds.Of(p.UID)
-	if !ok || p.State.HasSlot() || p.State.HasNode() || !x.Ready(p, &h) {
+	if !ok || p.State.HasSlot() || p.State.HasNode() {
+		return
+	}
+	if !x.Ready(p, &h) {
+		x.states.NoteRefusal(p)
 		return
 	}
 	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {

@@ -13,6 +13,7 @@
 //	Classes     equivalence classes of pods that found no node
 //	ClassLimit  how many members of classes may be admitted at a time
 //	Groups      PodGroups: which members can go on, and for what a group waits
+//	Refused     pods that hold a node and that a quota refuses
 //	Demand      pods that found no node and would run on new nodes
 //	Keys        sort keys of pods in the scheduler's queue
 //	Timers      pods by deadline

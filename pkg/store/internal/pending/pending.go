@@ -21,6 +21,7 @@ type Pending[P, A comparable, D any] struct {
 	Timers        Timers[P]
 	Keys          Keys // read without the store's lock
 	Groups        *Groups[P, D]
+	Holders       Refused[P] // that a quota refuses
 	Demand        Demand[A]
 	Lost          Lost
 	TooEarly      TooEarly
@@ -42,7 +43,7 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 	return &Pending[P, A, D]{
 		Order: index, BackingOff: sparse(), Unschedulable: sparse(),
 		Window: NewWindow[P](smallest, largest), Classes: newClasses(index, largest), Timers: NewTimers[P](),
-		Groups: NewGroups[P, D](members), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
+		Groups: NewGroups[P, D](members), Holders: NewRefused[P](), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
 	}
 }
 
@@ -144,19 +145,20 @@ func (x *Pending[P, A, D]) MoreRoom(id queues.ID) { x.moreRoom[id] = struct{}{} 
 // do not matter.
 func (x *Pending[P, A, D]) Release(tree *queues.Draft, leaf queues.ID) {
 	for q := range tree.Ancestors(leaf) {
-		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) {
+		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) || x.Holders.Has(q.ID) {
 			x.MoreRoom(q.ID)
 		}
 	}
 }
 
 // TakeBlocked returns the groups of the order that are blocked by queues with more room,
-// and marks the PodGroups that these queues refused.
+// and marks the PodGroups and the holders that these queues refused.
 func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 	var out []*order.Group
 	for id := range x.moreRoom {
 		delete(x.moreRoom, id)
 		x.Groups.TouchRefused(id)
+		x.Holders.MoreRoom(id)
 		if tree.Queue(id) != nil {
 			out = append(out, x.Order.BlockedAt(id)...)
 		}
@@ -166,5 +168,5 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
-	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check())
+	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check(), x.Holders.Check())
 }

@@ -1,6 +1,7 @@
 package pending_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -62,5 +63,38 @@ func TestTakeFill(t *testing.T) {
 	}
 	if x.Fills(); x.IsFillDue() {
 		t.Error("the window was filled")
+	}
+}
+
+// TestRefused checks that a holder is taken once when the queue that refuses it got more
+// room, in the given order, and only while that queue refuses it.
+func TestRefused(t *testing.T) {
+	x := pending.NewRefused[int]()
+	at := func(q queues.ID) queues.Verdict { return queues.Verdict{At: q, Reason: reasons.Brief(reasons.OverMax)} }
+	take := func(want ...int) {
+		t.Helper()
+		if got := x.Take(func(a, b int) int { return b - a }); !slices.Equal(got, want) {
+			t.Errorf("taken are %v, want %v", got, want)
+		}
+		expect.OK(t, x.Check())
+	}
+	for p := range 3 {
+		x.Set(p, at(7))
+	}
+	x.Set(3, at(8))
+	x.Set(4, at(7))
+	x.Set(4, at(8))
+	x.MoreRoom(9)
+	take()
+	x.MoreRoom(7)
+	take(2, 1, 0)
+	take()
+	x.MoreRoom(7)
+	x.Set(0, queues.Granted)
+	x.Set(1, at(8))
+	take(2)
+	x.Remove(2)
+	if x.Has(7) || !x.Has(8) {
+		t.Error("queue 8 refuses pods, and queue 7 none")
 	}
 }
