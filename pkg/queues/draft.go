@@ -138,9 +138,6 @@ func (d *Draft) SetCapacity(capacity resources.Vector) {
 	d.capacity, d.dirty = capacity, true
 }
 
-// Capacity is the sum of what the nodes can hold.
-func (d *Draft) Capacity() resources.Vector { return d.capacity }
-
 // TreeGeneration counts the changes of structure and settings.
 func (d *Draft) TreeGeneration() uint64 { return d.treeGeneration }
 

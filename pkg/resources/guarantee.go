@@ -45,19 +45,6 @@ func (g Guarantee) Missing(used Vector) Vector {
 	return Vector{entries: out}
 }
 
-// Excess returns what used has above the guarantee, type by type, never
-// negative. A type that is not guaranteed is in excess with all that is used.
-func (g Guarantee) Excess(used Vector) Vector {
-	var out []Entry
-	for _, e := range used.entries {
-		promised, _ := g.Get(e.Name)
-		if over := e.Amount.Sub(promised); over > 0 {
-			out = append(out, Entry{e.Name, over})
-		}
-	}
-	return Vector{entries: out}
-}
-
 // Types are types of a vector: bit i is its i-th. No pod requests 64 types; those
 // beyond are never part of it.
 type Types uint64

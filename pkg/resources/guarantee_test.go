@@ -10,28 +10,25 @@ import (
 func TestGuaranteeEdges(t *testing.T) {
 	g := GuaranteeOf(Entry{CPU, 10}, Entry{"gpu", 0})
 	tests := []struct {
-		name            string
-		guarantee       Guarantee
-		used            Vector
-		missing, excess string
+		name      string
+		guarantee Guarantee
+		used      Vector
+		missing   string
 	}{
-		{"nothing promised, nothing used", Guarantee{}, Vector{}, "0", "0"},
-		{"nothing promised", Guarantee{}, VectorOf(Entry{CPU, 3}), "0", "vcore=3"},
-		{"nothing used", g, Vector{}, "vcore=10", "0"},
-		{"exactly used", g, VectorOf(Entry{CPU, 10}), "0", "0"},
-		{"less used", g, VectorOf(Entry{CPU, 4}), "vcore=6", "0"},
-		{"more used", g, VectorOf(Entry{CPU, 14}), "0", "vcore=4"},
-		{"a promise of 0", g, VectorOf(Entry{CPU, 10}, Entry{"gpu", 2}), "0", "gpu=2"},
-		{"less in one type, more in another", g, VectorOf(Entry{CPU, 1}, Entry{Memory, 5}), "vcore=9", "memory=5"},
-		{"negative use", g, VectorOf(Entry{CPU, -1}, Entry{Memory, -5}), "vcore=11", "0"},
-		{"saturated", GuaranteeOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, -1}), "vcore=9223372036854775807", "0"},
+		{"nothing promised, nothing used", Guarantee{}, Vector{}, "0"},
+		{"nothing promised", Guarantee{}, VectorOf(Entry{CPU, 3}), "0"},
+		{"nothing used", g, Vector{}, "vcore=10"},
+		{"exactly used", g, VectorOf(Entry{CPU, 10}), "0"},
+		{"less used", g, VectorOf(Entry{CPU, 4}), "vcore=6"},
+		{"more used", g, VectorOf(Entry{CPU, 14}), "0"},
+		{"a promise of 0", g, VectorOf(Entry{CPU, 10}, Entry{"gpu", 2}), "0"},
+		{"less in one type, more in another", g, VectorOf(Entry{CPU, 1}, Entry{Memory, 5}), "vcore=9"},
+		{"negative use", g, VectorOf(Entry{CPU, -1}, Entry{Memory, -5}), "vcore=11"},
+		{"saturated", GuaranteeOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, -1}), "vcore=9223372036854775807"},
 	}
 	for _, test := range tests {
 		if got := test.guarantee.Missing(test.used).String(); got != test.missing {
 			t.Errorf("%s: missing %q, want %q", test.name, got, test.missing)
-		}
-		if got := test.guarantee.Excess(test.used).String(); got != test.excess {
-			t.Errorf("%s: excess %q, want %q", test.name, got, test.excess)
 		}
 	}
 }
@@ -75,7 +72,7 @@ func promises(amounts *rapid.Generator[Amount]) *rapid.Generator[promise] {
 
 type measure = func(Guarantee, Vector) Vector
 
-func TestMissingAndExcessAreNeverNegative(t *testing.T) {
+func TestMissingIsNeverNegative(t *testing.T) {
 	law := func(of measure) func(promise) error {
 		return func(c promise) error {
 			if v := of(c.guarantee, c.used); v.HasNegative() {
@@ -86,7 +83,6 @@ func TestMissingAndExcessAreNeverNegative(t *testing.T) {
 	}
 	difference := func(g Guarantee, used Vector) Vector { return VectorFrom(g.Map()).Sub(used) }
 	prove(t, promises(anyKind), law(Guarantee.Missing), law(difference))
-	prove(t, promises(anyKind), law(Guarantee.Excess), law(difference))
 }
 
 // TestMissingFillsUpToTheGuarantee: what is there of the promise, and what is
@@ -105,24 +101,6 @@ func TestMissingFillsUpToTheGuarantee(t *testing.T) {
 		return Vector{}
 	}
 	prove(t, promises(gauges), law(Guarantee.Missing), law(allOrNothing))
-}
-
-// TestExcessIsTheRestOfTheUse: what is covered by the promise, and what is in
-// excess, make up the use.
-func TestExcessIsTheRestOfTheUse(t *testing.T) {
-	law := func(excess measure) func(promise) error {
-		return func(c promise) error {
-			return mustEqual("excess + min(used, guaranteed)", excess(c.guarantee, c.used).Add(covered(c)), c.used)
-		}
-	}
-	onlyPromisedTypes := func(g Guarantee, used Vector) Vector {
-		var out []Entry
-		for name, amount := range g.All() {
-			out = append(out, Entry{name, used.Get(name).Sub(amount).Floor0()})
-		}
-		return VectorOf(out...)
-	}
-	prove(t, promises(gauges), law(Guarantee.Excess), law(onlyPromisedTypes))
 }
 
 // covered is what is used within the promise, type by type.

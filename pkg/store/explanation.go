@@ -26,8 +26,6 @@ type Explanation struct {
 	State string
 	// Why is why the pod does not run; none if it was let through or runs.
 	Why reasons.Reason
-	// Peer is as in [objects.Pod].
-	Peer bool
 
 	// App is the application; nil for a pod without a queue.
 	App *output.AppRecord
@@ -96,7 +94,7 @@ func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool)
 		return nil, false
 	}
 	x := &Explanation{
-		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Peer: p.Peer, Queues: s.model.Cache.Snapshot(),
+		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Queues: s.model.Cache.Snapshot(),
 		Window: s.model.Pending.Window.Slots(s.model.Pending.Order.LeavesWithWork()), Taken: s.model.Pending.Window.Taken(),
 	}
 	if p.Asks.Holds() {

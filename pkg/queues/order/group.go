@@ -36,9 +36,6 @@ func (g *Group) Request() resources.Vector { return g.request }
 // Leaf returns the queue of the group.
 func (g *Group) Leaf() queues.ID { return g.leaf.id }
 
-// Len returns the number of asks in the group.
-func (g *Group) Len() int { return g.asks }
-
 // Verdict returns why the group is blocked; granted if it is not.
 func (g *Group) Verdict() queues.Verdict {
 	if g.blockedAt == nil {

@@ -151,8 +151,8 @@ func show(result placement.Result, reason reasons.Reason) string {
 
 func (w *world) quota() string {
 	q, errs := placement.NamespaceQuota(w.namespace)
-	out := fmt.Sprintf("set=%t max=(%v) guaranteed=(%v) applications=%d parent=%q\n",
-		q.Set, q.Max, q.Guaranteed, q.MaxApplications, q.ParentQueue)
+	out := fmt.Sprintf("set=%t max=(%v) guaranteed=(%v) applications=%d\n",
+		q.Set, q.Max, q.Guaranteed, q.MaxApplications)
 	for _, err := range errs {
 		out += "error: " + err.Error() + "\n"
 	}

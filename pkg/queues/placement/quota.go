@@ -25,9 +25,6 @@ type Quota struct {
 	// MaxApplications bounds the running applications; 0 leaves the child
 	// template's. It counts whether or not Set is true.
 	MaxApplications uint64
-	// ParentQueue is the queue below which the namespace wants to be, as
-	// written and unchecked; tag rules read it. Empty when not annotated.
-	ParentQueue string
 }
 
 // NamespaceQuota reads the annotations of a namespace. An annotation that cannot
@@ -46,7 +43,6 @@ func NamespaceQuota(ns Namespace) (Quota, []error) {
 		Guaranteed:      resources.GuaranteeFrom(guaranteed),
 		Max:             resources.LimitFrom(limit),
 		MaxApplications: r.count(KeyNamespaceMaxApps),
-		ParentQueue:     ns.Annotations[KeyParentQueue],
 	}, r.errs
 }
 

@@ -20,9 +20,6 @@ var byNearness = []reasons.Code{
 	reasons.HoldGivenUp, reasons.PreemptionRefused, reasons.PreemptionDisabled,
 }
 
-// Reasons lists what demand may wait for.
-func Reasons() []reasons.Code { return slices.Clone(byNearness) }
-
 // candidate is a leaf with pods that wait, and the queues of its path with a guarantee
 // that they would be charged to.
 type candidate struct {

@@ -104,7 +104,7 @@ func TestReasons(t *testing.T) {
 		expect.Same(t, fmt.Sprintf("%v", c.codes), c.want, Find(s, func([]*queues.Queue) []reasons.Code { return c.codes }))
 	}
 	known := map[reasons.Code]bool{}
-	for _, code := range Reasons() {
+	for _, code := range byNearness {
 		if _, is := reasons.Explain(code); !is || known[code] {
 			t.Errorf("%s is no reason, or twice there", code)
 		}

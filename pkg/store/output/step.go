@@ -57,10 +57,8 @@ type Step struct {
 	Types    []string
 	// Going are the victims to delete (StepCommitted).
 	Going []Victim
-	// Ended is how the hold ended, and Node where the preemptor was placed, if it was
-	// (StepEnded).
+	// Ended is how the hold ended (StepEnded).
 	Ended reservations.End
-	Node  string
 	// Losses is how many holds in a row the preemptor has lost with this step; 0 if the
 	// step is not a loss.
 	Losses int

@@ -132,16 +132,6 @@ func (x *Apps[A]) Records() iter.Seq[*App] {
 // Leaves returns the leaves with applications, sorted.
 func (x *Apps[A]) Leaves() []queues.ID { return slices.Sorted(maps.Keys(x.byLeaf)) }
 
-// AnyOf tells whether a leaf has an application of a namespace.
-func (x *Apps[A]) AnyOf(leaf queues.ID, namespace string) bool {
-	for name := range x.byLeaf[leaf] {
-		if name.Namespace == namespace {
-			return true
-		}
-	}
-	return false
-}
-
 // Check verifies that each record of a pod is known, and that an application has one
 // record in a leaf.
 func (x *Apps[A]) Check(pods iter.Seq[*Pod]) error {

@@ -154,7 +154,7 @@ func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending,
 		e.Why, losses = x.countLoss(p, e.Why, now)
 	}
 	p.Asks.Ended = h.Since
-	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
+	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
 
