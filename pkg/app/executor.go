@@ -33,7 +33,7 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, reco
 		stop()
 		select {
 		case <-done:
-			executor.TakeBack(ctx)
+			executor.RemoveTaints(ctx)
 		case <-ctx.Done(): // a call hangs, and the lease must be released
 		}
 	}

@@ -49,11 +49,6 @@ func final(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apianswer.Final(err)
 }
 
-// setCondition writes a condition on a pod. It fails with errGone if the pod is gone.
-func (e *Executor) setCondition(ctx context.Context, pod objects.Ref, c corev1.PodCondition) error {
-	return e.setStatus(ctx, pod, c, false)
-}
-
 // setStatus writes a condition on a pod and, if wanted, clears its nomination. It fails
 // with errGone if the pod is gone.
 func (e *Executor) setStatus(ctx context.Context, pod objects.Ref, c corev1.PodCondition, noNomination bool) error {
@@ -124,8 +119,8 @@ func (e *Executor) find(pod objects.Ref) (*corev1.Pod, error) {
 	return found, nil
 }
 
-// asker returns an asker. It returns errGone also for an asker that is being deleted.
-func (e *Executor) asker(pod objects.Ref) (*corev1.Pod, error) {
+// findAsker returns an asker. It returns errGone also for an asker that is being deleted.
+func (e *Executor) findAsker(pod objects.Ref) (*corev1.Pod, error) {
 	found, err := e.find(pod)
 	if err == nil && found.DeletionTimestamp != nil {
 		return nil, errGone

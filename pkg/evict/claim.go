@@ -19,7 +19,7 @@ const boundReason = "Bound"
 
 // record writes the claim of a hold on its asker, unless the claim is already there.
 func (e *Executor) record(ctx context.Context, a *asker, w *output.Work) error {
-	pod, err := e.asker(w.Ref)
+	pod, err := e.findAsker(w.Ref)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (e *Executor) record(ctx context.Context, a *asker, w *output.Work) error {
 	if written, ok := claimOn(pod); ok && covers(written, claim) || covers(a.written, claim) {
 		return nil
 	}
-	err = e.call(ctx, func(ctx context.Context) error { return e.setCondition(ctx, w.Ref, heldCondition(claim)) })
+	err = e.call(ctx, func(ctx context.Context) error { return e.setStatus(ctx, w.Ref, heldCondition(claim), false) })
 	if err == nil {
 		a.written = claim
 	}

@@ -36,7 +36,7 @@ func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 
 // tell writes an event on an asker, unless it is gone.
 func (e *Executor) tell(w *output.Work, kind string, reason reasons.Code, text string) {
-	if pod, err := e.asker(w.Ref); err == nil {
+	if pod, err := e.findAsker(w.Ref); err == nil {
 		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, kind, string(reason), "Preempting", "%s", text)
 	}
 }

@@ -45,7 +45,7 @@ func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 // a final failure, the next tries are for the victims that failed only.
 func (e *Executor) advance(ctx context.Context, a *asker) error {
 	p := a.plan
-	turn := p.turn()
+	turn := p.toTry()
 	if p.try(turn, func(v *victim) error { return e.makeReady(ctx, a, v) }) {
 		p.try(turn, func(v *victim) error {
 			err := e.letGo(ctx, a, v)
@@ -62,9 +62,9 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.made(a, p)
 		return nil
 	}
-	if p.failed = e.impossible(a); p.failed == nil {
+	if p.failed = e.whyGivenUp(a); p.failed == nil {
 		e.tellStuck(p)
-		return cmp.Or(p.worst().err, errHalted)
+		return cmp.Or(p.stuckVictim().err, errHalted)
 	}
 	return nil // the next step ends the plan
 }
@@ -93,7 +93,7 @@ func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
 // tellStuck writes an event, once, when a victim was refused after others were deleted.
 // The plan can then be neither completed nor given up for a while.
 func (e *Executor) tellStuck(p *plan) {
-	v := p.worst()
+	v := p.stuckVictim()
 	if !v.refused || p.told {
 		return
 	}
@@ -104,8 +104,8 @@ func (e *Executor) tellStuck(p *plan) {
 			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
 }
 
-// turn returns the victims to try next.
-func (p *plan) turn() []*victim {
+// toTry returns the victims to try next.
+func (p *plan) toTry() []*victim {
 	refused := slices.DeleteFunc(slices.Clone(p.left), func(v *victim) bool { return !v.refused })
 	if len(refused) > 0 {
 		return refused
@@ -113,36 +113,36 @@ func (p *plan) turn() []*victim {
 	return p.left
 }
 
-// callFor makes a call for a victim, unless the plan is pointless.
+// callFor makes a call for a victim, unless the plan is superseded.
 func (e *Executor) callFor(ctx context.Context, a *asker, do func(context.Context) error) error {
-	if e.pointless(a) {
+	if e.isSuperseded(a) {
 		return errHalted
 	}
 	return e.call(ctx, do)
 }
 
-// pointless reports whether the asker no longer waits for the node, or waits for other
+// isSuperseded reports whether the asker no longer waits for the node, or waits for other
 // victims.
-func (e *Executor) pointless(a *asker) bool {
+func (e *Executor) isSuperseded(a *asker) bool {
 	if !e.wanted(a, a.plan.work) {
 		return true
 	}
-	_, err := e.asker(a.plan.work.Ref)
+	_, err := e.findAsker(a.plan.work.Ref)
 	return errors.Is(err, errGone)
 }
 
-// impossible returns why a plan is given up; nil while it may continue.
-func (e *Executor) impossible(a *asker) error {
-	if e.pointless(a) {
+// whyGivenUp returns why a plan is given up; nil while it may continue.
+func (e *Executor) whyGivenUp(a *asker) error {
+	if e.isSuperseded(a) {
 		return errHalted
 	}
 	p, most := a.plan, patience
 	if p.begun() {
 		most = lastPatience
 	}
-	worst := p.worst()
-	if worst.refused && !p.begun() || e.Clock.Since(p.began) >= most {
-		return worst.err
+	v := p.stuckVictim()
+	if v.refused && !p.begun() || e.Clock.Since(p.began) >= most {
+		return v.err
 	}
 	return nil
 }
@@ -151,14 +151,14 @@ func (e *Executor) impossible(a *asker) error {
 // earlier one.
 func (p *plan) begun() bool { return len(p.left) < p.chosen }
 
-// worst returns the victim to name in messages: the first that was refused, otherwise the
+// stuckVictim returns the victim to name in messages: the first that was refused, otherwise the
 // first that failed.
-func (p *plan) worst() *victim {
-	turn := p.turn()
-	if i := slices.IndexFunc(turn, func(v *victim) bool { return v.err != nil }); i >= 0 {
-		return turn[i]
+func (p *plan) stuckVictim() *victim {
+	victims := p.toTry()
+	if i := slices.IndexFunc(victims, func(v *victim) bool { return v.err != nil }); i >= 0 {
+		return victims[i]
 	}
-	return turn[0]
+	return victims[0]
 }
 
 // endPlan clears the marks of the victims that stay, because a plan has failed, its hold
@@ -190,7 +190,7 @@ func (p *plan) failure() reasons.Reason {
 		return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s, for which room was being made, is gone",
 			w.Hold.Node, w.Namespace, w.Name)
 	}
-	v := p.worst()
+	v := p.stuckVictim()
 	advice := ""
 	if apianswer.TooLarge(p.failed) {
 		advice = " (the pod is as large as a stored object may be, and a delete makes it larger: shorten its annotations, or delete it with --grace-period=0 --force)"

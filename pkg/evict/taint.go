@@ -68,9 +68,9 @@ type Taints struct {
 	// ending is true when this process is about to end, and no node must be tainted.
 	ending atomic.Bool
 
-	mu    sync.Mutex              // guards the rest
-	seen  map[string]seenTaint    // by node, as the informer has it; no entry for none
-	wrote map[string]writtenTaint // what was written and not seen yet
+	mu      sync.Mutex              // guards the rest
+	seen    map[string]seenTaint    // by node, as the informer has it; no entry for none
+	written map[string]writtenTaint // what was written and not seen yet
 }
 
 // writtenTaint is the taint that a write left on a node, empty for none, and the version of
@@ -95,7 +95,7 @@ type taintAnswer struct {
 func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
 	return &Taints{
 		owner: owner, policy: policy, nodes: nodes,
-		seen: map[string]seenTaint{}, wrote: map[string]writtenTaint{},
+		seen: map[string]seenTaint{}, written: map[string]writtenTaint{},
 	}
 }
 
@@ -108,10 +108,10 @@ func (t *Taints) Hide(obj any) (any, error) {
 	}
 	at := slices.IndexFunc(node.Spec.Taints, t.owns)
 	if at < 0 {
-		t.sees(node, "")
+		t.observed(node, "")
 		return obj, nil
 	}
-	t.sees(node, node.Spec.Taints[at].Value)
+	t.observed(node, node.Spec.Taints[at].Value)
 	shown := *node
 	shown.Spec.Taints = slices.Delete(slices.Clone(node.Spec.Taints), at, at+1)
 	return &shown, nil
@@ -126,9 +126,9 @@ func isHeld(taint corev1.Taint) bool {
 	return taint.Key == reservations.HeldTaint && taint.Effect == corev1.TaintEffectNoSchedule
 }
 
-// sees records what the informer received about a node. A node without the taint, but of
+// observed records what the informer received about a node. A node without the taint, but of
 // the version that had it, still has it: the taint is hidden.
-func (t *Taints) sees(node *corev1.Node, value string) {
+func (t *Taints) observed(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before := t.seen[node.Name]; value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion {
@@ -142,9 +142,9 @@ func (t *Taints) sees(node *corev1.Node, value string) {
 // version, and what was seen if that is no taint.
 func (t *Taints) lockedDrop(node string) {
 	seen, saw := t.seen[node]
-	w, wrote := t.wrote[node]
+	w, wrote := t.written[node]
 	if wrote && saw && w.sure && !isOlder(seen.version, w.version) {
-		delete(t.wrote, node)
+		delete(t.written, node)
 		wrote = false
 	}
 	if !wrote && seen.value == "" {
@@ -163,23 +163,23 @@ func isOlder(version, than string) bool {
 func (t *Taints) begin(node, value string) (undo func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.wrote[node]
-	t.wrote[node] = writtenTaint{value: value}
+	before, known := t.written[node]
+	t.written[node] = writtenTaint{value: value}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if delete(t.wrote, node); known {
-			t.wrote[node] = before
+		if delete(t.written, node); known {
+			t.written[node] = before
 		}
 		t.lockedDrop(node)
 	}
 }
 
-// knows records which taint a version of a node has on the API server.
-func (t *Taints) knows(node *corev1.Node, value string) {
+// wrote records which taint a version of a node has on the API server.
+func (t *Taints) wrote(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wrote[node.Name] = writtenTaint{value: value, version: node.ResourceVersion, sure: true}
+	t.written[node.Name] = writtenTaint{value: value, version: node.ResourceVersion, sure: true}
 	t.lockedDrop(node.Name)
 }
 
@@ -197,7 +197,7 @@ func (t *Taints) On(node string) string {
 func (t *Taints) on(node string) (value string, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w, ok := t.wrote[node]; ok {
+	if w, ok := t.written[node]; ok {
 		return w.value, w.sure
 	}
 	return t.seen[node].value, true
@@ -208,20 +208,20 @@ func (t *Taints) forget(node string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.seen, node)
-	delete(t.wrote, node)
+	delete(t.written, node)
 }
 
 // tainted lists the nodes that have the taint or may have it, in order.
 func (t *Taints) tainted() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := slices.AppendSeq(slices.Collect(maps.Keys(t.seen)), maps.Keys(t.wrote))
+	all := slices.AppendSeq(slices.Collect(maps.Keys(t.seen)), maps.Keys(t.written))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// is reports whether a node is known to have a taint, or to have none.
-func (t *Taints) is(node string, tainted bool) bool {
+// isTainted reports whether a node is known to have a taint, or to have none.
+func (t *Taints) isTainted(node string, tainted bool) bool {
 	has, sure := t.on(node)
 	return sure && (has != "") == tainted
 }
@@ -238,7 +238,7 @@ func (e *Executor) keepOthersOff(a *asker, w *output.Work) error {
 		return nil
 	}
 	want, ready := e.wantedTaint(w.Hold.Node)
-	asWanted := e.Taints.is(w.Hold.Node, want != "")
+	asWanted := e.Taints.isTainted(w.Hold.Node, want != "")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch answer := a.taint; {
@@ -249,7 +249,7 @@ func (e *Executor) keepOthersOff(a *asker, w *output.Work) error {
 		a.taint = taintAnswer{w, errNotTainted}
 		e.nodes.Add(w.Hold.Node)
 		return errNotTainted
-	case !refused(answer.err) || policy == TaintAlways:
+	case !isTaintRefused(answer.err) || policy == TaintAlways:
 		return answer.err
 	case e.Taints.refused.CompareAndSwap(false, true):
 		e.Logger.Error(answer.err, "Cannot taint a node that is held: other schedulers do not see the hold and may take the room. "+
@@ -272,14 +272,14 @@ func (e *Executor) answer(node string, err error) {
 	}
 }
 
-// refused reports whether the API server refuses the taint.
-func refused(err error) bool {
+// isTaintRefused reports whether the API server refuses the taint.
+func isTaintRefused(err error) bool {
 	return final(err) && !errors.Is(err, errGone) && !errors.Is(err, errOtherTaint)
 }
 
 // letOthersOn has the taint of a node removed after a delay, if no hold needs it then.
 func (e *Executor) letOthersOn(node string, after time.Duration) {
-	if e.Taints != nil && !e.Taints.is(node, false) {
+	if e.Taints != nil && !e.Taints.isTainted(node, false) {
 		e.nodes.AddAfter(node, after)
 	}
 }
@@ -292,7 +292,7 @@ func (e *Executor) reconcileNode(ctx context.Context, node string) error {
 	switch {
 	case err == nil, errors.Is(err, errGone), errors.Is(err, errOtherTaint):
 		return nil
-	case refused(err):
+	case isTaintRefused(err):
 		if value, _ := e.Taints.on(node); value != "" {
 			e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time. "+
 				"Allow the scheduler to patch nodes, or remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
@@ -316,10 +316,10 @@ func (e *Executor) lookAtTaints() {
 	}
 }
 
-// TakeBack removes the taint from all nodes, because this process is about to end and
+// RemoveTaints removes the taint from all nodes, because this process is about to end and
 // another one may never start. If one does, it taints the nodes of the holds that it
-// takes over. Call TakeBack when Run has returned.
-func (e *Executor) TakeBack(ctx context.Context) {
+// takes over. Call RemoveTaints when Run has returned.
+func (e *Executor) RemoveTaints(ctx context.Context) {
 	if e.Taints == nil || !e.Leading() {
 		return
 	}
@@ -362,7 +362,7 @@ func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 	if !ready {
 		return errNotLeading
 	}
-	if e.Taints.is(node, want != "") {
+	if e.Taints.isTainted(node, want != "") {
 		return nil
 	}
 	seen, err := e.Taints.nodes.Get(node)
@@ -392,10 +392,10 @@ func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
 	at := slices.IndexFunc(node.Spec.Taints, e.Taints.owns)
 	switch {
 	case at < 0 && want == "":
-		e.Taints.knows(node, "")
+		e.Taints.wrote(node, "")
 		return nil
 	case at >= 0 && want != "":
-		e.Taints.knows(node, node.Spec.Taints[at].Value)
+		e.Taints.wrote(node, node.Spec.Taints[at].Value)
 		return nil
 	}
 	return e.writeTaint(ctx, node, want)
@@ -423,7 +423,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 	written, err := e.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case err == nil:
-		e.Taints.knows(written, value)
+		e.Taints.wrote(written, value)
 	case apierrors.IsConflict(err) || final(err):
 		undo()
 	}
@@ -439,7 +439,7 @@ func cannotTaint(w *output.Work, err error) reasons.Reason {
 		return reasons.New(reasons.HoldGivenUp, "node %s: %v; if no such scheduler runs, remove taint %s from the node", w.Hold.Node, errOtherTaint, reservations.HeldTaint)
 	}
 	advice := ""
-	if refused(err) { // only with holdTaint: Always
+	if isTaintRefused(err) { // only with holdTaint: Always
 		advice = " (allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Auto)"
 	}
 	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v%s", w.Hold.Node, err, advice)

@@ -362,19 +362,19 @@ func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: v}}
 	}
 	taints.begin("n1", "a")
-	taints.knows(version("12"), "a")
+	taints.wrote(version("12"), "a")
 	taints.begin("n1", "")
-	taints.sees(version("9"), "")
-	taints.sees(version("12"), "a")
+	taints.observed(version("9"), "")
+	taints.observed(version("12"), "a")
 	if value, sure := taints.on("n1"); sure {
 		t.Errorf("the taint is %q for sure while it is removed", value)
 	}
-	taints.knows(version("13"), "")
-	taints.sees(version("12"), "a")
-	if !taints.is("n1", false) {
+	taints.wrote(version("13"), "")
+	taints.observed(version("12"), "a")
+	if !taints.isTainted("n1", false) {
 		t.Error("the removed taint is back")
 	}
-	taints.sees(version("13"), "")
+	taints.observed(version("13"), "")
 	if left := taints.tainted(); len(left) > 0 {
 		t.Errorf("it still knows of %v", left)
 	}
@@ -490,7 +490,7 @@ func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
 				defer func() { failed = true }()
 				return fault{err: map[bool]error{false: errors.New("reset")}[failed]}
 			})
-			o.TakeBack(t.Context())
+			o.RemoveTaints(t.Context())
 			if leads {
 				o.expectTaints(t)
 			} else {

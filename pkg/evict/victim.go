@@ -110,7 +110,7 @@ func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
 		return nil
 	}
 	err := e.callFor(ctx, a, func(ctx context.Context) error {
-		err := e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
+		err := e.setStatus(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note), false)
 		v.marked = v.marked || !final(err)
 		if apianswer.TooLarge(err) {
 			e.Logger.Info("A pod is deleted without a mark, for which it is too large", "victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
@@ -168,8 +168,8 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 			continue
 		}
 		err = e.call(ctx, func(ctx context.Context) error {
-			return e.setCondition(ctx, v.Ref, e.target(v, corev1.ConditionFalse, sparedReason,
-				"The pod stays: making room for another one was called off."))
+			return e.setStatus(ctx, v.Ref, e.target(v, corev1.ConditionFalse, sparedReason,
+				"The pod stays: making room for another one was called off."), false)
 		})
 		switch {
 		case err == nil, errors.Is(err, errGone):
