@@ -1,7 +1,8 @@
 // Package preemption has the state that decides for which pods room is made, and when.
 //
-// It is a component of package store: it has no lock, goroutine or clock, and a pod is
-// known here by its UID. The store calls it under its lock and does what it returns.
+// It is a component of package store: it has no lock, goroutine or clock, and does not have
+// the store's records of pods: a pod is known here by its UID, its Asker or as an
+// objects.Pod. The store calls it under its lock and does what it returns.
 //
 //	Asker      the record of a pod that may have room made for it
 //	Queue      when stuck pods get a plan
@@ -15,42 +16,3 @@
 //	NodeBound  pods that can run on one node only: those that were not tried there, and
 //	           those that wait for a change of it
 package preemption
-
-import (
-	"errors"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-)
-
-// Latest returns the later of two times.
-func Latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// Preemption has all state of the component. Each part has its own Check.
-type Preemption struct {
-	Options
-	Limiter   Limiter
-	Watches   Watches
-	Snapshot  Snapshot
-	NodeBound *NodeBound
-	Refusals  Refusals
-	Holds     *Holds
-	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
-	// preemptor that was planned for.
-	InPermit map[types.UID]bool
-}
-
-// New returns the component with default options and without pods.
-func New() *Preemption {
-	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), NodeBound: NewNodeBound(), Holds: newHolds()}
-}
-
-// Check verifies all parts.
-func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check())
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -94,4 +95,21 @@ func (h *Holds) Check() error {
 		err = errors.New("holds: the published copy is behind")
 	}
 	return errors.Join(h.Ledger.Check(), h.shown().Check(), err)
+}
+
+// Ending is how a hold ends.
+type Ending struct {
+	End  reservations.End
+	Node string // where the preemptor is placed; empty for none
+	Why  reasons.Reason
+	// Failed is true if a call of the executor failed or the check before the deletes refused the plan.
+	Failed bool
+}
+
+// IsLost tells whether a hold that ends is lost; see [Losses].
+func (e *Ending) IsLost(h *reservations.Hold) bool {
+	if e.Node != "" || e.End == reservations.Bound || e.End == reservations.Deleted {
+		return false
+	}
+	return h.Binding() || e.End == reservations.TimedOut || e.Failed
 }

@@ -10,23 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Ending is how a hold ends.
-type Ending struct {
-	End  reservations.End
-	Node string // where the preemptor is placed; empty for none
-	Why  reasons.Reason
-	// Failed is true if a call of the executor failed or the check before the deletes refused the plan.
-	Failed bool
-}
-
-// IsLost tells whether a hold that ends is lost; see [Losses].
-func (e *Ending) IsLost(h *reservations.Hold) bool {
-	if e.Node != "" || e.End == reservations.Bound || e.End == reservations.Deleted {
-		return false
-	}
-	return h.Binding() || e.End == reservations.TimedOut || e.Failed
-}
-
 // MakingRoom is why a preemptor that holds a node waits.
 func MakingRoom(h *reservations.Hold) reasons.Reason {
 	if len(h.Chosen) == 0 {

@@ -1,0 +1,40 @@
+package preemption
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Preemption has all state of the component. Each part has its own Check.
+type Preemption struct {
+	Options
+	Limiter   Limiter
+	Watches   Watches
+	Snapshot  Snapshot
+	NodeBound *NodeBound
+	Refusals  Refusals
+	Holds     *Holds
+	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
+	// preemptor that was planned for.
+	InPermit map[types.UID]bool
+}
+
+// New returns the component with default options and without pods.
+func New() *Preemption {
+	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), NodeBound: NewNodeBound(), Holds: newHolds()}
+}
+
+// Check verifies all parts.
+func (p *Preemption) Check() error {
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check())
+}
+
+// Latest returns the later of two times.
+func Latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
