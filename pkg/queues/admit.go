@@ -108,13 +108,13 @@ func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
 	case !on.committed && on.demand.of(q.ID).Get(b.Name) > 0:
 		waiting = " (with pods that wait for a node)"
 	}
-	return whetherEver(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
+	return markPermanent(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
 		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
 		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
 }
 
-// whetherEver adds to why an ask is refused that no waiting helps, if that is so.
-func whetherEver(b resources.Breach, why reasons.Reason) reasons.Reason {
+// markPermanent marks a refusal as permanent if the request alone exceeds the max or limit.
+func markPermanent(b resources.Breach, why reasons.Reason) reasons.Reason {
 	if b.Alone() {
 		return why.Forever()
 	}

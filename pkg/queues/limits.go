@@ -214,7 +214,7 @@ func breach(limit *config.Limit, used, ask resources.Vector) (resources.Breach, 
 }
 
 func overLimit(code reasons.Code, q *Queue, kind, name string, b resources.Breach) reasons.Reason {
-	return whetherEver(b, reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
+	return markPermanent(b, reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
 		b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
 }
 
