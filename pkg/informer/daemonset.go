@@ -19,8 +19,8 @@ import (
 
 const daemonSet = "DaemonSet"
 
-// heededOwners is how many owners of a pod are read. Its author can write any number.
-const heededOwners = 16
+// maxOwners is how many owners of a pod are read. Its author can write any number.
+const maxOwners = 16
 
 // ownership is what is known of a pod's owner.
 type ownership uint8
@@ -59,7 +59,7 @@ func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
 // up must be the pod's controller: it then deletes pods beyond one for each node.
 func (o *Options) ownedByDaemonSet(pod *corev1.Pod) ownership {
 	if o.ClaimedOwners {
-		if slices.ContainsFunc(heeded(pod), func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
+		if slices.ContainsFunc(ownersRead(pod), func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
 			return owned
 		}
 		return notOwned
@@ -70,9 +70,9 @@ func (o *Options) ownedByDaemonSet(pod *corev1.Pod) ownership {
 	return notOwned
 }
 
-// heeded returns the owners of the pod that are read.
-func heeded(pod *corev1.Pod) []metav1.OwnerReference {
-	return pod.OwnerReferences[:min(len(pod.OwnerReferences), heededOwners)]
+// ownersRead returns the owners of the pod that are read.
+func ownersRead(pod *corev1.Pod) []metav1.OwnerReference {
+	return pod.OwnerReferences[:min(len(pod.OwnerReferences), maxOwners)]
 }
 
 // controllingSet returns the DaemonSet that the pod names as its controller; nil for none.

@@ -126,7 +126,7 @@ func TestOwnersAreVerified(t *testing.T) {
 	notController.Controller = nil
 	refuses := mine
 	refuses.Controller = ptr.To(false)
-	many := slices.Repeat([]metav1.OwnerReference{ownedBy("v1", "Pod", "o", "o")}, heededOwners)
+	many := slices.Repeat([]metav1.OwnerReference{ownedBy("v1", "Pod", "o", "o")}, maxOwners)
 	for i := range many {
 		many[i].Controller = nil
 	}

@@ -59,7 +59,7 @@ func (o *Options) static(pod *corev1.Pod) bool {
 // executor; nil for none.
 func owners(pod *corev1.Pod) []types.UID {
 	var uids []types.UID
-	for _, o := range heeded(pod) {
+	for _, o := range ownersRead(pod) {
 		if o.Kind == "Pod" && o.APIVersion == "v1" {
 			uids = append(uids, o.UID)
 		}

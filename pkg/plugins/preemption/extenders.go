@@ -150,16 +150,16 @@ func (x *extenders) askFilter(e fwk.Extender, info fwk.NodeInfo) (planner.Fit, s
 		return planner.Passes, "", nil
 	}
 	if why, ok := never[name]; ok {
-		return planner.Never, said(why), nil
+		return planner.Never, orNoReason(why), nil
 	}
-	why := said(failed[name])
+	why := orNoReason(failed[name])
 	if e.SupportsPreemption() {
 		return planner.Fails, why, nil
 	}
 	return planner.Never, why + "; it has no preemptVerb, so it cannot be asked which pods would have to go", nil
 }
 
-func said(why string) string {
+func orNoReason(why string) string {
 	if why == "" {
 		return "it gave no reason"
 	}
@@ -189,8 +189,8 @@ func (x *extenders) silence() string {
 	return fmt.Sprintf("%v; no pod is preempted until the extender answers (see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
 }
 
-// judgedThere adds the answers of the extenders to the decision about a node-bound pod.
-func (x *extenders) judgedThere(d daemonset.Decision) daemonset.Decision {
+// judgedNodeBound adds the answers of the extenders to the decision about a node-bound pod.
+func (x *extenders) judgedNodeBound(d daemonset.Decision) daemonset.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
 		return d

@@ -61,10 +61,10 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	return status.Message()
 }
 
-// barred replaces the filters of a cycle that a quota ended before they ran. It lists the
+// rejectedAnyway replaces the filters of a cycle that a quota ended before they ran. It lists the
 // nodes that reject the pod whatever pods leave. The pods of these nodes stay in the
 // world: they may be preempted for the quota.
-func (pl *Plugin) barred(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*planner.Node) map[string]bool {
+func (pl *Plugin) rejectedAnyway(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*planner.Node) map[string]bool {
 	if len(nodes) == 0 {
 		return nil
 	}

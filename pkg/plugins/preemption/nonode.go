@@ -12,9 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// passing are the codes of texts that are outdated a moment later. Explain reports the
+// transientCodes are the codes of texts that are outdated a moment later. Explain reports the
 // current state in addition.
-var passing = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
+var transientCodes = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
 
 // nodes returns the number of nodes that the cycle knows.
 func (pl *Plugin) nodes() int {
@@ -38,7 +38,7 @@ func noNode(statuses fwk.NodeToStatusReader, nodes int, why reasons.Reason) reas
 	if refused := refusals(statuses, nodes); refused != "" {
 		text = fmt.Sprintf("none of %d nodes could take the pod: %s", nodes, refused)
 	}
-	if why.Text == "" || passing[why.Code] {
+	if why.Text == "" || transientCodes[why.Code] {
 		return reasons.New(reasons.NoNodeFits, "%s", text)
 	}
 	return reasons.New(reasons.NoNodeFits, "%s; %s", text, why.Text)

@@ -95,7 +95,7 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 		return nil, fwk.AsStatus(app.ErrNoStore)
 	}
 	s := pl.process.Store()
-	pl.makeWay(s, pod)
+	pl.dropOtherNominations(s, pod)
 	state.Write(stateKey, verdict{})
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
@@ -109,12 +109,12 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason.String())
 }
 
-// makeWay removes the nominations of the other holders of the pod's node. The scheduler's
+// dropOtherNominations removes the nominations of the other holders of the pod's node. The scheduler's
 // filters count pods nominated to a node as if they ran there, although they wait for
 // victims of their own. The plans of the holders counted each other, and the hold, not
 // the nomination, keeps the capacity. For a node-bound pod it removes all other
 // nominations, because that pod comes before them.
-func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
+func (pl *Plugin) dropOtherNominations(s *store.Store, pod *corev1.Pod) {
 	holds := s.Holds()
 	if !holds.Held() {
 		return
@@ -159,23 +159,23 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if by := putOff(statuses); by != "" {
+	if by := deferringPlugin(statuses); by != "" {
 		pl.process.Store().Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	v, _ := verdictOf(state)
-	asked := !v.overQuota
+	filtersRan := !v.overQuota
 	var node string
 	var why reasons.Reason
 	if requires {
-		node, why = pl.makeRoomThere(ctx, state, pod)
+		node, why = pl.makeRoomNodeBound(ctx, state, pod)
 	} else {
-		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), asked)
+		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), filtersRan)
 	}
 	if node != "" { // in the store it is Unschedulable
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
-	result, status := pl.endCycle(pod, asked, statuses, why)
+	result, status := pl.endCycle(pod, filtersRan, statuses, why)
 	if !requires {
 		return result, status
 	}
@@ -187,9 +187,9 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
 
-// putOff returns the plugin that ended the cycle before any node was checked, and that
+// deferringPlugin returns the plugin that ended the cycle before any node was checked, and that
 // does not requeue the pod when it may be tried; empty for none.
-func putOff(statuses fwk.NodeToStatusReader) string {
+func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 	if statuses == nil {
 		return ""
 	}
@@ -199,20 +199,20 @@ func putOff(statuses fwk.NodeToStatusReader) string {
 	return ""
 }
 
-// endCycle reports to the store a cycle after which the pod holds no new node. asked is
+// endCycle reports to the store a cycle after which the pod holds no new node. filtersRan is
 // whether the filters ran; they gave the statuses. why is the reason for which no victims
 // are chosen.
-func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, statuses fwk.NodeToStatusReader, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) endCycle(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
-		pl.mindLost(pod.UID, now)
+		pl.checkLostPods(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
-	case !asked || why.Code.IsQuota():
+	case !filtersRan || why.Code.IsQuota():
 		s.QuotaRefused(pod.UID, now)
 	default:
 		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodes(), why), now)
-		pl.mindLost(pod.UID, now)
+		pl.checkLostPods(pod.UID, now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
 		return nil, fwk.NewStatus(fwk.Unschedulable)
@@ -232,7 +232,7 @@ func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, statuses fwk.NodeToStatu
 
 // makeRoom plans for a pod and puts the plan into force. It returns the node that is held
 // from then on, empty for none, and the text for people.
-func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, asked bool) (string, reasons.Reason) {
+func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, filtersRan bool) (string, reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	if h, ok := s.Holds().Of(pod.UID); ok {
 		if why := pl.refusedBy(ctx, state, pod, &h); why != "" {
@@ -245,10 +245,10 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	w := *attempt.World
 	var barred func(node string) bool
-	if asked {
+	if filtersRan {
 		w.Nodes = candidates(&w, statuses)
 	} else { // most plans that the laws reject never need it
-		list := sync.OnceValue(func() map[string]bool { return pl.barred(ctx, state, pod, w.Nodes) })
+		list := sync.OnceValue(func() map[string]bool { return pl.rejectedAnyway(ctx, state, pod, w.Nodes) })
 		barred = func(node string) bool { return list()[node] }
 	}
 	t := newTrial(pl.handle, state, pod, &w, pl.exists)

@@ -257,7 +257,7 @@ func (x *dryRun) decide(ctx context.Context, requires string) {
 		x.out.Outcome, x.out.Node = documents.PreviewFits, x.fit[0]
 		x.say("would fit on %d of %d nodes, and no quota is in its way", len(x.fit), x.out.Nodes.All)
 	case requires != "":
-		x.decideThere(ctx)
+		x.decideNodeBound(ctx)
 	case !x.r.Never.None():
 		x.waits(x.obstacle(), x.r.Never)
 	default:
@@ -311,18 +311,18 @@ func (x *dryRun) plan(ctx context.Context) {
 	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
 }
 
-// decideThere does the same for a node-bound pod.
-func (x *dryRun) decideThere(ctx context.Context) {
+// decideNodeBound does the same for a node-bound pod.
+func (x *dryRun) decideNodeBound(ctx context.Context) {
 	a := x.r.Required
 	if a == nil {
 		x.waits(reasons.New(reasons.NoNodeFits, "the only node it can run on is not there"))
 		return
 	}
 	pl := &Plugin{process: x.process, handle: x.stage, pods: x.stage.pods, nodeLister: x.stage.nodes}
-	t := pl.newRequiredTrial(ctx, x.state, x.pod, a)
+	t := pl.newNodeBoundTrial(ctx, x.state, x.pod, a)
 	params := a.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
-	d := t.extenders.judgedThere(daemonset.Plan(a.Node, a.Ask, params))
+	d := t.extenders.judgedNodeBound(daemonset.Plan(a.Node, a.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch {

@@ -22,20 +22,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// makeRoomThere plans for a DaemonSet pod on the one node that it can run on, and puts
+// makeRoomNodeBound plans for a DaemonSet pod on the one node that it can run on, and puts
 // the decision into force. It considers no other node. It returns the node if it is held
 // for the pod from then on, and the text for people.
-func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
+func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
 	attempt, why := s.AttemptNodeBound(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
 	if attempt == nil {
 		return "", why
 	}
-	t := pl.newRequiredTrial(ctx, state, pod, attempt)
+	t := pl.newNodeBoundTrial(ctx, state, pod, attempt)
 	params := attempt.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := t.extenders.judgedThere(daemonset.Plan(attempt.Node, attempt.Ask, params))
+	d := t.extenders.judgedNodeBound(daemonset.Plan(attempt.Node, attempt.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
@@ -45,10 +45,10 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	return d.Node, why
 }
 
-// requiredTrial runs the scheduler's own filters for the node that a pod requires,
+// nodeBoundTrial runs the scheduler's own filters for the node that a pod requires,
 // without some of its pods. The node is in the state in which the pods that leave it are
 // gone and the holders before the pod are placed.
-type requiredTrial struct {
+type nodeBoundTrial struct {
 	handle fwk.Handle
 	pod    *corev1.Pod
 	state  fwk.CycleState
@@ -62,10 +62,10 @@ type requiredTrial struct {
 	extenders *extenders
 }
 
-// newRequiredTrial prepares the node, and adds to the store's data of it what only the
+// newNodeBoundTrial prepares the node, and adds to the store's data of it what only the
 // scheduler knows: pods assumed there.
-func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.RequiredAttempt) *requiredTrial {
-	t := &requiredTrial{
+func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.RequiredAttempt) *nodeBoundTrial {
+	t := &nodeBoundTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
 	}
 	if _, ok := verdictOf(state); !ok {
@@ -140,7 +140,7 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 }
 
 // addBefore places the holders that are served before the pod.
-func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *output.RequiredAttempt) bool {
+func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, a *output.RequiredAttempt) bool {
 	for _, ref := range a.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
 		if err != nil || pod.UID != ref.UID {
@@ -160,7 +160,7 @@ func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *output.Req
 
 // fits reports whether the filters and the extenders accept once the given pods are gone,
 // too. Pods nominated to the node do not count, because this pod comes before them.
-func (t *requiredTrial) fits(ctx context.Context, without []*planner.Pod) planner.Fit {
+func (t *nodeBoundTrial) fits(ctx context.Context, without []*planner.Pod) planner.Fit {
 	if t.info == nil {
 		return planner.Never
 	}
