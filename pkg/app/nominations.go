@@ -92,7 +92,7 @@ func (n *nominations) look(ctx context.Context) {
 	})
 	unheard := false
 	for _, at := range again {
-		unheard = n.takeBack(ctx, at) || unheard
+		unheard = n.clear(ctx, at) || unheard
 	}
 	if unheard {
 		n.retryAll()
@@ -140,10 +140,10 @@ func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	return !held || h.Node != node
 }
 
-// takeBack clears a nomination. If it is written in the status, it is removed there; the
+// clear clears a nomination. If it is written in the status, it is removed there; the
 // scheduler sees that, drops it, and retries the pods that it blocked. Otherwise it is
 // removed from the scheduler's memory, which causes no retry.
-func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool) {
+func (n *nominations) clear(ctx context.Context, at nomination) (unheard bool) {
 	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 	pod, err := n.pods.Pods(at.namespace).Get(at.name)
 	if err == nil && pod.UID == at.uid && pod.Status.NominatedNodeName == at.node {

@@ -38,10 +38,3 @@ func (p *Process) applyPodGroups() {
 		}
 	}
 }
-
-// applyToStore passes a new store what plugins set before it was made. The caller holds
-// p.mu.
-func (p *Process) applyToStore() {
-	p.applyPreemption()
-	p.applyPodGroups()
-}

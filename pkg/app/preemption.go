@@ -2,17 +2,9 @@ package app
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"sync"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -71,13 +63,13 @@ func (p *Process) applyPreemption() {
 		if a.MaxVictimGrace != nil {
 			o.MaxVictimGrace = a.MaxVictimGrace.Duration
 		}
-		o.Required = requiredParams(a)
+		o.Required = nodeBoundParams(a)
 	}
 	s.SetPreemption(o)
 }
 
-// requiredParams are the settings of decisions for DaemonSet pods.
-func requiredParams(a *config.NodeReservationArgs) daemonset.Params {
+// nodeBoundParams are the settings of decisions for DaemonSet pods.
+func nodeBoundParams(a *config.NodeReservationArgs) daemonset.Params {
 	p := daemonset.Params{
 		SingleDeviationPercent: a.SingleDeviationPercent, MaxVictims: a.MaxVictims, ClassOrder: daemonset.ClassOrder(a.ClassOrder),
 		PreemptForeign: a.PreemptForeign, Namespaces: a.DaemonSetNamespaces, StartDelay: a.PreemptionStartDelay.Duration,
@@ -86,49 +78,4 @@ func requiredParams(a *config.NodeReservationArgs) daemonset.Params {
 		p.Selection = append(p.Selection, daemonset.Selection(s))
 	}
 	return p
-}
-
-// turnedAway records, for each held node, the pods that its hold kept off. If the hold
-// ends and its capacity was not used, no other event requeues them.
-type turnedAway struct {
-	mu sync.Mutex // guards of
-	of map[string]map[objects.Ref]bool
-}
-
-// mostTurnedAway limits the pods recorded for one node. Further pods are tried again with
-// their equivalence class, by another event, or by the flush of the scheduler's queue after
-// five minutes. To retry all pending pods at the end of each hold would take too long.
-const mostTurnedAway = 1000
-
-// TurnedAway records that a pod was kept off a held node.
-func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
-	p.away.mu.Lock()
-	defer p.away.mu.Unlock()
-	if p.away.of == nil {
-		p.away.of = map[string]map[objects.Ref]bool{}
-	}
-	if p.away.of[node] == nil {
-		p.away.of[node] = map[objects.Ref]bool{}
-	}
-	if len(p.away.of[node]) < mostTurnedAway {
-		p.away.of[node][objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}] = true
-	}
-}
-
-// take returns the pods kept off the nodes, and drops them.
-func (t *turnedAway) take(nodes []string) (pods []objects.Ref) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, node := range nodes {
-		pods = slices.AppendSeq(pods, maps.Keys(t.of[node]))
-		delete(t.of, node)
-	}
-	return pods
-}
-
-// retryRejected retries the pods that were kept off a node by a hold that ended.
-func (p *Process) retryRejected(h fwk.Handle, nodes []string, logger klog.Logger) {
-	if pods := p.away.take(nodes); len(pods) > 0 {
-		h.Activate(logger, podsOf(pods))
-	}
 }

@@ -128,7 +128,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		return keepSame("QueueSort", &p.args, args)
 	}
 	options := storeOptions(args)
-	options.Standby = !p.Leader.Leading() // see follow
+	options.Standby = !p.Leader.Leading() // see onStartedLeading
 	s := store.New(queuesconfig.Default(), options)
 	managed := make(map[string]bool, len(args.ManagedProfiles))
 	for _, name := range args.ManagedProfiles {
@@ -178,6 +178,13 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		p.execute(ctx, h, w, recorder, logger)
 	}
 	return nil
+}
+
+// applyToStore passes a new store what plugins set before it was made. The caller holds
+// p.mu.
+func (p *Process) applyToStore() {
+	p.applyPreemption()
+	p.applyPodGroups()
 }
 
 // watch feeds the store from the informers, which hide the taint of held nodes, because

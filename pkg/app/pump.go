@@ -12,8 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -21,7 +19,7 @@ import (
 // startLoops starts the goroutines that synchronize the store and the scheduler.
 func (p *Process) startLoops(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	go p.pump(ctx, h, s, logger)
-	go p.follow(ctx, s)
+	go p.onStartedLeading(ctx, s)
 	p.reconcileNominations(ctx, h, s, logger)
 }
 
@@ -46,7 +44,7 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		}
 		if refs := s.TakeActivations(); len(refs) > 0 {
 			h.Activate(logger, podsOf(refs))
-			p.takeBack(ctx, pods, s, refs)
+			p.deferHeldBack(ctx, pods, s, refs)
 		}
 		p.retryRejected(h, s.TakeVacated(), logger)
 		if next, ok := s.NextDeadline(); ok {
@@ -55,12 +53,12 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 	}
 }
 
-// takeBack takes back the slots of pods that another PreEnqueue plugin keeps out of the
+// deferHeldBack takes back the slots of pods that another PreEnqueue plugin keeps out of the
 // scheduler's queue, such as DynamicResources a pod whose claim does not exist. The
 // scheduler does not try them, so other pods would wait for these slots. After Activate
 // it is that plugin that keeps such a pod back, and after an event that the plugin has
 // registered the scheduler's queue calls Store.Gate.
-func (p *Process) takeBack(ctx context.Context, pods corelisters.PodLister, s *store.Store, refs []objects.Ref) {
+func (p *Process) deferHeldBack(ctx context.Context, pods corelisters.PodLister, s *store.Store, refs []objects.Ref) {
 	for _, r := range refs {
 		pod, err := pods.Pods(r.Namespace).Get(r.Name)
 		if err != nil || pod.UID != r.UID {
@@ -90,8 +88,8 @@ func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	return nil
 }
 
-// follow tells the store when this process leads.
-func (p *Process) follow(ctx context.Context, s *store.Store) {
+// onStartedLeading tells the store when this process leads.
+func (p *Process) onStartedLeading(ctx context.Context, s *store.Store) {
 	if p.Leader.Wait(ctx) == nil {
 		s.Lead(p.Clock.Now())
 	}
@@ -107,62 +105,4 @@ func podsOf(refs []objects.Ref) map[string]*corev1.Pod {
 		}
 	}
 	return pods
-}
-
-// awaitSync records when the store got everything that existed.
-func (p *Process) awaitSync(ctx context.Context, w *informer.Watcher) {
-	for !w.HasSynced() {
-		if !loop.Pause(ctx, p.Clock, 20*time.Millisecond) {
-			return
-		}
-	}
-	close(p.synced)
-}
-
-// syncPatience is how long the cycles of the process, all together, wait for objects from
-// before the process. The objects that the scheduler needs have arrived by then, so the
-// wait is short.
-const syncPatience = 10 * time.Second
-
-// AwaitHolds waits until the store has read from pods which nodes are held. It returns at
-// once if it already has, and from syncPatience after the first wait began.
-func (p *Process) AwaitHolds(ctx context.Context) {
-	if s := p.Store(); s == nil || s.Ready() {
-		return
-	}
-	select {
-	case <-p.synced: // it waits for its configuration
-		return
-	default:
-	}
-	now := p.Clock.Now()
-	until := now.Add(syncPatience)
-	if !p.syncBy.CompareAndSwap(nil, &until) {
-		until = *p.syncBy.Load()
-	}
-	left := until.Sub(now)
-	if left <= 0 {
-		return
-	}
-	timer := p.Clock.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-p.synced:
-	case <-ctx.Done():
-	case <-timer.C():
-	}
-}
-
-// start starts the store once it has seen all that exists and has its queues.
-func (p *Process) start(ctx context.Context, s *store.Store, f *follower, logger klog.Logger) {
-	began := p.Clock.Now()
-	for _, done := range []chan struct{}{f.loaded, p.synced} {
-		select {
-		case <-ctx.Done():
-			return
-		case <-done:
-		}
-	}
-	s.Start(p.Clock.Now())
-	logger.Info("Queues are ready", "after", p.Clock.Since(began).Round(time.Millisecond))
 }
