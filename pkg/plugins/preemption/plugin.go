@@ -199,9 +199,8 @@ func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 	return ""
 }
 
-// endCycle reports to the store a cycle after which the pod holds no new node. filtersRan is
-// whether the filters ran; they gave the statuses. why is the reason for which no victims
-// are chosen.
+// endCycle reports to the store a cycle after which the pod holds no new node. The filters
+// gave the statuses, if they ran. why is the reason for which no victims are chosen.
 func (pl *Plugin) endCycle(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	switch {
