@@ -51,6 +51,8 @@ var (
 	errOtherTaint = errors.New("another scheduler has tainted the node as held")
 	// errNotTainted means that the node has not been reconciled yet.
 	errNotTainted = errors.New("the node is not tainted yet")
+	// errOtherHolds means that holds came or ended before the taint was written for them.
+	errOtherHolds = errors.New("the holds of the node have changed")
 )
 
 // Taints writes the taint on nodes and keeps what is known of it.
@@ -403,7 +405,8 @@ func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
 
 // writeTaint writes the taint of a node, based on the node as it was seen; empty removes
 // the taint. It fails with a conflict if the node changed since then: taints are one
-// list, and a concurrent change of another taint must not be lost.
+// list, and a concurrent change of another taint must not be lost. From begin on the taint is
+// not certain for keepOthersOff; a hold that came before that may count on it already.
 func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value string) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), e.Taints.owns)
 	if value != "" {
@@ -420,6 +423,10 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 		return fmt.Errorf("encode taints: %w", err)
 	}
 	undo := e.Taints.begin(node.Name, value)
+	if want, ready := e.wantedTaint(node.Name); !ready || (want == "") != (value == "") {
+		undo()
+		return errOtherHolds
+	}
 	written, err := e.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -171,6 +173,40 @@ func TestHoldsShareATaint(t *testing.T) {
 			}, taints(TaintIfAllowed))
 		})
 	}
+}
+
+// lateNodes lists nodes, and calls a function before each Get.
+type lateNodes struct {
+	corelisters.NodeLister
+	before func()
+}
+
+func (l lateNodes) Get(name string) (*corev1.Node, error) {
+	l.before()
+	return l.NodeLister.Get(name)
+}
+
+// TestTheTaintStaysForAHoldThatComesBeforeItsRemoval: the next hold counts on the taint that
+// is about to be removed.
+func TestTheTaintStaysForAHoldThatComesBeforeItsRemoval(t *testing.T) {
+	story(t, []string{"a", "b", "v1", "v2"}, func(t *testing.T, o *office) {
+		a, b := disruptFor("a", "v1"), disruptFor("b", "v2")
+		o.books.plan(a, victimsOf("a", "v1")...)
+		pass(time.Second)
+		nodes := o.Taints.nodes
+		o.Taints.nodes = lateNodes{nodes, sync.OnceFunc(func() {
+			o.books.plan(b, victimsOf("b", "v2")...)
+			time.Sleep(10 * time.Millisecond)
+		})}
+		o.books.queue(release(a, reservations.Bound, reasons.Reason{}))
+		pass(2 * time.Second)
+		o.expectTaints(t, heldForA)
+		o.expectWrites(t, "taint yunikorn.uid-a n1")
+		o.books.queue(release(b, reservations.Bound, reasons.Reason{}))
+		pass(2 * time.Second)
+		o.expectTaints(t)
+		o.cluster.forget() // two askers
+	}, taints(TaintIfAllowed))
 }
 
 // TestOtherTaintsStay: another controller writes the list at the same time.
