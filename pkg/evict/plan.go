@@ -193,7 +193,7 @@ func (p *plan) failure() reasons.Reason {
 	v := p.stuckVictim()
 	advice := ""
 	if apianswer.TooLarge(p.failed) {
-		advice = " (the pod is as large as a stored object may be, and a delete makes it larger: shorten its annotations, or delete it with --grace-period=0 --force)"
+		advice = " (the pod is as large as a stored object may be, and a delete makes it larger, also with --force: shorten its annotations first)"
 	}
 	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v%s; of %d pods that were to go %d stay",
 		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), p.failed, advice, p.chosen, len(p.left))

@@ -297,7 +297,7 @@ func TestAVictimTooLargeToBeDeleted(t *testing.T) {
 		o.expectGone(t)
 		o.expect(t, "committed [uid-a], disrupted [], given up 1")
 		o.expectSpared(t, "v1", "v2", "v3")
-		if why := o.books.why()[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "--grace-period=0 --force") {
+		if why := o.books.why()[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
 			t.Errorf("given up because %q", why)
 		}
 		if strings.Contains(o.log(), "Cannot take back the mark") {
