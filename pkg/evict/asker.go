@@ -249,9 +249,9 @@ func (e *Executor) made(a *asker, p *plan) {
 
 // giveUp reports to the store that the plan cannot be completed, unless its hold is
 // already over: the asker may have another hold by now.
-func (e *Executor) giveUp(a *asker, w *output.Work, why reasons.Reason) {
+func (e *Executor) giveUp(a *asker, w *output.Work, why reasons.Reason, refused ...output.Undeletable) {
 	if e.done(a, w) {
 		e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
-		e.Store.FailPlan(w.UID, why, e.Clock.Now())
+		e.Store.FailPlan(w.UID, why, refused, e.Clock.Now())
 	}
 }

@@ -57,6 +57,8 @@
 // get again (forbidden, invalid, too large) are final.
 //
 //   - While a victim cannot be marked, none is deleted.
+//   - FailPlan names the victims that the API server refused for good, so that the next
+//     plans choose others.
 //   - A final failure stops all deletes that have not begun: the plan fails without that
 //     victim, so further disruption would be useless.
 //   - If no victim was deleted so far, the plan is rolled back: at once after a final

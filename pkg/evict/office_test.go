@@ -42,8 +42,10 @@ type books struct {
 	calledOff []string                  // of node-bound pods
 	works     map[types.UID]output.Work // the last disruption of an asker
 	keepsOff  map[string][]types.UID    // askers for which a node should be tainted
-	refused   []string                  // what was found out about pods that are gone
-	learning  bool                      // it does not know the holds yet
+	// undeletable are the victims that could not be deleted for good.
+	undeletable []types.UID
+	refused     []string // what was found out about pods that are gone
+	learning    bool     // it does not know the holds yet
 }
 
 // store.Store implements the executor's Store.
@@ -107,8 +109,11 @@ func (b *books) VictimsDeleted(asker types.UID, _ time.Time) {
 	b.disrupted = append(b.disrupted, asker)
 }
 
-func (b *books) FailPlan(asker types.UID, why reasons.Reason, _ time.Time) {
+func (b *books) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, _ time.Time) {
 	b.mu.Lock()
+	for _, r := range refused {
+		b.undeletable = append(b.undeletable, r.UID)
+	}
 	b.givenUp = append(b.givenUp, why.Text)
 	w := b.works[asker]
 	b.mu.Unlock()

@@ -174,7 +174,7 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 	}
 	why := p.failure()
 	if !errors.Is(p.failed, errBinding) || !p.work.Hold.Required || p.begun() {
-		e.giveUp(a, p.work, why)
+		e.giveUp(a, p.work, why, p.refusals()...)
 	} else if e.done(a, p.work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)
 		e.Store.AbortPlan(p.work.UID, why, e.Clock.Now())
@@ -191,10 +191,25 @@ func (p *plan) failure() reasons.Reason {
 			w.Hold.Node, w.Namespace, w.Name)
 	}
 	v := p.stuckVictim()
-	advice := ""
-	if apianswer.TooLarge(p.failed) {
-		advice = " (the pod is as large as a stored object may be, and a delete makes it larger, also with --force: shorten its annotations first)"
+	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %s; of %d pods that were to go %d stay",
+		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), withAdvice(p.failed), p.chosen, len(p.left))
+}
+
+// withAdvice is the text of a failure, with what helps if the pod is too large.
+func withAdvice(err error) string {
+	if apianswer.TooLarge(err) {
+		return err.Error() + " (the pod is as large as a stored object may be, and a delete makes it larger, also with --force: shorten its annotations first)"
 	}
-	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v%s; of %d pods that were to go %d stay",
-		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), p.failed, advice, p.chosen, len(p.left))
+	return err.Error()
+}
+
+// refusals returns the victims that the API server refused to delete for good. A pod that is
+// being bound is none: it may be deleted later.
+func (p *plan) refusals() (out []output.Undeletable) {
+	for _, v := range p.left {
+		if v.refused && !errors.Is(v.err, errBinding) {
+			out = append(out, output.Undeletable{UID: v.UID, Why: withAdvice(v.err)})
+		}
+	}
+	return out
 }

@@ -300,6 +300,7 @@ func TestAVictimTooLargeToBeDeleted(t *testing.T) {
 		if why := o.books.why()[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
 			t.Errorf("given up because %q", why)
 		}
+		expect.Same(t, "undeletable", []types.UID{"uid-v1"}, o.books.undeletable)
 		if strings.Contains(o.log(), "Cannot take back the mark") {
 			t.Errorf("the log has a mark that was never written:\n%s", o.log())
 		}
@@ -506,6 +507,9 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			o.expect(t, "committed [uid-a], disrupted [], given up 1")
 			if why := o.books.why(); !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
 				t.Errorf("given up for %q", why)
+			}
+			if len(o.books.undeletable) > 0 {
+				t.Errorf("undeletable: %v", o.books.undeletable)
 			}
 			if !slices.Equal(o.books.inPermit, []types.UID{"uid-x"}) {
 				t.Errorf("committed with %v in Permit", o.books.inPermit)

@@ -56,8 +56,8 @@ type Excess struct {
 type Rejection struct {
 	Rule Rule
 	Pods int
-	// Named are the pods with their nodes and grace periods; for RuleLingering in a
-	// refusal only.
+	// Named are the pods with their nodes; for RuleLingering, with grace periods, and for
+	// RuleRefused, with the reasons, in a refusal only.
 	Named []string
 }
 

@@ -156,6 +156,9 @@ func (g *generator) whoRuns() {
 		if g.chance(5) && !g.crowded {
 			p.protection = planner.Protection(g.between(1, 5))
 			p.preempted = p.created%2 == 0 // applies to leaving pods
+			if p.protection == planner.Binding && p.created == 3 {
+				p.protection = planner.Refused
+			}
 		}
 		p.slow = (i+p.created+len(m.nodes))%4 == 0
 		for b := range m.budgets {

@@ -248,7 +248,24 @@ func (o *oracle) mustReject(d planner.Decision) []planner.Rejection {
 	case o.ask.never:
 		return nil
 	}
-	return o.rejected("")
+	out := o.rejected("")
+	for i := range out {
+		if d.Outcome == planner.Refuse && out[i].Rule == planner.RuleRefused {
+			out[i].Named = o.undeletable()
+		}
+	}
+	return out
+}
+
+// undeletable names the pods whose deletion was refused.
+func (o *oracle) undeletable() (out []string) {
+	for _, p := range o.pods {
+		if p.protection == planner.Refused {
+			out = append(out, fmt.Sprintf("default/%s on node %s ()", p.uid, o.nodes[p.node].name))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // open calls f with the pods of leaves to which no rule before laws 4, 5, 6 and 2

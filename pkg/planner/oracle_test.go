@@ -172,7 +172,7 @@ func (o *oracle) disabled(q int) bool {
 // protections are the rules that protect pods from every asker.
 var protections = map[planner.Protection]planner.Rule{
 	planner.DaemonSet: planner.RuleDaemonSet, planner.Static: planner.RuleStatic, planner.Leaving: planner.RuleLeaving,
-	planner.Binding: planner.RuleBinding, planner.Foreign: planner.RuleForeign,
+	planner.Binding: planner.RuleBinding, planner.Foreign: planner.RuleForeign, planner.Refused: planner.RuleRefused,
 }
 
 // tooFar is the rule that protects a pod on another node that frees nothing below a queue

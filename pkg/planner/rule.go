@@ -17,6 +17,7 @@ const (
 	RuleStatic       Rule = "static pod"
 	RuleLeaving      Rule = "leaving already"
 	RuleLingering    Rule = "leaving, and there for longer than a hold"
+	RuleRefused      Rule = "its deletion was refused"
 	RuleBinding      Rule = "being bound"
 	RuleForeign      Rule = "foreign pod"
 	RuleNotNeeded    Rule = "frees nothing that is needed"

@@ -44,7 +44,7 @@ func (d Decision) Sentence() string {
 		}
 		return s
 	}
-	s := d.refusal() + d.lingering()
+	s := d.refusal() + d.named()
 	if !d.Exhaustive && !d.More {
 		s += "; not every choice was weighed, so there may be one"
 	}
@@ -96,6 +96,8 @@ func (d Decision) refusal() string {
 		return "the filters refuse the nodes that preemption could make room on, whichever pods go" + d.unfit()
 	case RuleLingering:
 		return "the pods that could make room are being deleted already"
+	case RuleRefused:
+		return "the pods that could make room cannot be deleted"
 	case RuleExtender:
 		return d.Objections
 	case RuleNoQueue:
@@ -110,16 +112,20 @@ func (d Decision) refusal() string {
 	return "no pod that could make room may go: " + string(d.Stopped)
 }
 
-// lingering names pods that are being deleted and count for no plan, because they may take
-// too long to stop, or have taken too long.
-func (d Decision) lingering() string {
+// named names pods that are being deleted and count for no plan, because they may take
+// too long to stop, or have taken too long; and pods whose deletion was refused.
+func (d Decision) named() (out string) {
 	for _, r := range d.Rejected {
-		if len(r.Named) > 0 {
-			return "; pods that may take longer than reservationTimeout to stop, or did, do not count as leaving: " + list(r.Named) +
+		switch {
+		case len(r.Named) == 0:
+		case r.Rule == RuleLingering:
+			out += "; pods that may take longer than reservationTimeout to stop, or did, do not count as leaving: " + list(r.Named) +
 				"; wait until they are gone, delete them again with a shorter grace period, or remove what keeps them: a finalizer, or a node that does not answer"
+		case r.Rule == RuleRefused:
+			out += "; the API server refused to delete pods, which are not chosen for a while: " + list(r.Named)
 		}
 	}
-	return ""
+	return out
 }
 
 // unfit names the nodes that the filters reject.

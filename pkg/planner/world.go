@@ -80,6 +80,9 @@ const (
 	// Lingering pods are leaving, may stay longer than a hold lasts, and a delete would not
 	// make them go sooner.
 	Lingering
+	// Refused pods could not be deleted for an earlier plan: the API server refused it for
+	// good.
+	Refused
 )
 
 // Pod is a pod on a node.
@@ -102,6 +105,8 @@ type Pod struct {
 	Protection Protection
 	// Grace is how long a lingering pod may take to stop.
 	Grace time.Duration
+	// Refusal says for how long a refused pod is no victim, and why.
+	Refusal string
 	// Budgets are the indexes of the PodDisruptionBudgets that cover the pod.
 	Budgets []int
 }

@@ -198,7 +198,7 @@ func (c *cluster) execute(t *testing.T, d *datadriven.TestData) string {
 	case "disrupted":
 		c.store.VictimsDeleted(uid, c.now)
 	default:
-		c.store.FailPlan(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), c.now)
+		c.store.FailPlan(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), nil, c.now)
 	}
 	return "ok\n"
 }

@@ -55,6 +55,11 @@ func (s *core) checkPreemptors() []error {
 			errs = append(errs, fmt.Errorf("refused holders: pod %s holds no node", p.UID))
 		}
 	}
+	for uid := range s.model.Preemption.Undeletable.All() {
+		if s.model.Pods[uid] == nil {
+			errs = append(errs, fmt.Errorf("undeletable pods: %s is gone", uid))
+		}
+	}
 	for uid := range s.model.Preemption.Watches.All() {
 		if s.model.Pods[uid] == nil {
 			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))

@@ -9,7 +9,7 @@ import (
 // next is the next deadline; zero for none.
 func (s *core) next() time.Time {
 	return earliest(s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due(), s.holds.HoldsDue(),
-		s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Pending.Timers.Next())
+		s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Preemption.Undeletable.Due(), s.model.Pending.Timers.Next())
 }
 
 // Tick does what is due: pods return to the order when their back-off ends, slots are
@@ -23,6 +23,9 @@ func (s *Store) Tick(now time.Time) {
 	}
 	for _, node := range s.model.Preemption.NodeBound.Expire(now) {
 		s.model.Freed(node)
+	}
+	for _, uid := range s.model.Preemption.Undeletable.Expire(now) {
+		s.model.TouchPod(s.model.Pods[uid])
 	}
 	for p, ok := s.model.Pending.Timers.Due(now); ok; p, ok = s.model.Pending.Timers.Due(now) {
 		switch p.State {

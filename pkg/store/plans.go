@@ -71,9 +71,10 @@ func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 	s.change(now, func() { s.plans.VictimsDeleted(asker, now) })
 }
 
-// FailPlan ends a plan that failed to execute. Victims that were not deleted stay.
-func (s *Store) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	s.change(now, func() { s.plans.FailPlan(asker, why, now) })
+// FailPlan ends a plan that failed to execute. Victims that were not deleted stay. Those
+// that the API server refused to delete for good are no victims for a while.
+func (s *Store) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
+	s.change(now, func() { s.plans.FailPlan(asker, why, refused, now) })
 }
 
 // AbortPlan says that no victim was deleted for a preemptor that requires its node, because

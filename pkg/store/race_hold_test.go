@@ -92,7 +92,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 			continue
 		}
 		if random.IntN(4) == 0 {
-			a.FailPlan(w.UID, why, now)
+			a.FailPlan(w.UID, why, nil, now)
 			continue
 		}
 		for _, v := range going {

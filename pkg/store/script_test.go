@@ -332,6 +332,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "lead":
 		s.store.Lead(s.now)
+	case "refuse": // the deletes of victims
+		var refused []output.Undeletable
+		for _, v := range words[1:] {
+			refused = append(refused, output.Undeletable{UID: types.UID(v), Why: "webhook denied the request"})
+		}
+		s.store.FailPlan(types.UID(words[0]), reasons.New(reasons.HoldGivenUp, "the API server refused"), refused, s.now)
 	case "cordon", "uncordon":
 		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
 	case "unfit":
@@ -600,7 +606,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "disrupted":
 		st.VictimsDeleted(p.UID, s.now)
 	case "give-up":
-		st.FailPlan(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
+		st.FailPlan(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), nil, s.now)
 	case "kubelet-refused":
 		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()
 	case "ended-otherwise":

@@ -42,6 +42,8 @@ func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
 		return planner.RuleLeaving
 	case planner.Lingering:
 		return planner.RuleLingering
+	case planner.Refused:
+		return planner.RuleRefused
 	case planner.Binding:
 		return planner.RuleBinding
 	case planner.Foreign:

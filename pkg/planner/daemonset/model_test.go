@@ -253,6 +253,9 @@ func (g *generator) whoRuns(pods int) {
 		}
 		if g.chance(12) {
 			p.protection = []planner.Protection{planner.DaemonSet, planner.Static, planner.Leaving, planner.Binding}[g.IntN(4)]
+			if p.protection == planner.Binding && p.created%2 == 0 {
+				p.protection = planner.Refused
+			}
 		}
 		p.foreign = g.chance(15)
 		p.peer = p.foreign && g.chance(40)

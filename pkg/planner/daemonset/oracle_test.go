@@ -96,7 +96,7 @@ func (o *oracle) forbids(i int) planner.Rule {
 	p := o.pods[i]
 	names := map[planner.Protection]planner.Rule{
 		planner.DaemonSet: planner.RuleDaemonSet, planner.Static: planner.RuleStatic,
-		planner.Leaving: planner.RuleLeaving, planner.Binding: planner.RuleBinding,
+		planner.Leaving: planner.RuleLeaving, planner.Binding: planner.RuleBinding, planner.Refused: planner.RuleRefused,
 	}
 	rule := names[p.protection]
 	switch {

@@ -20,6 +20,7 @@ const (
 	byBinding
 	byForeign
 	byLingering
+	byRefused
 	byDisabled
 	byLaw2
 	byLaw3
@@ -33,7 +34,7 @@ const (
 
 var ruleOf = [verdicts]planner.Rule{
 	byDaemonSet: planner.RuleDaemonSet, byStatic: planner.RuleStatic, byLeaving: planner.RuleLeaving, byBinding: planner.RuleBinding,
-	byForeign: planner.RuleForeign, byLingering: planner.RuleLingering, byDisabled: planner.RuleDisabled, byLaw2: planner.Law2, byLaw3: planner.Law3, byLaw4: planner.Law4, byLaw5: planner.Law5,
+	byForeign: planner.RuleForeign, byLingering: planner.RuleLingering, byRefused: planner.RuleRefused, byDisabled: planner.RuleDisabled, byLaw2: planner.Law2, byLaw3: planner.Law3, byLaw4: planner.Law4, byLaw5: planner.Law5,
 	byLaw6: planner.Law6, byLaw7: planner.Law7, byNeed: planner.RuleNotNeeded,
 }
 

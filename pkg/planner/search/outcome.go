@@ -17,8 +17,8 @@ func (pl *planning) decision(o planner.Outcome) planner.Decision {
 	for why, pods := range pl.rejected {
 		if pods > 0 {
 			d.Rejected = append(d.Rejected, planner.Rejection{Rule: ruleOf[why], Pods: pods})
-			if verdict(why) == byLingering && o == planner.Refuse {
-				d.Rejected[len(d.Rejected)-1].Named = pl.lingering()
+			if by := planner.Protection(why); o == planner.Refuse && (by == planner.Lingering || by == planner.Refused) {
+				d.Rejected[len(d.Rejected)-1].Named = pl.protected(by)
 			}
 		}
 	}
@@ -26,15 +26,20 @@ func (pl *planning) decision(o planner.Outcome) planner.Decision {
 	return d
 }
 
-// lingering names the pods that no plan counts as leaving, because they may stay for
-// longer than a hold lasts.
-func (pl *planning) lingering() []string {
+// protected names the pods that no plan counts as leaving, because they may stay for
+// longer than a hold lasts, or those of which a deletion was refused.
+func (pl *planning) protected(by planner.Protection) []string {
 	var out []string
 	for _, n := range pl.world.Nodes {
 		for _, p := range n.Pods {
-			if p.Protection == planner.Lingering {
-				out = append(out, fmt.Sprintf("%s/%s on node %s (grace period %v)", p.Namespace, p.Name, n.Name, p.Grace))
+			if p.Protection != by {
+				continue
 			}
+			why := p.Refusal
+			if by == planner.Lingering {
+				why = fmt.Sprintf("grace period %v", p.Grace)
+			}
+			out = append(out, fmt.Sprintf("%s/%s on node %s (%s)", p.Namespace, p.Name, n.Name, why))
 		}
 	}
 	slices.Sort(out)

@@ -73,7 +73,7 @@ func TestLostNomination(t *testing.T) {
 			info := expect.Get(framework.NewPodInfo(holder))(t)
 			cl.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
 		}
-		cl.store.FailPlan(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), cl.now)
+		cl.store.FailPlan(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), nil, cl.now)
 		cl.store.Tick(cl.now)
 		if got := cl.tried(t); got.Code != want {
 			t.Errorf("the holder is nominated still: %v; the pod waits for %v, want %s", nominated, got, want)

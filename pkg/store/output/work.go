@@ -3,6 +3,8 @@ package output
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -44,6 +46,12 @@ type Work struct {
 	// lost (WorkTell).
 	Ended  reservations.End
 	Reason reasons.Reason
+}
+
+// Undeletable is a victim that the API server refused to delete for good, and why.
+type Undeletable struct {
+	UID types.UID
+	Why string
 }
 
 // Victim is a pod to delete for a preemptor.

@@ -140,6 +140,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	}
 	x.Pending.Keys.Remove(p.UID)
 	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
+	x.Preemption.Undeletable.Forget(p.UID)
 	delete(x.Pods, p.UID)
 	delete(x.Unplaced, p.UID)
 	x.History.Waits.Update(&p.Tallied, history.Tally{})

@@ -161,7 +161,7 @@ func (x *Model) PodView(t *preemption.Types, p *Pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
-		OptedOut: x.Cache.Protection.OptedOut(p.Pod, x.Preemption.IgnorePodOptOut), Originator: x.Cache.Originators.Is(&p.CachePod), Slow: x.Preemption.Grace(p.Pod) > x.Preemption.HoldTimeout, Protection: x.protection(p), Grace: p.DeletionGrace, Budgets: x.Cache.Protection.Budgets(p.Guarded()),
+		OptedOut: x.Cache.Protection.OptedOut(p.Pod, x.Preemption.IgnorePodOptOut), Originator: x.Cache.Originators.Is(&p.CachePod), Slow: x.Preemption.Grace(p.Pod) > x.Preemption.HoldTimeout, Protection: x.protection(p), Grace: p.DeletionGrace, Refusal: x.Preemption.Undeletable.Why(p.UID), Budgets: x.Cache.Protection.Budgets(p.Guarded()),
 	}
 	if p.App != nil {
 		v.Leaf, v.App = p.App.Leaf, p.App.Name.String()
@@ -195,6 +195,8 @@ func (x *Model) protection(p *Pod) planner.Protection {
 		return planner.Leaving
 	case !x.GoesSooner(p):
 		return planner.Lingering
+	case x.Preemption.Undeletable.Why(p.UID) != "":
+		return planner.Refused
 	case p.Static:
 		return planner.Static
 	case (p.RequiredNode != "" || p.MaybeDaemon) && !p.Deleting: // the controller of a DaemonSet ignores pods that are being deleted

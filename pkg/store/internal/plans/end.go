@@ -26,10 +26,21 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 }
 
-// FailPlan ends the hold of a plan that could not be carried out.
-func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, now time.Time) {
+// FailPlan ends the hold of a plan that could not be carried out. Victims that the API server
+// refused to delete are none for a while. It begins when the preemptor may be planned for
+// again: else its next plan would choose them again.
+func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
+	from := now
 	if p := x.Pods[asker]; p != nil {
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
+		until, _ := p.PlanFrom()
+		from = preemption.Latest(now, until)
+	}
+	for _, r := range refused {
+		if v := x.Pods[r.UID]; v != nil {
+			x.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.Preemption.Options, from)
+			x.TouchPod(v)
+		}
 	}
 }
 

@@ -15,7 +15,9 @@ type Preemption struct {
 	Snapshot  Snapshot
 	NodeBound *NodeBound
 	Refusals  Refusals
-	Holds     *Holds
+	// Undeletable are victims that the API server refused to delete.
+	Undeletable Undeletable
+	Holds       *Holds
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
 	// preemptor that was planned for.
 	InPermit map[types.UID]bool

@@ -1,0 +1,87 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// TestAVictimAsLargeAsEtcdStores: a tenant fills a pod up to the limit of etcd, so that it
+// can be neither marked nor deleted. The plan that chooses it costs no
+// pod, and the next one takes another pod.
+func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
+	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
+	part := e.apart("large", 0, localcluster.NodeSpec{})
+	part.addNodes(2, localcluster.NodeSpec{CPU: "2"})
+	lent := part.createPod(part.pod("lent", "lent", inQueue("root.evil"), requests("cpu", "2")))
+	part.awaitRunning(lent)
+	time.Sleep(1100 * time.Millisecond) // the younger pod is chosen first
+	large := part.createPod(part.pod("large", "large", inQueue("root.evil"), requests("cpu", "2"), func(p *corev1.Pod) {
+		for i := range 14 {
+			p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: strings.Repeat("x", 100_000)})
+		}
+	}))
+	t.Cleanup(func() { // no delete succeeds before
+		_, err := suite.client.CoreV1().Pods(large.Namespace).Patch(context.Background(), large.Name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"pad":null}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	part.awaitRunning(large)
+	time.Sleep(time.Second) // the node agent has written its status
+	fill(t, e, large)
+	asker := part.createPod(part.pod("asker", "asker", inQueue("root.team"), requests("cpu", "2")))
+	part.awaitRunning(asker)
+	for _, grace := range []int64{30, 0} { // what the advice says
+		err := suite.client.CoreV1().Pods(large.Namespace).Delete(e.Context(), large.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+		if err == nil || !strings.Contains(err.Error(), "request is too large") {
+			t.Errorf("a delete with grace period %d: %v", grace, err)
+		}
+	}
+	told, err := eventsOf(e.Context(), asker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := 0
+	for _, v := range told {
+		if v.Reason == "HoldGivenUp" && strings.Contains(v.Message, "shorten its annotations") {
+			given++
+		}
+	}
+	if given != 1 {
+		t.Errorf("%d plans were given up for the large pod, want 1", given)
+	}
+}
+
+// fill makes an annotation of a pod as long as the API server stores it.
+func fill(t *testing.T, e *env, pod *corev1.Pod) {
+	try := func(n int) error {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"pad":"%s"}}}`, strings.Repeat("y", n))
+		_, err := suite.client.CoreV1().Pods(pod.Namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+	fits, refused := 0, 250_000
+	for refused-fits > 1 {
+		middle := (fits + refused) / 2
+		switch err := try(middle); {
+		case err == nil:
+			fits = middle
+		case strings.Contains(err.Error(), "request is too large"):
+			refused = middle
+		default:
+			t.Fatal(err)
+		}
+	}
+	if fits == 0 {
+		t.Fatal("no annotation fits the pod")
+	}
+}
