@@ -18,8 +18,8 @@ type Basis struct {
 	demand    *Demand // nil for none
 }
 
-// OnAllocated judges what has a node; PreFilter and Reserve use it, for there
-// the asked pod is one of the admitted. OnCommitted adds what was let through
+// OnAllocated judges what has a node; PreFilter and Reserve use it for pods that
+// hold one. OnCommitted adds what was let through
 // the gate and has no node yet; the gate uses it, so that it does not let
 // through more than can be placed.
 var (
@@ -27,7 +27,8 @@ var (
 	OnCommitted = Basis{committed: true}
 )
 
-// OnArriving judges what has a node or holds one; plans use it. The asked pod holds none.
+// OnArriving judges what has a node or holds one; plans use it, and PreFilter and Reserve,
+// for there the asked pod is one of the admitted. The asked pod holds none.
 var OnArriving = OnDemand(&Demand{})
 
 // OnDemand judges what has a node, what is arriving, and the demand: what would run if

@@ -325,7 +325,8 @@ func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node s
 }
 
 // checkQuota finds a pod that was given a node and takes a queue over the max, or a user or
-// group over the limit, of the configuration in force, by the calls to the store. Unlike for a bind, no event happens
+// group over the limit, of the configuration in force, by the calls to the store. Where the
+// pod held no node, those that hold one count, too. Unlike for a bind, no event happens
 // between decision and check. The caller holds mu.
 func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 	p, known := w.pods[uid]
@@ -336,6 +337,13 @@ func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 	for _, m := range w.mirror() {
 		if m.UID != uid && !m.Foreign {
 			t.add(claimantOf(&m.Pod), 1)
+		}
+	}
+	if holds := w.Holds().All(); !slices.ContainsFunc(holds, func(h reservations.Hold) bool { return h.Asker == uid }) {
+		for i := range holds {
+			if holder, pending := w.pendingPod(holds[i].Asker); pending && !holder.Foreign {
+				t.add(claimantOf(&holder), 1)
+			}
 		}
 	}
 	for _, q := range claimantOf(&p).quotas(spec) {

@@ -83,7 +83,16 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	if v := x.States.CheckGroup(p); !v.OK() {
 		return v
 	}
-	return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated)
+	return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, basis(p))
+}
+
+// basis is what counts in a cycle of a pod: what has a node or holds one. Of a pod that holds
+// one itself the plan has counted the others that do.
+func basis(p *model.Pod) queues.Basis {
+	if p.Asks.Holds() {
+		return queues.OnAllocated
+	}
+	return queues.OnArriving
 }
 
 // QuotaRefused puts a pod back into the order after a verdict against it.
@@ -99,7 +108,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		x.States.Refused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
-		if p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK() {
+		if p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p)).OK() {
 			p.Within = false
 		}
 		x.States.FoundNoNode(p, now)
@@ -193,7 +202,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	}
 	v := x.States.CheckGroup(p)
 	if v.OK() {
-		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
+		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p))
 	}
 	if !v.OK() {
 		if p.Asks.Holds() {
