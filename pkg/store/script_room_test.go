@@ -16,8 +16,8 @@ var roomChecks, roomErrors int
 
 // checkRoom returns an error if a pod is about to get room on a node that another pod needs
 // more: that one waits in the order or backs off, has the same priority, fits the node as
-// it is and not beside the first one, its quotas allow it, and its queue is below its
-// guarantee while that of the first pod is not.
+// it is, its quotas allow it without the first one, the node or a max has no room for both,
+// and its queue is below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
 	if n == nil || got.App == nil || got.Asks.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay > 0 {
@@ -28,8 +28,7 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 		switch {
 		case p == got, p.App == nil, p.RequiredNode != "", p.PodGroup != nil, p.Priority != got.Priority,
 			p.State != state.Queued && p.State != state.BackingOff && (p.State != state.Admitted || s.store.model.Pending.Keys.Before(p.UID, got.UID)),
-			!cache.Fits(p.Pod, n.Room()), rest.Covers(p.Request),
-			!s.store.model.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK():
+			!cache.Fits(p.Pod, n.Room()), rest.Covers(p.Request) && s.maxCovers(got, p), !s.mayRunWithout(got, p):
 			continue
 		}
 		roomChecks++
@@ -39,6 +38,24 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 		}
 	}
 	return nil
+}
+
+// maxCovers tells whether every max has room for two pods without a node.
+func (s *script) maxCovers(got, p *model.Pod) bool {
+	both := queues.NewDemand()
+	both.Add(s.store.model.Cache.Tree(), got.App.Leaf, got.App.Owner, got.Request, false)
+	return queues.Admit(s.store.model.Cache.Tree(), p.App.Leaf, p.Request, queues.OnDemand(both)).OK()
+}
+
+// mayRunWithout tells whether the quotas allow a pod if another one has no slot.
+func (s *script) mayRunWithout(got, p *model.Pod) bool {
+	books, in := &s.store.model.Cache.Books, got.In()
+	if p.State.HasSlot() {
+		return true
+	}
+	books.Charge(&got.CachePod, got.Amount(), in&^cache.Admitted)
+	defer books.Charge(&got.CachePod, got.Amount(), in)
+	return books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK()
 }
 
 // owed tells whether a queue is below its guarantee in a type that its next pod requests:

@@ -26,6 +26,7 @@ const (
 	besideBound                    // pods that the neighbour bound
 	asked                          // pods that wait at rest, each tried with a plan
 	rooms                          // pods that got free room, each checked against the order
+	underMax                       // rooms on nodes with room for both pods, where a max has none
 	keptFirst                      // nodes refused because a DaemonSet pod goes first there
 	lingered                       // pods that the hostile tenant deleted and that stay for longer than a hold
 	shortened                      // pods that were deleted with a long grace period and preempted then
@@ -41,8 +42,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }

@@ -20,8 +20,8 @@ import (
 )
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited
-// that fits the node and that the laws let preempt the pod there: the other pod should
-// have had the room. A pod waits if its turn can come without a further event: it is in
+// that fits the node and that the laws let preempt the pod there, because the node or a max
+// has no room for both: the other pod should have had the room. A pod waits if its turn can come without a further event: it is in
 // the order, or admitted, backs off, or found no node before this one got more room. With strict guarantees nothing is judged, because
 // the next pod of a queue may be too large for the guarantee and a smaller pod after it
 // not. A pod that went back to the order 20 times in a row is not judged: it waits no more. The argument waited is the pods that waited at the time of the decision, because
@@ -41,13 +41,19 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	free = free.Max(got.Request) // the filters accepted it: the process may not know yet which pods have gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || fits(ask.Request, rest) || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask, node) {
+		if !waited[ask.UID] || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask, &got, node) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}
 		world, d, err := w.world(&ask, &hold, []output.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
 		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
 			continue
+		}
+		if fits(ask.Request, rest) {
+			if queues.Admit(world.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving).OK() {
+				continue
+			}
+			w.in.sim.count(underMax)
 		}
 		w.in.sim.count(rooms)
 		if err := judge.Lawful(world, d, planner.Params{}); err != nil {
@@ -65,8 +71,9 @@ func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 	w.noteEnds()
 	waiting := map[types.UID]bool{}
 	own, _ := w.Key(tried)
+	got := w.pods[tried]
 	for uid, p := range w.pods {
-		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p, node) {
+		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p, &got, node) {
 			waiting[uid] = true
 		}
 	}
@@ -108,8 +115,9 @@ func seeks(p *objects.Pod) string {
 	return p.Namespace + "/" + p.Labels[placement.KeyQueue] + " " + p.Request.Key()
 }
 
-// waitsForRoom tells whether the turn of a pod on a node can come without a further event.
-func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
+// waitsForRoom tells whether the turn of a pod on a node can come without a further event,
+// if another pod that is in its cycle leaves the node to it.
+func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 	_, placed := w.placed[p.UID]
 	_, held := w.Holds().Of(p.UID)
 	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
@@ -120,12 +128,35 @@ func (w *witness) waitsForRoom(p *objects.Pod, node string) bool {
 		return true
 	case reasons.InOrder: // quotas are asked when its turn comes
 		return !claimantOf(p).limited(w.Spec())
+	case reasons.OverMax: // in the order, or by demand, after it found no node
+		tried, ok := w.sought[seeks(p)]
+		return (!ok || w.roomier[node] > tried) && w.maxAllows(p, got) && !claimantOf(p).limited(w.Spec())
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
 		return (strings.Contains(why.Text, "nodes could take the pod") || w.lostHold[p.UID]) && !claimantOf(p).limited(w.Spec())
 	case reasons.NoNodeFits:
 		return w.roomier[node] > w.sought[seeks(p)] && !claimantOf(p).limited(w.Spec())
 	}
 	return false
+}
+
+// maxAllows tells whether every max has room for a pod beside all that have a slot or more,
+// except for another pod that has one.
+func (w *witness) maxAllows(p, got *objects.Pod) bool {
+	tree, theirs := w.Snapshot(), ancestors(got.Labels[placement.KeyQueue])
+	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
+		q, known := tree.Find(path)
+		if !known {
+			return false
+		}
+		used := q.Committed()
+		if slices.Contains(theirs, path) {
+			used = used.Sub(got.Request)
+		}
+		if !q.IsRoot() && !q.Max.Allows(used, p.Request) {
+			return false
+		}
+	}
+	return true
 }
 
 // isOwed tells whether a queue of a pod, below the first queue in common with another

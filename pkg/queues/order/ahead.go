@@ -1,7 +1,10 @@
 package order
 
 import (
+	"slices"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -65,7 +68,8 @@ func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
 
 // Ahead yields asks of this order that fit into some room and are below a guarantee, and
 // that criterion 2 may put before p, which has the given sides; see IsAhead. It examines a
-// limited number of groups and asks, the first groups of each level.
+// limited number of groups and asks, the first groups of each level. Then it does the same
+// with the groups that a max refuses which p counts against, too.
 func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func(*Ask) bool) {
 	if len(x.nodes) == 0 {
 		return
@@ -85,6 +89,14 @@ func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func
 		}, mostSiblings)
 		for _, c := range first {
 			if c != n && !l.yieldBelow(c, c) { // its next ask may be above its guarantee, and hide one that is not
+				return
+			}
+		}
+	}
+	l.looks = mostAhead
+	for n := x.nodes[p.Leaf].parent; n != nil; n = n.parent { // what the leaf itself refuses is of p's own leaf
+		for _, g := range l.blockedAt(n, p, sides) {
+			if !l.yieldAll(g) {
 				return
 			}
 		}
@@ -126,6 +138,23 @@ func (l *lookout) yieldAll(g *Group) bool {
 		}
 	}
 	return true
+}
+
+// blockedAt returns groups that the max of a queue refuses and that may be before p, by
+// their first asks.
+func (l *lookout) blockedAt(n *node, p *Outside, sides Sides) []*Group {
+	var out []*Group
+	for g := range n.blocked {
+		if l.looks--; l.looks < 0 {
+			break
+		}
+		w := Outside{Leaf: g.leaf.id, Priority: int32(g.below.largest()), Request: g.request}
+		if g.verdict.Reason.Code == reasons.OverMax && l.room.Covers(g.request) && l.IsAhead(&w, p, sides) {
+			out = append(out, g)
+		}
+	}
+	slices.SortFunc(out, func(g, h *Group) int { return CompareAsks(g.First().key, h.First().key) })
+	return out
 }
 
 // isBelow reports whether the asks of a group are below a guarantee on the path up to

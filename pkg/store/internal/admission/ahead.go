@@ -16,8 +16,9 @@ import (
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
 // admitted (order.CompareQueues, criterion 2). It is checked again when a pod has found a
 // node, because others that go before it may have come since, and pods that found no node
-// are not in the order. If such pods fit the node, and not all of them beside the pod that
-// found it, that pod goes back to the order and they go first.
+// or that a max refuses are not in the order. If such pods fit the node, and the node or a
+// max has no room for all of them beside the pod that found it, that pod goes back to the
+// order and they go first.
 //
 //	Scheduling, found a node ──── none is ahead ────► Assumed
 //	   │
@@ -57,12 +58,19 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return nil
 	}
 	var out []*model.Pod
+	full := false           // a max has no room for all of them beside p
+	var both *queues.Demand // p and those of them that a max has room for; nil if p has no quota
+	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
+		both = queues.NewDemand()
+		both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
+	}
 	add := func(w *model.Pod) {
 		if w == p || w.Asks.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
 			return
 		}
 		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) && x.mayRunInstead(w, p) {
 			out, rest = append(out, w), rest.Sub(w.Request)
+			full = full || both != nil && x.exceeds(w, p, both)
 		}
 	}
 	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
@@ -70,12 +78,12 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.Sees)) {
 			add(w)
 		}
-		return !rest.HasNegative()
+		return !rest.HasNegative() && !full
 	})
 	for w := range x.Pending.Window.Pods() {
 		add(w)
 	}
-	if !rest.HasNegative() {
+	if !rest.HasNegative() && !full {
 		return nil // all have room
 	}
 	slices.SortFunc(out, model.ComparePods)
@@ -93,6 +101,24 @@ func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
 	x.Cache.Books.Charge(&p.CachePod, p.Amount(), in&^cache.Admitted)
 	defer x.Cache.Books.Charge(&p.CachePod, p.Amount(), in)
 	return x.Cache.Books.CheckQuotaAs(&w.App.CacheApp, true, w.Request, queues.OnCommitted).OK()
+}
+
+// exceeds tells whether a max that p counts against has no room for w beside p and others that
+// go before it. It adds w to these if there is room. Limits of users do not count, because
+// preemption makes no room in them.
+func (x *Slots) exceeds(w, p *model.Pod, both *queues.Demand) bool {
+	tree := x.Cache.Tree()
+	v := queues.Admit(tree, w.App.Leaf, w.Request, queues.OnDemand(both))
+	if v.OK() {
+		both.Add(tree, w.App.Leaf, w.App.Owner, w.Request, false)
+		return false
+	}
+	for q := range tree.Ancestors(p.App.Leaf) {
+		if q.ID == v.At {
+			return true
+		}
+	}
+	return false
 }
 
 // letAhead puts a pod that found a node back into the order if others go before it, or may
