@@ -23,7 +23,7 @@ type words struct {
 var (
 	word   = regexp.MustCompile(`[A-Za-z']+`)
 	people = regexp.MustCompile(`^(?i:who|whom|nobody|somebody|everybody)$`)
-	coined = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine)$`)
+	coined = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|OwnAsks|NotOwed|putOff)$`)
 )
 
 // read adds a file. Its text is nil where the file is to be read.

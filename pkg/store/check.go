@@ -88,7 +88,7 @@ func (s *core) checkPod(p *model.Pod) error {
 	case p.State.HasNode() != (p.On() != nil):
 		return fmt.Errorf("is on a node: %v", p.On() != nil)
 	}
-	return errors.Join(s.checkShares(p), s.checkAsks(p))
+	return errors.Join(s.checkShares(p), s.checkAsker(p))
 }
 
 // checkBooks verifies the books, applications and slots against all pods.
@@ -151,13 +151,13 @@ func (s *Readers) Recount(listed []objects.Pod) error {
 // checkShares verifies that a pod has its own values where it needs them.
 func (s *core) checkShares(p *model.Pod) error {
 	switch runs := p.State == state.Bound; {
-	case p.Asks == nil && p.Node == "":
+	case p.Asker == nil && p.Node == "":
 		return errors.New("waits, and has no record of a preemptor")
 	case p.Turn == s.model.NoTurn && !runs:
 		return errors.New("does not run, and shares its turn with pods that do")
 	case runs && p.Turn != s.model.NoTurn && p.Turn.Over():
 		return errors.New("runs, but has its own Turn, which is empty")
-	case runs && p.Asks != nil && p.Asks.IsEmpty():
+	case runs && p.Asker != nil && p.Asker.IsEmpty():
 		return errors.New("runs, and keeps an empty record of a preemptor")
 	case p.Tallied != model.TallyOf(p):
 		return fmt.Errorf("is counted as %+v, and is %+v", p.Tallied, model.TallyOf(p))
@@ -173,9 +173,9 @@ func (s *core) checkDemand() error {
 	})}
 	for uid, p := range s.model.Pods {
 		switch {
-		case p.Within && !p.Beyond.None():
+		case p.WithinQuota && !p.BeyondQuota.None():
 			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
-		case !s.model.Pending.Demand.Has(uid) && (p.Within || !p.Beyond.None()):
+		case !s.model.Pending.Demand.Has(uid) && (p.WithinQuota || !p.BeyondQuota.None()):
 			errs = append(errs, fmt.Errorf("demand: pod %s is within or beyond and not known", uid))
 		}
 	}

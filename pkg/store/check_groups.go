@@ -23,7 +23,7 @@ func (s *core) checkGroups() []error {
 		}
 		members[g]++
 		switch {
-		case !g.Knows(p.UID, p, p.State, p.Asks.Holds()):
+		case !g.Knows(p.UID, p, p.State, p.Asker.Holds()):
 			errs = append(errs, fmt.Errorf("PodGroup %s does not know its member %s", g.Name(), p.Name))
 		case settled && !touched[g] && !g.Complete() && p.EquivalenceClass != nil:
 			errs = append(errs, fmt.Errorf("PodGroup %s: it is not complete, and pod %s is in an equivalence class", g.Name(), p.Name))

@@ -12,8 +12,8 @@ import (
 
 // checkForeign is checkPod for a pod of no queue.
 func (s *core) checkForeign(p *model.Pod) error {
-	if _, held := s.model.Preemption.Holds.Of(p.UID); held != p.Asks.Holds() {
-		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asks.Holds(), held)
+	if _, held := s.model.Preemption.Holds.Of(p.UID); held != p.Asker.Holds() {
+		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asker.Holds(), held)
 	}
 	switch {
 	case p.App != nil:
@@ -51,7 +51,7 @@ func (s *core) checkPreemptors() []error {
 		}
 	}
 	for p := range s.model.Pending.Holders.All() {
-		if s.model.Pods[p.UID] != p || !p.Asks.Holds() {
+		if s.model.Pods[p.UID] != p || !p.Asker.Holds() {
 			errs = append(errs, fmt.Errorf("refused holders: pod %s holds no node", p.UID))
 		}
 	}
@@ -82,20 +82,20 @@ func (s *core) mayGoFirst(p *model.Pod) bool {
 	return p.Foreign || !p.Erred
 }
 
-// checkAsks verifies the preemptor state of a pod.
-func (s *core) checkAsks(p *model.Pod) error {
+// checkAsker verifies the preemptor state of a pod.
+func (s *core) checkAsker(p *model.Pod) error {
 	h, held := s.model.Preemption.Holds.Of(p.UID)
-	inQueue := s.model.Asking.Waits(p.Asks)
+	inQueue := s.model.PreemptionQueue.Waits(p.Asker)
 	switch {
-	case p.Asks.Holds() && !held:
+	case p.Asker.Holds() && !held:
 		return errors.New("holds a node that the ledger does not know of")
-	case held && !p.Asks.Holds():
+	case held && !p.Asker.Holds():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
-	case inQueue && (p.State.HasNode() || p.Asks.Holds() || p.App == nil):
+	case inQueue && (p.State.HasNode() || p.Asker.Holds() || p.App == nil):
 		return errors.New("is due for a plan and needs none")
-	case !s.states.WillAsk(p) && s.needsToAsk(p):
+	case !s.states.IsArmed(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
-	case s.model.Asking.Current() == p.UID && !p.State.HasSlot():
+	case s.model.PreemptionQueue.Current() == p.UID && !p.State.HasSlot():
 		return errors.New("has a plan under way and was not let through")
 	case held && !h.Required && s.mayBePlaced(p, &h):
 		return fmt.Errorf("may be placed on node %s, which it holds, and is not tried", h.Node)
@@ -107,14 +107,14 @@ func (s *core) checkAsks(p *model.Pod) error {
 // more, by amounts, and no event is due that brings it back.
 func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
 	settled := s.model.Started && !s.model.Pending.IsFillDue()
-	return settled && p.State == state.Unschedulable && h.Binding() && len(p.Asks.ByFilters) == 0 && s.holds.Ready(p, h)
+	return settled && p.State == state.Unschedulable && h.Binding() && len(p.Asker.ByFilters) == 0 && s.holds.Ready(p, h)
 }
 
 // needsToAsk tells whether a pod must be due for a plan or watch queues.
 func (s *core) needsToAsk(p *model.Pod) bool {
 	switch p.State {
 	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
-		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asks.Holds() && p.RequiredNode == ""
+		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asker.Holds() && p.RequiredNode == ""
 	}
 	return false
 }
@@ -145,7 +145,7 @@ func (s *core) checkHolds() []error {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is a victim of %s, but has no node", p.Namespace, p.Name, p.ChosenBy))
 		}
 	}
-	return append(append(errs, s.checkPreemptors()...), s.model.Asking.Check())
+	return append(append(errs, s.checkPreemptors()...), s.model.PreemptionQueue.Check())
 }
 
 // leavesInTime tells whether a deleted pod on a node still counts as leaving, and for a time.

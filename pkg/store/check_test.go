@@ -83,10 +83,10 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a running pod without a node", func(s *Store) { s.model.Pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.model.Unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.model.Pods["parked"].App = nil }, "has an application: false"},
-		{"a pod that waits is no preemptor", func(s *Store) { s.model.Pods["parked"].Asks = nil }, "has no record of a preemptor"},
+		{"a pod that waits is no preemptor", func(s *Store) { s.model.Pods["parked"].Asker = nil }, "has no record of a preemptor"},
 		{"a pod that waits shares its turn", func(s *Store) { s.model.Pods["unplaced"].Turn = s.model.NoTurn }, "shares its turn with pods that do"},
 		{"a running pod has a turn of its own", func(s *Store) { p := s.model.Pods["bound"]; p.Turn = model.NewTurn(p, p.UID) }, "has its own Turn, which is empty"},
-		{"a running pod is a preemptor", func(s *Store) { s.model.Pods["bound"].Asks = preemption.NewAsker("bound") }, "keeps an empty record of a preemptor"},
+		{"a running pod is a preemptor", func(s *Store) { s.model.Pods["bound"].Asker = preemption.NewAsker("bound") }, "keeps an empty record of a preemptor"},
 		{"what many share is written", func(s *Store) { s.model.NoTurn.TreeGen = 7 }, "share a turn that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
 		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
@@ -100,7 +100,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 			}
 			s.states.SetHolds(p, true)
 			s.states.Disarm(p)
-			s.model.Weigh(p)
+			s.model.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
 		{"a pod that waits for a quota and holds nothing", func(s *Store) {
 			s.model.Pending.Holders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})

@@ -133,7 +133,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 func workOf(s *Store, do func()) cost {
 	visits := func() int {
 		m := s.model
-		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.BackingOff.Visits() + m.Pending.Unschedulable.Visits() + m.Asking.Order.Visits()
+		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.BackingOff.Visits() + m.Pending.Unschedulable.Visits() + m.PreemptionQueue.Order.Visits()
 	}
 	var before, after runtime.MemStats
 	visited := visits()

@@ -20,7 +20,7 @@ import (
 // only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
-	why, changed := s.cycle.Pass(uid, now)
+	why, changed := s.cycle.Gate(uid, now)
 	if !changed {
 		s.mu.Unlock()
 		return why

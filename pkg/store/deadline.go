@@ -8,7 +8,7 @@ import (
 
 // next is the next deadline; zero for none.
 func (s *core) next() time.Time {
-	return earliest(s.model.Asking.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due(), s.holds.HoldsDue(),
+	return earliest(s.model.PreemptionQueue.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due(), s.holds.HoldsDue(),
 		s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Preemption.Undeletable.Due(), s.model.Pending.Timers.Next())
 }
 
@@ -17,7 +17,7 @@ func (s *core) next() time.Time {
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.model.Out.Told = time.Time{}
+	s.model.Out.LastDeadline = time.Time{}
 	if s.model.Cache.Capacity.Tick(now) {
 		s.model.TellCapacity()
 	}
@@ -31,7 +31,7 @@ func (s *Store) Tick(now time.Time) {
 		switch p.State {
 		case state.BackingOff:
 			s.states.LeaveRetryOrder(p)
-			if p.Asks.Holds() || p.Foreign {
+			if p.Asker.Holds() || p.Foreign {
 				s.states.LetThrough(p, now)
 				continue
 			}
@@ -47,7 +47,7 @@ func (s *Store) Tick(now time.Time) {
 		}
 	}
 	s.states.BringBackLost(now)
-	s.plans.TickAsking(now)
+	s.plans.EnqueueDue(now)
 	s.holds.TimeOutHolds(now)
 	s.life.Sweep(now)
 }

@@ -53,7 +53,7 @@ type DryRun struct {
 	Delay time.Duration
 	// Required is the input of a decision if the pod can run on one node only and that
 	// node exists; nil otherwise. Its Params do not have the filters.
-	Required *output.RequiredAttempt
+	Required *output.NodeBoundAttempt
 }
 
 // dryRunUID is the UID of the pod of a dry run.
@@ -152,7 +152,7 @@ func (s *core) dryRunWorld(r *DryRun, p *model.Pod) {
 		node, before := s.plans.RequiredView(&own, n, p)
 		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(r.Queues, p)}
-		r.Required = &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
+		r.Required = &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
 	}
 	r.World.Types, r.World.Queues = own.Names(), r.Queues
 }

@@ -97,7 +97,7 @@ func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool)
 		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Queues: s.model.Cache.Snapshot(),
 		Window: s.model.Pending.Window.Slots(s.model.Pending.Order.LeavesWithWork()), Taken: s.model.Pending.Window.Taken(),
 	}
-	if p.Asks.Holds() {
+	if p.Asker.Holds() {
 		h, _ := s.model.Preemption.Holds.Of(p.UID)
 		x.Hold = &h
 		x.Awaited = s.refs(h.Victims)
@@ -135,7 +135,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		return
 	}
 	x.Limited = s.model.Cache.Books.CheckLimits(s.model.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
-	if !p.Asks.Holds() {
+	if !p.Asker.Holds() {
 		x.Limited = s.model.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).Reason
 	}
 	if p.State == state.Queued && p.Ask != nil {
@@ -143,25 +143,25 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	}
 	if p.State == state.BackingOff {
 		x.Erred = p.Erred
-		if !p.Asks.Holds() { // a pod with a hold has a reason about its node
+		if !p.Asker.Holds() { // a pod with a hold has a reason about its node
 			x.Retry = p.Timer.When()
 		}
 	}
 	r := &Room{DelayEnds: p.DelayEnd(s.model.Cache.Tree())}
-	if p.Asks.Holds() {
+	if p.Asker.Holds() {
 		x.Room = r
 		return
 	}
 	if r.Why = s.plans.Never(p); r.Why.None() {
 		r.Why, _ = s.plans.NotNow(p, now)
 	}
-	if r.Why.None() && !s.model.MayAsk(p) {
-		r.Why = plans.NotOwed(s.model.Cache.Tree().Queue(p.App.Leaf))
+	if r.Why.None() && !s.model.MeetsLaw4(p) {
+		r.Why = plans.Law4Refusal(s.model.Cache.Tree().Queue(p.App.Leaf))
 	}
 	r.Tried, r.Refused = p.LastRefused()
-	r.Next, _ = s.model.Asking.When(p.Asks)
+	r.Next, _ = s.model.PreemptionQueue.When(p.Asker)
 	if p.RequiredNode != "" { // decisions for it have no delay
-		*r = Room{Refused: p.Asks.Refused, Tried: p.Asks.TriedAt}
+		*r = Room{Refused: p.Asker.Refused, Tried: p.Asker.TriedAt}
 	}
 	x.Room = r
 }

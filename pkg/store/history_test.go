@@ -48,7 +48,7 @@ func storyOf(s *Store) story {
 		}
 	}
 	for _, a := range s.model.Apps.All() {
-		name := nameInHistory(a.Told)
+		name := nameInHistory(a.EventName)
 		out.used[name] = out.used[name].Add(a.Used().Allocated)
 		out.Apps[name] = out.used[name].String()
 	}

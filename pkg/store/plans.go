@@ -25,7 +25,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 // AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
 // not take or that a quota refused, or the reason why no decision may be made. inPermit
 // is as in [Store.Attempt].
-func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (a *output.RequiredAttempt, why reasons.Reason) {
+func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (a *output.NodeBoundAttempt, why reasons.Reason) {
 	s.change(now, func() { a, why = s.plans.AttemptNodeBound(uid, inPermit, now) })
 	return a, why
 }

@@ -102,8 +102,8 @@ func (s *Readers) Returning() bool {
 func (s *Readers) NextDeadline() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model.Out.Told = s.next()
-	return s.model.Out.Told, !s.model.Out.Told.IsZero()
+	s.model.Out.LastDeadline = s.next()
+	return s.model.Out.LastDeadline, !s.model.Out.LastDeadline.IsZero()
 }
 
 // OwnersUse returns the usage of users and groups, and the number of all users and groups

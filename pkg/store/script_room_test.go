@@ -20,7 +20,7 @@ var roomChecks, roomErrors int
 // and its queue is below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
-	if n == nil || got.App == nil || got.Asks.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay > 0 {
+	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay > 0 {
 		return nil
 	}
 	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)

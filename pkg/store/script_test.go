@@ -139,12 +139,12 @@ type script struct {
 	store   *Store
 	now     time.Time
 	pods    map[string]*objects.Pod
-	unfit   map[string]bool         // nodes where the filters refuse
-	port    string                  // a pod that filters want to go
-	permit  []types.UID             // pods that wait at Permit
-	attempt *output.Attempt         // a plan that has begun
-	there   *output.RequiredAttempt // the same for a pod that requires a node
-	due     time.Time               // the deadline that was returned last; zero for none
+	unfit   map[string]bool          // nodes where the filters refuse
+	port    string                   // a pod that filters want to go
+	permit  []types.UID              // pods that wait at Permit
+	attempt *output.Attempt          // a plan that has begun
+	there   *output.NodeBoundAttempt // the same for a pod that requires a node
+	due     time.Time                // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -726,10 +726,10 @@ func (s *script) demand() string {
 	var b strings.Builder
 	for _, p := range s.store.model.SortedPods() {
 		switch {
-		case p.Within:
+		case p.WithinQuota:
 			fmt.Fprintf(&b, "%s wanted\n", p.Name)
-		case !p.Beyond.None():
-			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.Beyond)
+		case !p.BeyondQuota.None():
+			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.BeyondQuota)
 		}
 	}
 	return b.String()

@@ -163,7 +163,7 @@ func (s *core) fill(now time.Time) {
 	}
 	s.holds.WakeMembers(now)
 	s.holds.WakeRefused(now)
-	s.plans.FillAsking(now)
+	s.plans.LetPreemptorThrough(now)
 	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)
 	for s.states.RetryFirst() {
@@ -209,5 +209,5 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.model.Preemption.Options = o
 	s.model.Preemption.Holds.TimesChange()
 	s.model.Pending.SetStrict(o.StrictGuarantee)
-	s.model.Asking.Order.SetStrict(o.StrictGuarantee)
+	s.model.PreemptionQueue.Order.SetStrict(o.StrictGuarantee)
 }

@@ -55,7 +55,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		{"nobody", func(*Store) {}, -1, 0},
 		{"a store that forgets", func(s *Store) {
 			for _, p := range s.model.SortedPods() {
-				if p.Asks != nil {
+				if p.Asker != nil {
 					p.Sweeping().Restart()
 				}
 			}

@@ -85,7 +85,7 @@ func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
 	byClass := max(0, st.In[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))
 	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.model.Pending.Order.OverMaxAbove(q.ID), st.In[state.Queued])
-	current := s.model.Pods[s.model.Asking.Current()]
+	current := s.model.Pods[s.model.PreemptionQueue.Current()]
 	asked := current != nil && current.App != nil && current.App.Leaf == q.ID
 	recent := !now.After(st.Until)
 	switch {
@@ -99,7 +99,7 @@ func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return reasons.PreemptionDisabled
 	case recent:
 		return st.Refused
-	case s.model.Asking.Order.EligibleAt(q.ID) > 0:
+	case s.model.PreemptionQueue.Order.EligibleAt(q.ID) > 0:
 		return reasons.PreemptionPaced
 	}
 	return reasons.PreemptionDelayed
@@ -122,7 +122,7 @@ func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.model.Pods[uid]; p != nil {
-		return p.Beyond
+		return p.BeyondQuota
 	}
 	return reasons.Reason{}
 }
@@ -174,7 +174,7 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 		return true, warning
 	}
 	code := s.states.Last(p).Code
-	if p.Beyond.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
+	if p.BeyondQuota.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
 	if !s.model.History.Reports.ShouldReport(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {
@@ -186,6 +186,6 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 		out.Reason = s.states.Explain(p)
 		text = out.Reason.Text
 	}
-	s.model.History.NoteSaid(output.Told, p, text)
+	s.model.History.NoteMessage(output.Told, p, text)
 	return true, out
 }

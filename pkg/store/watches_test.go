@@ -27,8 +27,8 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 		"everything is a change": func(s *Store) { s.changeAll() },
 		"no second between plans": func(s *Store) {
 			for _, p := range s.model.SortedPods() {
-				if p.Asks != nil {
-					p.Asks.TriedAt = time.Time{}
+				if p.Asker != nil {
+					p.Asker.TriedAt = time.Time{}
 				}
 			}
 		},

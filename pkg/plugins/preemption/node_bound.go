@@ -64,7 +64,7 @@ type nodeBoundTrial struct {
 
 // newNodeBoundTrial prepares the node, and adds to the store's data of it what only the
 // scheduler knows: pods assumed there.
-func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.RequiredAttempt) *nodeBoundTrial {
+func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.NodeBoundAttempt) *nodeBoundTrial {
 	t := &nodeBoundTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
 	}
@@ -97,7 +97,7 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 // complete adds to the attempt the pods that the scheduler has on the node and the store
 // does not: they were assumed there and are not bound yet. It returns the pods that the
 // scheduler still has and that are gone.
-func (pl *Plugin) complete(a *output.RequiredAttempt, info fwk.NodeInfo) map[types.UID]bool {
+func (pl *Plugin) complete(a *output.NodeBoundAttempt, info fwk.NodeInfo) map[types.UID]bool {
 	known := make(map[types.UID]bool, len(a.Node.Pods))
 	for i := range a.Node.Pods {
 		known[types.UID(a.Node.Pods[i].UID)] = true
@@ -140,7 +140,7 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 }
 
 // addBefore places the holders that are served before the pod.
-func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, a *output.RequiredAttempt) bool {
+func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, a *output.NodeBoundAttempt) bool {
 	for _, ref := range a.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
 		if err != nil || pod.UID != ref.UID {

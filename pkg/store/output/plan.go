@@ -15,8 +15,8 @@ type Attempt struct {
 	Strict bool
 }
 
-// RequiredAttempt is the input of a decision for a pod that requires a node. Immutable.
-type RequiredAttempt struct {
+// NodeBoundAttempt is the input of a decision for a pod that requires a node. Immutable.
+type NodeBoundAttempt struct {
 	Node *daemonset.Node
 	// Before are the pods that are served before the preemptor, in the order of
 	// Node.Before.

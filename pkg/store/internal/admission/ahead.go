@@ -65,7 +65,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
 	add := func(w *model.Pod) {
-		if w == p || w.Asks.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
+		if w == p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
 			return
 		}
 		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) && x.mayRunInstead(w, p) {
@@ -75,7 +75,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
-		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.Sees)) {
+		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.NodesGeneration)) {
 			add(w)
 		}
 		return !rest.HasNegative() && !full
@@ -131,7 +131,7 @@ func (x *Slots) exceeds(w, p *model.Pod, both *queues.Demand) bool {
 // slot of the other pod ends.
 func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.Cache.Nodes.Get(node)
-	if n == nil || p.Asks.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
+	if n == nil || p.Asker.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
 		return false
 	}
 	if n.Known() && seen < n.Len() && x.Pending.Demand.AnyBut(p.UID) {
@@ -204,7 +204,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
-	if !p.State.HasSlot() || p.Asks.Holds() || p.Hopes == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
+	if !p.State.HasSlot() || p.Asker.Holds() || p.ReopenedAtAdmission == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false
 	}
 	return x.backInOrder(p, nil, now)

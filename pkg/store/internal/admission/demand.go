@@ -27,7 +27,7 @@ func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 		}
 		x.Pending.Demand.Checked(uid)
 		p := x.Pods[uid]
-		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asks.Holds() {
+		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asker.Holds() {
 			continue
 		}
 		if want, why := p.DemandOf(); want != objects.DemandUnsaid && want != p.Demand {
@@ -53,9 +53,9 @@ func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 	}
 	x.Pending.Demand.Add(p.UID)
 	switch {
-	case p.Within && !p.App.Counted(): // the sum may predate the try: count the application again
+	case p.WithinQuota && !p.App.Counted(): // the sum may predate the try: count the application again
 		x.startDemand(p.App, resources.Vector{})
-	case !p.Within && p.Beyond.None(): // a pod with a verdict keeps it until the sum is recomputed, else two verdicts could alternate
+	case !p.WithinQuota && p.BeyondQuota.None(): // a pod with a verdict keeps it until the sum is recomputed, else two verdicts could alternate
 		x.setDemand(p, x.countDemand(p), now)
 	}
 }
@@ -65,9 +65,9 @@ func (x *States) startDemand(a *model.App, request resources.Vector) {
 	x.Pending.Demand.Count(x.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
-// HeardDemand takes over what PodScheduled of a pending pod says. This process or an
+// ReadDemand takes over what PodScheduled of a pending pod says. This process or an
 // earlier one may have written it.
-func (x *States) HeardDemand(p *model.Pod) {
+func (x *States) ReadDemand(p *model.Pod) {
 	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.State.HasNode() {
 		return
 	}
@@ -80,7 +80,7 @@ func (x *States) HeardDemand(p *model.Pod) {
 // LeaveDemand takes out a pod that has got a node or lost its queue.
 func (x *States) LeaveDemand(p *model.Pod) {
 	if x.Pending.Demand.Remove(p.UID) {
-		p.Within, p.Beyond = false, reasons.Reason{}
+		p.WithinQuota, p.BeyondQuota = false, reasons.Reason{}
 	}
 }
 
@@ -152,11 +152,11 @@ func (x *States) countOne(p *model.Pod) queues.Verdict {
 
 // setDemand sets a pod's verdict. If it changed, users are told.
 func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
-	if p.Within != v.OK() || p.Beyond.Code != v.Reason.Code {
+	if p.WithinQuota != v.OK() || p.BeyondQuota.Code != v.Reason.Code {
 		x.History.Changed(p)
 		x.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
 	}
-	p.Within, p.Beyond = v.OK(), v.Reason
+	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
 }
 
 // reckonDemand recomputes the sum after a change, at most once a second: in the order of
@@ -172,14 +172,14 @@ func (x *States) reckonDemand(now time.Time) {
 	for _, uid := range waiting {
 		// A pod with a slot is about to be tried, before all others. After a start it has no
 		// verdict yet and counts, too.
-		if p := x.Pods[uid]; p.State.HasSlot() && p.Beyond.None() && !p.Asks.Holds() {
+		if p := x.Pods[uid]; p.State.HasSlot() && p.BeyondQuota.None() && !p.Asker.Holds() {
 			x.setDemand(p, x.countDemand(p), now)
 		}
 	}
 	t := x.newTrial()
 	for _, uid := range waiting {
 		switch p := x.Pods[uid]; {
-		case p.Asks.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
+		case p.Asker.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
 		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
 			x.setDemand(p, queues.Granted, now)
 		default:

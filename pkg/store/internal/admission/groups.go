@@ -93,7 +93,7 @@ func (x *Groups) CallBackAll() {
 // member is gone, so the places of the others would be useless. The scheduler may still
 // try them; it then gets the reason not to.
 func (x *Groups) callBack(g *model.PodGroup) {
-	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asks.Holds() }) {
+	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
 		x.states.Vacate(m)
 		x.states.ToQueued(m)
 		x.Pending.Keys.Remove(m.UID)

@@ -36,7 +36,7 @@ func (x *States) JoinGroup(p *model.Pod) {
 	}
 	p.PodGroup = x.Pending.Groups.Get(name)
 	x.Pending.Demand.Changed()
-	x.updateMember(p, p.Asks.Holds())
+	x.updateMember(p, p.Asker.Holds())
 }
 
 // LeaveGroup takes a pod out of its group.
@@ -49,12 +49,12 @@ func (x *States) LeaveGroup(p *model.Pod) {
 	x.Pending.Groups.Leave(g, p.UID)
 	p.PodGroup = nil
 	x.Pending.Demand.Changed()
-	x.groupChanged(g, complete, p.Asks.Holds())
+	x.groupChanged(g, complete, p.Asker.Holds())
 }
 
 // SetHolds sets whether a pod holds a node.
 func (x *States) SetHolds(p *model.Pod, holds bool) {
-	p.Asks.SetHolds(holds)
+	p.Asker.SetHolds(holds)
 	x.updateMember(p, true)
 }
 
@@ -63,7 +63,7 @@ func (x *States) SetHolds(p *model.Pod, holds bool) {
 func (x *States) updateMember(p *model.Pod, holds bool) {
 	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
-		x.Pending.Groups.Set(g, p.UID, p, p.State, p.Asks.Holds())
+		x.Pending.Groups.Set(g, p.UID, p, p.State, p.Asker.Holds())
 		x.groupChanged(g, complete, holds)
 	}
 }
@@ -88,7 +88,7 @@ func (x *States) planAnew(g *model.PodGroup) {
 	}
 	g.Data.Losses = preemption.Losses{}
 	for _, m := range g.InState(state.GroupBlocked, state.Unschedulable, state.BackingOff) {
-		m.Asks.RetryAt = time.Time{}
+		m.Asker.RetryAt = time.Time{}
 		x.Arm(m, time.Time{})
 	}
 }
@@ -96,7 +96,7 @@ func (x *States) planAnew(g *model.PodGroup) {
 // CheckGroup is the verdict on a pod that the scheduler tries although it was not admitted
 // together with its group.
 func (x *States) CheckGroup(p *model.Pod) queues.Verdict {
-	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asks.Holds() {
+	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asker.Holds() {
 		return queues.Granted
 	}
 	return queues.Verdict{At: queues.NoQueue, Reason: p.PodGroup.Why()}

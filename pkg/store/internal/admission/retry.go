@@ -31,7 +31,7 @@ func (x *States) BringBackLost(now time.Time) {
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
 	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
-	case p.Foreign || p.Asks.Holds():
+	case p.Foreign || p.Asker.Holds():
 		x.BackOff(p, preemption.Latest(p.NotUntil, now))
 	default:
 		x.Requeue(p, now)
@@ -103,30 +103,30 @@ func (x *States) RetryFirst() bool {
 
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
-	if p.App == nil || p.State.HasNode() || p.Asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
+	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
 		return // pods that require a node: see plans.AttemptNodeBound
 	}
 	if end := p.DelayEnd(x.Cache.Tree()); at.Before(end) {
 		at = end
 	}
-	x.Asking.Arm(p.Asks, at)
+	x.PreemptionQueue.Arm(p.Asker, at)
 }
 
-// KeepAsking arms a pod unless a check of it is already due.
-func (x *States) KeepAsking(p *model.Pod) {
-	if !x.WillAsk(p) {
-		x.Arm(p, p.Asks.RetryAt)
+// KeepArmed arms a pod unless a check of it is already due.
+func (x *States) KeepArmed(p *model.Pod) {
+	if !x.IsArmed(p) {
+		x.Arm(p, p.Asker.RetryAt)
 	}
 }
 
-// WillAsk tells whether a check of a pod is due, queued or triggered by a watch.
-func (x *States) WillAsk(p *model.Pod) bool {
-	return x.Asking.Waits(p.Asks) || x.Preemption.Watches.Has(p.UID)
+// IsArmed tells whether a check of a pod is due, queued or triggered by a watch.
+func (x *States) IsArmed(p *model.Pod) bool {
+	return x.PreemptionQueue.Waits(p.Asker) || x.Preemption.Watches.Has(p.UID)
 }
 
 // Disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (x *States) Disarm(p *model.Pod) {
-	x.Asking.Leave(p.Asks)
+	x.PreemptionQueue.Leave(p.Asker)
 	x.Preemption.Watches.Remove(p.UID)
 	x.Preemption.NodeBound.Await(p.UID, false)
 }
@@ -134,7 +134,7 @@ func (x *States) Disarm(p *model.Pod) {
 // LetThrough admits a stuck pod regardless of the window and the order.
 func (x *States) LetThrough(p *model.Pod, now time.Time) {
 	if p.Foreign {
-		p.Asks.Activated = true
+		p.Asker.Activated = true
 		x.EndCycle(p)
 	} else {
 		x.Withdraw(p)

@@ -38,7 +38,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	}
 	x.Pending.Transitions.Note(from, to)
 	p.State = to
-	x.updateMember(p, p.Asks.Holds())
+	x.updateMember(p, p.Asker.Holds())
 	x.History.Tally(p)
 	if p.RequiredNode != "" {
 		x.Preemption.NodeBound.Note(p.UID)
@@ -81,7 +81,7 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	}
 	p.App.AddSlots(1)
 	x.Count(p.App)
-	p.Hopes = x.Pending.Classes.Limit.Reopened()
+	p.ReopenedAtAdmission = x.Pending.Classes.Limit.Reopened()
 	x.Pending.Timers.Set(&p.Timer, now.Add(x.Options.Lease(p)))
 	x.Pending.Keys.Add(p.UID, queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
 }
@@ -90,12 +90,12 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 // charge. The key stays, because the pod may still be in the scheduler's heap; a caller
 // that knows it is not there deletes the key.
 func (x *States) leaveSlot(p *model.Pod) {
-	p.Asks.OverQuota = false
+	p.Asker.OverQuota = false
 	p.App.AddSlots(-1)
 	x.Pending.Window.Leave(p)
 	x.Pending.Timers.Clear(&p.Timer)
-	x.Asking.End(p.UID)
-	x.KeepAsking(p)
+	x.PreemptionQueue.End(p.UID)
+	x.KeepArmed(p)
 }
 
 // Vacate takes an admitted pod that does not go on to a node out of the window and frees
@@ -104,7 +104,7 @@ func (x *States) Vacate(p *model.Pod) {
 	x.leaveSlot(p)
 	x.Charge(p, p.Amount(), p.In()&^cache.Admitted)
 	x.Count(p.App)
-	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
+	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
 }
 
 // ToUnschedulable moves a pod to Unschedulable from a state with a slot (already taken back)
@@ -118,7 +118,7 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	x.History.FailedAt(p, now)
 	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
-		p.Asks.RetryAt = preemption.Latest(p.Asks.RetryAt, p.NotUntil)
+		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.NotUntil)
 	}
 }
 
@@ -139,8 +139,8 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	x.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
 	x.PlaceOn(p, node, p.Amount())
 	x.History.NotePod(output.Allocated, p)
-	x.Weigh(p)
-	if p.Asks.Holds() {
+	x.ChargeMoving(p)
+	if p.Asker.Holds() {
 		x.Preemption.Holds.TimesChange()
 	}
 	x.History.Counts.Allocated++
@@ -159,14 +159,14 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.Charge(p, p.Amount(), 0)
 	x.History.Counts.Released++
 	x.Count(p.App)
-	x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
+	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
 }
 
 // Requeue moves a pod from Unschedulable to Queued, or to BackingOff while its back-off
 // lasts. No pod is admitted before all pods of the same event are back; see Returning of
 // package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
-	if p.Asks.Holds() { // holds bypass the order
+	if p.Asker.Holds() { // holds bypass the order
 		x.BackOff(p, preemption.Latest(p.NotUntil, now))
 		return
 	}
@@ -257,7 +257,7 @@ func (x *States) EndCycle(p *model.Pod) {
 // NoteRefusal notes which quota refuses a preemptor with a hold, so that it is tried when
 // that quota has more room. It tells whether one does.
 func (x *States) NoteRefusal(p *model.Pod) bool {
-	if p.App == nil || !p.Asks.Holds() {
+	if p.App == nil || !p.Asker.Holds() {
 		return false
 	}
 	v := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)

@@ -17,7 +17,7 @@ import (
 
 func newPod(name string) *cache.Pod {
 	p := &cache.Pod{}
-	p.Say(&objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}})
+	p.SetEvent(&objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}})
 	return p
 }
 

@@ -29,12 +29,14 @@ type Pod struct {
 // NewPod returns the record of a pod after its first event.
 func NewPod(event *objects.Pod) Pod {
 	p := Pod{age: ranking.Outside}
-	p.Say(event)
+	p.SetEvent(event)
 	return p
 }
 
-// Say takes over the content of an event.
-func (p *Pod) Say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
+// SetEvent takes over the content of an event.
+func (p *Pod) SetEvent(event *objects.Pod) {
+	p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting
+}
 
 // Amount is what the pod is charged in the columns of In.
 func (p *Pod) Amount() resources.Vector { return p.amount }

@@ -30,28 +30,28 @@ type Cycle struct {
 	Life   *lifecycle.Lifecycle
 }
 
-// Pass is Gate under the lock. changed is false if at most the state of the pod changed,
+// Gate is Gate under the lock. changed is false if at most the state of the pod changed,
 // from Admitted to Scheduling, which no other pod and no reader depends on.
-func (x *Cycle) Pass(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
+func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
 		return reasons.Brief(reasons.Starting), false
-	case p.Foreign && p.State == state.Unschedulable && x.Holds.BindingHold(p) && !p.Asks.Activated:
+	case p.Foreign && p.State == state.Unschedulable && x.Holds.BindingHold(p) && !p.Asker.Activated:
 		return reasons.Brief(reasons.MakingRoom), false
 	case p.Foreign:
 		if !p.State.HasNode() {
-			p.Sees = x.Cache.Nodes.Generation()
+			p.NodesGeneration = x.Cache.Nodes.Generation()
 		}
 		return reasons.Reason{}, false
 	case p.State == state.Admitted:
 		x.States.SetState(p, state.Scheduling)
-		p.Sees = x.Cache.Nodes.Generation()
+		p.NodesGeneration = x.Cache.Nodes.Generation()
 		return reasons.Reason{}, false
 	case !x.Started:
 		return reasons.Brief(reasons.Starting), false
 	}
-	if p.State == state.Scheduling && p.Asks.Holds() {
+	if p.State == state.Scheduling && p.Asker.Holds() {
 		x.Holds.FailedHolder(p, now)
 	}
 	if p.State == state.Scheduling {
@@ -89,7 +89,7 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 // basis is what counts in a cycle of a pod: what has a node or holds one. Of a pod that holds
 // one itself the plan has counted the others that do.
 func basis(p *model.Pod) queues.Basis {
-	if p.Asks.Holds() {
+	if p.Asker.Holds() {
 		return queues.OnAllocated
 	}
 	return queues.OnArriving
@@ -100,16 +100,16 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	switch {
 	case !known || p.Foreign:
-	case x.Asking.Current() == uid && !p.Asks.OverQuota:
-		p.Asks.OverQuota = true // the cycle may still make a plan for it
-	case p.Asks.Holds():
+	case x.PreemptionQueue.Current() == uid && !p.Asker.OverQuota:
+		p.Asker.OverQuota = true // the cycle may still make a plan for it
+	case p.Asker.Holds():
 		x.Holds.FailedHolder(p, now)
 	default:
 		x.States.Refused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
 		if p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p)).OK() {
-			p.Within = false
+			p.WithinQuota = false
 		}
 		x.States.FoundNoNode(p, now)
 	}
@@ -122,7 +122,7 @@ func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
 	if !known || p.App == nil || p.State.HasNode() {
 		return nil
 	}
-	if p.Asks.Holds() {
+	if p.Asker.Holds() {
 		x.Holds.FailedHolder(p, now)
 		return nil
 	}
@@ -145,15 +145,15 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	x.States.ToUnschedulable(p, why, now)
 	x.States.FoundNoNode(p, now)
-	x.Pending.Classes.Fail(p.EquivalenceClass, p.Sees)
+	x.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)
 	x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
-	if _, due := x.Asking.When(p.Asks); !due {
-		x.States.Arm(p, p.Asks.RetryAt)
+	if _, due := x.PreemptionQueue.When(p.Asker); !due {
+		x.States.Arm(p, p.Asker.RetryAt)
 	}
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
-		if p.Asks.ByTime {
-			from = preemption.Latest(from, p.Asks.RetryAt)
+		if p.Asker.ByTime {
+			from = preemption.Latest(from, p.Asker.RetryAt)
 		}
 		if from.After(now) {
 			x.States.BackOff(p, from)
@@ -185,7 +185,7 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	} else {
 		x.States.BackOff(p, p.NotUntil)
 	}
-	x.States.KeepAsking(p)
+	x.States.KeepArmed(p)
 }
 
 // Assume is the binding verdict on a pod that found a node. It charges the pod, unless a
@@ -205,7 +205,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p))
 	}
 	if !v.OK() {
-		if p.Asks.Holds() {
+		if p.Asker.Holds() {
 			x.Holds.FailedHolder(p, now)
 		} else {
 			x.States.Refused(p)
@@ -266,14 +266,14 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	p.Node = ""
 	x.Charge(p, p.Request, cache.Pending)
 	x.States.Enter(p, state.Unschedulable)
-	x.Weigh(p)
+	x.ChargeMoving(p)
 	x.Pending.Window.Failed()
 	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
-	p.Erred, p.Asks.RetryAt = true, preemption.Latest(p.Asks.RetryAt, p.NotUntil) // not tried before its back-off ends
-	x.States.BackOff(p, p.NotUntil)                                               // it comes back by itself, without an event
-	x.States.HeardDemand(p)                                                       // PodScheduled is from before the pod had a node
-	x.States.KeepAsking(p)
-	if p.Asks.Holds() {
+	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.NotUntil) // not tried before its back-off ends
+	x.States.BackOff(p, p.NotUntil)                                                 // it comes back by itself, without an event
+	x.States.ReadDemand(p)                                                          // PodScheduled is from before the pod had a node
+	x.States.KeepArmed(p)
+	if p.Asker.Holds() {
 		x.Preemption.Holds.TimesChange()
 	}
 	x.Holds.Gone(uid, now)
@@ -312,7 +312,7 @@ func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
 	for _, m := range p.PodGroup.Members() {
 		switch {
 		case m == p || m.State.HasNode():
-		case m.Asks.Holds():
+		case m.Asker.Holds():
 			holder = firstByName(holder, m)
 		case (m.State == state.Unschedulable || m.State == state.BackingOff) && m.Reason.Code != reasons.BackingOff && m.Reason.Code != reasons.PodGroupIncomplete:
 			failed = firstByName(failed, m)

@@ -75,11 +75,11 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 		x.choose(x.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
-	p.Asks.Missed, p.Asks.Began = 0, x.Cache.Nodes.Arrivals()
+	p.Asker.Missed, p.Asker.Began = 0, x.Cache.Nodes.Arrivals()
 	x.states.SetHolds(p, true)
 	x.states.EndCycle(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.Weigh(p)
+	x.ChargeMoving(p)
 	x.Touch(x.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
 	return nil
@@ -90,7 +90,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 func (x *Holds) choose(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
 		x.Chosen(v, asker)
-		x.Weigh(v)
+		x.ChargeMoving(v)
 		x.TouchPod(v)
 	}
 }
@@ -122,19 +122,19 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		return
 	}
 	if e.Node == h.Node && h.Binding() {
-		p.Asks.Losses.PlacedAt = now
+		p.Asker.Losses.PlacedAt = now
 	}
 	x.Release(p, h, &e, now)
 	x.History.NoteHold(output.HoldEnded, &h)
-	p.Asks.Decision, p.Asks.Required = nil, nil
-	p.Sees = 0 // its cycles looked at its node only
+	p.Asker.Decision, p.Asker.Required = nil, nil
+	p.NodesGeneration = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
 	x.Pending.Holders.Remove(p)
 	x.Preemption.NodeBound.Await(p.UID, false)
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)
 	}
-	x.Weigh(p)
+	x.ChargeMoving(p)
 	x.Freed(h.Node)
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
@@ -147,13 +147,13 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 // Release has the claim of a hold taken back that is over, or that could not be adopted. A
 // loss is counted, and is then the reason.
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
-	p.OwnAsks()
+	p.EnsureAsker()
 	losses := 0
 	inTime := e.End != reservations.TimedOut
 	if !x.Standby && e.IsLost(&h) && !(inTime && x.groupTook(p, &h)) { // a standby cannot know what is lost
 		e.Why, losses = x.countLoss(p, e.Why, now)
 	}
-	p.Asks.Ended = h.Since
+	p.Asker.Ended = h.Since
 	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
@@ -172,8 +172,8 @@ func (x *Holds) retryWithoutHold(p *model.Pod, why reasons.Reason, now time.Time
 		}
 	}
 	from, _ := p.PlanFrom()
-	p.Asks.RetryAt = preemption.Latest(from, now.Add(preemption.AtMostEvery))
-	x.states.Arm(p, p.Asks.RetryAt)
+	p.Asker.RetryAt = preemption.Latest(from, now.Add(preemption.AtMostEvery))
+	x.states.Arm(p, p.Asker.RetryAt)
 }
 
 // goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a

@@ -22,13 +22,13 @@ import (
 // countLoss counts a loss of a pod, or of its PodGroup, and returns the reason, which
 // includes the pause.
 func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
-	l, waits := &p.Asks.Losses, "the pod"
+	l, waits := &p.Asker.Losses, "the pod"
 	if p.GroupIncomplete() {
 		l, waits = &p.PodGroup.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.PodGroup.Name())
 	}
 	l.Lose(why, waits, &x.Preemption.Options, now)
-	p.Asks.Refused, p.Asks.TriedAt = l.Why, now
-	x.History.Say(p, reasons.HoldGivenUp, l.Until)
+	p.Asker.Refused, p.Asker.TriedAt = l.Why, now
+	x.History.NotePlanResult(p, reasons.HoldGivenUp, l.Until)
 	return l.Why, l.Count
 }
 
@@ -42,7 +42,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	free := x.Free(n, p.UID)
 	withIts := free
 	for _, o := range x.PodsOn(n) {
-		if o.PodGroup == p.PodGroup && o.CameAfter(p.Asks.Began) > 0 {
+		if o.PodGroup == p.PodGroup && o.CameAfter(p.Asker.Began) > 0 {
 			withIts = withIts.Add(o.Request)
 		}
 	}
@@ -54,9 +54,9 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 // deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.Preemption.Holds.Of(p.UID)
-	if held && h.Binding() && h.Decision != p.Asks.Losses.Room {
+	if held && h.Binding() && h.Decision != p.Asker.Losses.Room {
 		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), now)
-		p.Asks.Losses.Room, p.Asks.Began = h.Decision, x.Cache.Nodes.Arrivals()
+		p.Asker.Losses.Room, p.Asker.Began = h.Decision, x.Cache.Nodes.Arrivals()
 		x.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
 		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
 	}
@@ -66,7 +66,7 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
 	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
-	return tookRoom("on node "+n.Name(), others, p.Asks.Began)
+	return tookRoom("on node "+n.Name(), others, p.Asker.Began)
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -82,7 +82,7 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asks.Began)
+	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asker.Began)
 }
 
 // Taken returns what took the room that was made for a preemptor: pods on its node or in a
@@ -143,7 +143,7 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 // [preemption.Refusals].
 func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	h, holds := x.Preemption.Holds.Of(p.UID)
-	placed := p.Asks.PlacedAt()
+	placed := p.Asker.PlacedAt()
 	if holds && h.Binding() && p.Node == h.Node {
 		placed = now
 	}
@@ -154,7 +154,7 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
 	}
 	r := preemption.Refusal{
-		Ref: p.Ref(), Controller: p.Controller, OnlyNode: p.RequiredNode, Hold: h, Queue: p.Queue(x.Cache.Tree()), Losses: p.Asks.Losses,
+		Ref: p.Ref(), Controller: p.Controller, OnlyNode: p.RequiredNode, Hold: h, Queue: p.Queue(x.Cache.Tree()), Losses: p.Asker.Losses,
 	}
 	if p.On() != nil {
 		r.Took = x.tookNode(p, p.On()).Text
@@ -193,8 +193,8 @@ func (x *Holds) bequeath(r *preemption.Refusal, heir *model.Pod) {
 	if heir == nil || heir.State.HasNode() || heir.Node != "" {
 		return
 	}
-	heir.Asks.Losses = r.Losses.Inherited()
+	heir.Asker.Losses = r.Losses.Inherited()
 	if heir.App != nil && heir.RequiredNode == "" {
-		x.History.Say(heir, reasons.HoldGivenUp, r.Losses.Until)
+		x.History.NotePlanResult(heir, reasons.HoldGivenUp, r.Losses.Until)
 	}
 }

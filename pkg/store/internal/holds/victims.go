@@ -82,9 +82,9 @@ func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 	x.Preemption.InPermit = waits
 }
 
-// WhoLeaves lists leaving pods, with their nodes if not the given one, and the time when
+// ListLeaving lists leaving pods, with their nodes if not the given one, and the time when
 // the last of them is gone.
-func (x *Holds) WhoLeaves(uids []types.UID, node string) string {
+func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 	slices.Sort(uids)
 	var names []string
 	var last time.Time
@@ -132,11 +132,11 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 // not checked. After a restart the reasons are not known. If a victim went already, they
 // are then taken to be the filters; otherwise a new plan costs no pod.
 func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
-	if p.Asks.Decision == nil && len(left) < len(h.Chosen) {
+	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil
 	}
 	for _, v := range x.Idle(p, x.Cache.Nodes.Get(h.Node), left) {
-		if !slices.Contains(p.Asks.ByFilters, v.UID) {
+		if !slices.Contains(p.Asker.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
 		}
 	}

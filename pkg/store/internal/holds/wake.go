@@ -22,7 +22,7 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 	x.Preemption.Holds.VictimGone(uid, now)
 	for _, asker := range waited {
 		p := x.Pods[asker]
-		p.Asks.Missed = 0 // there is more room than when it was tried
+		p.Asker.Missed = 0 // there is more room than when it was tried
 		x.WakeHolder(p, now)
 	}
 }
@@ -59,7 +59,7 @@ func (x *Holds) WakeMembers(now time.Time) {
 		if g.OthersFirst() {
 			continue
 		}
-		for _, p := range g.Select(func(p *model.Pod) bool { return p.Asks.Holds() }) {
+		for _, p := range g.Select(func(p *model.Pod) bool { return p.Asker.Holds() }) {
 			x.WakeHolder(p, now)
 		}
 	}
@@ -116,7 +116,7 @@ func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
 // a pod of no queue is in one.
 func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 	n := x.Cache.Nodes.Get(node)
-	return n != nil && (p.State == state.Scheduling || p.Foreign && p.Sees > 0) && n.RefilteredSince(p.Sees)
+	return n != nil && (p.State == state.Scheduling || p.Foreign && p.NodesGeneration > 0) && n.RefilteredSince(p.NodesGeneration)
 }
 
 // NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it
@@ -168,7 +168,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 // NextTry counts a failed cycle of a preemptor that is ready, and returns when it is tried
 // again.
 func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
-	wait, last := p.Asks.Miss(x.Preemption.RetryInterval)
+	wait, last := p.Asker.Miss(x.Preemption.RetryInterval)
 	if last {
 		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
 	}
@@ -179,5 +179,5 @@ func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.
 // nodes do not help it.
 func (x *Holds) BindingHold(p *model.Pod) bool {
 	h, _ := x.Preemption.Holds.Of(p.UID) // zero for none
-	return len(h.Chosen) > 0 && (!h.Clear() || p.Asks.IsTried())
+	return len(h.Chosen) > 0 && (!h.Clear() || p.Asker.IsTried())
 }

@@ -97,7 +97,7 @@ func (x *Lifecycle) Sweep(now time.Time) {
 	gone, due := x.Cache.Empty.Remove(x.Cache.Tree(), now)
 	for _, id := range gone {
 		x.Pending.RemoveQueue(id)
-		x.Asking.Order.RemoveQueue(id)
+		x.PreemptionQueue.Order.RemoveQueue(id)
 	}
 	if len(gone) > 0 {
 		x.applyQuotas()

@@ -55,7 +55,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	if p.RequiredNode != "" {
 		x.holds.Supersede(p.On(), now)
 	}
-	x.AtWork(p, now)
+	x.DropWaitingState(p, now)
 }
 
 // changeForeign handles an event of a foreign pod that may be a preemptor, or that says that
@@ -66,7 +66,7 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	}
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
 		x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-		p.Asks.Impossible = false
+		p.Asker.Impossible = false
 		x.states.ReturnBy(p, now)
 	}
 	x.renewForeign(p, event)
@@ -96,7 +96,7 @@ func (x *Lifecycle) renewForeign(p *model.Pod, event *objects.Pod) {
 	if !same {
 		x.CountForeign(p, -1)
 	}
-	x.TakeOver(p, event)
+	x.ApplyEvent(p, event)
 	if !same {
 		x.CountForeign(p, 1)
 	}

@@ -36,13 +36,13 @@ func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	}
 	g.Says[p.UID], p.Gang = p, g
 	if len(g.Says) == 1 {
-		x.takeBack(name, now)
+		x.keepBackEarlier(name, now)
 	}
 }
 
-// takeBack keeps back the pending members that arrived before the first pod that asks for
+// keepBackEarlier keeps back the pending members that arrived before the first pod that asks for
 // Hard.
-func (x *Lifecycle) takeBack(name cache.AppName, now time.Time) {
+func (x *Lifecycle) keepBackEarlier(name cache.AppName, now time.Time) {
 	var members []*model.Pod
 	for _, a := range x.Apps.Named(name) {
 		for living := range a.Living() {

@@ -35,7 +35,7 @@ func (x *Lifecycle) PlaceAll(now time.Time) {
 // Place gives an unplaced pod its application and queue, or the reason why it has none.
 func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	defer x.History.Tally(p)
-	defer x.states.HeardDemand(p)
+	defer x.states.ReadDemand(p)
 	if p.Gated && p.Node == "" {
 		p.Reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
 		return
@@ -53,7 +53,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	x.Join(a, p)
 	if p.Node != "" {
 		x.states.ToAllocated(p, state.Bound, p.Node, now)
-		x.AtWork(p, now)
+		x.DropWaitingState(p, now)
 		return
 	}
 	p.Reason, p.Failed = reasons.Reason{}, nil

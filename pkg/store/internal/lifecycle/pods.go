@@ -48,8 +48,8 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 // Overstay handles the end of the time for which a deleted pod counts as leaving. A victim
 // of a plan in force still counts; see [model.Pod.Lingers].
 func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
-	x.Model.Overstay(p)
-	x.AtWork(p, now)
+	x.NoteOverdue(p)
+	x.DropWaitingState(p, now)
 	if !x.CountsAsLeaving(p) {
 		x.holds.Stays(p, now)
 	}
@@ -81,7 +81,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 		}
 		x.History.Changed(p)
 		x.Live(p, !p.Deleting)
-		x.Weigh(p)
+		x.ChargeMoving(p)
 	default:
 		x.change(p, event, now)
 	}
@@ -173,12 +173,12 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		x.resize(p, event, now)
 		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 		x.follow(p, now)
-		x.AtWork(p, now)
+		x.DropWaitingState(p, now)
 		return
 	}
 	// Another scheduler bound it, or the store has just started: quotas do not apply.
 	if p.State == state.NoQueue {
-		x.TakeOver(p, event)
+		x.ApplyEvent(p, event)
 		x.History.Changed(p)
 		x.states.JoinGroup(p)
 		x.enlist(p, now)
@@ -191,8 +191,8 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
-	x.Pending.Release(x.Cache.Tree(), p.App.Leaf) // it may use less than it requested
-	x.AtWork(p, now)
+	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf) // it may use less than it requested
+	x.DropWaitingState(p, now)
 }
 
 // resize applies any change of what an allocated pod uses.
@@ -205,24 +205,24 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		x.Charge(p, event.Request, p.In())
-		x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
+		x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
 	}
 	switch {
 	case elsewhere:
 		x.History.NotePod(output.Allocated, p)
 	case !more.IsZero():
-		x.History.AddFact(output.Event{Kind: output.Resized, App: p.App.Told, Amount: more})
+		x.History.AddFact(output.Event{Kind: output.Resized, App: p.App.EventName, Amount: more})
 	}
 	if elsewhere || !more.IsZero() {
 		x.PlaceOn(p, event.Node, p.Amount())
 		x.holds.WakeHolders(before, "", now)
 	}
-	x.Weigh(p)
+	x.ChargeMoving(p)
 }
 
 // confirmed checks whether an assumed pod runs as it was assumed.
 func (x *Lifecycle) confirmed(p *model.Pod, event *objects.Pod, now time.Time) {
-	had := p.Had()
+	had := p.AssumedUse()
 	p.AssumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
 		x.states.Lose(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
@@ -237,7 +237,7 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 	if !same {
 		x.Live(p, false)
 	}
-	x.TakeOver(p, event)
+	x.ApplyEvent(p, event)
 	x.History.Changed(p)
 	x.states.JoinGroup(p)
 	if !same {
@@ -247,13 +247,13 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 
 // change handles an event of a pending pod.
 func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
-	p.OwnAsks() // before Start a late event may take the node from a pod
+	p.EnsureAsker() // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asks.Holds() && x.staysPut(p, event))
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asker.Holds() && x.staysPut(p, event))
 	if same {
 		x.renewPod(p, event)
 		x.follow(p, now)
-		x.states.HeardDemand(p)
+		x.states.ReadDemand(p)
 		return
 	}
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
@@ -264,11 +264,11 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State != state.NoQueue {
 		x.Unplace(p, now)
 	}
-	x.TakeOver(p, event)
+	x.ApplyEvent(p, event)
 	x.History.Changed(p)
 	p.Reason = reasons.Reason{}
-	if p.Asks != nil {
-		p.Asks.Impossible = false
+	if p.Asker != nil {
+		p.Asker.Impossible = false
 	}
 	x.History.Tally(p)
 	x.states.JoinGroup(p)
@@ -297,7 +297,7 @@ func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	lost, freed := pending.LostPod{UID: uid, When: now}, !known || p.Foreign
 	if known && p.On() != nil {
-		lost.Node, lost.Request, freed = p.On().Name(), p.Had().Add(p.Uncounted), true
+		lost.Node, lost.Request, freed = p.On().Name(), p.AssumedUse().Add(p.Uncounted), true
 	}
 	x.Delete(uid, now)
 	if freed {
@@ -313,7 +313,7 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 	case !x.Started:
 		return
 	case !x.Standby:
-		if p.Claim != nil && !p.Asks.IsEcho(p.Claim.Since) {
+		if p.Claim != nil && !p.Asker.IsEcho(p.Claim.Since) {
 			x.plans.Adopt(p, now)
 		}
 		return

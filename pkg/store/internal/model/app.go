@@ -20,7 +20,7 @@ type App struct {
 	// first pod was bound.
 	history.Mark[output.AppRecord]
 	accepted, began time.Time
-	Told            *output.AppName // its name in events
+	EventName       *output.AppName // its name in events
 	// warned is set once a warning that its gang is ignored was issued.
 	warned bool
 }
@@ -39,7 +39,7 @@ func (x *Model) Join(a *App, p *Pod) {
 	x.Live(p, !p.Deleting)
 	if oldest {
 		x.Pending.SubmittedAt(a, a.Ordered, a.Submitted)
-		x.Asking.Order.SubmittedAt(a, a.Submitted)
+		x.PreemptionQueue.Order.SubmittedAt(a, a.Submitted)
 	}
 }
 
@@ -60,13 +60,13 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 	x.History.Apps.Remove(a, a.Serial)
 	x.History.noteApp(output.AppRemoved, a)
 	x.Pending.ForgetApp(a)
-	x.Asking.Order.Forget(a)
+	x.PreemptionQueue.Order.Forget(a)
 	x.Cache.Books.AddApplications(a.Leaf, -1)
 	if lastOfLeaf := x.Apps.Remove(a); lastOfLeaf {
 		x.History.Waits.Close(a.Leaf)
 		x.Cache.Empty.Note(x.Cache.Tree().Queue(a.Leaf), now)
 	}
-	x.Pending.Release(x.Cache.Tree(), a.Leaf)
+	x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 }
 
 // LeaveForGood takes a pod that is gone out of its application. If it was the last
@@ -103,7 +103,7 @@ func (x *Model) Count(a *App) {
 	x.History.Apps.Add(a)
 	x.Pending.Order.SetClass(a.Ordered, a.Class(x.Cache.Tree()))
 	if !a.Counted() { // another application may start
-		x.Pending.Release(x.Cache.Tree(), a.Leaf)
+		x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 	}
 }
 

@@ -17,7 +17,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	x.Pending.Demand.Changed()
 	x.History.Apps.Add(a)
 	x.queuesChanged(a.Leaf, c)
-	x.Asking.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
+	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
 	if !c.Orders() {
 		return
 	}
@@ -35,23 +35,23 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	}
 }
 
-// Weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
+// ChargeMoving updates what a pod is charged as leaving or arriving: leaving if it has a node
 // and is about to leave it, arriving if it holds a node and has none yet.
-func (x *Model) Weigh(p *Pod) {
+func (x *Model) ChargeMoving(p *Pod) {
 	if p.App != nil {
-		x.WeighAs(p, p.moves(x.Preemption.LongestLeaving()))
+		x.ChargeMovingAs(p, p.moves(x.Preemption.LongestLeaving()))
 	}
 }
 
-// WeighAs charges a pod in these columns of those in moving.
-func (x *Model) WeighAs(p *Pod, in cache.Columns) {
+// ChargeMovingAs charges a pod in these columns of those in moving.
+func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 	if p.In()&moving == in {
 		return
 	}
 	arrived := p.Is(cache.Arriving)
 	x.Charge(p, p.Amount(), p.In()&^moving|in)
 	if arrived {
-		x.Pending.Release(x.Cache.Tree(), p.App.Leaf)
+		x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
 	}
 	x.Count(p.App)
 	x.TouchPod(p)
@@ -72,7 +72,7 @@ func (p *Pod) moves(longest time.Duration) cache.Columns {
 		return cache.Leaving | cache.Preempted
 	case p.Leaves():
 		return cache.Leaving
-	case !p.State.HasNode() && p.Asks.Holds():
+	case !p.State.HasNode() && p.Asker.Holds():
 		return cache.Arriving
 	}
 	return 0
@@ -97,7 +97,7 @@ func (x *Model) IndexPath(leaf queues.ID) {
 // indexQueue gives a queue to all orders that do not have its current settings.
 func (x *Model) indexQueue(q *queues.Queue) {
 	if x.Pending.SetQueue(q) {
-		x.Asking.Order.SetQueue(q)
+		x.PreemptionQueue.Order.SetQueue(q)
 	}
 }
 
@@ -113,5 +113,5 @@ func (x *Model) SetCapacity(sum resources.Vector, now time.Time) {
 func (x *Model) TellCapacity() {
 	told := x.Cache.Capacity.Told()
 	x.Pending.SetCapacity(told)
-	x.Asking.Order.SetCapacity(told)
+	x.PreemptionQueue.Order.SetCapacity(told)
 }

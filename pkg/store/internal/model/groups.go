@@ -56,7 +56,7 @@ func MissingMembers(g *PodGroup, p *Pod, first func(*Pod) bool) (missing []*Pod,
 	lack, rest := g.Min(), []*Pod{}
 	for _, m := range g.Members() {
 		switch {
-		case m.State.HasNode() || m.Asks.Holds() || m == p:
+		case m.State.HasNode() || m.Asker.Holds() || m == p:
 			lack--
 		case m.App == nil:
 		case first(m):

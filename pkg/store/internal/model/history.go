@@ -83,19 +83,19 @@ func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time
 // Rename updates the name of an application in the history, with the path of its queue.
 func (h *History) Rename(a *App, queue string) {
 	n := output.AppName{Namespace: a.Name.Namespace, ID: a.Name.ID, Queue: queue, User: a.Owner.User, Group: a.Owner.Group}
-	if a.Told == nil || *a.Told != n {
-		a.Told = &n
+	if a.EventName == nil || *a.EventName != n {
+		a.EventName = &n
 	}
 }
 
 // noteApp records an event of an application.
 func (h *History) noteApp(kind output.EventKind, a *App) {
-	h.AddFact(output.Event{Kind: kind, App: a.Told})
+	h.AddFact(output.Event{Kind: kind, App: a.EventName})
 }
 
 // NotePod records an event of a pod of a queue.
 func (h *History) NotePod(kind output.EventKind, p *Pod) {
-	h.AddFact(output.Event{Kind: kind, Pod: p.UID, App: p.App.Told, Node: p.Node, Amount: p.Amount(), Preempted: p.ChosenBy != ""})
+	h.AddFact(output.Event{Kind: kind, Pod: p.UID, App: p.App.EventName, Node: p.Node, Amount: p.Amount(), Preempted: p.ChosenBy != ""})
 }
 
 // NoteNode records an event of a node, and the new capacity of the cluster.
@@ -113,11 +113,11 @@ func (h *History) NoteForeign(kind output.EventKind, p *Pod) {
 	h.AddFact(e)
 }
 
-// NoteSaid records what users are told of a pod: that it is preempted, or why it waits.
-func (h *History) NoteSaid(kind output.EventKind, p *Pod, text string) {
+// NoteMessage records what users are told of a pod: that it is preempted, or why it waits.
+func (h *History) NoteMessage(kind output.EventKind, p *Pod, text string) {
 	e := output.Event{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
 	if p.App != nil {
-		e.App = p.App.Told
+		e.App = p.App.EventName
 	}
 	h.AddFact(e)
 }
@@ -227,9 +227,9 @@ func (h *History) TakeWarning(p *Pod, now time.Time) (warn bool, out output.Repo
 // saidGrace is how long the result of a plan stays valid after the next plan is due.
 const saidGrace = 2 * time.Second
 
-// Say notes the result of a plan for a pod, or why none was made, and when the next plan
+// NotePlanResult notes the result of a plan for a pod, or why none was made, and when the next plan
 // is due. Only reasons that concern all pods of a queue count.
-func (h *History) Say(p *Pod, code reasons.Code, next time.Time) {
+func (h *History) NotePlanResult(p *Pod, code reasons.Code, next time.Time) {
 	switch code {
 	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
 		if p.App != nil && p.RequiredNode == "" {

@@ -26,29 +26,29 @@ type Model struct {
 	Apps     cache.Apps[*App]
 	Gangs    map[cache.AppName]*HardGang
 
-	Pending    *pending.Pending[*Pod, *App, GroupData]
-	Preemption *preemption.Preemption
-	Asking     preemption.Queue[*App]
-	History    History
-	Out        Outbox
+	Pending         *pending.Pending[*Pod, *App, GroupData]
+	Preemption      *preemption.Preemption
+	PreemptionQueue preemption.Queue[*App]
+	History         History
+	Out             Outbox
 }
 
 // New returns a model with the queues of spec, without objects.
 func New(spec *config.Spec, options Options) *Model {
 	options.setDefaults()
 	x := &Model{
-		Options:    options,
-		Standby:    options.Standby,
-		Pods:       map[types.UID]*Pod{},
-		NoTurn:     NewTurn(nil, ""),
-		Unplaced:   map[types.UID]*Pod{},
-		Apps:       cache.NewApps[*App](),
-		Gangs:      map[cache.AppName]*HardGang{},
-		Pending:    pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, ComparePods),
-		Preemption: preemption.New(),
-		Asking:     preemption.NewQueue[*App](),
-		History:    newHistory(),
-		Out:        newOutbox(),
+		Options:         options,
+		Standby:         options.Standby,
+		Pods:            map[types.UID]*Pod{},
+		NoTurn:          NewTurn(nil, ""),
+		Unplaced:        map[types.UID]*Pod{},
+		Apps:            cache.NewApps[*App](),
+		Gangs:           map[cache.AppName]*HardGang{},
+		Pending:         pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, ComparePods),
+		Preemption:      preemption.New(),
+		PreemptionQueue: preemption.NewQueue[*App](),
+		History:         newHistory(),
+		Out:             newOutbox(),
 	}
 	x.Cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
 		if p := x.Pods[uid]; p != nil {

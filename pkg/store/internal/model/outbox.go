@@ -10,12 +10,12 @@ import (
 // Outbox has what is to be done outside the store, until its callers take it, and the
 // channels that tell them.
 type Outbox struct {
-	Activate []objects.Ref // pods that were admitted
-	Vacated  []string      // nodes that are kept for fewer pods than before
-	Work     []output.Work // for the executor
-	Told     time.Time     // the next deadline as last returned to the caller
-	Wake     chan struct{} // activate, vacated, or the deadline
-	ToWrite  chan struct{} // work
+	Activate     []objects.Ref // pods that were admitted
+	Vacated      []string      // nodes that are kept for fewer pods than before
+	Work         []output.Work // for the executor
+	LastDeadline time.Time     // the next deadline as last returned to the caller
+	Wake         chan struct{} // activate, vacated, or the deadline
+	ToWrite      chan struct{} // work
 }
 
 func newOutbox() Outbox {
@@ -25,10 +25,10 @@ func newOutbox() Outbox {
 // Moved tells whether the next deadline is earlier than the one last returned; zero is no
 // deadline.
 func (o *Outbox) Moved(next time.Time) bool {
-	if next.IsZero() || (!o.Told.IsZero() && !next.Before(o.Told)) {
+	if next.IsZero() || (!o.LastDeadline.IsZero() && !next.Before(o.LastDeadline)) {
 		return false
 	}
-	o.Told = next
+	o.LastDeadline = next
 	return true
 }
 

@@ -39,7 +39,7 @@ type Pod struct {
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
 	PodGroup *PodGroup         // the PodGroup that it names; nil if none
-	Asks     *preemption.Asker // nil once it runs and nothing of it is needed
+	Asker    *preemption.Asker // nil once it runs and nothing of it is needed
 
 	Failed *output.Failures // nil for none
 	Report *history.Report  // nil once it runs and nothing is left to report
@@ -62,18 +62,18 @@ type Turn struct {
 	// the larger one. Nil for most.
 	AssumedRequest *resources.Vector
 
-	EquivalenceClass *pending.Class // its equivalence class; set once it found no node
-	Hopes            uint64         // ClassLimit.Reopened when it was admitted
-	Sees             uint64         // Nodes.Generation when it was last passed to the scheduler's queue
-	GaveWay          int            // how often in a row it found a node and went back to the order
-	Reason           reasons.Reason // why it has no queue, or is unschedulable
-	Within           bool           // it is part of the demand; see package admission
-	Beyond           reasons.Reason // the quota that keeps it out of the demand
-	Erred            bool           // its cycle ended with an error
-	NotUntil         time.Time      // end of its back-off
-	TreeGen          uint64         // generation of the queue tree it was assumed on
-	Late             *objects.Pod   // the latest event while it is assumed
-	Tallied          history.Tally  // its contribution to the counts
+	EquivalenceClass    *pending.Class // its equivalence class; set once it found no node
+	ReopenedAtAdmission uint64         // ClassLimit.Reopened when it was admitted
+	NodesGeneration     uint64         // Nodes.Generation when it was last passed to the scheduler's queue
+	GaveWay             int            // how often in a row it found a node and went back to the order
+	Reason              reasons.Reason // why it has no queue, or is unschedulable
+	WithinQuota         bool           // it is part of the demand; see package admission
+	BeyondQuota         reasons.Reason // the quota that keeps it out of the demand
+	Erred               bool           // its cycle ended with an error
+	NotUntil            time.Time      // end of its back-off
+	TreeGen             uint64         // generation of the queue tree it was assumed on
+	Late                *objects.Pod   // the latest event while it is assumed
+	Tallied             history.Tally  // its contribution to the counts
 
 	// Timer is the end of its lease or back-off; on a node, of the time for which it counts
 	// as leaving.
@@ -87,7 +87,7 @@ func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 		p.Turn = NewTurn(p, p.UID) // its own until it runs in a queue
 	}
 	if event.Node == "" {
-		p.Asks = preemption.NewAsker(p.UID)
+		p.Asker = preemption.NewAsker(p.UID)
 	}
 	return p
 }
@@ -153,15 +153,15 @@ func (p *Pod) Guarded() cache.Guarded {
 	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.ChosenBy != ""}
 }
 
-// OwnAsks gives a pod a record as a preemptor if it has none.
-func (p *Pod) OwnAsks() {
-	if p.Asks == nil {
-		p.Asks = preemption.NewAsker(p.UID)
+// EnsureAsker gives a pod a record as a preemptor if it has none.
+func (p *Pod) EnsureAsker() {
+	if p.Asker == nil {
+		p.Asker = preemption.NewAsker(p.UID)
 	}
 }
 
-// Had is the request that the scheduler's cache may have for an assumed pod.
-func (p *Pod) Had() resources.Vector {
+// AssumedUse is the request that the scheduler's cache may have for an assumed pod.
+func (p *Pod) AssumedUse() resources.Vector {
 	if p.AssumedRequest != nil {
 		return *p.AssumedRequest
 	}
@@ -183,7 +183,7 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 		return 0
 	case p.State.HasNode():
 		return cache.Allocated | p.moves(longest)
-	case p.State.HasSlot() && !p.Asks.Holds():
+	case p.State.HasSlot() && !p.Asker.Holds():
 		return cache.Pending | cache.Admitted
 	}
 	return cache.Pending | p.moves(longest)
@@ -194,8 +194,8 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 // because no node took another pod of its equivalence class.
 func (p *Pod) Stopped() reasons.Reason {
 	switch {
-	case !p.Asks.Holds() && !p.Beyond.None():
-		return p.Beyond
+	case !p.Asker.Holds() && !p.BeyondQuota.None():
+		return p.BeyondQuota
 	case p.Reason.None() && !p.State.WaitsForNode():
 		return reasons.New(reasons.NoNodeFits, "no node could take the pod")
 	}
@@ -208,9 +208,9 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 	switch {
 	case p.State == state.NoQueue && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
 		return objects.DemandBeyond, p.Reason
-	case !p.Beyond.None():
-		return objects.DemandBeyond, p.Beyond
-	case !p.Within || p.Demand == objects.DemandUnsaid:
+	case !p.BeyondQuota.None():
+		return objects.DemandBeyond, p.BeyondQuota
+	case !p.WithinQuota || p.Demand == objects.DemandUnsaid:
 		return objects.DemandUnsaid, reasons.Reason{}
 	}
 	return objects.DemandWanted, p.Stopped()
@@ -242,18 +242,18 @@ func (p *Pod) Sweeping() *preemption.Sweep {
 	if p.EquivalenceClass != nil {
 		return (*preemption.Sweep)(&p.EquivalenceClass.Sweep)
 	}
-	return &p.Asks.Sweep
+	return &p.Asker.Sweep
 }
 
-// MayAsk tells whether law 4 can be met for a pod.
-func (x *Model) MayAsk(p *Pod) bool {
+// MeetsLaw4 tells whether law 4 can be met for a pod.
+func (x *Model) MeetsLaw4(p *Pod) bool {
 	return x.Cache.Books.BelowGuarantee(p.App.Leaf, p.Request, x.Preemption.StrictGuarantee)
 }
 
 // LastRefused returns when and why a plan for the pod, or for another pod of its
 // equivalence class, failed.
 func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
-	at, why = p.Asks.TriedAt, p.Asks.Refused
+	at, why = p.Asker.TriedAt, p.Asker.Refused
 	if t := p.EquivalenceClass; t != nil && t.TriedAt.After(at) {
 		at, why = t.TriedAt, t.Refused
 	}
@@ -264,7 +264,7 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 // given to users until then. Its code is never that of a quota: the pod waits for a time,
 // and a pod that a quota refuses is tried again as soon as the quota has room.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
-	l := &p.Asks.Losses
+	l := &p.Asker.Losses
 	if p.GroupIncomplete() && p.PodGroup.Data.Losses.Until.After(l.Until) {
 		l = &p.PodGroup.Data.Losses
 	}

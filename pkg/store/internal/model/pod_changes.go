@@ -11,14 +11,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
-// TakeOver takes over an event of a known pod. The pod is marked as changed for plans if
+// ApplyEvent takes over an event of a known pod. The pod is marked as changed for plans if
 // budgets count it differently.
-func (x *Model) TakeOver(p *Pod, event *objects.Pod) {
+func (x *Model) ApplyEvent(p *Pod, event *objects.Pod) {
 	health, before := p.Health, []int(nil)
 	if health != event.Health {
 		before = x.Cache.Protection.Budgets(p.Guarded())
 	}
-	x.Recounted(p, func() { p.Say(event) })
+	x.Recounted(p, func() { p.SetEvent(event) })
 	if health != event.Health && !slices.Equal(before, x.Cache.Protection.Budgets(p.Guarded())) {
 		x.TouchPod(p)
 	}
@@ -65,19 +65,19 @@ func (x *Model) routeOriginators() {
 	}
 }
 
-// AtWork drops the state that only pods that do not run need, and sets until when a deleted
+// DropWaitingState drops the state that only pods that do not run need, and sets until when a deleted
 // pod counts as leaving.
-func (x *Model) AtWork(p *Pod, now time.Time) {
+func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 	if p.Report != nil && x.History.Reports.Placed(p.Report, now) {
 		p.Report = nil
 	}
-	if p.Asks != nil && p.Asks.IsEmpty() {
-		p.Asks = nil
+	if p.Asker != nil && p.Asker.IsEmpty() {
+		p.Asker = nil
 	}
 	until, leaves := p.LeavesUntil(&x.Preemption.Options)
 	switch {
 	case leaves && !until.After(now):
-		x.Overstay(p) // before the first plan of a process that has just started
+		x.NoteOverdue(p) // before the first plan of a process that has just started
 	case leaves:
 		if p.Turn == x.NoTurn {
 			p.Turn = NewTurn(p, p.UID)
@@ -89,12 +89,12 @@ func (x *Model) AtWork(p *Pod, now time.Time) {
 	}
 }
 
-// Overstay notes that a deleted pod is there still after the time for which it counts as
+// NoteOverdue notes that a deleted pod is there still after the time for which it counts as
 // leaving, kept by a finalizer or by a node that does not answer. It counts as used until
 // it is gone.
-func (x *Model) Overstay(p *Pod) {
+func (x *Model) NoteOverdue(p *Pod) {
 	p.Overdue = true
-	x.Weigh(p)
+	x.ChargeMoving(p)
 	x.TouchPod(p)
 }
 

@@ -141,9 +141,9 @@ func (x *Pending[P, A, D]) Ahead(p *order.Outside, sides order.Sides, room resou
 // MoreRoom notes that a queue may have more room.
 func (x *Pending[P, A, D]) MoreRoom(id queues.ID) { x.moreRoom[id] = struct{}{} }
 
-// Release notes that the queues of a leaf may have more room. Queues that refused nothing
+// NoteMoreRoom notes that the queues of a leaf may have more room. Queues that refused nothing
 // do not matter.
-func (x *Pending[P, A, D]) Release(tree *queues.Draft, leaf queues.ID) {
+func (x *Pending[P, A, D]) NoteMoreRoom(tree *queues.Draft, leaf queues.ID) {
 	for q := range tree.Ancestors(leaf) {
 		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) || x.Holders.Has(q.ID) {
 			x.MoreRoom(q.ID)

@@ -31,11 +31,11 @@ func TestMoreRoom(t *testing.T) {
 		t.Error("an empty window has no slot")
 	}
 	x.Order.Block(ask.Group(), queues.Verdict{At: a.ID, Reason: reasons.Brief(reasons.OverMax)})
-	x.Release(tree, b.ID)
+	x.NoteMoreRoom(tree, b.ID)
 	if got := x.TakeBlocked(tree); len(got) > 0 {
 		t.Error("room elsewhere frees a group")
 	}
-	x.Release(tree, a.ID)
+	x.NoteMoreRoom(tree, a.ID)
 	if got := x.TakeBlocked(tree); len(got) != 1 || got[0] != ask.Group() {
 		t.Errorf("more room for %v", got)
 	}

@@ -37,7 +37,7 @@ func (x *Plans) AdoptAll(now time.Time) {
 
 // Adopt takes up the hold that is written on a pod, or releases it if it cannot.
 func (x *Plans) Adopt(p *model.Pod, now time.Time) {
-	if p.Claim == nil || p.Asks.Holds() || p.Foreign && p.Node == "" && p.MaybeDaemon {
+	if p.Claim == nil || p.Asker.Holds() || p.Foreign && p.Node == "" && p.MaybeDaemon {
 		return
 	}
 	h := x.claimed(p)
@@ -60,7 +60,7 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 		return
 	}
 	placed, _ := x.Preemption.Holds.Of(p.UID)
-	p.Asks.DecidedAt = preemption.DecidedAt(placed.Decision)
+	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
 	x.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
 	if placed.Required {

@@ -40,7 +40,7 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 		return nil, x.states.Explain(p)
 	case p.State.HasNode():
 		return p, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	case x.Standby && !p.Asks.Holds():
+	case x.Standby && !p.Asker.Holds():
 		// The scheduler may take a pod before the store learns that this process leads. A
 		// hold made then would not be written.
 		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room")
@@ -61,11 +61,11 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	}
 	if why := x.mayPlan(p, now); !why.None() {
-		x.History.Say(p, why.Code, now.Add(x.Preemption.RetryInterval))
+		x.History.NotePlanResult(p, why.Code, now.Add(x.Preemption.RetryInterval))
 		return nil, why
 	}
 	x.holds.SetInPermit(p, inPermit)
-	p.Asks.TriedAt = now
+	p.Asker.TriedAt = now
 	x.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
@@ -88,11 +88,11 @@ func (x *Plans) mayPlan(p *model.Pod, now time.Time) reasons.Reason {
 	}
 	why, again := x.NotNow(p, now)
 	if why.Code.IsQuota() {
-		p.Asks.OverQuota = true // the cycle ends with this refusal
+		p.Asker.OverQuota = true // the cycle ends with this refusal
 	}
 	if !again.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
-			p.Asks.RetryAt = again
+			p.Asker.RetryAt = again
 		}
 		x.states.Arm(p, again)
 	}
@@ -115,8 +115,8 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again time.Time) {
 	leaf := x.Cache.Tree().Queue(p.App.Leaf)
 	if end := p.DelayEnd(x.Cache.Tree()); end.After(now) {
-		if !x.MayAsk(p) { // no check of the pod follows the end of the delay
-			return NotOwed(leaf), time.Time{}
+		if !x.MeetsLaw4(p) { // no check of the pod follows the end of the delay
+			return Law4Refusal(leaf), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
@@ -139,8 +139,8 @@ func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again t
 	return reasons.Reason{}, time.Time{}
 }
 
-// NotOwed is the refusal of a preemptor in a queue that already has its guarantee.
-func NotOwed(leaf *queues.Queue) reasons.Reason {
+// Law4Refusal is the refusal of a preemptor in a queue that already has its guarantee.
+func Law4Refusal(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 

@@ -39,7 +39,7 @@ import (
 
 // AttemptNodeBound returns the input of a decision for a node-bound pod, or why none is made
 // now.
-func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.RequiredAttempt, reasons.Reason) {
+func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundAttempt, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if why.None() && p.RequiredNode == "" {
 		why = reasons.Brief(reasons.Starting)
@@ -54,13 +54,13 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 	x.Preemption.NodeBound.Await(uid, false)
 	if n := x.Cache.Nodes.Get(p.RequiredNode); n != nil {
 		x.holds.SetInPermit(p, inPermit)
-		p.Asks.Impossible = p.Asks.Impossible && p.Asks.SawNode == n.Generation()
-		p.Asks.SawNode = n.Generation()
+		p.Asker.Impossible = p.Asker.Impossible && p.Asker.SawNode == n.Generation()
+		p.Asker.SawNode = n.Generation()
 	}
 	if why := x.mayPlanNodeBound(p, now); !why.None() {
 		return nil, why
 	}
-	p.Asks.TriedAt = now
+	p.Asker.TriedAt = now
 	a := x.nodeBoundInput(p, now)
 	if a.Params.Bound(p.Namespace) {
 		a.Node.Queues = x.Cache.Snapshot()
@@ -75,7 +75,7 @@ func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 	}
 	if p.App != nil {
 		v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated)
-		if !p.Asks.Holds() { // else it counts itself
+		if !p.Asker.Holds() { // else it counts itself
 			v = x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request)
 		}
 		if !v.OK() {
@@ -83,11 +83,11 @@ func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 			return v.Reason
 		}
 	}
-	if from, why := p.PlanFrom(); from.After(now) && !p.Asks.Holds() {
+	if from, why := p.PlanFrom(); from.After(now) && !p.Asker.Holds() {
 		return x.awaitNode(p, why, from)
 	}
-	if p.Asks.Impossible {
-		return x.awaitNode(p, p.Asks.Refused, time.Time{})
+	if p.Asker.Impossible {
+		return x.awaitNode(p, p.Asker.Refused, time.Time{})
 	}
 	return reasons.Reason{}
 }
@@ -96,7 +96,7 @@ func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 // changes. (If there is no node, the scheduler brings the pod back when it comes.) A pod of
 // no queue also comes back at the given time; for others the end of the cycle sees to that.
 func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reasons.Reason {
-	p.Asks.Refused = why
+	p.Asker.Refused = why
 	x.Preemption.NodeBound.Await(p.UID, x.Cache.Nodes.Get(p.RequiredNode) != nil)
 	if p.Foreign && !from.IsZero() {
 		x.states.ReturnBy(p, from)
@@ -105,7 +105,7 @@ func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reas
 }
 
 // nodeBoundInput returns the input of a decision for a pod.
-func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.RequiredAttempt {
+func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAttempt {
 	n := x.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p)
@@ -115,7 +115,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.RequiredAtte
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types
-	return &output.RequiredAttempt{Node: node, Before: before, Ask: ask, Params: x.Preemption.Required}
+	return &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: x.Preemption.Required}
 }
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that

@@ -59,7 +59,7 @@ func (x *Plans) going(p *model.Pod, h *reservations.Hold, left []*model.Pod, now
 	for _, v := range left {
 		note := x.victimNote(p, v, h)
 		out = append(out, output.Victim{Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.Cache.Tree()), Note: note, Grace: x.Preemption.Grace(v.Pod)})
-		x.History.NoteSaid(output.Chosen, v, note)
+		x.History.NoteMessage(output.Chosen, v, note)
 	}
 	x.EnterStep(p, output.Step{Kind: output.StepCommitted, Going: out}, now)
 	return out
@@ -71,7 +71,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	mark := func(asker types.UID) {
 		for _, v := range left {
 			x.Chosen(v, asker)
-			x.Weigh(v)
+			x.ChargeMoving(v)
 		}
 	}
 	switch {
@@ -98,13 +98,13 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		return err
 	}
 	mark("")
-	x.WeighAs(p, 0)
+	x.ChargeMovingAs(p, 0)
 	err := x.lawful(p, h, left)
 	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
 		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
 	}
 	mark(p.UID)
-	x.Weigh(p)
+	x.ChargeMoving(p)
 	if err == nil {
 		err = x.withinBudgets(p, h, left)
 	}
@@ -133,7 +133,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	w := &planner.World{Queues: x.Cache.Tree(), Budgets: x.DisruptionsLeft(true)}
 	t := &x.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)
-	ask.Group = x.groupFor(p, p.Asks.Decision)
+	ask.Group = x.groupFor(p, p.Asker.Decision)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
@@ -161,7 +161,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 // none as long as no victim went.
 func (x *Plans) withinBudgets(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	var allowed int64
-	switch d := p.Asks.Decision; {
+	switch d := p.Asker.Decision; {
 	case d != nil:
 		allowed = d.Violations
 	case len(left) < len(h.Chosen):
@@ -188,7 +188,7 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 
 // whyVictim is why a victim was chosen.
 func (x *Plans) whyVictim(asker, v *model.Pod, h *reservations.Hold) string {
-	note, known := asker.Asks.Note(v.UID)
+	note, known := asker.Asker.Note(v.UID)
 	switch {
 	case known:
 		return note
@@ -201,10 +201,10 @@ func (x *Plans) whyVictim(asker, v *model.Pod, h *reservations.Hold) string {
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
 // not known: if there is room by amounts, it is taken to be the filters.
-func (x *Plans) remaining(p *model.Pod, a *output.RequiredAttempt, left []*model.Pod) daemonset.Decision {
+func (x *Plans) remaining(p *model.Pod, a *output.NodeBoundAttempt, left []*model.Pod) daemonset.Decision {
 	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
 	byFilters := x.Free(x.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
-	known := p.Asks.Required
+	known := p.Asker.Required
 	if known == nil {
 		known = &daemonset.Decision{}
 		if byFilters {

@@ -9,21 +9,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// TickAsking puts due pods into the order. If the delays of very many pods end at once,
+// EnqueueDue puts due pods into the order. If the delays of very many pods end at once,
 // the next Tick goes on; it is due at once.
-func (x *Plans) TickAsking(now time.Time) {
+func (x *Plans) EnqueueDue(now time.Time) {
 	x.Preemption.Limiter.Recover(now)
-	room := x.Preemption.Limiter.Room(x.Asking.Order.Eligible())
+	room := x.Preemption.Limiter.Room(x.PreemptionQueue.Order.Eligible())
 	for range mostLooks {
 		if room == 0 {
 			return
 		}
-		uid, ok := x.Asking.TakeDue(now)
+		uid, ok := x.PreemptionQueue.TakeDue(now)
 		if !ok {
 			return
 		}
 		if p := x.Pods[uid]; x.worthAPlan(p, now) {
-			x.Asking.Enter(p.Asks, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()})
+			x.PreemptionQueue.Enter(p.Asker, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()})
 			room--
 		}
 	}
@@ -36,7 +36,7 @@ const mostLooks = 1000
 // watches what may change that.
 func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	from, _ := p.PlanFrom()
-	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), preemption.Latest(p.Asks.RetryAt, from))
+	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), preemption.Latest(p.Asker.RetryAt, from))
 	again = preemption.Latest(again, x.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
 		again = preemption.Latest(again, t.RetryAt)
@@ -45,7 +45,7 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	case again.After(now):
 		x.states.Arm(p, again)
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
-	case !x.MayAsk(p), !x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).OK():
+	case !x.MeetsLaw4(p), !x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).OK():
 		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
 	case p.GroupIncomplete():
 		x.groups.RetryGroup(p, now)
@@ -78,39 +78,39 @@ func isStuck(p *model.Pod) bool {
 func (x *Plans) takeChanges(now time.Time) {
 	for _, uid := range x.Preemption.Watches.Take(now) {
 		p := x.Pods[uid]
-		if !x.MayAsk(p) {
+		if !x.MeetsLaw4(p) {
 			continue
 		}
 		x.Preemption.Watches.Remove(uid)
 		p.Sweeping().Restart()
-		soonest := p.Asks.TriedAt.Add(preemption.AtMostEvery)
+		soonest := p.Asker.TriedAt.Add(preemption.AtMostEvery)
 		if p.EquivalenceClass != nil {
 			p.EquivalenceClass.RetryAt = soonest
 		}
 		from, _ := p.PlanFrom()
-		p.Asks.RetryAt = preemption.Latest(soonest, from)
-		x.states.Arm(p, p.Asks.RetryAt)
+		p.Asker.RetryAt = preemption.Latest(soonest, from)
+		x.states.Arm(p, p.Asker.RetryAt)
 	}
 }
 
-// FillAsking lets the first pod of the preemption queue through to have a plan made, if
+// LetPreemptorThrough lets the first pod of the preemption queue through to have a plan made, if
 // no other pod is being tried.
-func (x *Plans) FillAsking(now time.Time) {
+func (x *Plans) LetPreemptorThrough(now time.Time) {
 	x.takeChanges(now)
 	x.Preemption.Limiter.Recover(now)
 	for x.Started && !x.Standby && !x.Preemption.Limiter.PlansFrom(now).After(now) {
-		uid, ok := x.Asking.First()
+		uid, ok := x.PreemptionQueue.First()
 		if !ok {
 			return
 		}
 		p := x.Pods[uid]
-		x.Asking.LeaveOrder(p.Asks)
+		x.PreemptionQueue.LeaveOrder(p.Asker)
 		if !x.worthAPlan(p, now) {
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.
-		p.Asks.RetryAt = now.Add(x.Preemption.RetryInterval)
-		x.Asking.Begin(uid)
+		p.Asker.RetryAt = now.Add(x.Preemption.RetryInterval)
+		x.PreemptionQueue.Begin(uid)
 		x.states.LetThrough(p, now)
 	}
 }

@@ -39,7 +39,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	}
 	chosen, why, again := x.mayChoose(d.Chosen(), now)
 	if !again.IsZero() {
-		x.History.Say(p, why.Code, now.Add(x.Preemption.RetryInterval))
+		x.History.NotePlanResult(p, why.Code, now.Add(x.Preemption.RetryInterval))
 		x.states.Arm(p, again)
 	}
 	if !why.None() {
@@ -50,7 +50,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 		going = append(going, x.Pods[uid])
 	}
 	idle := x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
-	since := p.Asks.NextHold(now)
+	since := p.Asker.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	stale := x.holds.ReadBefore(p, d.Node)
 	if err := x.holds.PlaceHold(p, h); err != nil {
@@ -59,9 +59,9 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	if stale {
 		x.states.ReturnBy(p, now)
 	}
-	p.Asks.Decision, p.Asks.ByFilters = d, nil
+	p.Asker.Decision, p.Asker.ByFilters = d, nil
 	for _, v := range idle {
-		p.Asks.ByFilters = append(p.Asks.ByFilters, v.UID)
+		p.Asker.ByFilters = append(p.Asker.ByFilters, v.UID)
 	}
 	p.Sweeping().Restart()
 	x.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
@@ -100,15 +100,15 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 		code = why.Code
 	}
 	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
-	x.History.Say(p, code, now.Add(x.Preemption.RetryInterval))
+	x.History.NotePlanResult(p, code, now.Add(x.Preemption.RetryInterval))
 	if p.Sweeping().Continue(d) {
 		retry = preemption.AtMostEvery
 	}
-	p.Asks.Refused, p.Asks.RetryAt = why, now.Add(retry)
+	p.Asker.Refused, p.Asker.RetryAt = why, now.Add(retry)
 	if t := p.EquivalenceClass; t != nil {
-		t.TriedAt, t.RetryAt, t.Refused = now, p.Asks.RetryAt, why
+		t.TriedAt, t.RetryAt, t.Refused = now, p.Asker.RetryAt, why
 	}
-	x.states.Arm(p, p.Asks.RetryAt)
+	x.states.Arm(p, p.Asker.RetryAt)
 	x.Preemption.Limiter.PlanFailed(len(x.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
 	x.Preemption.Watches.Set(p.UID, watched)
 	x.Preemption.Watches.PlanRefused(p.UID)
@@ -130,7 +130,7 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
 	}
 	if len(leaving) > 0 {
-		until = append(until, "pods that leave already are gone: "+x.holds.WhoLeaves(leaving, node))
+		until = append(until, "pods that leave already are gone: "+x.holds.ListLeaving(leaving, node))
 	}
 	if _, why := x.Cache.Nodes.Unusable(node); !why.None() {
 		return why, watched, retry

@@ -28,7 +28,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 		return false, x.awaitNode(p, why, time.Time{})
 	}
 	n := x.Cache.Nodes.Get(d.Node)
-	asDecided := n.Generation() == p.Asks.SawNode
+	asDecided := n.Generation() == p.Asker.SawNode
 	h, _ := x.Preemption.Holds.Of(uid)
 	stale := x.holds.ReadBefore(p, d.Node)
 	switch {
@@ -48,7 +48,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	}
 	x.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
-		p.Asks.SawNode = n.Generation()
+		p.Asker.SawNode = n.Generation()
 	}
 	if held && stale {
 		x.states.ReturnBy(p, now)
@@ -66,12 +66,12 @@ func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason,
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 	}
 	byUsage := d.Outcome == daemonset.NoHold && d.RejectedByUsage()
-	p.Asks.ByTime = d.Stopped == planner.RuleExtender || byUsage // until the extender answers, or other nodes change
-	if p.Asks.ByTime {
+	p.Asker.ByTime = d.Stopped == planner.RuleExtender || byUsage // until the extender answers, or other nodes change
+	if p.Asker.ByTime {
 		again = now.Add(x.Preemption.RetryInterval)
-		p.Asks.RetryAt = again
+		p.Asker.RetryAt = again
 	}
-	p.Asks.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // the filters' answer may change at any time, amounts do not
+	p.Asker.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // the filters' answer may change at any time, amounts do not
 	return x.awaitNode(p, why, again)
 }
 
@@ -126,15 +126,15 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
-	p.Reason, p.Asks.Activated = why, false
+	p.Reason, p.Asker.Activated = why, false
 	x.wait(p, d, again, now)
 	return true, why
 }
 
 // decide returns a new ID for a decision.
 func (x *Plans) decide(p *model.Pod, now time.Time) string {
-	p.Asks.DecidedAt = preemption.Latest(now, p.Asks.DecidedAt.Add(1))
-	return preemption.DecisionID(p.UID, p.Asks.DecidedAt)
+	p.Asker.DecidedAt = preemption.Latest(now, p.Asker.DecidedAt.Add(1))
+	return preemption.DecisionID(p.UID, p.Asker.DecidedAt)
 }
 
 // setHold begins the hold of a preemptor, or adds victims to it.
@@ -142,7 +142,7 @@ func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID,
 	old, held := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, p.Asks.NextHold(now), true, chosen
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, p.Asker.NextHold(now), true, chosen
 		if err := x.holds.PlaceHold(p, h); err != nil {
 			return err
 		}
@@ -160,12 +160,12 @@ func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID,
 		x.states.EndCycle(p)
 		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
 		x.Preemption.Holds.Choose(p.UID, h, now)
-		if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asks.ToldAt.Add(x.Preemption.RetryInterval)) {
+		if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.Preemption.RetryInterval)) {
 			x.tell(p, output.WorkTell, d, now) // D8: users are told of it again
 		}
 		return nil
 	}
-	p.Asks.Required, p.Asks.Missed = d, 0
+	p.Asker.Required, p.Asker.Missed = d, 0
 	x.tell(p, output.WorkDisrupt, d, now)
 	return nil
 }
@@ -173,8 +173,8 @@ func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID,
 // tell queues a write of the current hold of a preemptor; d is for a node-bound one.
 func (x *Plans) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
-	p.Asks.ToldAt = now
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asks.Decision, Required: d})
+	p.Asker.ToldAt = now
+	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, Required: d})
 }
 
 // wait sets when a preemptor that holds its node comes back, if anything but an event of
@@ -194,8 +194,8 @@ func (x *Plans) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) 
 // RecheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
 func (x *Plans) RecheckNode(p *model.Pod) {
-	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asks.SawNode {
-		x.states.ReturnBy(p, p.Asks.TriedAt.Add(preemption.AtMostEvery))
+	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
+		x.states.ReturnBy(p, p.Asker.TriedAt.Add(preemption.AtMostEvery))
 	}
 }
 
@@ -203,6 +203,6 @@ func (x *Plans) RecheckNode(p *model.Pod) {
 func (x *Plans) RecheckLater(now time.Time) {
 	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
 		p := x.Pods[uid]
-		x.states.ReturnBy(p, preemption.Latest(now, p.Asks.TriedAt.Add(preemption.AtMostEvery)))
+		x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	}
 }

@@ -23,7 +23,7 @@ type Asker struct {
 	UID types.UID
 	Retry
 	Plan
-	Node
+	NodeBoundState
 	holds bool
 
 	// Its place in a Queue.
@@ -63,8 +63,8 @@ type Plan struct {
 	Activated bool
 }
 
-// Node is what a pod that can run on one node only knows of that node.
-type Node struct {
+// NodeBoundState is what a pod that can run on one node only knows of that node.
+type NodeBoundState struct {
 	SawNode uint64 // the node's generation at the last decision
 	// Impossible: the pod would not fit the node even without all possible victims.
 	Impossible bool
@@ -115,7 +115,7 @@ func (a *Asker) IsEmpty() bool {
 	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota
 	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.Required != nil || a.Missed > 0 || a.Activated ||
 		!a.Ended.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
-	return !a.holds && !retried && !planned && a.Node == (Node{}) && a.at == ranking.Outside && a.ask == nil
+	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
 }
 
 // Ask is a pod as the order knows it.

@@ -19,9 +19,9 @@ import (
 //	          the account is full again
 //
 // While the account is overdrawn no plan is made. Until it is full, pods take turns by
-// due time: a few at a time, in the order of asking, and the next few after all of these
-// had theirs. So pods that are first in that order and always refused do not block the
-// others.
+// due time: a few at a time, in the order of the preemption queue, and the next few after
+// all of these had theirs. So pods that are first in that order and always refused do not
+// block the others.
 //
 // Assumption: time does not go back by more than the account holds.
 type Limiter struct {
@@ -41,7 +41,7 @@ const (
 	// takes per node, so a tenth of the time goes into plans that fail.
 	PerNode = 20 * time.Microsecond
 	// Turns is the usual number of pods that take turns. It is large enough for the order
-	// of asking to matter.
+	// of the preemption queue to matter.
 	Turns = 16
 
 	credit = time.Second // what the account holds
@@ -82,7 +82,7 @@ func (l *Limiter) PlansFrom(now time.Time) time.Time {
 // turns.
 func (l *Limiter) Paid() time.Time { return l.paid }
 
-// Room is how many pods may join the order of asking, given how many are in it.
+// Room is how many pods may join the order of the preemption queue, given how many are in it.
 func (l *Limiter) Room(waiting int) int {
 	switch {
 	case !l.tired:
