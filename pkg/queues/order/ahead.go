@@ -68,8 +68,8 @@ func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
 
 // Ahead yields asks of this order that fit into some room and are below a guarantee, and
 // that criterion 2 may put before p, which has the given sides; see IsAhead. It examines a
-// limited number of groups and asks, the first groups of each level. Then it does the same
-// with the groups that a max refuses which p counts against, too.
+// limited number of groups and asks, the first groups of each level. Then it yields as many
+// asks, by their order, of groups that a max refuses which p counts against, too.
 func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func(*Ask) bool) {
 	if len(x.nodes) == 0 {
 		return
@@ -77,8 +77,28 @@ func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func
 	if x.stale {
 		x.reshare()
 	}
-	l, exposed := lookout{x, room, mostAhead, yield}, int64(p.Priority)
-	for n, level := x.nodes[p.Leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
+	l := lookout{Index: x, room: room, looks: mostAhead, yield: yield}
+	l.yieldInOrder(p, sides)
+	l.looks = mostAhead
+	l.yieldBlocked(p, sides)
+}
+
+// mostAhead is the number of groups and asks that Ahead examines.
+const mostAhead = 200
+
+// lookout is a call of Ahead.
+type lookout struct {
+	*Index
+	room  resources.Vector
+	looks int // that are left
+	yield func(*Ask) bool
+	over  bool // yield said so
+}
+
+// yieldInOrder yields asks of groups that are in the order.
+func (l *lookout) yieldInOrder(p *Outside, sides Sides) {
+	exposed := int64(p.Priority)
+	for n, level := l.nodes[p.Leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
 		byPriority := n.parent.settings.Policies.PrioritySort
 		exposed = queues.Exposed(exposed, n.settings.Policies)
 		if sides.Has(level) {
@@ -93,25 +113,18 @@ func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func
 			}
 		}
 	}
-	l.looks = mostAhead
-	for n := x.nodes[p.Leaf].parent; n != nil; n = n.parent { // what the leaf itself refuses is of p's own leaf
+}
+
+// yieldBlocked yields asks of groups that a max refuses which p counts against. What the leaf
+// of p refuses is of that leaf, too, and criterion 2 does not put it before p.
+func (l *lookout) yieldBlocked(p *Outside, sides Sides) {
+	for n := l.nodes[p.Leaf].parent; n != nil && !l.over; n = n.parent {
 		for _, g := range l.blockedAt(n, p, sides) {
 			if !l.yieldAll(g) {
 				return
 			}
 		}
 	}
-}
-
-// mostAhead is the number of groups and asks that Ahead examines.
-const mostAhead = 200
-
-// lookout is a call of Ahead.
-type lookout struct {
-	*Index
-	room  resources.Vector
-	looks int // that are left
-	yield func(*Ask) bool
 }
 
 // yieldBelow yields the asks at or below n for which top is below its guarantee.
@@ -132,7 +145,10 @@ func (l *lookout) yieldBelow(n, top *node) bool {
 func (l *lookout) yieldAll(g *Group) bool {
 	for _, b := range g.batches.Items() {
 		for _, a := range b.asks.Items() {
-			if l.looks--; l.looks < 0 || !l.yield(a) {
+			if l.looks--; l.looks < 0 {
+				return false
+			}
+			if l.over = !l.yield(a); l.over {
 				return false
 			}
 		}
@@ -140,16 +156,16 @@ func (l *lookout) yieldAll(g *Group) bool {
 	return true
 }
 
-// blockedAt returns groups that the max of a queue refuses and that may be before p, by
+// blockedAt returns all groups that the max of a queue refuses and that may be before p, by
 // their first asks.
 func (l *lookout) blockedAt(n *node, p *Outside, sides Sides) []*Group {
 	var out []*Group
 	for g := range n.blocked {
-		if l.looks--; l.looks < 0 {
-			break
+		if g.verdict.Reason.Code != reasons.OverMax || !l.room.Covers(g.request) {
+			continue
 		}
 		w := Outside{Leaf: g.leaf.id, Priority: int32(g.below.largest()), Request: g.request}
-		if g.verdict.Reason.Code == reasons.OverMax && l.room.Covers(g.request) && l.IsAhead(&w, p, sides) {
+		if l.IsAhead(&w, p, sides) {
 			out = append(out, g)
 		}
 	}

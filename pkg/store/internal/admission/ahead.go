@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -50,44 +51,57 @@ func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) boo
 // Ahead returns the pods that go before an admitted pod that is about to run on a node,
 // in the order of model.ComparePods.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
-	room := n.Room().Max(p.Request) // the filters found that it fits
-	rest := room.Sub(p.Request)
 	own := p.Outside()
 	sides := x.Pending.Order.Sides(&own)
 	if sides == order.EverySide {
 		return nil
 	}
-	var out []*model.Pod
-	full := false           // a max has no room for all of them beside p
-	var both *queues.Demand // p and those of them that a max has room for; nil if p has no quota
+	room := n.Room().Max(p.Request) // the filters found that it fits
+	l := &lead{p: p, own: own, sides: sides, room: room, rest: room.Sub(p.Request)}
 	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
-		both = queues.NewDemand()
-		both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
-	}
-	add := func(w *model.Pod) {
-		if w == p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, room) {
-			return
-		}
-		if other := w.Outside(); x.Pending.Order.IsAhead(&other, &own, sides) && x.mayRunInstead(w, p) {
-			out, rest = append(out, w), rest.Sub(w.Request)
-			full = full || both != nil && x.exceeds(w, p, both)
-		}
+		l.both = queues.NewDemand()
+		l.both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
 	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.NodesGeneration)) {
-			add(w)
+			x.addTo(l, w)
 		}
-		return !rest.HasNegative() && !full
+		return !l.short()
 	})
 	for w := range x.Pending.Window.Pods() {
-		add(w)
+		x.addTo(l, w)
 	}
-	if !rest.HasNegative() && !full {
+	if !l.short() {
 		return nil // all have room
 	}
-	slices.SortFunc(out, model.ComparePods)
-	return out
+	slices.SortFunc(l.pods, model.ComparePods)
+	return l.pods
+}
+
+// lead is the pods that go before p, which is about to run on a node.
+type lead struct {
+	p          *model.Pod
+	own        order.Outside
+	sides      order.Sides
+	room, rest resources.Vector // of the node, without p; rest is beside p and pods
+	pods       []*model.Pod
+	both       *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
+	full       bool           // a max has no room for all of them
+}
+
+// short tells whether the node or a max has no room for p and all pods that go before it.
+func (l *lead) short() bool { return l.full || l.rest.HasNegative() }
+
+// addTo adds a pod to a lead if it goes before p and may have the room.
+func (x *Slots) addTo(l *lead, w *model.Pod) {
+	if w == l.p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, l.room) {
+		return
+	}
+	if other := w.Outside(); x.Pending.Order.IsAhead(&other, &l.own, l.sides) && x.mayRunInstead(w, l.p) {
+		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
+		l.full = l.full || l.both != nil && x.exceeds(w, l.p, l.both)
+	}
 }
 
 // mayRunInstead tells whether max and the limits of users let w run if p waits. A pod that
