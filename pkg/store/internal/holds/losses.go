@@ -33,7 +33,8 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reas
 }
 
 // groupTook tells whether other pods of the preemptor's PodGroup have the room on the node
-// that was made for it. Then the PodGroup has lost nothing.
+// that was made for it. Then the PodGroup has lost nothing. Pods that hold or held a node
+// themselves have the room that was made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	n := x.Cache.Nodes.Get(h.Node)
 	if n == nil || !p.GroupIncomplete() {
@@ -42,7 +43,8 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	free := x.Free(n, p.UID)
 	withIts := free
 	for _, o := range x.PodsOn(n) {
-		if o.PodGroup == p.PodGroup && o.CameAfter(p.Asker.Began) > 0 {
+		own := o.Asker.Holds() || !o.Asker.PlacedAt().IsZero()
+		if o.PodGroup == p.PodGroup && !own && o.CameAfter(p.Asker.Began) > 0 {
 			withIts = withIts.Add(o.Request)
 		}
 	}
