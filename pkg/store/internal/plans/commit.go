@@ -94,7 +94,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if why := x.Never(p); !why.None() {
 		return errors.New(why.Text)
 	}
-	if err := groupStarts(p); err != nil {
+	if err := groupStarts(p, len(left) < len(h.Chosen)); err != nil {
 		return err
 	}
 	mark("")
@@ -112,9 +112,10 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 }
 
 // groupStarts returns an error if the PodGroup of a pod has not started and has too few
-// pods to start. A PodGroup that this process has not seen yet counts as none.
-func groupStarts(p *model.Pod) error {
-	if !p.GroupIncomplete() {
+// pods to start. A PodGroup that this process has not seen, which after a start may come
+// yet, is no error once a victim of the plan went (begun): it would have gone in vain.
+func groupStarts(p *model.Pod, begun bool) error {
+	if !p.GroupIncomplete() || begun && p.PodGroup.Min() == 0 {
 		return nil
 	}
 	_, enough := model.MissingMembers(p.PodGroup, p, func(*model.Pod) bool { return true })
