@@ -194,6 +194,16 @@ func (s share) beyond() int {
 	return min(s.taken, max(0, s.taken+s.chosen+max(0, s.gone-s.since)-s.allowed))
 }
 
+// changedSince tells whether a pod has changed since a version of the API server, or is gone.
+func (a *apiServer) changedSince(p *objects.Pod, version int64) bool {
+	pod := a.pod(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	if pod == nil || pod.UID != p.UID {
+		return true
+	}
+	now, _ := strconv.ParseInt(pod.ResourceVersion, 10, 64)
+	return now > version
+}
+
 // judgeBudgets finds a plan that takes more pods of a budget than the budget allows
 // beside the earlier plans in force, and does not report it. It judges by the status that
 // the process knew when the cycle of the asker began, if the budget still has that
@@ -216,7 +226,8 @@ func (w *witness) judgeBudgets(item *output.Work) {
 	w.judgeUnhealthy(item)
 	earlier := w.onTheirWay(&plan)
 	w.claimed = append(w.claimed, plan)
-	knew := w.in.began[item.UID][s.api.budgets]
+	began := w.in.began[item.UID]
+	knew := began[s.api.budgets]
 	for _, o := range s.api.budgets.sorted() {
 		budget := o.(*policyv1.PodDisruptionBudget)
 		version, _ := strconv.ParseInt(budget.ResourceVersion, 10, 64)
@@ -228,7 +239,9 @@ func (w *witness) judgeBudgets(item *output.Work) {
 			case known && (!coversAs(budget, &p) || p.Health != objects.Ready):
 				// The status counts it; the process knows other labels, or that it is not ready.
 			case slices.Contains(plan.victims, uid):
-				of.taken++
+				if !known || !s.api.changedSince(&p, began[s.api.pods]) { // else it may have known that when it planned
+					of.taken++
+				}
 			case gone:
 				of.gone++
 			case ours:

@@ -50,8 +50,9 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 			continue
 		}
 		if fits(ask.Request, rest) {
-			if queues.Admit(world.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving).OK() {
-				continue
+			v := queues.Admit(world.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving)
+			if v.OK() || !slices.Contains(ancestors(got.Labels[placement.KeyQueue]), world.Queues.Queue(v.At).Path) {
+				continue // what leaves a queue that the other pod does not count against is not gone
 			}
 			w.in.sim.count(underMax)
 		}
