@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,11 @@ import (
 // plan would choose it again. It is forgotten with the pod.
 //
 //	chosen ──► refused ──► no victim ──► the time is over ──► chosen ──► refused ──► no victim for twice as long
-type Undeletable struct{ pods map[types.UID]*undeletable }
+type Undeletable struct {
+	pods    map[types.UID]*undeletable
+	due     time.Time // when the first time is over; zero for never
+	changed bool      // due is computed anew
+}
 
 type undeletable struct {
 	refusals int
@@ -40,7 +45,8 @@ func (u *Undeletable) Refuse(pod types.UID, why string, o *Options, from time.Ti
 	}
 	x.refusals++
 	x.until = from.Add(o.Pause(x.refusals))
-	x.why = OneLine(errors.New(why[:min(len(why), mostWhy)]))
+	x.why = OneLine(errors.New(strings.ToValidUTF8(why[:min(len(why), mostWhy)], "")))
+	u.changed = true
 }
 
 // Why returns for how long a pod is no victim, and why; empty if it may be one.
@@ -52,19 +58,28 @@ func (u *Undeletable) Why(pod types.UID) string {
 	return fmt.Sprintf("until %s: %s", x.until.UTC().Format(time.RFC3339), x.why)
 }
 
-// Due is when the first pod may be a victim again; zero for never.
-func (u *Undeletable) Due() (first time.Time) {
+// Due is when the first pod may be a victim again; zero for never. It is computed anew only
+// if something changed since the last call.
+func (u *Undeletable) Due() time.Time {
+	if !u.changed {
+		return u.due
+	}
+	u.due, u.changed = time.Time{}, false
 	for _, x := range u.pods {
-		if !x.until.IsZero() && (first.IsZero() || x.until.Before(first)) {
-			first = x.until
+		if !x.until.IsZero() && (u.due.IsZero() || x.until.Before(u.due)) {
+			u.due = x.until
 		}
 	}
-	return first
+	return u.due
 }
 
 // Expire returns the pods that may be victims again, in order. How often they were refused
 // stays known.
 func (u *Undeletable) Expire(now time.Time) (pods []types.UID) {
+	if due := u.Due(); due.IsZero() || now.Before(due) {
+		return nil
+	}
+	u.changed = true
 	for uid, x := range u.pods {
 		if !x.until.IsZero() && !now.Before(x.until) {
 			x.until = time.Time{}
@@ -76,7 +91,12 @@ func (u *Undeletable) Expire(now time.Time) (pods []types.UID) {
 }
 
 // Forget forgets a pod that is gone.
-func (u *Undeletable) Forget(pod types.UID) { delete(u.pods, pod) }
+func (u *Undeletable) Forget(pod types.UID) {
+	if u.pods[pod] != nil {
+		delete(u.pods, pod)
+		u.changed = true
+	}
+}
 
 // All yields the pods that were refused.
 func (u *Undeletable) All() iter.Seq[types.UID] { return maps.Keys(u.pods) }

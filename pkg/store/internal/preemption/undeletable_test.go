@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,4 +41,41 @@ func TestUndeletable(t *testing.T) {
 	if left := slices.Collect(u.All()); len(left) > 0 {
 		t.Errorf("%v are remembered after they are gone", left)
 	}
+}
+
+// TestUndeletableWhy: a long answer is cut between characters.
+func TestUndeletableWhy(t *testing.T) {
+	var u preemption.Undeletable
+	o := preemption.DefaultOptions()
+	u.Refuse("a", "x"+strings.Repeat("é", 500), &o, epoch)
+	if why := u.Why("a"); !utf8.ValidString(why) {
+		t.Errorf("why %q", why)
+	}
+}
+
+// TestUndeletableDue: it is the earliest time of all pods that are there.
+func TestUndeletableDue(t *testing.T) {
+	var u preemption.Undeletable
+	o := preemption.DefaultOptions()
+	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	expect := func(want time.Time) {
+		t.Helper()
+		if due := u.Due(); !due.Equal(want) {
+			t.Errorf("due %v, want %v", due, want)
+		}
+	}
+	u.Refuse("b", "no", &o, at(2))
+	u.Refuse("a", "no", &o, at(1))
+	u.Refuse("c", "no", &o, at(3))
+	expect(at(1).Add(o.RetryInterval))
+	u.Forget("a")
+	expect(at(2).Add(o.RetryInterval))
+	u.Refuse("b", "no", &o, at(3))
+	expect(at(3).Add(o.RetryInterval))
+	if got := u.Expire(at(4).Add(o.RetryInterval)); !slices.Equal(got, []types.UID{"c"}) {
+		t.Errorf("%v may be victims again", got)
+	}
+	expect(at(3).Add(2 * o.RetryInterval))
+	u.Forget("b")
+	expect(time.Time{})
 }
