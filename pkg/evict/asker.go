@@ -93,12 +93,13 @@ func (a *asker) merge(w *output.Work) (replaced *output.Work) {
 	return replaced
 }
 
-// next returns what is wanted for an asker. It returns nil if there is nothing.
+// next returns what is wanted for an asker. It returns nil if there is nothing, and no plan
+// is left to end.
 func (e *Executor) next(uid types.UID) (*asker, wants) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a := e.open[uid]
-	if a == nil || a.wants == (wants{}) {
+	if a == nil || a.plan == nil && a.wants == (wants{}) {
 		delete(e.open, uid)
 		return nil, wants{}
 	}
@@ -162,7 +163,7 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 // or not wanted any more.
 func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 	switch p := a.plan; {
-	case p != nil && (p.work != want.disrupt || p.failed != nil):
+	case p != nil && (p.work != want.disrupt || p.failed != nil || p.off):
 		return e.endPlan(ctx, a, want)
 	case p != nil:
 		return e.advance(ctx, a)
@@ -208,22 +209,30 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 	if !e.wanted(a, w) || e.stopped(ctx, nil) {
 		return nil
 	}
-	var inPermit []types.UID
-	if e.InPermit != nil {
-		inPermit = e.InPermit()
-	}
-	going, why := e.Store.Commit(w.UID, inPermit, e.Clock.Now())
-	switch {
-	case !why.None():
-		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
-		e.letOthersOn(w.Hold.Node, 0)
-		e.done(a, w)
+	switch going, ok := e.commit(a, w); {
+	case !ok:
 	case !claims(want.hold, going): // decided anew meanwhile: the work of that decision writes its claim and the taint first
 		e.done(a, w)
 	default:
 		a.plan, a.failing = newPlan(w, going, e.Clock.Now()), nil
 	}
 	return nil
+}
+
+// commit has the store judge a plan on the state of now. It returns the victims to be
+// deleted; false if the plan is off.
+func (e *Executor) commit(a *asker, w *output.Work) ([]output.Victim, bool) {
+	var inPermit []types.UID
+	if e.InPermit != nil {
+		inPermit = e.InPermit()
+	}
+	going, why := e.Store.Commit(w.UID, inPermit, e.Clock.Now())
+	if !why.None() {
+		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
+		e.letOthersOn(w.Hold.Node, 0)
+		e.done(a, w)
+	}
+	return going, why.None()
 }
 
 // claims reports whether the claim that a piece of work wrote contains all pods to be

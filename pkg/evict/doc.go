@@ -22,7 +22,7 @@
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold,
 //	      │ yes: the victims                          or the plan of a node-bound pod
 //	each victim that runs: DisruptionTarget
-//	      │ all are marked
+//	      │ all are marked; if that took more than one try: Store.Commit again
 //	each victim: waiting in Permit ──► rejected
 //	             just left Permit ──► spared: a final failure
 //	             else DELETE, event
@@ -56,7 +56,8 @@
 // Time-outs, 5xx, 429 and version conflicts are transient. Failures that every retry would
 // get again (forbidden, invalid, too large) are final.
 //
-//   - While a victim cannot be marked, none is deleted.
+//   - While a victim cannot be marked, none is deleted. Once all are, the store judges the
+//     plan again. If it is off by then, or has other victims, the marks are cleared.
 //   - FailPlan names the victims that the API server refused for good, so that the next
 //     plans choose others.
 //   - A final failure stops all deletes that have not begun: the plan fails without that

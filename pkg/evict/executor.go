@@ -28,7 +28,8 @@ type Store interface {
 	// Commit returns the victims still to be deleted for the asker. If they were chosen
 	// anew since its work was taken, they may not be in its claim yet. If the plan is not
 	// lawful any more, Commit returns the reason and ends the hold, or only the plan of a
-	// node-bound asker. InPermit are the pods that wait for a Permit plugin.
+	// node-bound asker. InPermit are the pods that wait for a Permit plugin. Commit is
+	// called again if the marks of the victims take more than one try.
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
 	// VictimsDeleted reports that all victims are deleted or terminating.
 	VictimsDeleted(asker types.UID, now time.Time)

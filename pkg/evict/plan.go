@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -30,6 +31,8 @@ type plan struct {
 	left   []*victim
 	began  time.Time
 	told   bool  // an event was written: a victim was refused after others were deleted
+	late   bool  // a mark failed since the plan was judged
+	off    bool  // the plan was judged again, and is not lawful or has other victims
 	failed error // why the plan is given up; nil while it goes on
 }
 
@@ -41,13 +44,20 @@ func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	return p
 }
 
-// advance tries to delete the victims of a plan. None is deleted before all are marked. After
-// a final failure, the next tries are for the victims that failed only.
+// advance tries to delete the victims of a plan. None is deleted before all are marked, and
+// the plan is judged again if that took more than one try. After a final failure, the next
+// deletes are for the victims that failed only.
 func (e *Executor) advance(ctx context.Context, a *asker) error {
 	p := a.plan
-	turn := p.toTry()
-	if p.try(turn, func(v *victim) error { return e.makeReady(ctx, a, v) }) {
-		p.try(turn, func(v *victim) error {
+	switch {
+	case !p.try(p.toMark(), func(v *victim) error { return e.makeReady(ctx, a, v) }):
+		p.late = true
+	case p.late && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
+		p.off = true
+		return nil // the next step ends the plan
+	default:
+		p.late = false
+		p.try(p.toTry(), func(v *victim) error {
 			err := e.letGo(ctx, a, v)
 			v.gone = err == nil || errors.Is(err, errGone)
 			return err
@@ -76,6 +86,7 @@ func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
 	for _, v := range turn {
 		err := step(v)
 		if err == nil || errors.Is(err, errGone) {
+			v.err = nil
 			continue
 		}
 		all = false
@@ -94,7 +105,7 @@ func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
 // The plan can then be neither completed nor given up for a while.
 func (e *Executor) tellStuck(p *plan) {
 	v := p.stuckVictim()
-	if !v.refused || p.told {
+	if !v.refused || v.err == nil || p.told {
 		return
 	}
 	p.told = true
@@ -104,7 +115,38 @@ func (e *Executor) tellStuck(p *plan) {
 			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
 }
 
-// toTry returns the victims to try next.
+// isLawful has the store judge a plan again, of which no victim was deleted. It reports
+// whether the same victims go as before, except for those that are gone.
+func (e *Executor) isLawful(ctx context.Context, a *asker) bool {
+	p := a.plan
+	if e.stopped(ctx, nil) {
+		return false
+	}
+	going, ok := e.commit(a, p.work)
+	named := func(in []output.Victim, uid types.UID) bool {
+		return slices.ContainsFunc(in, func(v output.Victim) bool { return v.UID == uid })
+	}
+	stays := func(v *victim) bool {
+		if named(going, v.UID) {
+			return false
+		}
+		pod, err := e.find(v.Ref)
+		if err != nil {
+			return !errors.Is(err, errGone)
+		}
+		v.pod = pod
+		return !v.goes()
+	}
+	return ok && !slices.ContainsFunc(p.left, stays) &&
+		!slices.ContainsFunc(going, func(v output.Victim) bool { return !named(p.going, v.UID) })
+}
+
+// toMark returns the victims that must be marked before the next delete.
+func (p *plan) toMark() []*victim {
+	return slices.DeleteFunc(slices.Clone(p.left), func(v *victim) bool { return v.ready })
+}
+
+// toTry returns the victims to delete next.
 func (p *plan) toTry() []*victim {
 	refused := slices.DeleteFunc(slices.Clone(p.left), func(v *victim) bool { return !v.refused })
 	if len(refused) > 0 {
@@ -151,18 +193,21 @@ func (e *Executor) whyGivenUp(a *asker) error {
 // earlier one.
 func (p *plan) begun() bool { return len(p.left) < p.chosen }
 
-// stuckVictim returns the victim to name in messages: the first that was refused, otherwise the
-// first that failed.
+// stuckVictim returns the victim to name in messages: of those whose latest try failed the
+// first that was refused, otherwise the first.
 func (p *plan) stuckVictim() *victim {
-	victims := p.toTry()
-	if i := slices.IndexFunc(victims, func(v *victim) bool { return v.err != nil }); i >= 0 {
-		return victims[i]
+	stuck := p.left[0]
+	for _, v := range p.left {
+		if v.err != nil && (stuck.err == nil || v.refused && !stuck.refused) {
+			stuck = v
+		}
 	}
-	return victims[0]
+	return stuck
 }
 
-// endPlan clears the marks of the victims that stay, because a plan has failed, its hold
-// has ended, or another plan has replaced it. Then it reports a failure to the store.
+// endPlan clears the marks of the victims that stay, because a plan has failed or is not
+// lawful any more, its hold has ended, or another plan has replaced it. Then it reports a
+// failure to the store.
 func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 	p := a.plan
 	if err := e.spare(ctx, a, want.hold); err != nil {
@@ -203,11 +248,11 @@ func withAdvice(err error) string {
 	return err.Error()
 }
 
-// refusals returns the victims that the API server refused to delete for good. A pod that is
-// being bound is none: it may be deleted later.
+// refusals returns the victims that the API server refused to delete for good, also in its
+// latest answer. A pod that is being bound is none: it may be deleted later.
 func (p *plan) refusals() (out []output.Undeletable) {
 	for _, v := range p.left {
-		if v.refused && !errors.Is(v.err, errBinding) {
+		if v.refused && final(v.err) && !errors.Is(v.err, errBinding) {
 			out = append(out, output.Undeletable{UID: v.UID, Why: withAdvice(v.err)})
 		}
 	}

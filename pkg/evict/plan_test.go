@@ -19,7 +19,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-const done = "committed [uid-a], disrupted [uid-a], given up 0"
+const (
+	done = "committed [uid-a], disrupted [uid-a], given up 0"
+	// doneLate is that of a plan whose marks took more than one try.
+	doneLate = "committed [uid-a uid-a], disrupted [uid-a], given up 0"
+)
 
 // TestFailuresThatPass: transient failures of the mark and of the delete, with and
 // without effect.
@@ -43,7 +47,7 @@ func TestFailuresThatPass(t *testing.T) {
 						o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 						pass(10 * time.Second)
 						o.expectGone(t, "v1", "v2")
-						o.expect(t, done)
+						o.expect(t, map[string]string{"patch": doneLate, "delete": done}[verb])
 						if told := o.cluster.events(); len(told) != 3 {
 							t.Errorf("events %q; want one on each of the three", told)
 						}
@@ -250,7 +254,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 				o.cluster.fail(nil)
 				pass(5 * time.Second)
 				o.expectGone(t, "v1", "v2", "v3")
-				o.expect(t, done)
+				o.expect(t, doneLate)
 				return
 			}
 			err = lasting()["forbidden"]
@@ -260,6 +264,73 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 			o.expectSpared(t, "v1", "v2", "v3")
 		})
 	}
+}
+
+// TestAMarkThatIsRefusedForAWhile: the plan is tried on, because one of its victims ended by
+// itself. Once the mark is accepted, that of the next victim is refused: nobody is deleted.
+func TestAMarkThatIsRefusedForAWhile(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.cluster.fail(on("patch", "v1", lasting()["forbidden"]))
+		o.books.plan(disruptFor("a", "v0", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(20 * time.Second)
+		o.cluster.fail(on("patch", "v2", lasting()["forbidden"]))
+		pass(3 * time.Minute)
+		o.expectGone(t)
+		o.expectSpared(t, "v1", "v2")
+		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
+	})
+}
+
+// TestLateMarksAreJudgedAgain: where the marks took more than one try, the store judges the
+// plan again before the first delete.
+func TestLateMarksAreJudgedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens    func(o *office)
+		gone, left []string
+		want       string
+	}{
+		"lawful": {func(*office) {}, []string{"v1", "v2"}, nil, doneLate},
+		"unlawful": {func(o *office) { o.books.off = reasons.New(reasons.HoldGivenUp, "things changed") },
+			nil, []string{"v1", "v2"}, "committed [uid-a uid-a], disrupted [], given up 0"},
+		"a victim ended": {func(o *office) {
+			o.cluster.remove("v1")
+			o.books.going["uid-a"] = victimsOf("a", "v2")
+		}, []string{"v1", "v2"}, nil, doneLate},
+		"a victim stays": {func(o *office) { o.books.going["uid-a"] = victimsOf("a", "v2") },
+			[]string{"v2"}, []string{"v1"}, "committed [uid-a uid-a uid-a], disrupted [uid-a], given up 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+				o.cluster.fail(on("patch", "v2", transient()["unavailable"]))
+				o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+				pass(10 * time.Second)
+				c.happens(o)
+				o.cluster.fail(nil)
+				pass(10 * time.Second)
+				o.expectGone(t, c.gone...)
+				o.expect(t, c.want)
+				o.expectSpared(t, c.left...)
+			})
+		})
+	}
+}
+
+// TestTheVictimThatFailsIsNamed: not one that failed before.
+func TestTheVictimThatFailsIsNamed(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		tries := 0
+		o.cluster.fail(func(_ int, c call) fault {
+			if tries++; c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2") {
+				return fault{err: transient()["unavailable"]}
+			}
+			return fault{}
+		})
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(time.Minute)
+		if why := o.books.why(); len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
+			t.Errorf("given up because %q", why)
+		}
+	})
 }
 
 // TestAVictimTooLargeForTheMark: it is deleted without the mark, and with its own grace
@@ -531,6 +602,20 @@ func TestAPodThatLeftPermit(t *testing.T) {
 				t.Errorf("called off for %q", why)
 			}
 		}, unbound("v1"))
+	})
+	t.Run("last, and its delete times out", func(t *testing.T) {
+		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("delete", "v2", transient()["time-out"]))
+			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			pass(3 * time.Second)
+			o.expectGone(t, "v1")
+			o.cluster.setNode("v2", "n1")
+			pass(3 * time.Minute)
+			o.expect(t, "committed [uid-a], disrupted [], given up 1")
+			if len(o.books.undeletable) > 0 {
+				t.Errorf("undeletable: %v", o.books.undeletable)
+			}
+		}, unbound("v2"))
 	})
 	t.Run("last", func(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {

@@ -106,7 +106,7 @@ func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
 // mark writes DisruptionTarget on a victim, unless it is already there. A pod that is too
 // large for it is deleted without: the delete makes it larger, too, but by less.
 func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
-	if v.ready || isMarked(v) {
+	if v.ready = v.ready || isMarked(v); v.ready {
 		return nil
 	}
 	err := e.callFor(ctx, a, func(ctx context.Context) error {
