@@ -253,9 +253,9 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 			w.in.sim.fault("%s makes pods go for %s on node %s: %v", w.in.name, w.in.sim.podName(asker), after.Node, err)
 		}
 	}
+	w.committed[asker] = now // also if all victims go already
 	if len(going) > 0 {
 		w.judgeRetry(asker, &after)
-		w.committed[asker] = now
 	}
 	for _, v := range going {
 		w.due[v.UID] = asker
