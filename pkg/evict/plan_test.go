@@ -239,14 +239,15 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-			err := transient()["unavailable"]
-			mark := func(_ int, c call) fault {
-				if c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue {
-					return fault{err: err}
+			failing := func(err error) func(int, call) fault {
+				return func(_ int, c call) fault {
+					if c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue {
+						return fault{err: err}
+					}
+					return fault{}
 				}
-				return fault{}
 			}
-			o.cluster.fail(mark)
+			o.cluster.fail(failing(transient()["unavailable"]))
 			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 			pass(20 * time.Second)
 			o.expectGone(t)
@@ -257,7 +258,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 				o.expect(t, doneLate)
 				return
 			}
-			err = lasting()["forbidden"]
+			o.cluster.fail(failing(lasting()["forbidden"]))
 			pass(5 * time.Second)
 			o.expectGone(t)
 			o.expect(t, "committed [uid-a], disrupted [], given up 1")
