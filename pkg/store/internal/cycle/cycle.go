@@ -232,6 +232,7 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 	x.States.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {
 		x.Holds.Supersede(p.On(), now)
+		x.Holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
 	}
 	p.TreeGen = x.Cache.Tree().TreeGeneration()
 	x.Pending.Window.Placed()
