@@ -23,6 +23,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -53,11 +54,12 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Errorf("certificate of %s", got)
 	}
 	pair(t, dir, "new.example")
-	for deadline := time.Now().Add(time.Minute); hostOf(t, c) != "new.example"; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the certificate of before is still used")
+	plugintest.Within(t, time.Minute, func() error {
+		if got := hostOf(t, c); got != "new.example" {
+			return fmt.Errorf("the certificate of %s is still used", got)
 		}
-	}
+		return nil
+	})
 	expect.OK(t, os.WriteFile(certFile, []byte("no certificate"), 0o600))
 	if got := hostOf(t, c); got != "new.example" {
 		t.Errorf("after a bad one: %s", got)

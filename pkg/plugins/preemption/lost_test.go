@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -117,8 +118,13 @@ func TestLostPodOfADaemonSetsNode(t *testing.T) {
 		cl.cameBack()
 		cl.store.Tick(cl.now.Add(2 * time.Second))
 		got := cl.cameBack()
-		for end := time.Now().Add(10 * time.Second); want && !got && time.Now().Before(end); got = cl.cameBack() {
-			time.Sleep(time.Millisecond) // the pump has the pod and is about to hand it on
+		if want && !got { // the pump has the pod and is about to hand it on
+			plugintest.Within(t, 10*time.Second, func() error {
+				if got = cl.cameBack(); !got {
+					return errors.New("the pod does not come back")
+				}
+				return nil
+			})
 		}
 		if got != want {
 			t.Errorf("%s is lost: the pod comes back: %v, want %v", lost, got, want)
