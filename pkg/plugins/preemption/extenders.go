@@ -66,6 +66,18 @@ func (x *extenders) leave(without []*planner.Pod, budgets []int64) leave {
 	return leave{violations: planner.Violations(without, budgets)}
 }
 
+// verdict returns the answer of the filters about a node without some pods, or that of the
+// extenders if the filters accept it.
+func (x *extenders) verdict(ctx context.Context, status *fwk.Status, info fwk.NodeInfo, gone leave) planner.Fit {
+	switch {
+	case status.IsSuccess():
+		return x.fit(ctx, info, gone)
+	case status.Code() == fwk.UnschedulableAndUnresolvable:
+		return planner.Never
+	}
+	return planner.Fails
+}
+
 // fit returns the answer of the extenders about a node that the filters accept without
 // some pods.
 func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) planner.Fit {

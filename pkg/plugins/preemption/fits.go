@@ -103,13 +103,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 		return planner.Fails
 	}
 	leaves.pods = slices.DeleteFunc(removed, func(pod *corev1.Pod) bool { return !gone[pod.UID] })
-	switch status := t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info); {
-	case status.IsSuccess():
-		return t.extenders.fit(ctx, info, leaves)
-	case status.Code() == fwk.UnschedulableAndUnresolvable:
-		return planner.Never
-	}
-	return planner.Fails
+	return t.extenders.verdict(ctx, t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info), info, leaves)
 }
 
 // remove removes pods from a node of a cycle, and returns these. It returns false if the

@@ -179,11 +179,5 @@ func (t *nodeBoundTrial) fits(ctx context.Context, without []*planner.Pod) plann
 		}
 		leaves.pods = append(leaves.pods, victims...)
 	}
-	switch status := t.handle.RunFilterPlugins(ctx, state, t.pod, info); {
-	case status.IsSuccess():
-		return t.extenders.fit(ctx, info, leaves)
-	case status.Code() == fwk.UnschedulableAndUnresolvable:
-		return planner.Never
-	}
-	return planner.Fails
+	return t.extenders.verdict(ctx, t.handle.RunFilterPlugins(ctx, state, t.pod, info), info, leaves)
 }
