@@ -153,7 +153,7 @@ func (e *env) podGroupBeyondGuarantee() {
 	took := time.Since(began)
 	part.Logf("the group started after %v", took)
 	if took > 10*time.Second { // with one plan for each back-off it is over a minute
-		part.Errorf("the group started after %v; its plans have to follow each other at once", took)
+		part.Fatalf("the group started after %v; its plans have to follow each other at once", took)
 	}
 	part.expectBooks()
 	part.clear("within")

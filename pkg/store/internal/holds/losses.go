@@ -32,23 +32,24 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reas
 	return l.Why, l.Count
 }
 
-// groupTook tells whether other pods of the preemptor's PodGroup have the room on the node
-// that was made for it. Then the PodGroup has lost nothing. Pods that hold or held a node
-// themselves have the room that was made for them.
+// groupTook tells whether a preemptor lacks room on its node because of its own PodGroup:
+// pods of it took the room or gave up their holds. Pods of others that came since the hold
+// began do not explain what it lacks. Those that hold or held a node have the room that was
+// made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	n := x.Cache.Nodes.Get(h.Node)
 	if n == nil || !p.GroupIncomplete() {
 		return false
 	}
 	free := x.Free(n, p.UID)
-	withIts := free
+	withoutOthers := free
 	for _, o := range x.PodsOn(n) {
 		own := o.Asker.Holds() || !o.Asker.PlacedAt().IsZero()
-		if o.PodGroup == p.PodGroup && !own && o.CameAfter(p.Asker.Began) > 0 {
-			withIts = withIts.Add(o.Request)
+		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.Began) > 0 {
+			withoutOthers = withoutOthers.Add(o.Request)
 		}
 	}
-	return !free.Covers(p.Request) && withIts.Covers(p.Request)
+	return !free.Covers(p.Request) && !withoutOthers.Covers(p.Request)
 }
 
 // FurtherFrom returns when further victims may be chosen for a preemptor that can run on

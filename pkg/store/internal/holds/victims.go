@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -127,6 +128,9 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 	return queues.OverExpected(x.Cache.Tree(), p.App.Leaf, p.Request, gone) != nil
 }
 
+// ErrRoomWithoutVictim is returned for a plan with a victim that is not needed any more.
+var ErrRoomWithoutVictim = errors.New("need not go: there is room without it")
+
 // Needed returns an error unless every victim in left is still needed on the current
 // state, without the plan. Victims that were chosen for reasons only the filters know are
 // not checked. After a restart the reasons are not known. If a victim went already, they
@@ -137,7 +141,7 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	}
 	for _, v := range x.Idle(p, x.Cache.Nodes.Get(h.Node), left) {
 		if !slices.Contains(p.Asker.ByFilters, v.UID) {
-			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
+			return fmt.Errorf("pod %s/%s %w", v.Namespace, v.Name, ErrRoomWithoutVictim)
 		}
 	}
 	return nil

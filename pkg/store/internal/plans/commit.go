@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -44,9 +45,10 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		// It is a loss. What changed may change back before each plan and again before its
-		// check, so that the same plan would be made and refused again and again.
-		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}
+		// It is a loss, unless room came. What changed may change back before each plan and
+		// again before its check, so that the same plan would be made and refused again and
+		// again.
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: !errors.Is(err, holds.ErrRoomWithoutVictim)}
 		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}
