@@ -45,10 +45,11 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		// It is a loss, unless room came. What changed may change back before each plan and
-		// again before its check, so that the same plan would be made and refused again and
-		// again.
-		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: !errors.Is(err, holds.ErrRoomWithoutVictim)}
+		// It is a loss, unless room came or the PodGroup has to wait for a pod of its own. What
+		// changed may change back before each plan and again before its check, so that the
+		// same plan would be made and refused again and again.
+		failed := !errors.Is(err, holds.ErrRoomWithoutVictim) && !errors.Is(err, errTooFew)
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: failed}
 		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}
@@ -113,6 +114,8 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	return err
 }
 
+var errTooFew = errors.New("has too few pods to start")
+
 // groupStarts returns an error if the PodGroup of a pod has not started and has too few
 // pods to start. A PodGroup that this process has not seen, which after a start may come
 // yet, is no error once a victim of the plan went (begun): it would have gone in vain.
@@ -125,7 +128,7 @@ func groupStarts(p *model.Pod, begun bool) error {
 	case p.PodGroup.Min() == 0:
 		return fmt.Errorf("there is no PodGroup %s", name)
 	case !enough:
-		return fmt.Errorf("PodGroup %s has too few pods to start", name)
+		return fmt.Errorf("PodGroup %s %w", name, errTooFew)
 	}
 	return nil
 }
