@@ -13,11 +13,11 @@ import (
 // A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
 // it, the node was kept free until the time-out, or the plan was not carried out, because
 // a call failed or the check before the deletes refused it. It is not lost if that check
-// found room without a victim, or if pods of the preemptor's own PodGroup took the room or
-// gave up their holds. After each loss no plan is made for the preemptor for the retry
-// interval, doubled with each further loss in a row. Without this pause, a preemptor that
-// competes with another scheduler would empty a node, lose the room, and go on to the next
-// node at once.
+// found room without a victim, or if the preemptor's own PodGroup is the cause: it has too
+// few pods, or pods of it took the room or gave up their holds. After each loss no plan is
+// made for the preemptor for the retry interval, doubled with each further loss in a row.
+// Without this pause, a preemptor that competes with another scheduler would empty a node,
+// lose the room, and go on to the next node at once.
 //
 //	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
 //	                                          │
