@@ -10,13 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -199,149 +196,5 @@ func TestNodesWithoutBoundsLeaveNoTrace(t *testing.T) {
 	expect.Holds(t, s.Check())
 	if got := s.Snapshot().Capacity().String(); got != "memory=100" {
 		t.Errorf("all nodes offer %s, want memory=100", got)
-	}
-}
-
-// footprint describes a pod by its numbers; the index of an amount is its type.
-type footprint struct {
-	Containers []amounts
-	Init       []initial
-	Overhead   amounts
-	PodLevel   amounts // 0 is unset
-	Gate       bool
-}
-
-type amounts [2]int64
-
-type initial struct {
-	Sidecar bool
-	amounts
-}
-
-var (
-	someAmounts = rapid.Custom(func(t *rapid.T) amounts {
-		n := rapid.OneOf(rapid.Int64Range(0, 9), rapid.SampledFrom([]int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 / 2, 1 << 62}))
-		return amounts{n.Draw(t, "memory"), n.Draw(t, "gpu")}
-	})
-	footprints = rapid.Custom(func(t *rapid.T) footprint {
-		return footprint{
-			Containers: rapid.SliceOfN(someAmounts, 0, 3).Draw(t, "containers"),
-			Init: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) initial {
-				return initial{rapid.Bool().Draw(t, "sidecar"), someAmounts.Draw(t, "amounts")}
-			}), 0, 4).Draw(t, "init"),
-			Overhead: someAmounts.Draw(t, "overhead"),
-			PodLevel: amounts{rapid.Int64Range(0, 9).Draw(t, "pod level")},
-			Gate:     rapid.Bool().Draw(t, "gate"),
-		}
-	})
-)
-
-var footprintTypes = [2]corev1.ResourceName{corev1.ResourceMemory, "nvidia.com/gpu"}
-
-func (a amounts) list() corev1.ResourceList {
-	out := corev1.ResourceList{}
-	for i, n := range a {
-		out[footprintTypes[i]] = *resource.NewQuantity(n, resource.DecimalSI)
-	}
-	return out
-}
-
-func (f footprint) pod() *corev1.Pod {
-	pod := podOf()
-	for i, c := range f.Containers {
-		pod.Spec.Containers = append(pod.Spec.Containers, requesting(fmt.Sprint("c", i), ""))
-		pod.Spec.Containers[i].Resources.Requests = c.list()
-	}
-	for i, c := range f.Init {
-		container := requesting(fmt.Sprint("i", i), "")
-		if c.Sidecar {
-			container = sidecar(fmt.Sprint("i", i), "")
-		}
-		container.Resources.Requests = c.list()
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, container)
-	}
-	pod.Spec.Overhead = f.Overhead.list()
-	if f.PodLevel[0] > 0 {
-		podLevel(fmt.Sprintf("memory=%d", f.PodLevel[0]))(pod)
-	}
-	return pod
-}
-
-// expected is an independent definition of a pod's footprint, in saturating arithmetic:
-// the larger of what runs in the end and what runs at any moment of the initialisation,
-// unless pod-level resources are set; plus overhead.
-func (f footprint) expected() resources.Vector {
-	entries := []resources.Entry{{Name: resources.Pods, Amount: 1}}
-	for i, name := range footprintTypes {
-		var end, sidecars, most resources.Amount
-		for _, c := range f.Containers {
-			end = end.Add(resources.Amount(c[i]))
-		}
-		for _, c := range f.Init {
-			most = max(most, sidecars.Add(resources.Amount(c.amounts[i])))
-			if c.Sidecar {
-				sidecars = sidecars.Add(resources.Amount(c.amounts[i]))
-			}
-		}
-		total := max(end.Add(sidecars), most)
-		if f.Gate && f.PodLevel[i] > 0 {
-			total = resources.Amount(f.PodLevel[i])
-		}
-		entries = append(entries, resources.Entry{Name: string(name), Amount: total.Add(resources.Amount(f.Overhead[i]))})
-	}
-	return resources.VectorOf(entries...)
-}
-
-func lawOfRequests(requests func(*corev1.Pod, RequestOptions) resources.Vector) func(footprint) error {
-	return func(f footprint) error {
-		got, want := requests(f.pod(), RequestOptions{PodLevelResources: f.Gate}), f.expected()
-		if !got.Equal(want) {
-			return fmt.Errorf("%+v\ngot  %v\nwant %v", f, got, want)
-		}
-		return nil
-	}
-}
-
-func TestRequestsKeepTheirLaw(t *testing.T) {
-	law := lawOfRequests(Requests)
-	rapid.Check(t, func(t *rapid.T) {
-		if err := law(footprints.Draw(t, "pod")); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestLawOfRequestsFindsPlantedBugs(t *testing.T) {
-	for name, planted := range map[string]func(*corev1.Pod, RequestOptions) resources.Vector{
-		"wraps around": func(p *corev1.Pod, o RequestOptions) resources.Vector {
-			entries := []resources.Entry{{Name: resources.Pods, Amount: 1}}
-			for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{SkipPodLevelResources: !o.PodLevelResources}) {
-				entries = append(entries, resources.Entry{Name: string(name), Amount: resources.Amount(q.Value())})
-			}
-			return resources.VectorOf(entries...)
-		},
-		"forgets sidecars": func(p *corev1.Pod, o RequestOptions) resources.Vector {
-			for i := range p.Spec.InitContainers {
-				p.Spec.InitContainers[i].RestartPolicy = nil
-			}
-			return Requests(p, o)
-		},
-		"forgets overhead": func(p *corev1.Pod, o RequestOptions) resources.Vector {
-			p.Spec.Overhead = nil
-			return Requests(p, o)
-		},
-		"ignores the gate": func(p *corev1.Pod, _ RequestOptions) resources.Vector {
-			return Requests(p, RequestOptions{PodLevelResources: true})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			law := lawOfRequests(planted)
-			for seed := range 2000 {
-				if law(footprints.Example(seed)) != nil {
-					return
-				}
-			}
-			t.Error("the law holds for the broken implementation, too")
-		})
 	}
 }
