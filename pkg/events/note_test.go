@@ -1,12 +1,9 @@
 package events
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -66,60 +63,5 @@ func TestAdviceKeepsEveryRemedy(t *testing.T) {
 				t.Errorf("%s: %d bytes: %q", e.Code, len(got), got)
 			}
 		}
-	}
-}
-
-func lawOfNote(note func(string) string) func(string) error {
-	return func(s string) error {
-		got := note(s)
-		kept := strings.TrimSuffix(got, more)
-		valid := strings.ToValidUTF8(s, "\uFFFD")
-		switch {
-		case len(got) > maxNote:
-			return fmt.Errorf("%d bytes", len(got))
-		case !utf8.ValidString(got):
-			return fmt.Errorf("not UTF-8: %q", got)
-		case !strings.HasPrefix(valid, kept):
-			return fmt.Errorf("%q is not the beginning of %q", got, s)
-		case got != valid && len(kept) < maxNote-len(more)-(utf8.UTFMax-1):
-			return fmt.Errorf("keeps %d bytes of %d", len(kept), len(valid))
-		}
-		return nil
-	}
-}
-
-var texts = rapid.Custom(func(t *rapid.T) string {
-	part := rapid.SampledFrom([]string{"x", "é", "漢", "😀", "\xff", "..."}).Draw(t, "part")
-	return rapid.String().Draw(t, "begin") + strings.Repeat(part, rapid.IntRange(0, 1100).Draw(t, "times"))
-})
-
-func TestNoteKeepsItsLaw(t *testing.T) {
-	law := lawOfNote(Note)
-	rapid.Check(t, func(t *rapid.T) {
-		if err := law(texts.Draw(t, "text")); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestLawOfNoteFindsPlantedBugs(t *testing.T) {
-	law := map[string]func(string) error{
-		"cuts letters": lawOfNote(func(s string) string { return s[:min(len(s), maxNote)] }),
-		"counts letters": lawOfNote(func(s string) string {
-			r := []rune(s)
-			return string(r[:min(len(r), maxNote)])
-		}),
-		"keeps the end":    lawOfNote(func(s string) string { s = strings.ToValidUTF8(s, ""); return s[max(0, len(s)-100):] }),
-		"keeps too little": lawOfNote(func(s string) string { return string([]rune(s)[:min(len([]rune(s)), 100)]) }),
-	}
-	for name, law := range law {
-		t.Run(name, func(t *testing.T) {
-			for seed := range 1000 {
-				if law(texts.Example(seed)) != nil {
-					return
-				}
-			}
-			t.Error("the law holds for the broken implementation, too")
-		})
 	}
 }
