@@ -103,69 +103,6 @@ func crowd(t *testing.T, c *cluster) {
 	}
 }
 
-// others tells whether a page and the store can be read while another reader of the
-// handler reads nothing. What takes longer than wait counts as never.
-func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) http.Handler) error {
-	c := newCluster(t, "")
-	crowd(t, c)
-	server := httptest.NewServer(wrap(c.server, compressed(c.server.mux())))
-	defer server.CloseClientConnections()
-	s := servedAt(c, strings.TrimPrefix(server.URL, "http://"))
-	for range 4 {
-		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		_ = conn.SetReadDeadline(time.Now().Add(wait))
-		if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has not begun
-			return err
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), wait)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/ws/v1/partitions", nil)
-	if err != nil {
-		return err
-	}
-	answered := make(chan error, 1)
-	go func() {
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		answered <- err
-	}()
-	stored := make(chan struct{})
-	go func() {
-		c.store.Delete("u1", c.now)
-		close(stored)
-	}()
-	select {
-	case <-stored:
-	case <-ctx.Done():
-		return fmt.Errorf("the store is held up: %w", ctx.Err())
-	}
-	return <-answered
-}
-
-func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
-	expect.Holds(t, others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.inFlight.wrap(h) }))
-}
-
-func TestReaderThatReadsNothingHoldsUpOthersWhereWritingCounts(t *testing.T) {
-	seat := make(chan struct{}, 1)
-	err := others(t, 3*time.Second, func(_ *Server, h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			select {
-			case seat <- struct{}{}:
-				defer func() { <-seat }()
-				h.ServeHTTP(w, r)
-			case <-r.Context().Done():
-			}
-		})
-	})
-	if err == nil {
-		t.Error("others are answered though a reader keeps the only seat: the test could not fail")
-	}
-}
-
 // free tells whether no answer is being made.
 func (f inFlight) free() bool {
 	most := int64(max(1, runtime.GOMAXPROCS(0)/4))
@@ -336,19 +273,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestConnectionsOverALimitAreFound has limits that let one more in.
-func TestConnectionsOverALimitAreFound(t *testing.T) {
-	for name, limit := range map[string]func(*limits){
-		"neither":  func(*limits) {},
-		"all":      func(l *limits) { l.connections = 4 },
-		"per host": func(l *limits) { l.perHost = 4 },
-	} {
-		if _, wrong := oneMore(t, serveCluster(t, newCluster(t, ""), limit)); wrong == nil {
-			t.Errorf("%s: a connection over the limit is not found", name)
-		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -155,47 +153,6 @@ func TestPercent(t *testing.T) {
 		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})
 		expect.Same(t, fmt.Sprintf("%d of %d", c.used, c.limit), want, documents.Percent(used, limit))
 	}
-}
-
-// lawOfPercent: what integers without an end give, up to the largest int64.
-func lawOfPercent(percent func(resources.Vector, resources.Limit) map[string]int64) func(used, limit int64) error {
-	return func(used, limit int64) error {
-		got := percent(resources.VectorFrom(map[string]resources.Amount{"x": resources.Amount(used)}),
-			resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(limit)}))["x"]
-		want := new(big.Int).Mul(big.NewInt(used), big.NewInt(100))
-		want.Div(want, big.NewInt(limit))
-		if !want.IsInt64() {
-			want.SetInt64(math.MaxInt64)
-		}
-		if got != want.Int64() {
-			return fmt.Errorf("%d of %d: %d %%, want %d", used, limit, got, want)
-		}
-		return nil
-	}
-}
-
-var gauges = rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Range(1, math.MaxInt64), rapid.Int64Range(math.MaxInt64-1000, math.MaxInt64))
-
-func TestPercentKeepsItsLaw(t *testing.T) {
-	law := lawOfPercent(documents.Percent)
-	rapid.Check(t, func(t *rapid.T) {
-		if err := law(gauges.Draw(t, "used"), gauges.Draw(t, "limit")); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestLawOfPercentFindsAnOverflow(t *testing.T) {
-	law := lawOfPercent(func(used resources.Vector, limit resources.Limit) map[string]int64 {
-		most, _ := limit.Get("x")
-		return map[string]int64{"x": int64(used.Get("x") * 100 / most)}
-	})
-	for seed := range 1000 {
-		if law(gauges.Example(seed), gauges.Example(seed+1000)) != nil {
-			return
-		}
-	}
-	t.Error("the law holds for the broken implementation, too")
 }
 
 // TestHosts: only requests for names of this interface are answered.

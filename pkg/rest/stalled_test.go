@@ -22,13 +22,14 @@ import (
 // the reader is gone.
 type stalled struct {
 	header  http.Header
+	status  int
 	begun   sync.Once
 	writing chan struct{} // closed by the first write
 	gone    <-chan struct{}
 }
 
 func (w *stalled) Header() http.Header              { return w.header }
-func (*stalled) WriteHeader(int)                    {}
+func (w *stalled) WriteHeader(status int)           { w.status = status }
 func (*stalled) Flush()                             {}
 func (*stalled) SetWriteDeadline(_ time.Time) error { return nil }
 
@@ -60,6 +61,9 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 		readers.Go(func() { handler.ServeHTTP(w, r) })
 		select {
 		case <-w.writing:
+			if w.status == http.StatusServiceUnavailable {
+				return errors.New(page + " gets no turn while others are not read")
+			}
 		case <-time.After(patient):
 			return errors.New(page + " is not answered while others are not read")
 		}
