@@ -19,6 +19,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -43,6 +44,10 @@ const (
 	mayTake = 250 * time.Millisecond
 	// hostileNodes have 8 cores each.
 	hostileNodes = 20
+	// borrowers of borrowerCPU each use all that the queue within its guarantee leaves, which is
+	// enough for 160 s of probes. They stop borrowerGrace after they were preempted; this is also
+	// maxVictimGrace.
+	borrowers, borrowerCPU, borrowerGrace = 20 * hostileNodes, "100m", 2 * time.Second
 )
 
 // hostileQueues are the queue of the probe, one that runs most of the cluster within its
@@ -56,7 +61,7 @@ partitions:
   - name: root
     submitacl: "*"
     queues:
-    - {name: team, resources: {guaranteed: {vcore: 8}}}
+    - {name: team, resources: {guaranteed: {vcore: 40}}, properties: {preemption.delay: 1ms}}
     - {name: full, resources: {guaranteed: {vcore: 120}}}
     - {name: evil, properties: {preemption.delay: 3s}}
 `
@@ -68,20 +73,26 @@ type hostileCase struct {
 	pods       int
 	attack     func(e *env, n int)
 	control    func(e *env, n int) // nil: small pods that run
+	// borrow fills the nodes with n pods before the attack, so that each pod of the other
+	// tenant has to preempt one. Those of the control are ordinary. nil: there is room.
+	borrow func(e *env, n int)
 }
 
 var hostileCases = []hostileCase{
-	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0)},
-	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }},
-	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil},
-	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil},
-	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary)},
-	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil},
-	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil},
-	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }},
-	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil},
-	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil},
-	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, func(*env, int) {}},
+	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil},
+	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil},
+	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil},
+	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil},
+	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil},
+	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil},
+	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil},
+	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil},
+	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil},
+	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil},
+	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil},
+	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary},
+	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225)},
+	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets},
 }
 
 // figures are the times of the probe, in order.
@@ -109,7 +120,7 @@ func TestHostile(t *testing.T) {
 	var worst time.Duration
 	var without, slowest string
 	t.Run("baseline", func(t *testing.T) {
-		f := measureHostile(t, func(*env) {})
+		f := measureHostile(t, nil, nothing, 0)
 		rows = append(rows, fmt.Sprintf("| baseline | 0 | %s | - | - |", f))
 		without = fmt.Sprintf("p95 %v without an attack", f.p95())
 	})
@@ -118,9 +129,13 @@ func TestHostile(t *testing.T) {
 			if c.control == nil {
 				c.control = func(e *env, n int) { e.flood(n, ordinary) }
 			}
+			ordinarily := c.borrow
+			if c.borrow != nil {
+				ordinarily = borrowOrdinary
+			}
 			control, attack := figures{}, figures{}
-			t.Run("control", func(t *testing.T) { control = measureHostile(t, func(e *env) { c.control(e, c.pods) }) })
-			t.Run("attack", func(t *testing.T) { attack = measureHostile(t, func(e *env) { c.attack(e, c.pods) }) })
+			t.Run("control", func(t *testing.T) { control = measureHostile(t, ordinarily, c.control, c.pods) })
+			t.Run("attack", func(t *testing.T) { attack = measureHostile(t, c.borrow, c.attack, c.pods) })
 			if limit := max(mayTake, 2*control.p95()); attack.p95() > limit {
 				t.Errorf("%s: p95 %v, want at most %v", c.what, attack.p95(), limit)
 			}
@@ -145,20 +160,29 @@ func TestHostile(t *testing.T) {
 // measureHostile runs an attack on a scheduler and nodes of its own, and times pods of
 // another tenant from the begin of the attack to its end, and for hostileFor at least. No
 // pod of the third tenant goes, and no node is held in the end.
-func measureHostile(t *testing.T, attack func(*env)) figures {
+func measureHostile(t *testing.T, borrow, attack func(*env, int), n int) figures {
 	awaitNoNamespaceEnds(t)
 	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
 	expect.OK(t, err)
-	e := setup(t, hostileQueues, twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s"))
+	options := []func(*settings){twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s")}
+	cpu := "10m"
+	if borrow != nil {
+		options = append(options, reservation("maxVictimGrace", borrowerGrace.String()))
+		cpu = borrowerCPU
+	}
+	e := setup(t, hostileQueues, options...)
 	e.rest = "127.0.0.1:" + port
 	e.useNodes(hostileNodes, localcluster.NodeSpec{CPU: "8", Memory: "32Gi"})
 	full := e.create("full", hostileNodes, inQueue("root.full"), requests("cpu", "6"))
 	e.expect("full", hostileNodes, 0, "")
+	if borrow != nil {
+		borrow(e, n)
+	}
 	e.namespace(e.ns+"-probe", nil)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		attack(e)
+		attack(e, n)
 	}()
 	defer func() { <-done }() // it reports to this test
 	go func() {
@@ -167,7 +191,10 @@ func measureHostile(t *testing.T, attack func(*env)) figures {
 		<-done
 		<-least
 	}()
-	f := e.probe(stop)
+	f := e.probe(stop, cpu)
+	if f.at(1) == probeLimit {
+		t.Errorf("a pod has no node after %v", probeLimit)
+	}
 	for _, p := range full {
 		if now := e.get(p); now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {
 			t.Errorf("pod %s of a queue within its guarantee is %s, deleted %v", p.Name, now.Status.Phase, now.DeletionTimestamp)
@@ -196,7 +223,7 @@ func awaitNoNamespaceEnds(t *testing.T) {
 
 // probe makes pods of another tenant until it is told to stop, and returns how long each
 // took from the request that made it to its node.
-func (e *env) probe(stop <-chan struct{}) figures {
+func (e *env) probe(stop <-chan struct{}, cpu string) figures {
 	e.Helper()
 	ns := e.ns + "-probe"
 	var mu sync.Mutex
@@ -223,7 +250,7 @@ func (e *env) probe(stop <-chan struct{}) figures {
 	for i, going := 0, true; going; i++ {
 		name := fmt.Sprintf("probe-%d", i)
 		creating.Go(func() {
-			p := e.pod(name, "probe", inNamespace(ns), inQueue("root.team"), requests("cpu", "10m"))
+			p := e.pod(name, "probe", inNamespace(ns), inQueue("root.team"), requests("cpu", cpu))
 			mu.Lock()
 			asked[name] = time.Now()
 			mu.Unlock()
@@ -295,6 +322,82 @@ func (e *env) floodFrom(first, n int, options ...func(i int) podOption) {
 }
 
 func ordinary(int) podOption { return func(*corev1.Pod) {} }
+
+func nothing(*env, int) {}
+
+// borrower pods use the whole grace period with which they are deleted, whoever deletes them.
+func borrower(int) podOption {
+	return func(p *corev1.Pod) {
+		requests("cpu", borrowerCPU)(p)
+		staysFor(year)(p)
+		withGrace(int64(borrowerGrace / time.Second))(p)
+	}
+}
+
+func borrowOrdinary(e *env, n int) {
+	e.flood(n, borrower)
+	e.expect("evil", n, 0, "")
+}
+
+// leaveInTurn deletes pods one after another with a grace period, which they use: before
+// one is gone, the next one is deleted.
+func leaveInTurn(grace time.Duration) func(*env, int) {
+	return func(e *env, n int) {
+		every := grace - 100*time.Millisecond
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		seconds := int64(grace / time.Second)
+		for i := range min(n, int(*hostileFor/every)) {
+			if err := suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), fmt.Sprintf("evil-%d", i), metav1.DeleteOptions{GracePeriodSeconds: &seconds}); err != nil {
+				e.Error(err)
+			}
+			<-ticks.C
+		}
+	}
+}
+
+// borrowPadded makes the youngest pods, which are preempted first, so large that etcd stores
+// only so many bytes more: too few for the condition of a preempted pod, and enough for
+// the deletion and for the last status of a pod.
+func borrowPadded(spare int) func(*env, int) {
+	return func(e *env, n int) {
+		const padded = 40
+		borrowOrdinary(e, n-padded)
+		e.floodFrom(n-padded, padded, borrower, func(int) podOption { return nearlyTooLarge })
+		size := 0
+		for i := n - padded; i < n; i++ {
+			p := e.awaitRunning(e.pod(fmt.Sprintf("evil-%d", i), "evil"))
+			if size == 0 {
+				size = padFully(e.T, e, p) - spare
+			}
+			e.ok(e.pad(p, size))
+		}
+		e.Cleanup(func() {
+			if len(e.logLines("A pod is deleted without a mark")) == 0 {
+				e.Error("all preempted pods were marked")
+			}
+		})
+	}
+}
+
+// borrowDeletedDaemonSets deletes DaemonSet pods with a grace period of a year. No others
+// are made in their place.
+func borrowDeletedDaemonSets(e *env, n int) {
+	sets := n / hostileNodes
+	for i := range sets {
+		e.createDaemonSet(fmt.Sprintf("evil-%d", i), inQueue("root.evil"), borrower(i))
+	}
+	for i := range sets {
+		e.expect(fmt.Sprintf("evil-%d", i), hostileNodes, 0, "")
+	}
+	seconds := int64(year / time.Second)
+	e.ok(suite.client.CoreV1().Pods(e.ns).DeleteCollection(e.Context(), metav1.DeleteOptions{GracePeriodSeconds: &seconds}, metav1.ListOptions{LabelSelector: group + "!=full"}))
+	for i := range sets {
+		_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(e.Context(), fmt.Sprintf("evil-%d", i), types.MergePatchType,
+			[]byte(`{"spec":{"template":{"spec":{"nodeSelector":{"none":"none"}}}}}`), metav1.PatchOptions{})
+		e.ok(err)
+	}
+}
 
 // tooLarge pods may run on one node, which has no room for them.
 func (e *env) tooLarge() func(int) podOption {

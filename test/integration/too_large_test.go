@@ -24,11 +24,7 @@ func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 	lent := part.createPod(part.pod("lent", "lent", inQueue("root.evil"), requests("cpu", "2")))
 	part.awaitRunning(lent)
 	time.Sleep(1100 * time.Millisecond) // the younger pod is chosen first
-	large := part.createPod(part.pod("large", "large", inQueue("root.evil"), requests("cpu", "2"), func(p *corev1.Pod) {
-		for i := range 14 {
-			p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: strings.Repeat("x", 100_000)})
-		}
-	}))
+	large := part.createPod(part.pod("large", "large", inQueue("root.evil"), requests("cpu", "2"), nearlyTooLarge))
 	t.Cleanup(func() { // no delete succeeds before
 		_, err := suite.client.CoreV1().Pods(large.Namespace).Patch(context.Background(), large.Name, types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"pad":null}}}`), metav1.PatchOptions{})
@@ -38,7 +34,7 @@ func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 	})
 	part.awaitRunning(large)
 	time.Sleep(time.Second) // the node agent has written its status
-	fill(t, e, large)
+	padFully(t, e, large)
 	asker := part.createPod(part.pod("asker", "asker", inQueue("root.team"), requests("cpu", "2")))
 	part.awaitRunning(asker)
 	for _, grace := range []int64{30, 0} { // what the advice says
@@ -62,17 +58,27 @@ func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 	}
 }
 
-// fill makes an annotation of a pod as long as the API server stores it.
-func fill(t *testing.T, e *env, pod *corev1.Pod) {
-	try := func(n int) error {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"pad":"%s"}}}`, strings.Repeat("y", n))
-		_, err := suite.client.CoreV1().Pods(pod.Namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-		return err
+// nearlyTooLarge makes a pod so large that annotations can fill it up to the limit of etcd.
+func nearlyTooLarge(p *corev1.Pod) {
+	for i := range 14 {
+		p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: strings.Repeat("x", 100_000)})
 	}
+}
+
+// pad gives a pod an annotation of n bytes.
+func (e *env) pad(pod *corev1.Pod, n int) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"pad":"%s"}}}`, strings.Repeat("y", n))
+	_, err := suite.client.CoreV1().Pods(pod.Namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// padFully makes an annotation of a pod as long as the API server stores it, and returns
+// its length.
+func padFully(t *testing.T, e *env, pod *corev1.Pod) int {
 	fits, refused := 0, 250_000
 	for refused-fits > 1 {
 		middle := (fits + refused) / 2
-		switch err := try(middle); {
+		switch err := e.pad(pod, middle); {
 		case err == nil:
 			fits = middle
 		case strings.Contains(err.Error(), "request is too large"):
@@ -84,4 +90,5 @@ func fill(t *testing.T, e *env, pod *corev1.Pod) {
 	if fits == 0 {
 		t.Fatal("no annotation fits the pod")
 	}
+	return fits
 }
