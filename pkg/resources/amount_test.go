@@ -82,21 +82,3 @@ func TestAmountSubIsExactWithinInt64(t *testing.T) {
 	negating := func(a, b Amount) Amount { return a.Add(-b) } // wrong for MinAmount
 	prove(t, pairs, exactly(Amount.Sub, (*big.Int).Sub), exactly(negating, (*big.Int).Sub))
 }
-
-func FuzzAmount(f *testing.F) {
-	for _, a := range []Amount{0, 1, -1, MaxAmount, MinAmount, MaxAmount - 1, MinAmount + 1} {
-		for _, b := range []Amount{0, 1, -1, MaxAmount, MinAmount} {
-			f.Add(int64(a), int64(b))
-		}
-	}
-	add, sub := exactly(Amount.Add, (*big.Int).Add), exactly(Amount.Sub, (*big.Int).Sub)
-	f.Fuzz(func(t *testing.T, a, b int64) {
-		p := pair{Amount(a), Amount(b)}
-		if err := add(p); err != nil {
-			t.Errorf("add: %v", err)
-		}
-		if err := sub(p); err != nil {
-			t.Errorf("sub: %v", err)
-		}
-	})
-}

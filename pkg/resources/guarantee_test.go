@@ -72,19 +72,6 @@ func promises(amounts *rapid.Generator[Amount]) *rapid.Generator[promise] {
 
 type measure = func(Guarantee, Vector) Vector
 
-func TestMissingIsNeverNegative(t *testing.T) {
-	law := func(of measure) func(promise) error {
-		return func(c promise) error {
-			if v := of(c.guarantee, c.used); v.HasNegative() {
-				return fmt.Errorf("guarantee %v, used %v: %v", c.guarantee, c.used, v)
-			}
-			return nil
-		}
-	}
-	difference := func(g Guarantee, used Vector) Vector { return VectorFrom(g.Map()).Sub(used) }
-	prove(t, promises(anyKind), law(Guarantee.Missing), law(difference))
-}
-
 // TestMissingFillsUpToTheGuarantee: what is there of the promise, and what is
 // missing, make up the promise.
 func TestMissingFillsUpToTheGuarantee(t *testing.T) {
