@@ -174,7 +174,7 @@ generate: ## Regenerate deep copies, defaults and conversions of the plugin argu
 	hack/update-codegen.sh
 
 .PHONY: pages
-pages: ## Write the generated pages of docs anew: configuration, reasons, metrics.
+pages: ## Write the generated pages and lists of docs anew: arguments, reasons, metrics.
 	go test ./internal/reference ./pkg/reasons ./pkg/metrics -args -rewrite
 
 .PHONY: samples

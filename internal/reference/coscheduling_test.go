@@ -63,7 +63,7 @@ func misprinted(t *testing.T, page string) []string {
 }
 
 func TestArgumentsOfCoscheduling(t *testing.T) {
-	page := Page(nil)
+	page := readPage(t)
 	for _, wrong := range misprinted(t, page) {
 		t.Errorf("the page lacks %s", wrong)
 	}

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,18 +24,35 @@ import (
 
 var knownKeys = regexp.MustCompile(`is not a known key: use (.*)`)
 
-// parsed are the keys that the parser itself reports for a section.
-func parsed(t *testing.T, s Section) []string {
+// parsed are the keys that the parser itself reports for a mapping.
+func parsed(t *testing.T, m mapping) []string {
 	t.Helper()
-	_, err := config.Parse(fmt.Appendf(nil, s.Frame, "zzz: 1"))
+	_, err := config.Parse(fmt.Appendf(nil, m.frame, "zzz: 1"))
 	if err == nil {
-		t.Fatalf("%s: an unknown key is accepted", s.Title)
+		t.Fatalf("%s: an unknown key is accepted", m.title)
 	}
 	found := knownKeys.FindStringSubmatch(err.Error())
 	if found == nil {
-		t.Fatalf("%s: the frame does not fit: %v", s.Title, err)
+		t.Fatalf("%s: the frame does not fit: %v", m.title, err)
 	}
 	return strings.Split(strings.SplitN(found[1], "\n", 2)[0], ", ")
+}
+
+// key is a key of a mapping, or a property of a queue, as the page has it.
+type key struct {
+	name, standard string // standard is the default
+	ignored        bool
+}
+
+// keys are those that a section of the page lists.
+func keys(t *testing.T, heading string) []key {
+	t.Helper()
+	var out []key
+	for _, cells := range rows(section(t, readPage(t), heading)) {
+		name, ignored := strings.CutSuffix(cells[0], " †")
+		out = append(out, key{strings.Trim(name, "`"), cells[2], ignored})
+	}
+	return out
 }
 
 // missing lists what is in only one of two lists, in any order.
@@ -54,20 +70,21 @@ func missing(documented, real []string) (out []string) {
 	return out
 }
 
-func names(keys []Key) []string {
+func names(keys []key) []string {
 	out := make([]string, len(keys))
 	for i, k := range keys {
-		out[i] = k.Name
+		out[i] = k.name
 	}
 	return out
 }
 
 func TestSectionsHaveTheKeysOfTheParser(t *testing.T) {
-	for _, s := range Sections() {
-		for _, wrong := range missing(names(s.Keys), parsed(t, s)) {
-			t.Errorf("%s: %s", s.Title, wrong)
+	for _, m := range mappings() {
+		for _, wrong := range missing(names(keys(t, "### "+m.title)), parsed(t, m)) {
+			t.Errorf("%s: %s", m.title, wrong)
 		}
 	}
+	expect.Same(t, "sections with keys", len(mappings()), strings.Count(readPage(t), "\n| key | "))
 	// The check finds planted differences of both kinds.
 	if got := missing([]string{"a", "b"}, []string{"b", "c"}); len(got) != 2 {
 		t.Errorf("one too many and one missing give %q", got)
@@ -83,12 +100,12 @@ func warned(document string) ([]config.Problem, error) {
 	return spec.Warnings, nil
 }
 
-// content is a mapping of the section with the example of a key.
-func content(s Section, k Key) string {
-	parts := []string{k.Example}
-	for _, need := range s.Needs {
+// content is a mapping with an example.
+func content(m mapping, example string) string {
+	parts := []string{example}
+	for _, need := range m.needs {
 		name, _, _ := strings.Cut(need, ":")
-		if !strings.HasPrefix(k.Example, name+":") && !strings.Contains(k.Example, ", "+name+":") {
+		if !strings.HasPrefix(example, name+":") && !strings.Contains(example, ", "+name+":") {
 			parts = append(parts, need)
 		}
 	}
@@ -97,34 +114,34 @@ func content(s Section, k Key) string {
 
 // judged tells whether the mark of a key is right: ignored keys give a warning, others
 // none.
-func judged(s Section, k Key) error {
-	if k.Example == "" {
-		return nil
-	}
-	warnings, err := warned(fmt.Sprintf(s.Frame, content(s, k)))
+func judged(m mapping, example string, ignored bool) error {
+	warnings, err := warned(fmt.Sprintf(m.frame, content(m, example)))
 	switch {
 	case err != nil:
 		return err
-	case k.Ignored && len(warnings) == 0:
+	case ignored && len(warnings) == 0:
 		return errors.New("is marked as without effect, and nothing warns of it")
-	case !k.Ignored && len(warnings) > 0:
+	case !ignored && len(warnings) > 0:
 		return fmt.Errorf("is not marked as without effect, and there are warnings: %v", warnings)
 	}
 	return nil
 }
 
 func TestIgnoredKeysAreMarked(t *testing.T) {
-	for _, s := range Sections() {
-		for _, k := range s.Keys {
-			if err := judged(s, k); err != nil {
-				t.Errorf("%s: %s: %v", s.Title, k.Name, err)
+	for _, m := range mappings() {
+		for _, k := range keys(t, "### "+m.title) {
+			i := slices.IndexFunc(m.examples, func(example string) bool { return strings.HasPrefix(example, k.name+":") })
+			if i < 0 {
+				if k.name != "checksum" { // nothing warns of it
+					t.Errorf("%s: %s has no example", m.title, k.name)
+				}
+				continue
 			}
-			if k.Example != "" && !strings.HasPrefix(k.Example, k.Name+":") {
-				t.Errorf("%s: %s has example %q", s.Title, k.Name, k.Example)
+			if err := judged(m, m.examples[i], k.ignored); err != nil {
+				t.Errorf("%s: %s: %v", m.title, k.name, err)
 			}
-			k.Ignored = !k.Ignored // the check finds a wrong mark
-			if err := judged(s, k); err == nil && k.Example != "" {
-				t.Errorf("%s: %s: a wrong mark goes unseen", s.Title, k.Name)
+			if err := judged(m, m.examples[i], !k.ignored); err == nil { // the check finds a wrong mark
+				t.Errorf("%s: %s: a wrong mark goes unseen", m.title, k.name)
 			}
 		}
 	}
@@ -163,7 +180,8 @@ func constant(e ast.Expr) string {
 
 func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 	real := constants(t, "../../pkg/queues/config/properties.go", "prop")
-	for _, wrong := range missing(names(Properties()), real) {
+	properties := keys(t, "### Properties of a queue")
+	for _, wrong := range missing(names(properties), real) {
 		t.Error(wrong)
 	}
 	if len(real) < 9 {
@@ -174,16 +192,16 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 		return spec.Root.Children[0].Policies, len(spec.Warnings)
 	}
 	none, _ := policies("")
-	for _, p := range Properties() {
-		if same, _ := policies(p.Name + ": " + strconv.Quote(p.Default)); same != none {
-			t.Errorf("%s: %q is not the default: %+v", p.Name, p.Default, same)
+	for _, p := range properties {
+		if same, _ := policies(p.name + ": " + strconv.Quote(p.standard)); same != none {
+			t.Errorf("%s: %q is not the default: %+v", p.name, p.standard, same)
 		}
-		other, warnings := policies(p.Name + ": " + strconv.Quote(p.Example))
-		if other == none && !p.Ignored {
-			t.Errorf("%s: %q changes nothing", p.Name, p.Example)
+		other, warnings := policies(p.name + ": " + strconv.Quote(otherValues[p.name]))
+		if other == none && !p.ignored {
+			t.Errorf("%s: %q changes nothing", p.name, otherValues[p.name])
 		}
-		if (warnings > 0) != p.Ignored {
-			t.Errorf("%s: %d warnings, marked as without effect: %t", p.Name, warnings, p.Ignored)
+		if (warnings > 0) != p.ignored {
+			t.Errorf("%s: %d warnings, marked as without effect: %t", p.name, warnings, p.ignored)
 		}
 	}
 }
@@ -191,31 +209,29 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 var marked = regexp.MustCompile(`(yunikorn\.apache\.org|paddock\.io)/[A-Za-z][A-Za-z.-]*[A-Za-z]`)
 
 func TestMarksAreThoseOfTheSource(t *testing.T) {
-	documented := map[string]bool{}
-	for _, m := range Marks() {
-		documented[m.Name] = true
+	read, written, _ := strings.Cut(section(t, readPage(t), "## Labels and annotations"), "Written by the scheduler:")
+	first := func(text string) (out []string) {
+		for _, cells := range rows(text) {
+			out = append(out, strings.Trim(cells[0], "`"))
+		}
+		return out
 	}
-	real := map[string]bool{}
-	for _, name := range constants(t, "../../pkg/queues/placement/keys.go", "Key") {
-		real[name] = true
-	}
-	for _, name := range constants(t, "../../pkg/informer/preemption.go", "AllowPreemption") {
-		real[name] = true
-	}
-	real[informer.OriginatorAnnotation], real[informer.Coordinator] = true, true
+	real := append(constants(t, "../../pkg/queues/placement/keys.go", "Key"), constants(t, "../../pkg/informer/preemption.go", "AllowPreemption")...)
+	real = append(real, informer.OriginatorAnnotation, informer.Coordinator)
 	for _, r := range informer.Roles {
-		real[r.Label] = true
+		real = append(real, r.Label)
+		if row := fmt.Sprintf("\n| `%s` | Pod | label | `%s` makes the pod an originator (%s), ", r.Label, r.Value, r.Of); !strings.Contains(read, row) {
+			t.Errorf("not on the page: %s", row)
+		}
 	}
+	expect.Same(t, "roles", len(informer.Roles), strings.Count(read, "` makes the pod an originator ("))
 	files := expect.Get(filepath.Glob("../../manifests/admission/*/*.yaml"))(t)
 	for _, file := range append(files, "../../manifests/admission/validate.yaml") {
 		text := expect.Get(os.ReadFile(file))(t)
-		for _, name := range marked.FindAllString(string(text), -1) {
-			real[name] = true
-		}
+		real = append(real, marked.FindAllString(string(text), -1)...)
 	}
-	for _, wrong := range missing(slices.Collect(maps.Keys(documented)), slices.Collect(maps.Keys(real))) {
+	for _, wrong := range missing(first(read), real) {
 		t.Error(wrong)
 	}
-	conditions := []string{Conditions()[0].Name, Conditions()[1].Name}
-	expect.Same(t, "conditions", []string{reasons.AdmittedCondition, reservations.HeldCondition}, conditions)
+	expect.Same(t, "conditions", []string{reasons.AdmittedCondition, reservations.HeldCondition}, first(written))
 }
