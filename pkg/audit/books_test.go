@@ -84,9 +84,9 @@ func TestBooksThatAreWrong(t *testing.T) {
 				draft.Update(mine.ID, func(u *queues.Usage) {
 					own := q.Usage
 					for _, below := range q.Children { // Update adds to the queues above, too
-						own = less(own, c.Rest.Queues.Queue(below).Usage)
+						own = own.Sub(c.Rest.Queues.Queue(below).Usage)
 					}
-					add(u, own)
+					*u = u.Add(own)
 					if q.Path == "root.a" {
 						change(u)
 					}
@@ -135,21 +135,6 @@ func TestBooksThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-}
-
-func add(u *queues.Usage, w queues.Usage) {
-	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(w.Allocated), u.Admitted.Add(w.Admitted), u.Pending.Add(w.Pending)
-	u.Leaving, u.Arriving = u.Leaving.Add(w.Leaving), u.Arriving.Add(w.Arriving)
-	u.Preempted = u.Preempted.Add(w.Preempted)
-	u.Applications, u.Running = u.Applications+w.Applications, u.Running+w.Running
-}
-
-func less(u, w queues.Usage) queues.Usage {
-	u.Allocated, u.Admitted, u.Pending = u.Allocated.Sub(w.Allocated), u.Admitted.Sub(w.Admitted), u.Pending.Sub(w.Pending)
-	u.Leaving, u.Arriving = u.Leaving.Sub(w.Leaving), u.Arriving.Sub(w.Arriving)
-	u.Preempted = u.Preempted.Sub(w.Preempted)
-	u.Applications, u.Running = u.Applications-w.Applications, u.Running-w.Running
-	return u
 }
 
 // TestOwners: what is wrong in the same way in every look is wrong; all else was late.
