@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,7 +41,7 @@ func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 }
 
 // TestChecksRunAtTheirPace: at the start, and then once in an interval, which is longer
-// where they take long. Readers change nothing of it.
+// where they take long. Readers change nothing of it, and wait for none.
 func TestChecksRunAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type result struct {
@@ -51,7 +50,8 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 		}
 		var runs atomic.Int32
 		var next atomic.Pointer[result]
-		next.Store(&result{})
+		const first = checkInterval / checkRest // so it changes no pace
+		next.Store(&result{takes: first})
 		server := NewServer(Options{Checks: []Check{{Name: "Books", Run: func() error {
 			runs.Add(1)
 			found := next.Load()
@@ -65,13 +65,19 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 			time.Sleep(pause)
 			synctest.Wait()
 			for range 3 {
-				if got, _, age := readHealth(t, server.Handler()); got.Healthy != healthy || runs.Load() != wantRuns || age != wantAge {
+				asked := time.Now()
+				got, _, age := readHealth(t, server.Handler())
+				if waited := time.Since(asked); waited > 0 {
+					t.Errorf("a reader waited %v", waited)
+				}
+				if got.Healthy != healthy || runs.Load() != wantRuns || age != wantAge {
 					t.Errorf("healthy %v, %s s old, after %d runs; want %v, %s, %d", got.Healthy, age, runs.Load(), healthy, wantAge, wantRuns)
 				}
 			}
 		}
-		after(0, 1, true, "0")
-		after(checkInterval-1, 1, true, "4")
+		after(0, 1, false, "") // the first one is under way
+		after(first, 1, true, "0")
+		after(checkInterval-first-1, 1, true, "4")
 		next.Store(&result{errors.New("wrong"), checkInterval})
 		after(1, 2, true, "5") // the second one is under way
 		after(checkInterval, 2, false, "5")
@@ -115,61 +121,6 @@ func TestWaitingIsNoWork(t *testing.T) {
 			t.Errorf("healthy %v; %d looks, %d were cut short", got.Healthy, looks.Load(), cut.Load())
 		}
 	})
-}
-
-// readersWait tells whether readers of the health wait for a check that does not come to
-// an end: one under way since the start, and one after a result was there.
-func readersWait(t *testing.T, served func(context.Context, []Check) http.Handler) (waits bool) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		ends := make(chan struct{})
-		handler := served(ctx, []Check{{Name: "Books", Run: func() error { <-ends; return nil }}})
-		read := func(wantStatus int) error {
-			w := httptest.NewRecorder()
-			var answered atomic.Bool
-			go func() {
-				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, healthPage, nil))
-				answered.Store(true)
-			}()
-			synctest.Wait()
-			if !answered.Load() || w.Code != wantStatus {
-				return fmt.Errorf("answered %v with status %d, want %d", answered.Load(), w.Code, wantStatus)
-			}
-			return nil
-		}
-		err := read(http.StatusNotFound)
-		ends <- struct{}{}
-		time.Sleep(checkInterval) // now the next one is under way
-		err = errors.Join(err, read(http.StatusOK), read(http.StatusOK))
-		waits = err != nil
-		close(ends)
-	})
-	return waits
-}
-
-func TestReadersOfTheHealthWaitForNoCheck(t *testing.T) {
-	if readersWait(t, func(ctx context.Context, checks []Check) http.Handler {
-		server := NewServer(Options{Checks: checks})
-		go server.health.run(ctx)
-		return server.Handler()
-	}) {
-		t.Error("a reader waits for a check")
-	}
-}
-
-// TestReadersThatWaitAreNoticed: a server that runs the checks for its readers.
-func TestReadersThatWaitAreNoticed(t *testing.T) {
-	if !readersWait(t, func(_ context.Context, checks []Check) http.Handler {
-		server := NewServer(Options{Checks: checks})
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			server.CheckHealth()
-			server.Handler().ServeHTTP(w, r)
-		})
-	}) {
-		t.Error("a server whose readers wait passes")
-	}
 }
 
 // TestAPanicOfACheckIsSaid: it stops neither the scheduler nor the other checks.
