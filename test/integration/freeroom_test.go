@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,9 +20,6 @@ partitions:
     - name: owed
       resources: {guaranteed: {vcore: 3}}
       properties: {preemption.delay: 1s}
-    - name: patient
-      resources: {guaranteed: {vcore: 20}}
-      properties: {preemption.delay: 15s}
     - name: loose
       properties: {preemption.delay: 1s}
 `
@@ -49,46 +45,6 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 	c.expectNoMore(calm/2, 0, "owed", "loose", "heir")
 	if node, _ := c.boundAt(borrower.UID); node != "" {
 		t.Errorf("pod %s of the queue without a guarantee is on node %s", borrower.Name, node)
-	}
-}
-
-// TestRoomOfLeavingPodsBelongsToTheOrder: pods of two queues leave a node on their own,
-// at different times, while pods of both queues wait. Pods of the queue below its
-// guarantee get the room of two of them as it becomes free; no pod holds the node
-// meanwhile, and no pod is preempted.
-func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
-	e := setup(t, freeRoomQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})
-	c := e.keepHistory()
-	e.fill("patient", 4, inQueue("root.patient"), stopsAfter(2*time.Second))
-	e.fill("loose", 4, inQueue("root.loose"), stopsAfter(time.Second))
-	e.ok(e.createAtOnce("loose", 4, 4, inQueue("root.loose"), stopsAfter(time.Second)))
-	e.expect("loose", 4, 4, "")
-	throughout(t, 2*time.Second, "4 pods of loose run while the delay of their queue passes", func() (bool, string) {
-		running, waiting := e.podsOf("loose")
-		return len(running) == 4, fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
-	})
-	leaving, _ := e.podsOf("patient")
-	short, _ := e.podsOf("loose")
-	e.delete(leaving[0])
-	e.delete(leaving[1])
-	e.delete(short[0])
-	heirs := []*corev1.Pod{
-		e.createPod(e.pod("heir-0", "heir", inQueue("root.patient"))), e.createPod(e.pod("heir-1", "heir", inQueue("root.patient"))),
-	}
-	for _, heir := range heirs {
-		e.awaitRunning(heir)
-	}
-	e.expect("loose", 4, 3, "")
-	if gone := c.evictedByNow("loose", "patient", "heir"); len(gone) != 3 {
-		t.Errorf("three pods were deleted, and gone are %s", names(gone))
-	}
-	pods, err := e.listPods(e.Context())
-	e.ok(err)
-	for i := range pods {
-		if seen := c.first(pods[i].UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionTrue) }); seen != nil {
-			t.Errorf("pod %s held a node", pods[i].Name)
-		}
 	}
 }
 
