@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -132,18 +133,35 @@ func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.Required })
 }
 
-// hasRoom tells whether a preemptor fits its node by amounts, beside the holders before
-// it, and within every max, while leaving pods still count.
+// hasRoom tells whether a preemptor fits its node by amounts and within every max, while
+// leaving pods still count. A holder before it that fits now goes first. Another one must
+// still have room once the pods are gone that it waits for.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	n := x.Cache.Nodes.Get(h.Node)
 	if n == nil {
 		return false
 	}
-	room := n.Room()
-	for _, before := range x.HoldersBefore(h.Node, p.UID) {
-		room = room.Sub(before.Request)
+	room, before := n.Room(), x.HoldersBefore(h.Node, p.UID)
+	var later resources.Vector
+	for _, b := range before {
+		if room.Covers(b.Request) {
+			room = room.Sub(b.Request)
+		} else {
+			later = later.Add(b.Request)
+		}
 	}
-	return room.Covers(p.Request) && (p.App == nil || x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK())
+	if !room.Covers(p.Request) || p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK() {
+		return false
+	}
+	if later.IsZero() {
+		return true
+	}
+	for _, v := range x.AwaitedBy(before, p.UID) {
+		if v.On() == n {
+			room = room.Add(v.Uses())
+		}
+	}
+	return room.Covers(p.Request.Add(later))
 }
 
 // FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
