@@ -83,7 +83,7 @@ func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
 // planAnew allows plans for the members of a PodGroup again, regardless of earlier
 // losses: it has started, or its minMember changed.
 func (x *States) planAnew(g *model.PodGroup) {
-	if g.Data.Losses.Count == 0 {
+	if g.Data.Losses.IsEmpty() {
 		return
 	}
 	g.Data.Losses = preemption.Losses{}

@@ -149,9 +149,9 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.EnsureAsker()
 	losses := 0
-	inTime := e.End != reservations.TimedOut
-	if !x.Standby && e.IsLost(&h) && !(inTime && x.groupTook(p, &h)) { // a standby cannot know what is lost
-		e.Why, losses = x.countLoss(p, e.Why, now)
+	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
+		undone := e.Undone || e.End != reservations.TimedOut && x.groupTook(p, &h)
+		e.Why, losses = x.countLoss(p, e.Why, undone, now)
 	}
 	p.Asker.Ended = h.Since
 	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)

@@ -21,15 +21,19 @@ import (
 
 // countLoss counts a loss of a pod, or of its PodGroup, and returns the reason, which
 // includes the pause.
-func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
+func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now time.Time) (reasons.Reason, int) {
 	l, waits := &p.Asker.Losses, "the pod"
 	if p.GroupIncomplete() {
 		l, waits = &p.PodGroup.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.PodGroup.Name())
 	}
-	l.Lose(why, waits, &x.Preemption.Options, now)
+	if undone {
+		l.Undo(why, waits, &x.Preemption.Options, now)
+	} else {
+		l.Lose(why, waits, &x.Preemption.Options, now)
+	}
 	p.Asker.Refused, p.Asker.TriedAt = l.Why, now
 	x.History.NotePlanResult(p, reasons.HoldGivenUp, l.Until)
-	return l.Why, l.Count
+	return l.Why, l.Count + l.Undone
 }
 
 // groupTook tells whether a preemptor lacks room on its node because of its own PodGroup:
@@ -58,7 +62,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.Preemption.Holds.Of(p.UID)
 	if held && h.Binding() && h.Decision != p.Asker.Losses.Room {
-		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), now)
+		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), false, now)
 		p.Asker.Losses.Room, p.Asker.Began = h.Decision, x.Cache.Nodes.Arrivals()
 		x.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
 		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})

@@ -45,11 +45,10 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		// It is a loss, unless room came or the PodGroup has to wait for a pod of its own. What
-		// changed may change back before each plan and again before its check, so that the
-		// same plan would be made and refused again and again.
-		failed := !errors.Is(err, holds.ErrRoomWithoutVictim) && !errors.Is(err, errTooFew)
-		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: failed}
+		// It is a loss. What changed may change back before each plan and again before its
+		// check, so that the same plan would be made and refused again and again.
+		undone := errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew)
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true, Undone: undone}
 		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}

@@ -104,6 +104,8 @@ type Ending struct {
 	Why  reasons.Reason
 	// Failed is true if a call of the executor failed or the check before the deletes refused the plan.
 	Failed bool
+	// Undone is true if that check found room, or too few pods of the PodGroup; see [Losses].
+	Undone bool
 }
 
 // IsLost tells whether a hold that ends is lost; see [Losses].

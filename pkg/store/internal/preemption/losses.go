@@ -12,10 +12,8 @@ import (
 //
 // A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
 // it, the node was kept free until the time-out, or the plan was not carried out, because
-// a call failed or the check before the deletes refused it. It is not lost if that check
-// found room without a victim, or if the preemptor's own PodGroup is the cause: it has too
-// few pods, or pods of it took the room or gave up their holds. After each loss no plan is
-// made for the preemptor for the retry interval, doubled with each further loss in a row.
+// a call failed or the check before the deletes refused it. After each loss no plan is made
+// for the preemptor for the retry interval, doubled with each further loss in a row.
 // Without this pause, a preemptor that competes with another scheduler would empty a node,
 // lose the room, and go on to the next node at once.
 //
@@ -26,8 +24,15 @@ import (
 // The pods of a PodGroup that has not started share one count. For a pod that can run on
 // one node only, the node stays held, and the pause applies to further victims; if its
 // hold ended, it does not hold the node again before the pause ends.
+//
+// A plan is undone if its check found room without a victim, or if the preemptor's own
+// PodGroup is the cause: it has too few pods, or pods of it took the room or gave up their
+// holds. Its pause is short at first: firstPause, doubled with each further plan that is
+// undone. There is one all the same: a PodGroup that cannot start may undo each of its
+// plans.
 type Losses struct {
-	Count int
+	Count  int
+	Undone int // plans that were undone
 	Until time.Time      // no plan before this time
 	Why   reasons.Reason // the reason given to users until then
 	// Room is set for a preemptor that holds the only node it can run on: the ID of the
@@ -43,11 +48,27 @@ type Losses struct {
 const (
 	mostDoublings = 6
 	longestPause  = time.Hour
+	firstPause    = 250 * time.Millisecond // after a plan that was undone
 )
 
 // Pause is how long no plan is made after the n-th loss in a row; n is at least 1.
 func (o *Options) Pause(n int) time.Duration {
 	return min(o.RetryInterval<<min(n-1, mostDoublings), max(o.RetryInterval, longestPause))
+}
+
+// ShortPause is how long no plan is made after the n-th plan that was undone; n is at
+// least 1.
+func (o *Options) ShortPause(n int) time.Duration {
+	return min(firstPause<<min(n-1, 30), o.Pause(n))
+}
+
+// Undo is Lose for a plan that was undone.
+func (l *Losses) Undo(why reasons.Reason, waits string, o *Options, now time.Time) {
+	if now.Before(l.Until) {
+		return
+	}
+	l.Undone++
+	l.pause(why, "", waits, o.ShortPause(l.Undone), now)
 }
 
 // Lose counts a loss and sets the pause. waits names what no plan is made for. A loss
@@ -60,8 +81,12 @@ func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Tim
 	if l.Count > 1 {
 		again = fmt.Sprintf("this is loss %d in a row, so ", l.Count)
 	}
-	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, pause)
-	l.Until, l.Why = now.Add(pause), why
+	l.pause(why, again, waits, pause, now)
+}
+
+func (l *Losses) pause(why reasons.Reason, again, waits string, length time.Duration, now time.Time) {
+	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, length)
+	l.Until, l.Why = now.Add(length), why
 }
 
 // LoseAgain is Lose for a loss that always counts.
@@ -74,4 +99,4 @@ func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now tim
 func (l *Losses) Inherited() Losses { return Losses{Count: l.Count, Until: l.Until, Why: l.Why} }
 
 // IsEmpty tells whether there is nothing to remember.
-func (l *Losses) IsEmpty() bool { return l.Count == 0 && l.PlacedAt.IsZero() }
+func (l *Losses) IsEmpty() bool { return l.Count == 0 && l.Undone == 0 && l.PlacedAt.IsZero() }
