@@ -32,9 +32,9 @@ import (
 // plans.
 type Losses struct {
 	Count  int
-	Undone int // plans that were undone
-	Until time.Time      // no plan before this time
-	Why   reasons.Reason // the reason given to users until then
+	Undone int            // plans that were undone
+	Until  time.Time      // no plan before this time
+	Why    reasons.Reason // the reason given to users until then
 	// Room is set for a preemptor that holds the only node it can run on: the ID of the
 	// last decision that made room and lost it. The hold goes on, and the loss is counted
 	// once.
