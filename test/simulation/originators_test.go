@@ -24,6 +24,11 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 	if h.Required || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
 		return
 	}
+	for _, p := range w.pods {
+		if p.RequiredNode == h.Node && p.Node == "" {
+			return // another plan may make room that this pod has first (D0)
+		}
+	}
 	var takes resources.Vector
 	var others []types.UID
 	led := ""
