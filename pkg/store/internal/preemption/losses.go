@@ -35,6 +35,7 @@ type Losses struct {
 	Undone int            // plans that were undone
 	Until  time.Time      // no plan before this time
 	Why    reasons.Reason // the reason given to users until then
+	lost   time.Time      // the end of the pause after the last loss
 	// Room is set for a preemptor that holds the only node it can run on: the ID of the
 	// last decision that made room and lost it. The hold goes on, and the loss is counted
 	// once.
@@ -62,41 +63,45 @@ func (o *Options) ShortPause(n int) time.Duration {
 	return min(firstPause<<min(n-1, 30), o.Pause(n))
 }
 
-// Undo is Lose for a plan that was undone.
-func (l *Losses) Undo(why reasons.Reason, waits string, o *Options, now time.Time) {
-	if now.Before(l.Until) {
-		return
-	}
-	l.Undone++
-	l.pause(why, "", waits, o.ShortPause(l.Undone), now)
-}
-
 // Lose counts a loss and sets the pause. waits names what no plan is made for. A loss
-// during a pause belongs to an earlier plan and is not counted again.
+// during the pause of a loss belongs to an earlier plan and is not counted again.
 func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Time) {
-	if !now.Before(l.Until) {
+	if !now.Before(l.lost) {
 		l.Count++
 	}
 	again, pause := "", o.Pause(l.Count)
 	if l.Count > 1 {
 		again = fmt.Sprintf("this is loss %d in a row, so ", l.Count)
 	}
-	l.pause(why, again, waits, pause, now)
-}
-
-func (l *Losses) pause(why reasons.Reason, again, waits string, length time.Duration, now time.Time) {
-	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, length)
-	l.Until, l.Why = now.Add(length), why
+	l.pause(why, again, waits, now.Add(pause), pause)
+	l.lost = l.Until
 }
 
 // LoseAgain is Lose for a loss that always counts.
 func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now time.Time) {
-	l.Until = time.Time{}
+	l.lost = time.Time{}
 	l.Lose(why, waits, o, now)
 }
 
-// Inherited returns the losses for a pod that replaces one with these losses.
-func (l *Losses) Inherited() Losses { return Losses{Count: l.Count, Until: l.Until, Why: l.Why} }
+// Undo counts a plan that was undone and sets the pause. One that is undone during any
+// pause belongs to an earlier plan and changes nothing.
+func (l *Losses) Undo(why reasons.Reason, waits string, o *Options, now time.Time) {
+	if now.Before(l.Until) {
+		return
+	}
+	l.Undone++
+	pause := o.ShortPause(l.Undone)
+	l.pause(why, "", waits, now.Add(pause), pause)
+}
+
+func (l *Losses) pause(why reasons.Reason, again, waits string, until time.Time, length time.Duration) {
+	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, length)
+	l.Until, l.Why = until, why
+}
+
+// Inherited returns the losses for a pod that replaces one with these losses. Plans that
+// were undone are not passed on.
+func (l *Losses) Inherited() Losses { return Losses{Count: l.Count, Until: l.Until, Why: l.Why, lost: l.lost} }
 
 // IsEmpty tells whether there is nothing to remember.
 func (l *Losses) IsEmpty() bool { return l.Count == 0 && l.Undone == 0 && l.PlacedAt.IsZero() }

@@ -121,6 +121,35 @@ func TestLossesInAPause(t *testing.T) {
 	}
 }
 
+// TestLossAfterAnUndonePlan: the pause after a plan that was undone is short and doubles, and
+// a loss during it counts in full.
+func TestLossAfterAnUndonePlan(t *testing.T) {
+	var l preemption.Losses
+	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldGivenUp, "there is room")
+	l.Undo(why, "the pod", &o, epoch)
+	l.Undo(why, "the pod", &o, epoch.Add(time.Millisecond))
+	if l.IsEmpty() || l.Undone != 1 || l.Until != epoch.Add(250*time.Millisecond) || l.Why.Text != "there is room; no plan is made for the pod for 250ms" {
+		t.Errorf("a plan that was undone, and one in its pause: %+v", l)
+	}
+	l.Undo(why, "the pod", &o, epoch.Add(time.Second))
+	if l.Undone != 2 || l.Until != epoch.Add(1500*time.Millisecond) {
+		t.Errorf("two plans that were undone: %+v", l)
+	}
+	l.Lose(why, "the pod", &o, epoch.Add(1250*time.Millisecond))
+	if l.Count != 1 || l.Until != epoch.Add(1250*time.Millisecond+15*time.Second) {
+		t.Errorf("a loss in a short pause: %+v", l)
+	}
+	l.Undo(why, "the pod", &o, epoch.Add(2*time.Second))
+	if l.Undone != 2 || l.Until != epoch.Add(1250*time.Millisecond+15*time.Second) {
+		t.Errorf("a plan that was undone in the pause of a loss: %+v", l)
+	}
+	for n := 1; n < 100; n++ {
+		if short, long := o.ShortPause(n), o.Pause(n); short <= 0 || short > long || n > 1 && short < o.ShortPause(n-1) {
+			t.Errorf("plan %d that was undone: %v, and %v for a loss", n, short, long)
+		}
+	}
+}
+
 // TestSweepGoesOn: a plan goes on with the nodes that earlier plans did not ask about.
 func TestSweepGoesOn(t *testing.T) {
 	nodes := []*planner.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
