@@ -150,7 +150,8 @@ func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending,
 	p.EnsureAsker()
 	losses := 0
 	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
-		undone := e.Undone || e.End != reservations.TimedOut && x.groupTook(p, &h)
+		mayBeIts := e.End != reservations.TimedOut && e.Failed != preemption.CallFailed
+		undone := e.Failed == preemption.PlanUndone || mayBeIts && x.groupTook(p, &h)
 		e.Why, losses = x.countLoss(p, e.Why, undone, now)
 	}
 	p.Asker.Ended = h.Since

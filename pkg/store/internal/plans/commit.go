@@ -47,8 +47,10 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
 		// It is a loss. What changed may change back before each plan and again before its
 		// check, so that the same plan would be made and refused again and again.
-		undone := errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew)
-		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true, Undone: undone}
+		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
+		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) {
+			e.Failed = preemption.PlanUndone
+		}
 		x.holds.FinishHold(p, e, now)
 		return nil, why
 	}

@@ -32,7 +32,7 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
 	if p := x.Pods[asker]; p != nil {
-		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
+		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CallFailed}, now)
 		until, _ := p.PlanFrom()
 		from = preemption.Latest(now, until)
 	}

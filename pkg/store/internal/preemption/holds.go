@@ -102,16 +102,24 @@ type Ending struct {
 	End  reservations.End
 	Node string // where the preemptor is placed; empty for none
 	Why  reasons.Reason
-	// Failed is true if a call of the executor failed or the check before the deletes refused the plan.
-	Failed bool
-	// Undone is true if that check found room, or too few pods of the PodGroup; see [Losses].
-	Undone bool
+	// Failed is why the plan was not carried out.
+	Failed Failure
 }
+
+// Failure is why a plan was not carried out.
+type Failure uint8
+
+const (
+	NotFailed    Failure = iota // it was carried out, or its hold ended before
+	CallFailed                  // a call of the executor failed
+	CheckRefused                // the check before the deletes refused it
+	PlanUndone                  // that check found room, or too few pods of the PodGroup; see [Losses]
+)
 
 // IsLost tells whether a hold that ends is lost; see [Losses].
 func (e *Ending) IsLost(h *reservations.Hold) bool {
 	if e.Node != "" || e.End == reservations.Bound || e.End == reservations.Deleted {
 		return false
 	}
-	return h.Binding() || e.End == reservations.TimedOut || e.Failed
+	return h.Binding() || e.End == reservations.TimedOut || e.Failed != NotFailed
 }

@@ -73,7 +73,7 @@ func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Tim
 	if l.Count > 1 {
 		again = fmt.Sprintf("this is loss %d in a row, so ", l.Count)
 	}
-	l.pause(why, again, waits, now.Add(pause), pause)
+	l.setPause(why, again, waits, pause, now)
 	l.lost = l.Until
 }
 
@@ -90,18 +90,19 @@ func (l *Losses) Undo(why reasons.Reason, waits string, o *Options, now time.Tim
 		return
 	}
 	l.Undone++
-	pause := o.ShortPause(l.Undone)
-	l.pause(why, "", waits, now.Add(pause), pause)
+	l.setPause(why, "", waits, o.ShortPause(l.Undone), now)
 }
 
-func (l *Losses) pause(why reasons.Reason, again, waits string, until time.Time, length time.Duration) {
+func (l *Losses) setPause(why reasons.Reason, again, waits string, length time.Duration, now time.Time) {
 	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, length)
-	l.Until, l.Why = until, why
+	l.Until, l.Why = now.Add(length), why
 }
 
 // Inherited returns the losses for a pod that replaces one with these losses. Plans that
 // were undone are not passed on.
-func (l *Losses) Inherited() Losses { return Losses{Count: l.Count, Until: l.Until, Why: l.Why, lost: l.lost} }
+func (l *Losses) Inherited() Losses {
+	return Losses{Count: l.Count, Until: l.Until, Why: l.Why, lost: l.lost}
+}
 
 // IsEmpty tells whether there is nothing to remember.
 func (l *Losses) IsEmpty() bool { return l.Count == 0 && l.Undone == 0 && l.PlacedAt.IsZero() }

@@ -99,7 +99,7 @@ func TestLostHolds(t *testing.T) {
 		{"nothing was disrupted", free, preemption.Ending{End: reservations.Superseded}, false},
 		{"pods were disrupted", binding, preemption.Ending{End: reservations.Superseded}, true},
 		{"it timed out", free, preemption.Ending{End: reservations.TimedOut}, true},
-		{"the executor failed", free, preemption.Ending{End: reservations.GivenUp, Failed: true}, true},
+		{"the executor failed", free, preemption.Ending{End: reservations.GivenUp, Failed: preemption.CallFailed}, true},
 		{"it is bound", binding, preemption.Ending{End: reservations.Bound}, false},
 		{"it is deleted", binding, preemption.Ending{End: reservations.Deleted}, false},
 		{"it has another node", binding, preemption.Ending{End: reservations.Superseded, Node: "n2"}, false},

@@ -8,7 +8,7 @@
 //
 // The rest of the page is written by hand. Its keys, properties, labels and annotations
 // are compared with the parser of queues.yaml and with the names in the source
-// (queues_test.go, sections_test.go).
+// (queues_test.go).
 //
 // Tests beside it check the other pages: every link has a target and README.md links to
 // every page (links_test.go), every ruling that departs from YuniKorn is on the migration
