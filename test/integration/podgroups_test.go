@@ -140,7 +140,7 @@ func (e *env) podGroupBeyondGuarantee() {
 	part.expectAll("lender", 16, inQueue("root.others"), quarter)
 	part.createPodGroup("beyond", 2)
 	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
-	time.Sleep(1100 * time.Millisecond) // the older member is tried first
+	part.awaitYounger(first) // the older member is tried first
 	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
 	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee)
 	part.expectStill("lender", 16, 0, "")

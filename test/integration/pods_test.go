@@ -304,6 +304,24 @@ func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
 	return e.awaitPod(p, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
 }
 
+// awaitReady waits until the node agent has written all of the status of a pod.
+func (e *env) awaitReady(p *corev1.Pod) *corev1.Pod {
+	e.Helper()
+	return e.awaitPod(p, "is ready", func(p *corev1.Pod) bool {
+		c := conditionOf(p, corev1.PodReady)
+		return c != nil && c.Status == corev1.ConditionTrue
+	})
+}
+
+// awaitYounger waits until a new pod is younger than this one. The API server has the time
+// of its creation in seconds.
+func (e *env) awaitYounger(p *corev1.Pod) {
+	e.Helper()
+	eventually(e, patience, "the second is over in which pod "+p.Name+" was made", func() (bool, string) {
+		return time.Since(p.CreationTimestamp.Time) > time.Second, "made at " + p.CreationTimestamp.String()
+	})
+}
+
 // awaitRefused waits until a pod has the reason, and returns the message.
 func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 	e.Helper()

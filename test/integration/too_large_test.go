@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +14,15 @@ import (
 )
 
 // TestAVictimAsLargeAsEtcdStores: a tenant fills a pod up to the limit of etcd, so that it
-// can be neither marked nor deleted. The plan that chooses it costs no
-// pod, and the next one takes another pod.
+// can be neither marked nor deleted. The plan that chooses it costs no pod, and the next one
+// takes another pod.
 func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
 	part := e.apart("large", 0, localcluster.NodeSpec{})
 	part.addNodes(2, localcluster.NodeSpec{CPU: "2"})
 	lent := part.createPod(part.pod("lent", "lent", inQueue("root.evil"), requests("cpu", "2")))
 	part.awaitRunning(lent)
-	time.Sleep(1100 * time.Millisecond) // the younger pod is chosen first
+	part.awaitYounger(lent) // the younger pod is chosen first
 	large := part.createPod(part.pod("large", "large", inQueue("root.evil"), requests("cpu", "2"), nearlyTooLarge))
 	t.Cleanup(func() { // no delete succeeds before
 		_, err := suite.client.CoreV1().Pods(large.Namespace).Patch(context.Background(), large.Name, types.MergePatchType,
@@ -32,8 +31,7 @@ func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	part.awaitRunning(large)
-	time.Sleep(time.Second) // the node agent has written its status
+	part.awaitReady(large) // nothing writes its status any more
 	padFully(t, e, large)
 	asker := part.createPod(part.pod("asker", "asker", inQueue("root.team"), requests("cpu", "2")))
 	part.awaitRunning(asker)
