@@ -109,6 +109,7 @@ type Ending struct {
 // Failure is why a plan was not carried out.
 type Failure uint8
 
+// The failures of plans.
 const (
 	NotFailed    Failure = iota // it was carried out, or its hold ended before
 	CallFailed                  // a call of the executor failed
