@@ -45,6 +45,8 @@ func (w *witness) bindToNode(p *objects.Pod, now time.Time) {
 		if at := (nodeOf{p.RequiredNode, p.Namespace}); w.firstBound[at].IsZero() {
 			w.firstBound[at] = now
 		}
+	default:
+		w.nodeBound[p.UID] = nodeBound{*p, old.since} // its queue may have changed
 	}
 }
 
