@@ -109,7 +109,7 @@ func (t *Nodes) All() iter.Seq[*Node] { return maps.Values(t.byName) }
 // Names returns the names of all nodes, sorted.
 func (t *Nodes) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
 
-// Arrivals is the number of pods that came to a node so far. It may overflow.
+// Arrivals is how often a pod came to a node or grew there so far. It may overflow.
 func (t *Nodes) Arrivals() uint32 { return t.arrivals }
 
 // Generation is the number of the last change of any node for plans.
@@ -229,7 +229,7 @@ func (t *Nodes) Unusable(name string) (reservations.End, reasons.Reason) {
 // Place puts a pod with its usage on a node, or takes it off its node if the name is
 // empty. It may be called again, with another node or usage.
 func (t *Nodes) Place(p *Pod, name string, uses resources.Vector) {
-	before := p.on
+	before, used := p.on, p.uses
 	if before != nil {
 		before.used = before.used.Sub(p.uses)
 		t.ChangedRoom(before)
@@ -245,6 +245,8 @@ func (t *Nodes) Place(p *Pod, name string, uses resources.Vector) {
 	n := t.of(name)
 	if before != n {
 		n.put(p)
+	}
+	if before != n || !used.Covers(uses) {
 		t.arrivals++
 		p.arrival = t.arrivals
 	}

@@ -47,9 +47,13 @@ func TestNodeUsage(t *testing.T) {
 		t.Errorf("changed: %v", got)
 	}
 	generation := n.Generation()
-	nodes.Place(a, "n1", queuestest.Vector("vcore=3"))
+	nodes.Place(a, "n1", queuestest.Vector("vcore=1"))
 	if a.CameAfter(began) != 1 || n.Generation() == generation || !slices.Equal(nodes.Take(), []string{"n1"}) {
-		t.Error("a resized pod is no change of its node, or came anew")
+		t.Error("a pod that shrinks is no change of its node, or came anew")
+	}
+	nodes.Place(b, "n1", queuestest.Vector("vcore=2"))
+	if b.CameAfter(began) != 2 || !slices.Equal(nodes.Take(), []string{"n1"}) {
+		t.Error("a pod that grows is no change of its node, or did not come anew")
 	}
 	nodes.Place(a, "n2", queuestest.Vector("vcore=3"))
 	if got := nodes.Take(); !slices.Equal(got, []string{"n1", "n2"}) || nodes.Get("n2").Known() {

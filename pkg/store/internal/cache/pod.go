@@ -23,7 +23,7 @@ type Pod struct {
 	on      *Node            // where it uses resources; nil for nowhere
 	uses    resources.Vector // its usage of that node
 	seat    int32            // index in on.pods
-	arrival uint32           // number of pods that had come to a node when it came to its own
+	arrival uint32           // Nodes.Arrivals when it came to its node or last grew there
 }
 
 // NewPod returns the record of a pod after its first event.
@@ -64,6 +64,7 @@ func (p *Pod) IsOn(node string) bool { return p.on != nil && p.on.name == node }
 // Uses is what the pod uses of its node.
 func (p *Pod) Uses() resources.Vector { return p.uses }
 
-// CameAfter is how many pods came to a node after a number of arrivals, up to and with this
-// pod. It is not positive if the pod came before. See [Nodes.Arrivals].
+// CameAfter is how many arrivals there were after a number of them, up to and with the last
+// one of this pod. It is not positive if the pod came before and did not grow since. See
+// [Nodes.Arrivals].
 func (p *Pod) CameAfter(arrivals uint32) int32 { return int32(p.arrival - arrivals) }

@@ -37,8 +37,8 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now tim
 }
 
 // groupTook tells whether a preemptor lacks room on its node because of its own PodGroup:
-// pods of it took the room or gave up their holds. Pods of others that came since the hold
-// began do not explain what it lacks. Those that hold or held a node have the room that was
+// pods of it took the room or gave up their holds. Pods of others that came or grew since the
+// hold began do not explain what it lacks. Those that hold or held a node have the room that was
 // made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	n := x.Cache.Nodes.Get(h.Node)
@@ -124,8 +124,8 @@ func OverMax(v queues.View, p *model.Pod) *queues.Queue {
 	return queues.OverExpected(v, p.App.Leaf, p.Request, itself)
 }
 
-// tookRoom names the pods that came to a node or queue after a hold began, by arrival, with
-// their scheduler if they are foreign. None are known after a restart, and where the
+// tookRoom names the pods that came or grew after a hold began, by arrival, with their
+// scheduler if they are foreign. None are known after a restart, and where the
 // preemptor or the quota changed.
 func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.CameAfter(began) <= 0 })

@@ -55,7 +55,7 @@ type Plan struct {
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
 	Missed            int    // cycles that failed although the hold was clear
-	Began             uint32 // the number of pods that had come to nodes when its hold began
+	Began             uint32 // Nodes.Arrivals of package cache when its hold began
 	// Ended is when the latest ended hold had begun. Claims with that or an earlier time
 	// are echoes of ended holds.
 	Ended time.Time
