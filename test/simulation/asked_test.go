@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -56,6 +57,12 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		return err
 	}
 	s.count(asked)
+	for i, n := range world.Nodes {
+		for _, p := range n.Pods {
+			p.Protection = w.protects(p)
+		}
+		world.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
+	}
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
@@ -65,6 +72,15 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		return nil // a pod that may not preempt holds no node on which pods terminate
 	}
 	return fmt.Errorf("others could be preempted for it: %s; nominated there: %v", d, in.namesNominated(d.Node))
+}
+
+// protects is the protection of a pod that may have been refused to be deleted: for how
+// long it is then no victim is not judged.
+func (w *witness) protects(p *planner.Pod) planner.Protection {
+	if w.tooLarge[types.UID(p.UID)].IsZero() {
+		return p.Protection
+	}
+	return planner.Refused
 }
 
 // nominatedBefore is the room on a node that filters keep for pods that upstream's
@@ -104,6 +120,9 @@ func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 				UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Request: amounts(m.Request), Priority: m.Priority, Created: m.Created, Protection: p.protection(&m),
 			}, Peer: m.Peer})
 		}
+	}
+	for _, p := range there.Pods {
+		p.Protection = w.protects(p.Pod)
 	}
 	d := daemonset.Plan(there, &daemonset.Ask{
 		Ask:  &planner.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},

@@ -91,6 +91,7 @@ const (
 	bugPatient      = "nodes are held without a time-out"
 	bugOverdue      = "a pod that stays after its grace period is not noticed"
 	bugLingers      = "a long grace period of a pod is not noticed"
+	bugTooLarge     = "the answer that a pod is too large is taken for one that passes"
 	bugGrace        = "the grace period of victims is not shortened"
 	bugDisowned     = "a pod that its owner deleted counts as preempted"
 	bugUnmarked     = "nothing says that a victim went for an asker of its own"
@@ -175,6 +176,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugPatient, "holds node .* for longer than"},
 	{bugOverdue, "no plan is made for pod .*: others could be preempted for it: |makes pods go .*: node .* then has|which has no room there whichever pods go"},
 	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
+	{bugTooLarge, "again .* after that was refused for good"},
 	{bugGrace, "seconds to stop, and victims may have"},
 	{bugDisowned, "makes pods go .* law 4: "},
 	{bugUnmarked, "of its own: true, and marks it as"},

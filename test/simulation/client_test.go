@@ -259,12 +259,24 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours {
 			c.in.sim.judgeGrace(c.in, pod, grace)
 		}
+		if err := tooLarge(pod, true); err != nil {
+			if ours {
+				c.in.sim.judgeRefused(c.in, pod)
+			}
+			return err
+		}
 		if ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds {
 			c.in.sim.count(shortened)
 		}
 		c.in.api.deleteWithin(pod, grace)
 		return nil
 	})
+	if ours && errors.Is(err, errTooLarge) {
+		c.in.witness.noteRefused(deleted)
+		if c.in.sim.bug == bugTooLarge {
+			return apierrors.NewTooManyRequests("the request is too large", 1)
+		}
+	}
 	if !ours && (apierrors.IsNotFound(err) || deleted != nil && !c.in.hasRoom(deleted)) {
 		c.in.strand()
 	}
@@ -305,6 +317,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the patch is another one"))
 		case says.Metadata.ResourceVersion != "" && says.Metadata.ResourceVersion != pod.ResourceVersion:
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the version in the patch is another one"))
+		}
+		if err := tooLarge(pod, false); err != nil {
+			return err
 		}
 		if c.in.sim.demandWrongly(pod, says.Status.Conditions) {
 			return nil

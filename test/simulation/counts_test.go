@@ -35,6 +35,7 @@ const (
 	fullOfQueues                   // looks at queues of which rules may make no more
 	originated                     // plans that take originators, each compared with others
 	unhealthy                      // plans that take pods which run and are not ready, of a budget
+	undeletable                    // deletes that were refused because the pod is too large
 	kindsCounted
 )
 
@@ -42,8 +43,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues; %d deletes of pods that are too large",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues], c[undeletable])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -87,6 +88,7 @@ var floors = []struct {
 	{"pod with a node named another queue", moved},
 	{"rule made as many queues as it may", fullOfQueues},
 	{"plan took a pod of a budget that is not ready", unhealthy},
+	{"delete of a pod that is too large", undeletable},
 }
 
 // tooFew finds histories of which too little was judged.
@@ -108,7 +110,7 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1, lingered: 1, shortened: 1, forgeries: 1, originated: 1, unhealthy: 1, moved: 1, fullOfQueues: 1}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1, lingered: 1, shortened: 1, forgeries: 1, originated: 1, unhealthy: 1, moved: 1, fullOfQueues: 1, undeletable: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}

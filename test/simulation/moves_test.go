@@ -31,7 +31,7 @@ var moveKinds, hostileKinds = func() (most, all []string) {
 		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
 		{"crash", 1}, {"kill", 1}, {"stand by", 1}, {"isolate", 1}, {"rejoin", 2},
 		{"evil pod", 6}, {"evil owner", 8}, {"evil types", 3}, {"evil delete", 6}, {"evil disguise", 3}, {"evil set", 2},
-		{"evil queue", 4}, {"evil label", 3}, {"evil finalizer", 4},
+		{"evil queue", 4}, {"evil label", 3}, {"evil finalizer", 4}, {"evil fat", 4},
 	} {
 		for range k.weight {
 			if all = append(all, k.kind); !isEvil(k.kind) {

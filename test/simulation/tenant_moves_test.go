@@ -1,19 +1,22 @@
 package simulation_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// More moves of the hostile tenant: pods of other queues, finalizers, and queues that rules
-// make.
+// More moves of the hostile tenant: pods of other queues, finalizers, pods that are too
+// large, and queues that rules make.
 
 // In half of its histories rules make at most so many queues.
 const mostQueues, mostQueuesOfNamespace = 3, 2
@@ -34,10 +37,55 @@ func (s *simulation) moveTenantMore(m move) bool {
 		if pod := s.some(m.a, its); pod != nil {
 			s.turnFinalizer(pod)
 		}
+	case "evil fat":
+		if pod := s.some(m.a, func(p *corev1.Pod) bool { return its(p) && p.Spec.NodeName != "" }); pod != nil {
+			size := []string{"", tooLargeToMark, tooLargeToDelete}[m.n%3]
+			s.api.editPod(pod, func(p *corev1.Pod) { p.Annotations = map[string]string{sizeKey: size} })
+		}
 	default:
 		return false
 	}
 	return true
+}
+
+// The annotation sizeKey says which writes of a pod are too large: those that add to it,
+// or its delete, too.
+const sizeKey, tooLargeToMark, tooLargeToDelete = "evil.example/size", "mark", "delete"
+
+var errTooLarge = apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
+
+// tooLarge is the answer of the API server to a write of a pod.
+func tooLarge(pod *corev1.Pod, deletes bool) error {
+	switch size := pod.Annotations[sizeKey]; {
+	case size == tooLargeToDelete, size == tooLargeToMark && !deletes:
+		return errTooLarge
+	}
+	return nil
+}
+
+// judgeRefused finds pods whose delete was refused and that are deleted again before the
+// retry interval is over. A plan of which other pods went already tries on. The caller
+// holds the lock of the API server.
+func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
+	s.count(undeletable)
+	w := in.witness
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h, _ := w.Holds().Of(w.due[pod.UID])
+	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool {
+		p, there := w.pods[uid]
+		return uid != pod.UID && (!there || p.Deleting)
+	})
+	if at, once := w.tooLarge[pod.UID]; once && !begun && time.Since(at) < retryInterval*time.Second {
+		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
+	}
+}
+
+// noteRefused notes that an answer which refuses the delete of a pod for good has come.
+func (w *witness) noteRefused(pod *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tooLarge[pod.UID] = time.Now()
 }
 
 // moveQueue makes a pod name another queue and an application of its own. A pod with a node

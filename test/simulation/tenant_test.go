@@ -45,7 +45,7 @@ func namespaceOf(m move) string {
 
 // letIn makes a quarter of the histories have a tenant.
 func (s *simulation) letIn() {
-	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead}
+	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge}
 	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
 		return
 	}
@@ -332,6 +332,7 @@ type observed struct {
 	held      map[begin]string        // the nodes of the holds when noteEnds last looked
 	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
 	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
+	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
 }
 
 // begin identifies a hold.
@@ -341,7 +342,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
