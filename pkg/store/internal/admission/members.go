@@ -3,7 +3,6 @@ package admission
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -26,12 +25,12 @@ func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 
 // JoinGroup updates the group that a pod names.
 func (x *States) JoinGroup(p *model.Pod) {
-	name := pending.GroupName{Namespace: p.Namespace, Name: p.Labels[objects.PodGroupLabel]}
+	name := x.GroupNamed(p.Pod)
 	if p.PodGroup != nil && p.PodGroup.Name() == name {
 		return
 	}
 	x.LeaveGroup(p)
-	if !x.Pending.Groups.Followed || p.Foreign || name.Name == "" {
+	if name == (pending.GroupName{}) {
 		return
 	}
 	p.PodGroup = x.Pending.Groups.Get(name)

@@ -55,8 +55,9 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
 //	                   carried out (plans.FailPlan), the node is not held after a new
 //	                   decision (plans.ApplyPlan), a limit of a user or application
-//	                   refuses the preemptor (plans.AttemptNodeBound), or the preemptor
-//	                   or its queue changed, or its gang may not start (lifecycle)
+//	                   refuses the preemptor (plans.AttemptNodeBound), or the preemptor,
+//	                   its queue or its PodGroup changed, or its gang may not start
+//	                   (lifecycle)
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {

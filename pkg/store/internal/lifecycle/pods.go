@@ -324,12 +324,12 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 	x.plans.Adopt(p, now)
 }
 
-// staysPut tells whether a pod has the same application and queue after a change. The
-// hold of such a pod is kept, because pods were deleted for it.
+// staysPut tells whether a pod has the same application, queue and PodGroup after a change.
+// The hold of such a pod is kept, because pods were deleted for it.
 func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
 	before, _ := x.Identify(p.Pod)
 	after, _ := x.Identify(event)
-	return reflect.DeepEqual(before, after)
+	return reflect.DeepEqual(before, after) && x.GroupNamed(p.Pod) == x.GroupNamed(event)
 }
 
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -25,6 +26,14 @@ type PodGroup = pending.Group[*Pod, GroupData]
 type GroupData struct {
 	Shares []Share           // requests of the missing members; nil if not computed
 	Losses preemption.Losses // losses until it has started
+}
+
+// GroupNamed is the group that a pod names; zero for none.
+func (x *Model) GroupNamed(p *objects.Pod) pending.GroupName {
+	if !x.Pending.Groups.Followed || p.Foreign || p.Labels[objects.PodGroupLabel] == "" {
+		return pending.GroupName{}
+	}
+	return pending.GroupName{Namespace: p.Namespace, Name: p.Labels[objects.PodGroupLabel]}
 }
 
 // GroupIncomplete tells whether a pod may start only together with its group.
