@@ -91,7 +91,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	}
 	var first []nodeBound
 	for uid, p := range w.nodeBound {
-		if p.RequiredNode == name && !there[uid] {
+		if _, placed := w.placed[uid]; p.RequiredNode == name && !placed && !there[uid] {
 			first = append(first, p)
 		}
 	}

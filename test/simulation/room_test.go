@@ -124,20 +124,30 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
 		return false
 	}
-	switch why := w.Explain(p.UID); why.Code {
-	case "":
+	why := w.Explain(p.UID)
+	if why.None() {
 		return true
-	case reasons.InOrder: // quotas are asked when its turn comes
-		return !claimantOf(p).limited(w.Spec())
-	case reasons.OverMax: // in the order, or by demand, after it found no node
-		tried, ok := w.sought[seeks(p)]
-		return (!ok || w.roomier[node] > tried) && w.maxAllows(p, got) && !claimantOf(p).limited(w.Spec())
-	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
-		return (strings.Contains(why.Text, "nodes could take the pod") || w.lostHold[p.UID]) && !claimantOf(p).limited(w.Spec())
-	case reasons.NoNodeFits:
-		return w.roomier[node] > w.sought[seeks(p)] && !claimantOf(p).limited(w.Spec())
 	}
-	return false
+	tried, once := w.sought[seeks(p)]
+	roomier := w.roomier[node] > tried
+	switch why.Code {
+	case reasons.InOrder: // quotas are asked when its turn comes
+	case reasons.OverMax: // in the order, or by demand, after it found no node
+		if once && !roomier {
+			return false
+		}
+	case reasons.NoNodeFits:
+		if !roomier {
+			return false
+		}
+	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
+		if !strings.Contains(why.Text, "nodes could take the pod") && !w.lostHold[p.UID] {
+			return false
+		}
+	default:
+		return false
+	}
+	return w.maxAllows(p, got) && !claimantOf(p).limited(w.Spec())
 }
 
 // maxAllows tells whether every max has room for a pod beside all that have a slot or more,
