@@ -6,6 +6,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // Configure applies a configuration to the queues and places pods without a queue again.
@@ -21,7 +22,7 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 		if q.Empty() {
 			x.Cache.Empty.Note(q, now)
 		}
-		x.Pending.MoreRoom(q.ID)
+		x.settingsChanged(q.ID)
 	}
 	for _, p := range x.SortedPods() {
 		x.states.Arm(p, now) // the delay and the outcome of the laws may have changed
@@ -46,7 +47,16 @@ func (x *Lifecycle) quotasChanged(leaves []queues.ID) {
 	for _, leaf := range leaves {
 		x.Pending.Demand.Changed()
 		x.IndexPath(leaf)
-		x.Pending.MoreRoom(leaf)
+		x.settingsChanged(leaf)
+	}
+}
+
+// settingsChanged notes that a queue has other settings: it may have more room, and plans that
+// named it or a queue above it may have another result.
+func (x *Lifecycle) settingsChanged(id queues.ID) {
+	x.Pending.MoreRoom(id)
+	for q := range x.Cache.Tree().Ancestors(id) {
+		x.Preemption.Watches.Change(preemption.WatchedQueue(q.ID))
 	}
 }
 

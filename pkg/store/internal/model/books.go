@@ -25,13 +25,16 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 }
 
 // queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
-// do not count; otherwise a preemptor's own cycles would trigger its checks.
+// do not count; otherwise a preemptor's own cycles would trigger its checks. Nor does root,
+// which changes with every pod: the retry interval covers it.
 func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	if x.Preemption.Watches.Idle() || !c.ForPlans() {
 		return
 	}
 	for q := range x.Cache.Tree().Ancestors(leaf) {
-		x.Preemption.Watches.Change(preemption.WatchedQueue(q.ID))
+		if !q.IsRoot() {
+			x.Preemption.Watches.Change(preemption.WatchedQueue(q.ID))
+		}
 	}
 }
 

@@ -41,9 +41,12 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	if t := p.EquivalenceClass; t != nil {
 		again = preemption.Latest(again, t.RetryAt)
 	}
-	switch {
-	case again.After(now):
+	if again.After(now) {
 		x.states.Arm(p, again)
+		return false
+	}
+	x.Preemption.Watches.Remove(p.UID) // the time after its last refusal is over
+	switch {
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !x.MeetsLaw4(p), !x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).OK():
 		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))

@@ -147,7 +147,7 @@ func watchesOf(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
 		if q, ok := tree.Find(path); ok {
-			out = appendQueue(out, q)
+			out = append(out, preemption.WatchedQueue(q.ID))
 		}
 	}
 	for _, node := range d.Unfit {
@@ -159,16 +159,7 @@ func watchesOf(tree *queues.Draft, d *planner.Decision) []preemption.Watched {
 // watchedPath returns the queues on a pod's path.
 func watchedPath(tree *queues.Draft, p *model.Pod) (out []preemption.Watched) {
 	for q := range tree.Ancestors(p.App.Leaf) {
-		out = appendQueue(out, q)
+		out = append(out, preemption.WatchedQueue(q.ID))
 	}
 	return out
-}
-
-// appendQueue adds a queue but root: root changes with every pod, and the retry interval
-// covers it.
-func appendQueue(out []preemption.Watched, q *queues.Queue) []preemption.Watched {
-	if q.IsRoot() {
-		return out
-	}
-	return append(out, preemption.WatchedQueue(q.ID))
 }
