@@ -72,13 +72,15 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h, _ := w.Holds().Of(w.due[pod.UID])
-	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool {
-		p, there := w.pods[uid]
-		return uid != pod.UID && (!there || p.Deleting)
-	})
+	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && !s.stays(uid) })
 	if at, once := w.tooLarge[pod.UID]; once && !begun && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
 	}
+}
+
+// stays tells whether a pod exists and is not being deleted.
+func (s *simulation) stays(uid types.UID) bool {
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil })
 }
 
 // noteRefused notes that an answer which refuses the delete of a pod for good has come.
