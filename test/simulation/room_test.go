@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -133,7 +134,7 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 	switch why.Code {
 	case reasons.InOrder: // quotas are asked when its turn comes
 	case reasons.OverMax: // in the order, or by demand, after it found no node
-		if once && !roomier {
+		if x, known := w.Explanation(p.UID, time.Now()); once && !roomier || known && x.Erred {
 			return false
 		}
 	case reasons.NoNodeFits:
