@@ -15,12 +15,10 @@ import (
 func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 	g := x.Pending.Groups.Get(name)
 	if g.Min() != minMember {
-		x.planAnew(g)
 		x.Pending.Demand.Changed()
 	}
-	g.Data.Shares = nil
-	x.Preemption.Holds.TimesChange()
 	x.Pending.Groups.SetMin(g, minMember)
+	x.groupChanged(g, g.Complete(), true)
 }
 
 // JoinGroup updates the group that a pod names.
@@ -67,8 +65,8 @@ func (x *States) updateMember(p *model.Pod, holds bool) {
 	}
 }
 
-// groupChanged does what follows from a change of a member. holds is set if that member
-// holds a node, or held one: the time-outs of holds then change.
+// groupChanged does what follows from a change of a group or member. holds is set if the
+// time-outs of holds change: the member holds a node, or held one.
 func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
 	g.Data.Shares = nil
 	if g.Complete() {
@@ -79,8 +77,8 @@ func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
 	}
 }
 
-// planAnew allows plans for the members of a PodGroup again, regardless of earlier
-// losses: it has started, or its minMember changed.
+// planAnew allows plans for the members of a PodGroup that has started, regardless of
+// earlier losses.
 func (x *States) planAnew(g *model.PodGroup) {
 	if g.Data.Losses.IsEmpty() {
 		return

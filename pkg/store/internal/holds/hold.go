@@ -150,8 +150,8 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.EnsureAsker()
 	losses := 0
-	if !x.Standby && e.IsLost(&h) { // a standby cannot know what is lost
-		mayBeIts := e.End != reservations.TimedOut && e.Failed != preemption.CallFailed
+	if !x.Standby && e.IsLost(&h, p.GroupIncomplete()) { // a standby cannot know what is lost
+		mayBeIts := e.End != reservations.TimedOut && e.End != reservations.Deleted && e.Failed != preemption.CallFailed
 		undone := e.Failed == preemption.PlanUndone || mayBeIts && x.groupTook(p, &h)
 		e.Why, losses = x.countLoss(p, e.Why, undone, now)
 	}

@@ -117,9 +117,13 @@ const (
 	PlanUndone                  // that check found room, or too few pods of the PodGroup; see [Losses]
 )
 
-// IsLost tells whether a hold that ends is lost; see [Losses].
-func (e *Ending) IsLost(h *reservations.Hold) bool {
-	if e.Node != "" || e.End == reservations.Bound || e.End == reservations.Deleted {
+// IsLost tells whether a hold that ends is lost; see [Losses]. A preemptor that is deleted loses
+// nothing, but its PodGroup does if that has not started.
+func (e *Ending) IsLost(h *reservations.Hold, groupIncomplete bool) bool {
+	switch {
+	case e.End == reservations.Deleted:
+		return groupIncomplete && h.Binding()
+	case e.Node != "" || e.End == reservations.Bound:
 		return false
 	}
 	return h.Binding() || e.End == reservations.TimedOut || e.Failed != NotFailed
