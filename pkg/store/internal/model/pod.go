@@ -210,10 +210,17 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 		return objects.DemandBeyond, p.Reason
 	case !p.BeyondQuota.None():
 		return objects.DemandBeyond, p.BeyondQuota
-	case !p.WithinQuota || p.Demand == objects.DemandUnsaid:
+	case !p.WithinQuota || p.Demand == objects.DemandUnsaid || p.isUntried():
 		return objects.DemandUnsaid, reasons.Reason{}
 	}
 	return objects.DemandWanted, p.Stopped()
+}
+
+// isUntried tells whether a pod waits in the order for its first cycle with the nodes: only
+// quotas refused it. It may find a node, and if not the scheduler says so. A member of a
+// PodGroup that has not started is tried with others, and is counted with them.
+func (p *Pod) isUntried() bool {
+	return p.State == state.Queued && p.Failed == nil && p.Asker.TriedAt.IsZero() && !p.HeldByClass() && !p.GroupIncomplete()
 }
 
 // NoDaemonSet is why a foreign pod that is not owned by a DaemonSet holds no node.
