@@ -48,7 +48,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		// It is a loss. What changed may change back before each plan and again before its
 		// check, so that the same plan would be made and refused again and again.
 		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
-		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) {
+		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) || errors.Is(err, errPaused) {
 			e.Failed = preemption.PlanUndone
 		}
 		x.holds.FinishHold(p, e, now)
@@ -98,7 +98,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if why := x.Never(p); !why.None() {
 		return errors.New(why.Text)
 	}
-	if err := groupStarts(p, len(left) < len(h.Chosen)); err != nil {
+	if err := groupStarts(p, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
 	mark("")
@@ -115,21 +115,27 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	return err
 }
 
-var errTooFew = errors.New("has too few pods to start")
+var (
+	errTooFew = errors.New("has too few pods to start")
+	errPaused = errors.New("lacks pods, and no plan is made for them yet")
+)
 
-// groupStarts returns an error if the PodGroup of a pod has not started and has too few
-// pods to start. A PodGroup that this process has not seen, which after a start may come
-// yet, is no error once a victim of the plan went (begun): it would have gone in vain.
-func groupStarts(p *model.Pod, begun bool) error {
+// groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has
+// too few pods, or some have no node while no plan is made for it after a loss. Once a
+// victim of the plan went (begun), that pause is no error, nor is a PodGroup that this
+// process has not seen, which after a start may come yet: the victim would have gone in vain.
+func groupStarts(p *model.Pod, begun bool, now time.Time) error {
 	if !p.GroupIncomplete() || begun && p.PodGroup.Min() == 0 {
 		return nil
 	}
-	_, enough := model.MissingMembers(p.PodGroup, p, func(*model.Pod) bool { return true })
+	missing, enough := model.MissingMembers(p.PodGroup, p, func(*model.Pod) bool { return true })
 	switch name := p.PodGroup.Name(); {
 	case p.PodGroup.Min() == 0:
 		return fmt.Errorf("there is no PodGroup %s", name)
 	case !enough:
 		return fmt.Errorf("PodGroup %s %w", name, errTooFew)
+	case !begun && len(missing) > 0 && p.PodGroup.Data.Losses.Until.After(now):
+		return fmt.Errorf("PodGroup %s %w", name, errPaused)
 	}
 	return nil
 }

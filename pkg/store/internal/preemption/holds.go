@@ -114,7 +114,7 @@ const (
 	NotFailed    Failure = iota // it was carried out, or its hold ended before
 	CallFailed                  // a call of the executor failed
 	CheckRefused                // the check before the deletes refused it
-	PlanUndone                  // that check found room, or too few pods of the PodGroup; see [Losses]
+	PlanUndone                  // that check found room, or that the PodGroup cannot start; see [Losses]
 )
 
 // IsLost tells whether a hold that ends is lost; see [Losses]. A preemptor that is deleted loses
