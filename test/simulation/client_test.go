@@ -461,11 +461,11 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 }
 
 // nothing blocks the calls of a dead process until it is buried, so that its goroutines
-// do not go on meanwhile. Then the calls fail. The sleep lets virtual time pass for
+// do not go on meanwhile. Then the calls fail. A millisecond of virtual time passes for
 // callers that try again at once after a failure.
 func (in *instance) nothing() error {
 	<-in.buried
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	return errDead
 }
 

@@ -63,8 +63,8 @@ func tooLarge(pod *corev1.Pod, deletes bool) error {
 	return nil
 }
 
-// judgeRefused finds pods whose delete was refused and that are deleted again before the
-// retry interval is over. A plan of which other pods went already tries on. The caller
+// judgeRefused finds a pod that is deleted again before the retry interval after the refusal
+// of an earlier delete is over. A plan of which other pods went already tries on. The caller
 // holds the lock of the API server.
 func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	s.count(undeletable)
