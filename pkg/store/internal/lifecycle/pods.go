@@ -118,7 +118,9 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.holds.SuspectRefusal(p, now)
 	node := p.On()
-	x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "pod %s/%s is gone", p.Namespace, p.Name), now)
+	if p.Asker.Holds() {
+		x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "pod %s/%s is gone", p.Namespace, p.Name), now)
+	}
 	switch {
 	case !p.State.HasNode():
 		x.states.Withdraw(p)
