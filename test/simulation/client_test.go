@@ -259,10 +259,8 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours {
 			c.in.sim.judgeGrace(c.in, pod, grace)
 		}
-		if err := tooLarge(pod, true); err != nil {
-			if ours {
-				c.in.sim.judgeRefused(c.in, pod)
-			}
+		if err := tooLarge(pod, true); err != nil && ours {
+			c.in.sim.judgeRefused(c.in, pod)
 			return err
 		}
 		if ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds {
@@ -318,7 +316,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		case says.Metadata.ResourceVersion != "" && says.Metadata.ResourceVersion != pod.ResourceVersion:
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the version in the patch is another one"))
 		}
-		if err := tooLarge(pod, false); err != nil {
+		if err := tooLarge(pod, false); err != nil && !upstreams {
 			return err
 		}
 		if c.in.sim.demandWrongly(pod, says.Status.Conditions) {
