@@ -115,6 +115,7 @@ func TestWaitingIsNoWork(t *testing.T) {
 			}
 			time.Sleep(wait + checkInterval)
 		}
+		synctest.Wait() // the fifth look waits
 		stop()
 		synctest.Wait()
 		if got, _, _ := readHealth(t, server.Handler()); !got.Healthy || cut.Load() != 1 || looks.Load() != 5 {
