@@ -58,8 +58,9 @@
 //
 //   - While a victim cannot be marked, none is deleted. Once all are, the store judges the
 //     plan again. If it is off by then, or has other victims, the marks are cleared.
-//   - FailPlan names the victims that the API server refused for good, so that the next
-//     plans choose others.
+//   - VictimsRefused and FailPlan name the victims that the API server refused for good, so
+//     that the next plans choose others. The first does so at once: a plan that goes on may
+//     end with its hold, without FailPlan.
 //   - A final failure stops all deletes that have not begun: the plan fails without that
 //     victim, so further disruption would be useless.
 //   - If no victim was deleted so far, the plan is rolled back: at once after a final

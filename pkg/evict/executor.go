@@ -33,8 +33,11 @@ type Store interface {
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
 	// VictimsDeleted reports that all victims are deleted or terminating.
 	VictimsDeleted(asker types.UID, now time.Time)
+	// VictimsRefused reports each time that the API server refuses for good to delete
+	// victims, whether the plan goes on or not.
+	VictimsRefused(refused []output.Undeletable, now time.Time)
 	// FailPlan reports that not all victims can be deleted, and those that the API server
-	// refused to delete for good.
+	// refused to mark or to delete for good.
 	FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time)
 	// AbortPlan reports the same for a node-bound asker if no victim was deleted, because
 	// one of them is being bound right now. Its node stays held.

@@ -109,11 +109,19 @@ func (b *books) VictimsDeleted(asker types.UID, _ time.Time) {
 	b.disrupted = append(b.disrupted, asker)
 }
 
-func (b *books) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, _ time.Time) {
+func (b *books) VictimsRefused(refused []output.Undeletable, _ time.Time) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, r := range refused {
-		b.undeletable = append(b.undeletable, r.UID)
+		if !slices.Contains(b.undeletable, r.UID) {
+			b.undeletable = append(b.undeletable, r.UID)
+		}
 	}
+}
+
+func (b *books) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
+	b.VictimsRefused(refused, now)
+	b.mu.Lock()
 	b.givenUp = append(b.givenUp, why.Text)
 	w := b.works[asker]
 	b.mu.Unlock()

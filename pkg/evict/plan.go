@@ -62,6 +62,9 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 			v.gone = err == nil || errors.Is(err, errGone)
 			return err
 		})
+		if refused := p.refusals(); len(refused) > 0 { // the hold may end, and another plan choose them, before this one does
+			e.Store.VictimsRefused(refused, e.Clock.Now())
+		}
 	}
 	p.left = slices.DeleteFunc(p.left, func(v *victim) bool { return v.gone })
 	switch {

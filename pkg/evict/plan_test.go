@@ -476,6 +476,14 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 	})
 }
 
+// TestAHoldEndsWhileAVictimIsRefused: the store knows of the refusal before the hold ends,
+// because another plan may choose the victim at that moment.
+func TestAHoldEndsWhileAVictimIsRefused(t *testing.T) {
+	halfDone(t, func(t *testing.T, o *office) {
+		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
+	})
+}
+
 // TestSparedBeforeGivenUp: marks are cleared before FailPlan, because after it another plan
 // may have chosen the pod.
 func TestSparedBeforeGivenUp(t *testing.T) {

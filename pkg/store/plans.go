@@ -71,6 +71,12 @@ func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 	s.change(now, func() { s.plans.VictimsDeleted(asker, now) })
 }
 
+// VictimsRefused says that the API server refused for good to delete victims. They are no
+// victims for the retry interval. Their plan may go on.
+func (s *Store) VictimsRefused(refused []output.Undeletable, now time.Time) {
+	s.change(now, func() { s.plans.VictimsRefused(refused, now) })
+}
+
 // FailPlan ends a plan that failed to execute. Victims that were not deleted stay. Those
 // that the API server refused to delete for good are no victims for a while.
 func (s *Store) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -222,6 +224,14 @@ func (s *script) holds() string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
+}
+
+// refused are pods that the API server refused to delete.
+func refused(names []string) (out []output.Undeletable) {
+	for _, v := range names {
+		out = append(out, output.Undeletable{UID: types.UID(v), Why: "webhook denied the request"})
+	}
+	return out
 }
 
 // keepsOff prints for which preemptor other schedulers must be kept off a node.

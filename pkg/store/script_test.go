@@ -90,6 +90,8 @@ import (
 //	port [NAME]                 the filters pass on no node that keeps this pod
 //	commit NAME ...             prints the pods to delete
 //	disrupted NAME ...          give-up NAME ...
+//	refuse PREEMPTOR NAME ...   the API server refused to delete the pods, and the plan fails
+//	refuse-once NAME ...        the same, and the plan goes on
 //	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
 //	may NODE NAME ...           prints whether pods may use a node, or which pod prevents it
 //	work                        prints what the executor has to write
@@ -333,11 +335,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "lead":
 		s.store.Lead(s.now)
 	case "refuse": // the deletes of victims
-		var refused []output.Undeletable
-		for _, v := range words[1:] {
-			refused = append(refused, output.Undeletable{UID: types.UID(v), Why: "webhook denied the request"})
-		}
-		s.store.FailPlan(types.UID(words[0]), reasons.New(reasons.HoldGivenUp, "the API server refused"), refused, s.now)
+		s.store.FailPlan(types.UID(words[0]), reasons.New(reasons.HoldGivenUp, "the API server refused"), refused(words[1:]), s.now)
+	case "refuse-once":
+		s.store.VictimsRefused(refused(words), s.now)
 	case "cordon", "uncordon":
 		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
 	case "unfit":

@@ -26,9 +26,25 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 }
 
-// FailPlan ends the hold of a plan that could not be carried out. Victims that the API server
-// refused to delete are none for a while. It begins when the preemptor may be planned for
-// again: else its next plan would choose them again.
+// VictimsRefused says that the API server refused to delete victims: they are none for a
+// while. The plan may go on.
+func (x *Plans) VictimsRefused(refused []output.Undeletable, now time.Time) {
+	x.refuse(refused, now)
+}
+
+// refuse notes that pods were refused. The time for which they are no victims begins at from.
+func (x *Plans) refuse(refused []output.Undeletable, from time.Time) {
+	for _, r := range refused {
+		if v := x.Pods[r.UID]; v != nil {
+			x.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.Preemption.Options, from)
+			x.TouchPod(v)
+		}
+	}
+}
+
+// FailPlan ends the hold of a plan that could not be carried out. The time for which the
+// victims that the API server refused to delete are none begins when the preemptor may be
+// planned for again: else its next plan would choose them again.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
 	if p := x.Pods[asker]; p != nil {
@@ -36,12 +52,7 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 		until, _ := p.PlanFrom()
 		from = preemption.Latest(now, until)
 	}
-	for _, r := range refused {
-		if v := x.Pods[r.UID]; v != nil {
-			x.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.Preemption.Options, from)
-			x.TouchPod(v)
-		}
-	}
+	x.refuse(refused, from)
 }
 
 // AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.

@@ -15,7 +15,8 @@ import (
 // Undeletable has the pods that the API server refused for good to delete: a webhook or a
 // policy refuses it, or the pod is too large to be written. Such a pod is no victim for the
 // retry interval, doubled with each further refusal as after a lost hold. Otherwise each
-// plan would choose it again. It is forgotten with the pod.
+// plan would choose it again. A refusal in that time prolongs it, and does not count anew: the
+// plan that was refused tries on. The pod is forgotten when it is gone.
 //
 //	chosen ──► refused ──► no victim ──► the time is over ──► chosen ──► refused ──► no victim for twice as long
 type Undeletable struct {
@@ -43,8 +44,10 @@ func (u *Undeletable) Refuse(pod types.UID, why string, o *Options, from time.Ti
 		}
 		u.pods[pod] = x
 	}
-	x.refusals++
-	x.until = from.Add(o.Pause(x.refusals))
+	if x.until.IsZero() {
+		x.refusals++
+	}
+	x.until = Latest(x.until, from.Add(o.Pause(x.refusals)))
 	x.why = OneLine(errors.New(strings.ToValidUTF8(why[:min(len(why), mostWhy)], "")))
 	u.changed = true
 }

@@ -53,7 +53,8 @@ func TestUndeletableWhy(t *testing.T) {
 	}
 }
 
-// TestUndeletableDue: it is the earliest time of all pods that are there.
+// TestUndeletableDue: it is the earliest time of all pods that are there. A refusal before it
+// is over prolongs the time, and does not double it.
 func TestUndeletableDue(t *testing.T) {
 	var u preemption.Undeletable
 	o := preemption.DefaultOptions()
@@ -72,10 +73,15 @@ func TestUndeletableDue(t *testing.T) {
 	expect(at(2).Add(o.RetryInterval))
 	u.Refuse("b", "no", &o, at(3))
 	expect(at(3).Add(o.RetryInterval))
-	if got := u.Expire(at(4).Add(o.RetryInterval)); !slices.Equal(got, []types.UID{"c"}) {
+	u.Refuse("c", "no", &o, at(9))
+	if got := u.Expire(at(4).Add(o.RetryInterval)); !slices.Equal(got, []types.UID{"b"}) {
 		t.Errorf("%v may be victims again", got)
 	}
-	expect(at(3).Add(2 * o.RetryInterval))
+	expect(at(9).Add(o.RetryInterval))
+	u.Forget("c")
+	expect(time.Time{})
+	u.Refuse("b", "no", &o, at(20))
+	expect(at(20).Add(2 * o.RetryInterval))
 	u.Forget("b")
 	expect(time.Time{})
 }
