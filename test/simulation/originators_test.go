@@ -40,7 +40,7 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 			if !m.Deleting && w.mustLead(&m.Pod, true) && w.mustLead(&m.Pod, false) { // one that its owner deleted leads no more
 				led = m.Name
 			}
-		case !m.binding && w.isHarmless(&m.Pod):
+		case !m.binding && w.tooLarge[m.UID].IsZero() && w.isHarmless(&m.Pod): // no victim while a refusal of its delete is fresh
 			others = append(others, m.UID)
 		}
 	}
