@@ -476,7 +476,8 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
-	sizes, removed := p.in.nodeSizes(), false
+	sizes, bound := p.in.nodesNow()
+	removed := false
 	p.in.api.locked(func() { removed = p.in.sim.removed[pod.Labels[placement.KeyQueue]] }) // pods that name it may be in another queue
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -485,7 +486,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	// The pod of a cycle may be older than its resize, which the store knows.
-	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && request(pod).Equal(w.pods[pod.UID].Request)
+	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && w.boundTo(h.Node) == bound[h.Node] && request(pod).Equal(w.pods[pod.UID].Request)
 	if holds && same && !(held && earlier.Since.Equal(h.Since)) {
 		if !removed {
 			w.judgeHoldBegins(&h, before)
@@ -496,16 +497,38 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	return result, status
 }
 
-// nodeSizes is what nodes offer. While a process is told, upstream's part of it may know
-// another size of a node than ours.
-func (in *instance) nodeSizes() map[string]resources.Vector {
-	sizes := map[string]resources.Vector{}
+// nodesNow is what nodes offer, and the pods that are bound to each. While a process is told,
+// upstream's part of it may know other nodes and pods than ours.
+func (in *instance) nodesNow() (sizes map[string]resources.Vector, bound map[string]string) {
+	sizes, bound = map[string]resources.Vector{}, map[string]string{}
 	in.api.locked(func() {
 		for _, n := range in.api.allNodes() {
 			sizes[n.Name] = informer.Allocatable(n)
 		}
+		on := map[string][]string{}
+		for _, p := range in.api.allPods() {
+			if !ended(p) {
+				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], string(p.UID))
+			}
+		}
+		for node, pods := range on {
+			slices.Sort(pods)
+			bound[node] = strings.Join(pods, " ")
+		}
 	})
-	return sizes
+	return sizes, bound
+}
+
+// boundTo is the same of a node, as the store was told. The caller holds mu.
+func (w *witness) boundTo(node string) string {
+	var pods []string
+	for uid, p := range w.pods {
+		if p.Node == node {
+			pods = append(pods, string(uid))
+		}
+	}
+	slices.Sort(pods)
+	return strings.Join(pods, " ")
 }
 
 // judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
