@@ -131,10 +131,12 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 	}
 	tried, once := w.sought[seeks(p)]
 	roomier := w.roomier[node] > tried
+	x, known := w.Explanation(p.UID, time.Now())
+	erred := known && x.Erred
 	switch why.Code {
 	case reasons.InOrder: // quotas are asked when its turn comes
 	case reasons.OverMax: // in the order, or by demand, after it found no node
-		if x, known := w.Explanation(p.UID, time.Now()); once && !roomier || known && x.Erred {
+		if once && !roomier || erred {
 			return false
 		}
 	case reasons.NoNodeFits:
@@ -142,7 +144,7 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 			return false
 		}
 	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
-		if !strings.Contains(why.Text, "nodes could take the pod") && !w.lostHold[p.UID] {
+		if !strings.Contains(why.Text, "nodes could take the pod") && (erred || !w.lostHold[p.UID]) {
 			return false
 		}
 	default:
