@@ -69,7 +69,7 @@ func (s *core) checkPod(p *model.Pod) error {
 		return fmt.Errorf("has an application: %v", p.App != nil)
 	case p.In() != p.Columns(s.model.Preemption.LongestLeaving()):
 		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns(s.model.Preemption.LongestLeaving()))
-	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Says) == 0):
+	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Asking) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.Gang.Name)
 	case p.State == state.GroupBlocked && (p.PodGroup == nil || p.EquivalenceClass != nil):
 		return errors.New("waits for its PodGroup, and has none or an equivalence class")
@@ -99,7 +99,12 @@ func (s *core) checkBooks() []error {
 			slots[p] = struct{}{}
 		}
 	}
-	return []error{s.model.Cache.Books.Check(s.cached()), s.model.Cache.Originators.Check(s.cached()), s.model.Apps.Check(s.cached()), s.model.Pending.Window.Check(slots)}
+	return []error{
+		s.model.Cache.Books.Check(s.cached()),
+		s.model.Cache.Originators.Check(s.cached()),
+		s.model.Apps.Check(s.cached()),
+		s.model.Pending.Window.Check(slots),
+	}
 }
 
 // cached yields the cache's records of all pods.

@@ -3,13 +3,25 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // next is the next deadline; zero for none.
 func (s *core) next() time.Time {
-	return earliest(s.model.PreemptionQueue.Due(&s.model.Preemption.Limiter), s.model.Preemption.Watches.Due(), s.model.Pending.Lost.Due(), s.holds.HoldsDue(),
-		s.model.Pending.Groups.Due(), s.model.Cache.Capacity.Due(), s.model.Cache.Empty.Due(), s.model.Preemption.NodeBound.Due(), s.model.Preemption.Undeletable.Due(), s.model.Pending.Timers.Next())
+	m := s.model
+	return earliest(
+		m.PreemptionQueue.Due(&m.Preemption.Limiter),
+		m.Preemption.Watches.Due(),
+		m.Preemption.NodeBound.Due(),
+		m.Preemption.Undeletable.Due(),
+		s.holds.HoldsDue(),
+		m.Pending.Lost.Due(),
+		m.Pending.Groups.Due(),
+		m.Pending.Timers.Next(),
+		m.Cache.Capacity.Due(),
+		m.Cache.Empty.Due(),
+	)
 }
 
 // Tick does what is due: pods return to the order when their back-off ends, slots are
@@ -28,28 +40,34 @@ func (s *Store) Tick(now time.Time) {
 		s.model.TouchPod(s.model.Pods[uid])
 	}
 	for p, ok := s.model.Pending.Timers.Due(now); ok; p, ok = s.model.Pending.Timers.Due(now) {
-		switch p.State {
-		case state.BackingOff:
-			s.states.LeaveRetryOrder(p)
-			if p.Asker.Holds() || p.Foreign {
-				s.states.LetThrough(p, now)
-				continue
-			}
-			s.states.ToQueued(p)
-		case state.Admitted, state.Scheduling:
-			if s.model.Standby {
-				s.model.Pending.Timers.Set(&p.Timer, now.Add(s.model.Options.Lease(p)))
-				continue
-			}
-			s.states.Expire(p, now)
-		case state.Bound:
-			s.life.Overstay(p, now)
-		}
+		s.timerEnded(p, now)
 	}
 	s.states.BringBackLost(now)
 	s.plans.EnqueueDue(now)
 	s.holds.TimeOutHolds(now)
 	s.life.Sweep(now)
+}
+
+// timerEnded handles the end of a pod's timer: of its back-off, of its lease, or of the time
+// for which it counts as leaving.
+func (s *core) timerEnded(p *model.Pod, now time.Time) {
+	switch p.State {
+	case state.BackingOff:
+		s.states.LeaveRetryOrder(p)
+		if p.Asker.Holds() || p.Foreign {
+			s.states.LetThrough(p, now)
+		} else {
+			s.states.ToQueued(p)
+		}
+	case state.Admitted, state.Scheduling:
+		if s.model.Standby { // its slots do not expire
+			s.model.Pending.Timers.Set(&p.Timer, now.Add(s.model.Options.Lease(p)))
+		} else {
+			s.states.Expire(p, now)
+		}
+	case state.Bound:
+		s.life.Overstay(p, now)
+	}
 }
 
 // earliest returns the first of some times; zero means never.

@@ -59,9 +59,6 @@ type DryRun struct {
 // dryRunUID is the UID of the pod of a dry run.
 const dryRunUID types.UID = "preview"
 
-// atATime is the number of nodes that are made again in one hold of the lock.
-const atATime = 64
-
 // DryRun returns what would happen to a pod. It changes nothing.
 func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = dryRunUID, false, false, nil, ""
@@ -69,7 +66,7 @@ func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 	event.Created = now
 	for more := true; more; {
 		s.mu.Lock()
-		more = s.model.RenewSome(atATime)
+		more = s.model.RenewSome(atOnce)
 		s.mu.Unlock()
 	}
 	s.mu.Lock()

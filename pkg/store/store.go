@@ -88,7 +88,7 @@ func (s *Store) Start(now time.Time) {
 	s.model.Started = true
 	s.life.PlaceAll(now)
 	s.plans.AdoptAll(now)
-	s.states.RecallAll(now)
+	s.states.RetryAllTooEarly(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.model.History.Events[output.Facts].Paused = false
 	s.ready.Store(true)
@@ -156,7 +156,7 @@ func (s *core) fill(now time.Time) {
 		return // the order is about to change
 	}
 	s.model.Pending.Fills()
-	s.groups.CallBackAll()
+	s.groups.TakeBackSlots()
 	s.slots.Unblock()
 	if !s.model.Started {
 		return

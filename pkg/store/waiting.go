@@ -46,8 +46,8 @@ func (s *Readers) Gated() map[reasons.Code]int {
 	return out
 }
 
-// waitsAtOnce is the number of queues visited in one hold of the lock.
-const waitsAtOnce = 64
+// atOnce is the number of queues, pods or nodes visited in one hold of the lock.
+const atOnce = 64
 
 // WaitsFor returns, for each leaf (which is below a guarantee), what its pods wait for
 // that preemption could provide; no reason if there are none. It is one reason for the
@@ -61,10 +61,10 @@ const waitsAtOnce = 64
 //	HoldGivenUp          the last plan could not be carried out, or its room was lost
 //	PreemptionDelayed    no pod has waited long enough
 //
-// The lock is held for waitsAtOnce queues at a time.
+// The lock is held for atOnce queues at a time.
 func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	out := make([]reasons.Code, 0, len(leaves))
-	for some := range slices.Chunk(leaves, waitsAtOnce) {
+	for some := range slices.Chunk(leaves, atOnce) {
 		s.mu.Lock()
 		for _, leaf := range some {
 			var code reasons.Code
@@ -80,14 +80,16 @@ func (s *Readers) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code
 
 // waitsFor is WaitsFor for one leaf.
 func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
-	st := s.model.History.Waits.Of(q.ID)
+	counts := s.model.History.Waits.Of(q.ID)
+	in := counts.In
 	eligible := s.model.Pending.Order.EligibleAt(q.ID)
-	inOrder := min(eligible, st.In[state.Queued]) + st.In[state.Admitted] + st.In[state.Scheduling]
-	byClass := max(0, st.In[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))
-	stuck := st.In[state.GroupBlocked] + st.In[state.Unschedulable] + st.In[state.BackingOff] + byClass + min(s.model.Pending.Order.OverMaxAbove(q.ID), st.In[state.Queued])
+	inOrder := min(eligible, in[state.Queued]) + in[state.Admitted] + in[state.Scheduling]
+	byClass := max(0, in[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))
+	overMaxAbove := min(s.model.Pending.Order.OverMaxAbove(q.ID), in[state.Queued])
+	stuck := in[state.GroupBlocked] + in[state.Unschedulable] + in[state.BackingOff] + byClass + overMaxAbove
 	current := s.model.Pods[s.model.PreemptionQueue.Current()]
 	asked := current != nil && current.App != nil && current.App.Leaf == q.ID
-	recent := !now.After(st.Until)
+	recent := !now.After(counts.Until)
 	switch {
 	case !q.Arriving.IsZero():
 		return reasons.MakingRoom
@@ -98,7 +100,7 @@ func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	case !s.model.Cache.Spec.PreemptionEnabled:
 		return reasons.PreemptionDisabled
 	case recent:
-		return st.Refused
+		return counts.Refused
 	case s.model.PreemptionQueue.Order.EligibleAt(q.ID) > 0:
 		return reasons.PreemptionPaced
 	}
@@ -127,14 +129,11 @@ func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// whysAtOnce is the number of pods visited in one hold of the lock.
-const whysAtOnce = 64
-
 // Whys returns why each pod does not run; none if there is no such pending pod. The lock
 // is held for a few pods at a time, so the answers may be of different moments.
 func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	out := make([]reasons.Reason, 0, len(uids))
-	for some := range slices.Chunk(uids, whysAtOnce) {
+	for some := range slices.Chunk(uids, atOnce) {
 		s.mu.Lock()
 		for _, uid := range some {
 			var why reasons.Reason

@@ -218,7 +218,9 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
-	if !p.State.HasSlot() || p.Asker.Holds() || p.ReopenedAtAdmission == x.Pending.Classes.Limit.Reopened() || !x.Pending.Classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
+	classes := &x.Pending.Classes
+	reopened := p.ReopenedAtAdmission != classes.Limit.Reopened()
+	if !p.State.HasSlot() || p.Asker.Holds() || !reopened || !classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false
 	}
 	return x.backInOrder(p, nil, now)

@@ -16,7 +16,7 @@ import (
 
 // TakeDemand returns at most limit pods for which PodScheduled needs an update.
 func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
-	x.reckonDemand(now)
+	x.recomputeDemand(now)
 	if !x.Started {
 		return nil
 	}
@@ -159,9 +159,9 @@ func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
 }
 
-// reckonDemand recomputes the sum after a change, at most once a second: in the order of
+// recomputeDemand recomputes the sum after a change, at most once a second: in the order of
 // the waiting pods, as if each pod within had a node.
-func (x *States) reckonDemand(now time.Time) {
+func (x *States) recomputeDemand(now time.Time) {
 	if !x.Pending.Demand.Restart(now) {
 		return
 	}
@@ -252,8 +252,16 @@ type trial struct {
 
 // newTrial returns a trial without pods.
 func (x *States) newTrial() *trial {
-	t := &trial{tree: x.Cache.Tree(), index: order.NewIndex(), pods: map[*order.Ask]*model.Pod{}, asks: map[types.UID]*order.Ask{}, groups: map[*model.PodGroup][]*order.Ask{},
-		apps: map[*model.App]*order.App{}, used: map[*model.App]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
+	t := &trial{
+		tree:   x.Cache.Tree(),
+		index:  order.NewIndex(),
+		pods:   map[*order.Ask]*model.Pod{},
+		asks:   map[types.UID]*order.Ask{},
+		groups: map[*model.PodGroup][]*order.Ask{},
+		apps:   map[*model.App]*order.App{},
+		used:   map[*model.App]resources.Vector{},
+		below:  map[queues.ID]resources.Vector{},
+	}
 	t.index.SetCapacity(x.Cache.Capacity.Told())
 	t.index.SetStrict(x.Preemption.StrictGuarantee)
 	return t

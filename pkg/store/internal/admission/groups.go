@@ -52,7 +52,7 @@ func (x *Groups) toGroupBlocked(p *model.Pod) {
 }
 
 // startGroup is for a pod that is first in the order while its group lacks members.
-// Either all missing members are admitted together with it, or it is kept.
+// Either all missing members are admitted together with it, or it becomes GroupBlocked.
 func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 	g := p.PodGroup
 	x.Pending.Groups.Reopen(g)
@@ -80,19 +80,19 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 	x.releaseBlocked(g)
 }
 
-// CallBackAll calls callBack for groups that cannot start any more.
-func (x *Groups) CallBackAll() {
+// TakeBackSlots calls takeBackSlots for groups that cannot start any more.
+func (x *Groups) TakeBackSlots() {
 	for _, g := range x.Pending.Groups.Touched() {
 		if !g.Able() && g.Admitted() > 0 {
-			x.callBack(g)
+			x.takeBackSlots(g)
 		}
 	}
 }
 
-// callBack takes back the admission of members, because a cycle of a member failed or a
+// takeBackSlots takes back the admission of members, because a cycle of a member failed or a
 // member is gone, so the places of the others would be useless. The scheduler may still
 // try them; it then gets the reason not to.
-func (x *Groups) callBack(g *model.PodGroup) {
+func (x *Groups) takeBackSlots(g *model.PodGroup) {
 	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
 		x.states.Vacate(m)
 		x.states.ToQueued(m)
@@ -142,7 +142,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 	}
 }
 
-// releaseBlocked puts the kept members into the order, because no member is missing any
+// releaseBlocked puts the blocked members into the order, because no member is missing any
 // more.
 func (x *Groups) releaseBlocked(g *model.PodGroup) {
 	for _, m := range g.InState(state.GroupBlocked) {
@@ -171,7 +171,9 @@ func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 // checkTogether checks the quotas for n members of a group on a basis with the demand
 // before them: for each application as if the members of those before it had started.
 // counted tells whether an application counts against maxapplications without them.
-func (x *States) checkTogether(g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool) queues.Verdict {
+func (x *States) checkTogether(
+	g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
+) queues.Verdict {
 	for _, part := range shares {
 		v := x.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
 		if !v.OK() {

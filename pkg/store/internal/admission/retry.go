@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -20,7 +19,7 @@ func (x *States) BringBackLost(now time.Time) {
 	if !x.Pending.Lost.Tick(now) {
 		return
 	}
-	for _, p := range sortedByUID(x.Pods) {
+	for _, p := range slices.SortedFunc(maps.Values(x.Pods), model.CompareUID) {
 		x.bringBack(p, now)
 	}
 }
@@ -38,37 +37,32 @@ func (x *States) bringBack(p *model.Pod, now time.Time) {
 	}
 }
 
-// Recall brings back a pod that tried to preempt too early. A pod of a queue that is
+// RetryTooEarly brings back a pod that tried to preempt too early. A pod of a queue that is
 // still in its cycle is brought back when that cycle has failed.
-func (x *States) Recall(p *model.Pod, now time.Time) {
+func (x *States) RetryTooEarly(p *model.Pod, now time.Time) {
 	asks := p.Foreign && model.MayAskForeign(p.Pod) || p.App != nil && p.RequiredNode != "" && p.State == state.Unschedulable
 	if x.Started && !x.Standby && asks && x.Pending.TooEarly.Take(p.UID) {
 		x.ReturnBy(p, now)
 	}
 }
 
-// RecallAll calls Recall for all pods when the store starts or begins to lead.
-func (x *States) RecallAll(now time.Time) {
-	for _, p := range sortedByUID(x.Pods) {
-		x.Recall(p, now)
+// RetryAllTooEarly calls RetryTooEarly for all pods when the store starts or begins to lead.
+func (x *States) RetryAllTooEarly(now time.Time) {
+	for _, p := range slices.SortedFunc(maps.Values(x.Pods), model.CompareUID) {
+		x.RetryTooEarly(p, now)
 	}
 }
 
-// sortedByUID returns the pods in an order that does not depend on the map.
-func sortedByUID(pods map[types.UID]*model.Pod) []*model.Pod {
-	return slices.SortedFunc(maps.Values(pods), func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
-}
+// A retry order has pods that found no node. Pending.BackingOff has those that back off and
+// that an event since may help; Pending.Unschedulable has unschedulable ones and those that
+// only a time brings back.
+//
+// While other pods can be admitted, back-off keeps the pods of BackingOff from being tried
+// at every such event. When no other pod can be admitted, it would leave freed room unused,
+// or give it to the first pod that ends its back-off. So the first of these pods is admitted
+// then, and the next one after that cycle. The scheduler's queue does the same.
 
-// A retry order has pods that found no node: one has those that back off and that an event
-// since may help, the other has unschedulable ones and those that only a time brings back.
-// While other pods can be admitted, back-off keeps
-// these pods from being tried at every such event. When no other pod can be admitted, it
-// would leave freed room unused, or give it to the first pod that ends its back-off. So the
-// first of these pods is admitted then, and the next one after that cycle. The scheduler's
-// queue does the same.
-
-// EnterRetryOrder puts a backing-off or unschedulable pod into a retry order. That of
-// unschedulable pods is for ahead.go.
+// EnterRetryOrder puts a backing-off or unschedulable pod into a retry order.
 func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
 	p.RetryIn = in
 	p.RetryAsk = in.Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())

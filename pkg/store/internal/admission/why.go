@@ -25,7 +25,8 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	case p.State == state.BackingOff && why.Text == "" && p.Failed.Attempts() == 0:
 		return reasons.New(reasons.BackingOff, "the pod is tried again after a pause: %s", p.Reason.Text)
 	case p.State == state.BackingOff && why.Text == "":
-		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.Failed.Attempts()), p.Reason.Text)
+		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s",
+			times(p.Failed.Attempts()), p.Reason.Text)
 	}
 	return why
 }

@@ -227,11 +227,9 @@ func (b *Books) Recheck(p *Pod) queues.Verdict {
 				"queue %s got another max while the pod was being placed", q.Path)}
 		}
 	}
-	without := func(sign func(resources.Vector, resources.Vector) resources.Vector) {
-		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = sign(u.Allocated, p.amount) })
-	}
-	without(resources.Vector.Sub)
-	defer without(resources.Vector.Add)
+	// The limits are checked on the usage without the pod.
+	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Sub(p.amount) })
+	defer b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Add(p.amount) })
 	v := b.owners.Admit(b.tree, a.Leaf, a.Owner, p.amount, queues.OnAllocated)
 	if !v.OK() {
 		v.Reason = reasons.New(reasons.ConfigurationChanged, "a limit was changed while the pod was being placed: %s", v.Reason.Text)

@@ -31,9 +31,14 @@ type Cache struct {
 // queues are kept for the grace. find returns the record of a pod; nil if it is not known.
 func New(spec *config.Spec, grace time.Duration, find func(types.UID) *Pod) *Cache {
 	c := &Cache{
-		Spec:       spec,
-		Protection: NewProtection(), Types: NewResourceTypes(), Namespaces: Namespaces{}, Empty: NewEmptyQueues(grace), Nodes: NewNodes(),
-		Originators: NewOriginators(find), Books: NewBooks(queues.NewDraftFrom(spec)),
+		Spec:        spec,
+		Protection:  NewProtection(),
+		Types:       NewResourceTypes(),
+		Namespaces:  Namespaces{},
+		Empty:       NewEmptyQueues(grace),
+		Nodes:       NewNodes(),
+		Originators: NewOriginators(find),
+		Books:       NewBooks(queues.NewDraftFrom(spec)),
 	}
 	c.Types.Add(TypesOf(spec))
 	return c

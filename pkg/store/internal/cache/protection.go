@@ -252,7 +252,8 @@ func (d *Protection) Check(pods iter.Seq[Guarded]) error {
 			}
 		}
 		if b.healthy != anew.healthy || b.chosen != anew.chosen {
-			errs = append(errs, fmt.Errorf("budget %s/%s counts %d healthy and %d chosen pods, there are %d and %d", b.Namespace, b.Name, b.healthy, b.chosen, anew.healthy, anew.chosen))
+			errs = append(errs, fmt.Errorf("budget %s/%s counts %d healthy and %d chosen pods, there are %d and %d",
+				b.Namespace, b.Name, b.healthy, b.chosen, anew.healthy, anew.chosen))
 		}
 		if b.index != i || d.budget(b.Namespace, b.Name) != b {
 			errs = append(errs, fmt.Errorf("budget %s/%s is not at its index", b.Namespace, b.Name))

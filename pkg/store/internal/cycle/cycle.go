@@ -159,12 +159,12 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 			x.States.BackOff(p, from)
 		}
 		x.Plans.RecheckNode(p)
-		x.States.Recall(p, now)
+		x.States.RetryTooEarly(p, now)
 	}
 }
 
 // Defer makes a pod back off because another plugin refused to try it. A pod that another
-// plugin keeps out of the scheduler's queue may have come back before (Pass). It was not
+// plugin keeps out of the scheduler's queue may have come back before (Gate). It was not
 // tried (D0). A pod of another profile counts as tried, because the store is not told when
 // that plugin lets it go.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
@@ -254,9 +254,9 @@ func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 // Forget takes back Assume. The pod backs off, and the latest event during its bind takes
 // effect.
 //
-// Weigh and whyForgotten read the state, so it is set before them; ToUnschedulable sets it
-// once more, without effect. Then the cycle counts as one that ended with an error: the pod
-// comes back by itself, and no plan is made for it before that.
+// ChargeMoving and whyForgotten read the state, so it is set before them; ToUnschedulable
+// sets it once more, without effect. The cycle counts as one that ended with an error: the
+// pod comes back by itself, and no plan is made for it before that.
 func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	p, known := x.Pods[uid]
 	if !known || p.State != state.Assumed {
@@ -270,9 +270,9 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.ChargeMoving(p)
 	x.Pending.Window.Failed()
 	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
-	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.NotUntil) // not tried before its back-off ends
-	x.States.BackOff(p, p.NotUntil)                                                 // it comes back by itself, without an event
-	x.States.ReadDemand(p)                                                          // PodScheduled is from before the pod had a node
+	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.NotUntil)
+	x.States.BackOff(p, p.NotUntil)
+	x.States.ReadDemand(p) // PodScheduled is from before the pod had a node
 	x.States.KeepArmed(p)
 	if p.Asker.Holds() {
 		x.Preemption.Holds.TimesChange()
@@ -315,7 +315,7 @@ func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
 		case m == p || m.State.HasNode():
 		case m.Asker.Holds():
 			holder = firstByName(holder, m)
-		case (m.State == state.Unschedulable || m.State == state.BackingOff) && m.Reason.Code != reasons.BackingOff && m.Reason.Code != reasons.PodGroupIncomplete:
+		case m.State.WaitsForNode() && m.Reason.Code != reasons.BackingOff && m.Reason.Code != reasons.PodGroupIncomplete:
 			failed = firstByName(failed, m)
 		}
 	}
@@ -347,7 +347,8 @@ func firstByName(a, b *model.Pod) *model.Pod {
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.Pods[uid]
 	if h, ok := x.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
-		x.Holds.EndHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
+		reason := reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why)
+		x.Holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
 	}
 }
 

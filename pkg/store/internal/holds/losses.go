@@ -161,7 +161,12 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
 	}
 	r := preemption.Refusal{
-		Ref: p.Ref(), Controller: p.Controller, OnlyNode: p.RequiredNode, Hold: h, Queue: p.Queue(x.Cache.Tree()), Losses: p.Asker.Losses,
+		Ref:        p.Ref(),
+		Controller: p.Controller,
+		OnlyNode:   p.RequiredNode,
+		Hold:       h,
+		Queue:      p.Queue(x.Cache.Tree()),
+		Losses:     p.Asker.Losses,
 	}
 	if p.On() != nil {
 		r.Took = x.tookNode(p, p.On()).Text
@@ -177,10 +182,11 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	if r == nil {
 		return reasons.Reason{}
 	}
-	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}}}
+	gone := objects.Identity{UID: r.UID, Namespace: r.Namespace, Name: r.Name}
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: gone}}} // for EnterStep
 	x.EnterStep(p, output.Step{Kind: output.StepLost, Queue: r.Queue, Hold: r.Hold, Reason: r.Losses.Why, Losses: r.Losses.Count}, now)
 	if heir := x.Pods[r.Heir()]; heir != nil || r.Controller == "" {
-		x.bequeath(r, heir)
+		x.passLosses(r, heir)
 	}
 	return r.Losses.Why
 }
@@ -189,13 +195,13 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 // once the refusal is known.
 func (x *Holds) Inherit(p *model.Pod, now time.Time) {
 	if r := x.Preemption.Refusals.Replace(p.Pod, now); r != nil {
-		x.bequeath(r, p)
+		x.passLosses(r, p)
 	}
 }
 
-// bequeath passes the losses of a refused pod to a pod, if that is pending, and forgets
+// passLosses passes the losses of a refused pod to a pod, if that is pending, and forgets
 // the refused pod.
-func (x *Holds) bequeath(r *preemption.Refusal, heir *model.Pod) {
+func (x *Holds) passLosses(r *preemption.Refusal, heir *model.Pod) {
 	x.Preemption.Refusals.Done(r)
 	if heir == nil || heir.State.HasNode() || heir.Node != "" {
 		return

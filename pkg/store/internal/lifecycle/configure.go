@@ -15,9 +15,9 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 	x.Pending.Demand.Changed()
 	x.Cache.Tree().Apply(spec)
 	x.applyQuotas()
-	x.rehome(now)
+	x.unplaceFromParents(now)
 	x.IndexQueues()
-	x.reledger()
+	x.rebuildOwners()
 	for q := range x.Cache.Tree().All() {
 		if q.Empty() {
 			x.Cache.Empty.Note(q, now)
@@ -60,9 +60,9 @@ func (x *Lifecycle) settingsChanged(id queues.ID) {
 	}
 }
 
-// reledger rebuilds the usage of users and groups, because a configuration can change
+// rebuildOwners rebuilds the usage of users and groups, because a configuration can change
 // which queues limit which owners.
-func (x *Lifecycle) reledger() {
+func (x *Lifecycle) rebuildOwners() {
 	x.Cache.Books.Rebuild(x.Apps.Records())
 	for _, a := range x.Apps.All() {
 		x.History.Apps.Add(a)
@@ -91,9 +91,9 @@ func (x *Lifecycle) DeleteNamespace(name string) {
 	x.applyQuotas()
 }
 
-// rehome takes pending pods out of queues that became parents and take no applications
+// unplaceFromParents takes pending pods out of queues that became parents and take no applications
 // any more, so that they are placed again. Running pods stay.
-func (x *Lifecycle) rehome(now time.Time) {
+func (x *Lifecycle) unplaceFromParents(now time.Time) {
 	for _, p := range x.SortedPods() {
 		if p.App == nil || p.State.HasNode() || x.Cache.Tree().Queue(p.App.Leaf).Leaf {
 			continue

@@ -71,7 +71,7 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	}
 	x.renewForeign(p, event)
 	x.follow(p, now)
-	x.states.Recall(p, now)
+	x.states.RetryTooEarly(p, now)
 }
 
 // moveForeign puts a foreign pod on its node.

@@ -23,7 +23,7 @@ import (
 // event that may change what the pod asks for.
 func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	name, hard := x.asksForHard(p)
-	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.Says[p.UID] != nil) {
+	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.Asking[p.UID] != nil) {
 		x.leaveGang(p, now)
 	}
 	if !hard {
@@ -31,11 +31,11 @@ func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	}
 	g := x.Gangs[name]
 	if g == nil {
-		g = &model.HardGang{Name: name, Says: map[types.UID]*model.Pod{}, Kept: map[types.UID]*model.Pod{}}
+		g = &model.HardGang{Name: name, Asking: map[types.UID]*model.Pod{}, KeptBack: map[types.UID]*model.Pod{}}
 		x.Gangs[name] = g
 	}
-	g.Says[p.UID], p.Gang = p, g
-	if len(g.Says) == 1 {
+	g.Asking[p.UID], p.Gang = p, g
+	if len(g.Asking) == 1 {
 		x.keepBackEarlier(name, now)
 	}
 }
@@ -53,7 +53,7 @@ func (x *Lifecycle) keepBackEarlier(name cache.AppName, now time.Time) {
 			}
 		}
 	}
-	slices.SortFunc(members, model.Elder)
+	slices.SortFunc(members, model.CompareAge)
 	for _, m := range members {
 		x.holds.EndHold(m, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "a pod of its application asks for a Hard gang"), now)
 		x.Unplace(m, now)
@@ -69,13 +69,13 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 		return
 	}
 	p.Gang = nil
-	delete(g.Says, p.UID)
-	delete(g.Kept, p.UID)
-	if len(g.Says) > 0 {
+	delete(g.Asking, p.UID)
+	delete(g.KeptBack, p.UID)
+	if len(g.Asking) > 0 {
 		return
 	}
 	delete(x.Gangs, g.Name)
-	members := slices.SortedFunc(maps.Values(g.Kept), model.Elder)
+	members := slices.SortedFunc(maps.Values(g.KeptBack), model.CompareAge)
 	for _, m := range members {
 		m.Gang = nil
 	}
@@ -92,7 +92,7 @@ func (x *Lifecycle) keepBack(p *model.Pod, id placement.Identity) reasons.Reason
 	if g == nil || id.Shared || id.Gang != placement.GangSoft {
 		return reasons.Reason{}
 	}
-	g.Kept[p.UID], p.Gang = p, g
+	g.KeptBack[p.UID], p.Gang = p, g
 	return reasons.New(reasons.HardGangUnsupported,
 		"application %s has a pod that asks for gangSchedulingStyle=Hard, which is not offered, so no pod of its task groups is started",
 		id.Application)

@@ -22,7 +22,7 @@ import (
 // use resources whether they fit or not, then by age.
 func (x *Lifecycle) PlaceAll(now time.Time) {
 	all := slices.SortedFunc(maps.Values(x.Unplaced), func(a, b *model.Pod) int {
-		return cmp.Or(-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), model.Elder(a, b))
+		return cmp.Or(-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), model.CompareAge(a, b))
 	})
 	for _, p := range all {
 		x.Place(p, now)
@@ -135,7 +135,7 @@ func (x *Lifecycle) countTypes(names []string, now time.Time) {
 			again = append(again, p)
 		}
 	}
-	slices.SortFunc(again, func(a, b *model.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	slices.SortFunc(again, model.CompareUID)
 	for _, p := range again {
 		x.splitAgain(p, now)
 	}

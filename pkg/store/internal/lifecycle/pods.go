@@ -164,7 +164,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State.HasNode() {
 		if p.State == state.Assumed {
-			x.confirmed(p, event, now)
+			x.checkAsAssumed(p, event, now)
 		}
 		if p.State == state.Assumed || looksDifferent(p.Pod, event) {
 			x.TouchPod(p)
@@ -222,8 +222,8 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.ChargeMoving(p)
 }
 
-// confirmed checks whether an assumed pod runs as it was assumed.
-func (x *Lifecycle) confirmed(p *model.Pod, event *objects.Pod, now time.Time) {
+// checkAsAssumed checks whether an assumed pod runs as it was assumed.
+func (x *Lifecycle) checkAsAssumed(p *model.Pod, event *objects.Pod, now time.Time) {
 	had := p.AssumedUse()
 	p.AssumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
@@ -250,9 +250,10 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 // change handles an event of a pending pod.
 func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	p.EnsureAsker() // before Start a late event may take the node from a pod
-	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.Asker.Holds() && x.staysPut(p, event))
-	if same {
+	sameSpec := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) &&
+		p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode
+	sameMeta := maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
+	if sameSpec && (sameMeta || p.Asker.Holds() && x.staysPut(p, event)) {
 		x.renewPod(p, event)
 		x.follow(p, now)
 		x.states.ReadDemand(p)
@@ -337,5 +338,6 @@ func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its
 // usage, and whether it leaves, are handled elsewhere.
 func looksDifferent(before, after *objects.Pod) bool {
-	return before.Spec != after.Spec || before.DeletionGrace != after.DeletionGrace || !before.Created.Equal(after.Created) || !maps.Equal(before.Labels, after.Labels)
+	return before.Spec != after.Spec || before.DeletionGrace != after.DeletionGrace ||
+		!before.Created.Equal(after.Created) || !maps.Equal(before.Labels, after.Labels)
 }

@@ -14,9 +14,9 @@ import (
 
 // HardGang is an application in which a pending pod asks for a Hard gang.
 type HardGang struct {
-	Name cache.AppName
-	Says map[types.UID]*Pod // pods that ask for it; never empty
-	Kept map[types.UID]*Pod // members that are kept back because of them
+	Name     cache.AppName
+	Asking   map[types.UID]*Pod // pods that ask for it; never empty
+	KeptBack map[types.UID]*Pod // members that are kept back because of them
 }
 
 // PodGroup is a PodGroup, or a group that pods name and that does not exist.

@@ -47,8 +47,10 @@ type History struct {
 
 func newHistory() History {
 	h := History{
-		Events: [output.Topics]history.Events[output.Event]{newEvents(), newEvents()}, Reports: history.NewReports(), Waits: history.NewWaitCounts(),
-		Seen: map[string]*SeenNode{},
+		Events:  [output.Topics]history.Events[output.Event]{newEvents(), newEvents()},
+		Reports: history.NewReports(),
+		Waits:   history.NewWaitCounts(),
+		Seen:    map[string]*SeenNode{},
 	}
 	h.Events[output.Facts].Paused = true // objects that exist before Start cause no events
 	return h
@@ -95,7 +97,10 @@ func (h *History) noteApp(kind output.EventKind, a *App) {
 
 // NotePod records an event of a pod of a queue.
 func (h *History) NotePod(kind output.EventKind, p *Pod) {
-	h.AddFact(output.Event{Kind: kind, Pod: p.UID, App: p.App.EventName, Node: p.Node, Amount: p.Amount(), Preempted: p.ChosenBy != ""})
+	h.AddFact(output.Event{
+		Kind: kind, Pod: p.UID, App: p.App.EventName,
+		Node: p.Node, Amount: p.Amount(), Preempted: p.ChosenBy != "",
+	})
 }
 
 // NoteNode records an event of a node, and the new capacity of the cluster.
@@ -227,8 +232,8 @@ func (h *History) TakeWarning(p *Pod, now time.Time) (warn bool, out output.Repo
 // saidGrace is how long the result of a plan stays valid after the next plan is due.
 const saidGrace = 2 * time.Second
 
-// NotePlanResult notes the result of a plan for a pod, or why none was made, and when the next plan
-// is due. Only reasons that concern all pods of a queue count.
+// NotePlanResult notes the result of a plan for a pod, or why none was made, and when the
+// next plan is due. Only reasons that concern all pods of a queue count.
 func (h *History) NotePlanResult(p *Pod, code reasons.Code, next time.Time) {
 	switch code {
 	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:

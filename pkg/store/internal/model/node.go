@@ -176,9 +176,18 @@ func (x *Model) ViewOf(t *preemption.Types, n *cache.Node, asker types.UID) *pla
 // PodView returns a pod on a node as plans see it.
 func (x *Model) PodView(t *preemption.Types, p *Pod) *planner.Pod {
 	v := &planner.Pod{
-		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
-		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
-		OptedOut: x.Cache.Protection.OptedOut(p.Pod, x.Preemption.IgnorePodOptOut), Originator: x.Cache.Originators.Is(&p.CachePod), Slow: x.Preemption.Grace(p.Pod) > x.Preemption.HoldTimeout, Protection: x.protection(p), Grace: p.DeletionGrace, Refusal: x.Preemption.Undeletable.Why(p.UID), Budgets: x.Cache.Protection.Budgets(p.Guarded()),
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name,
+		Leaf:       queues.NoQueue,
+		Request:    t.Amounts(p.Uses()),
+		Priority:   p.Priority,
+		Created:    p.Created,
+		OptedOut:   x.Cache.Protection.OptedOut(p.Pod, x.Preemption.IgnorePodOptOut),
+		Originator: x.Cache.Originators.Is(&p.CachePod),
+		Slow:       x.Preemption.Grace(p.Pod) > x.Preemption.HoldTimeout,
+		Protection: x.protection(p),
+		Grace:      p.DeletionGrace,
+		Refusal:    x.Preemption.Undeletable.Why(p.UID),
+		Budgets:    x.Cache.Protection.Budgets(p.Guarded()),
 	}
 	if p.App != nil {
 		v.Leaf, v.App = p.App.Leaf, p.App.Name.String()

@@ -23,7 +23,7 @@ import (
 
 // Pod is the record of a pod: that of package cache, and what the store has of it beside.
 // Most pods of a cluster run. To save memory, state that only pending pods need is in Turn
-// and Asks. Pods that need no turn share an empty one.
+// and Asker. Pods that need no turn share an empty one.
 type Pod struct {
 	CachePod
 	*Turn
@@ -231,12 +231,17 @@ func MayAskForeign(p *objects.Pod) bool {
 	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
 }
 
-// Elder orders pods: creation, then UID.
-func Elder(a, b *Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) }
+// CompareAge orders pods: creation, then UID.
+func CompareAge(a, b *Pod) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+}
+
+// CompareUID orders pods by UID.
+func CompareUID(a, b *Pod) int { return cmp.Compare(a.UID, b.UID) }
 
 // SortedPods returns all pods, oldest first.
 func (x *Model) SortedPods() []*Pod {
-	return slices.SortedFunc(maps.Values(x.Pods), Elder)
+	return slices.SortedFunc(maps.Values(x.Pods), CompareAge)
 }
 
 // DelayEnd is when the preemption delay of the pod's leaf ends (P1).

@@ -30,14 +30,18 @@ type Demand[A comparable] struct {
 	groups map[GroupName]queues.Verdict // on the missing members of a PodGroup together
 	within map[types.UID]struct{}       // members in the sum by such a verdict
 	stale  bool                         // pods or usage changed since the sum was computed
-	made   time.Time
+	made   time.Time                    // when the sum was computed
 }
 
 // NewDemand returns no demand.
 func NewDemand[A comparable]() Demand[A] {
 	return Demand[A]{
-		sum: queues.NewDemand(), starts: map[A]bool{}, pods: map[types.UID]struct{}{}, check: map[types.UID]struct{}{},
-		groups: map[GroupName]queues.Verdict{}, within: map[types.UID]struct{}{},
+		sum:    queues.NewDemand(),
+		starts: map[A]bool{},
+		pods:   map[types.UID]struct{}{},
+		check:  map[types.UID]struct{}{},
+		groups: map[GroupName]queues.Verdict{},
+		within: map[types.UID]struct{}{},
 	}
 }
 

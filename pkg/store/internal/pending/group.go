@@ -35,7 +35,7 @@ type Group[P comparable, D any] struct {
 	members map[types.UID]*member[P]
 	in      [state.Count]int // members by state
 	holding int              // members that hold a node and are not admitted for it
-	refusal queues.Verdict   // of the quota without room for the rest; else granted
+	refusal queues.Verdict   // of the quota without room for the missing members; else granted
 	waits   bool             // it waits until another group is placed
 }
 
@@ -90,13 +90,13 @@ func (g *Group[P, D]) Able() bool { return g.min > 0 && g.Missing() <= g.canGoOn
 // canGoOn counts the members that can go on.
 func (g *Group[P, D]) canGoOn() int { return g.in[state.Queued] + g.Blocked() }
 
-// led tells whether blocked members need no check of the group: an event will bring them
-// into the order, or none are blocked.
-func (g *Group[P, D]) led() bool {
-	return g.Blocked() == 0 || g.in[state.Queued] > 0 || !g.refusal.OK() || g.waits || !g.Able()
+// stuck tells whether members are blocked and no event will bring them into the order, so
+// the group must be checked.
+func (g *Group[P, D]) stuck() bool {
+	return g.Blocked() > 0 && g.in[state.Queued] == 0 && g.refusal.OK() && !g.waits && g.Able()
 }
 
-// Refusal is the verdict of the quota that has no room for the rest; else granted.
+// Refusal is the verdict of the quota that has no room for the missing members; else granted.
 func (g *Group[P, D]) Refusal() queues.Verdict { return g.refusal }
 
 // Select returns the members for which the function holds, in the order of members.
@@ -191,7 +191,7 @@ func (g *Group[P, D]) check(due bool) error {
 		return fmt.Errorf("counts %v and %d holding; there are %v and %d", g.in, g.holding, in, holding)
 	case due:
 		return nil
-	case g.Blocked() > 0 && g.Able() && g.refusal.OK() && !g.waits && g.in[state.Queued] == 0:
+	case g.stuck():
 		return errors.New("it can start, and nothing brings its pods back")
 	case !g.Able() && admitted > 0:
 		return fmt.Errorf("it cannot start, and %d pods are let through", admitted)

@@ -35,8 +35,11 @@ type Groups[P comparable, D any] struct {
 // NewGroups returns no groups. order compares members: a strict total order.
 func NewGroups[P comparable, D any](order func(a, b P) int) *Groups[P, D] {
 	return &Groups[P, D]{
-		order: order, byName: map[GroupName]*Group[P, D]{}, touched: map[*Group[P, D]]struct{}{},
-		refused: map[queues.ID]map[*Group[P, D]]struct{}{}, waiting: map[*Group[P, D]]struct{}{},
+		order:   order,
+		byName:  map[GroupName]*Group[P, D]{},
+		touched: map[*Group[P, D]]struct{}{},
+		refused: map[queues.ID]map[*Group[P, D]]struct{}{},
+		waiting: map[*Group[P, D]]struct{}{},
 	}
 }
 
@@ -93,9 +96,9 @@ func (g *Group[P, D]) count(m *member[P], by int) {
 // change makes a change of a group, and marks the group if that may let members go on, or
 // end their chance to.
 func (x *Groups[P, D]) change(g *Group[P, D], change func()) {
-	able, complete, led, othersFirst := g.Able(), g.Complete(), g.led(), g.OthersFirst()
+	able, complete, stuck, othersFirst := g.Able(), g.Complete(), g.stuck(), g.OthersFirst()
 	change()
-	if able != g.Able() || complete != g.Complete() || led && !g.led() || othersFirst && !g.OthersFirst() {
+	if able != g.Able() || complete != g.Complete() || !stuck && g.stuck() || othersFirst && !g.OthersFirst() {
 		x.Touch(g)
 	}
 }

@@ -41,9 +41,16 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		return order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept)
 	}
 	return &Pending[P, A, D]{
-		Order: index, BackingOff: sparse(), Unschedulable: sparse(),
-		Window: NewWindow[P](smallest, largest), Classes: newClasses(index, largest), Timers: NewTimers[P](),
-		Groups: NewGroups[P, D](members), Holders: NewRefused[P](), Demand: NewDemand[A](), moreRoom: map[queues.ID]struct{}{},
+		Order:         index,
+		BackingOff:    sparse(),
+		Unschedulable: sparse(),
+		Window:        NewWindow[P](smallest, largest),
+		Classes:       newClasses(index, largest),
+		Timers:        NewTimers[P](),
+		Groups:        NewGroups[P, D](members),
+		Holders:       NewRefused[P](),
+		Demand:        NewDemand[A](),
+		moreRoom:      map[queues.ID]struct{}{},
 	}
 }
 
@@ -168,5 +175,8 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
-	return errors.Join(x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(), x.Transitions.Check(), x.Timers.Check(), x.Holders.Check())
+	return errors.Join(
+		x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(),
+		x.Transitions.Check(), x.Timers.Check(), x.Holders.Check(),
+	)
 }

@@ -132,6 +132,6 @@ func (x *Plans) Lead(now time.Time) {
 	x.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
 	if x.Started {
 		x.AdoptAll(now)
-		x.states.RecallAll(now)
+		x.states.RetryAllTooEarly(now)
 	}
 }

@@ -134,7 +134,8 @@ func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again t
 		return x.Preemption.RoundIsFull(), at
 	}
 	if at := x.Preemption.Limiter.PlansFrom(now); at.After(now) {
-		return reasons.New(reasons.PreemptionPaced, "failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), at
+		return reasons.New(reasons.PreemptionPaced,
+			"failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), at
 	}
 	return reasons.Reason{}, time.Time{}
 }

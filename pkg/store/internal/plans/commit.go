@@ -37,9 +37,10 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	}
 	switch err := x.judgeAgain(p, &h, left, now); {
 	case err == nil:
-		return x.going(p, &h, left, now), reasons.Reason{}
+		return x.commit(p, &h, left, now), reasons.Reason{}
 	case h.Required:
-		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s", h.Node, preemption.OneLine(err))
+		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s",
+			h.Node, preemption.OneLine(err))
 		x.abortPlan(p, &h, why, now)
 		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why
@@ -56,13 +57,15 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	}
 }
 
-// going commits a plan and returns the victims to delete, by UID.
-func (x *Plans) going(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) []output.Victim {
+// commit begins the deletes of a plan and returns the victims to delete, by UID.
+func (x *Plans) commit(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) []output.Victim {
 	x.Preemption.Holds.Commit(p.UID, now)
 	out := make([]output.Victim, 0, len(left))
 	for _, v := range left {
 		note := x.victimNote(p, v, h)
-		out = append(out, output.Victim{Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.Cache.Tree()), Note: note, Grace: x.Preemption.Grace(v.Pod)})
+		out = append(out, output.Victim{
+			Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.Cache.Tree()), Note: note, Grace: x.Preemption.Grace(v.Pod),
+		})
 		x.History.NoteMessage(output.Chosen, v, note)
 	}
 	x.EnterStep(p, output.Step{Kind: output.StepCommitted, Going: out}, now)
@@ -72,28 +75,11 @@ func (x *Plans) going(p *model.Pod, h *reservations.Hold, left []*model.Pod, now
 // judgeAgain checks the rules for the victims that are left of a plan, on a state in which
 // they stay.
 func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) error {
-	mark := func(asker types.UID) {
-		for _, v := range left {
-			x.Chosen(v, asker)
-			x.ChargeMoving(v)
-		}
-	}
 	switch {
 	case len(left) == 0:
 		return nil
-	case h.Required && p.State.HasNode():
-		return fmt.Errorf("the pod has node %s", p.Node)
 	case h.Required:
-		if p.App != nil {
-			if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
-				return errors.New(v.Reason.Text)
-			}
-		}
-		mark("")
-		defer mark(p.UID)
-		a := x.nodeBoundInput(p, now)
-		a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
-		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
+		return x.judgeNodeBoundAgain(p, left, now)
 	}
 	if why := x.Never(p); !why.None() {
 		return errors.New(why.Text)
@@ -101,18 +87,43 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if err := groupStarts(p, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
-	mark("")
+	x.chooseFor("", left)
 	x.ChargeMovingAs(p, 0)
 	err := x.lawful(p, h, left)
 	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
 		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
 	}
-	mark(p.UID)
+	x.chooseFor(p.UID, left)
 	x.ChargeMoving(p)
 	if err == nil {
 		err = x.withinBudgets(p, h, left)
 	}
 	return err
+}
+
+// judgeNodeBoundAgain is judgeAgain for a node-bound preemptor.
+func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Time) error {
+	if p.State.HasNode() {
+		return fmt.Errorf("the pod has node %s", p.Node)
+	}
+	if p.App != nil {
+		if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+			return errors.New(v.Reason.Text)
+		}
+	}
+	x.chooseFor("", left)
+	defer x.chooseFor(p.UID, left)
+	a := x.nodeBoundInput(p, now)
+	a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
+	return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
+}
+
+// chooseFor makes pods victims of a preemptor, or of none if asker is empty.
+func (x *Plans) chooseFor(asker types.UID, pods []*model.Pod) {
+	for _, v := range pods {
+		x.Chosen(v, asker)
+		x.ChargeMoving(v)
+	}
 }
 
 var (

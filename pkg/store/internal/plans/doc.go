@@ -9,7 +9,7 @@
 // A plan goes through these files from top to bottom. Pods that can run on one node only
 // differ in what is marked with a star:
 //
-//	queue.go     which pod is let through next to have a plan made: TickAsking, FillAsking
+//	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetPreemptorThrough
 //	             * they are planned for in every cycle that fails
 //	attempt.go   the input, or why no plan is made now: Attempt; group.go adds the PodGroup
 //	             * attempt_node_bound.go: AttemptNodeBound

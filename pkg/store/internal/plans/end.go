@@ -26,14 +26,9 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 }
 
-// VictimsRefused says that the API server refused to delete victims: they are none for a
-// while. The plan may go on.
-func (x *Plans) VictimsRefused(refused []output.Undeletable, now time.Time) {
-	x.refuse(refused, now)
-}
-
-// refuse notes that pods were refused. The time for which they are no victims begins at from.
-func (x *Plans) refuse(refused []output.Undeletable, from time.Time) {
+// VictimsRefused notes that the API server refused to delete victims: they are none for a
+// while, which begins at from. The plan may go on.
+func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 	for _, r := range refused {
 		if v := x.Pods[r.UID]; v != nil {
 			x.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.Preemption.Options, from)
@@ -52,7 +47,7 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 		until, _ := p.PlanFrom()
 		from = preemption.Latest(now, until)
 	}
-	x.refuse(refused, from)
+	x.VictimsRefused(refused, from)
 }
 
 // AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.

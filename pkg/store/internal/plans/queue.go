@@ -23,7 +23,8 @@ func (x *Plans) EnqueueDue(now time.Time) {
 			return
 		}
 		if p := x.Pods[uid]; x.worthAPlan(p, now) {
-			x.PreemptionQueue.Enter(p.Asker, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()})
+			ask := preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()}
+			x.PreemptionQueue.Enter(p.Asker, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), ask)
 			room--
 		}
 	}

@@ -136,7 +136,8 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		return why, watched, retry
 	}
 	if len(until) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, preemption.AtMostEvery
+		why = reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node)
+		return why, watched, preemption.AtMostEvery
 	}
 	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
 		node, strings.Join(until, ", and ")), watched, retry

@@ -89,8 +89,12 @@ func (t *boundTime) Place() *int { return &t.at }
 // NewNodeBound returns no pods.
 func NewNodeBound() *NodeBound {
 	return &NodeBound{
-		pods: map[types.UID]*boundTo{}, on: map[string]map[types.UID]*boundTo{}, times: map[string]map[string]*boundTime{},
-		inOrder: map[queues.ID]map[types.UID]struct{}{}, noted: map[types.UID]struct{}{}, changed: map[string]struct{}{},
+		pods:    map[types.UID]*boundTo{},
+		on:      map[string]map[types.UID]*boundTo{},
+		times:   map[string]map[string]*boundTime{},
+		inOrder: map[queues.ID]map[types.UID]struct{}{},
+		noted:   map[types.UID]struct{}{},
+		changed: map[string]struct{}{},
 		ends: ranking.New(func(a, b *boundTime) bool {
 			return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.node, b.node), cmp.Compare(a.namespace, b.namespace)) < 0
 		}),

@@ -25,12 +25,21 @@ type Preemption struct {
 
 // New returns the component with default options and without pods.
 func New() *Preemption {
-	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), NodeBound: NewNodeBound(), Holds: newHolds()}
+	return &Preemption{
+		Options:   DefaultOptions(),
+		Limiter:   NewLimiter(PerNode, Turns),
+		Watches:   NewWatches(),
+		NodeBound: NewNodeBound(),
+		Holds:     newHolds(),
+	}
 }
 
 // Check verifies all parts.
 func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check())
+	return errors.Join(
+		p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(),
+		p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check(),
+	)
 }
 
 // Latest returns the later of two times.

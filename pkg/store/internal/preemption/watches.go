@@ -25,9 +25,6 @@ func WatchedQueue(id queues.ID) Watched { return Watched{queue: id} }
 // WatchedNode is a node that may be watched.
 func WatchedNode(name string) Watched { return Watched{queue: queues.NoQueue, node: name} }
 
-// IsNode tells whether it is a node.
-func (a Watched) IsNode() bool { return a.queue == queues.NoQueue }
-
 func (a Watched) compare(b Watched) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.node, b.node))
 }
