@@ -24,8 +24,8 @@ func (s *Readers) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	if !reflect.DeepEqual(s.model.NoTurn, model.NewTurn(nil, "")) {
-		errs = append(errs, errors.New("pods that run share a turn that is not empty"))
+	if !reflect.DeepEqual(s.model.NoWaitState, model.NewWaitState(nil, "")) {
+		errs = append(errs, errors.New("pods that run share a wait state that is not empty"))
 	}
 	for _, p := range s.model.SortedPods() {
 		if err := errors.Join(s.checkPod(p), s.model.Cache.Types.Check(p.Pod)); err != nil {
@@ -69,7 +69,7 @@ func (s *core) checkPod(p *model.Pod) error {
 		return fmt.Errorf("has an application: %v", p.App != nil)
 	case p.In() != p.Columns(s.model.Preemption.LongestLeaving()):
 		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.Columns(s.model.Preemption.LongestLeaving()))
-	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.Asking) == 0):
+	case p.Gang != nil && (p.State != state.NoQueue || s.model.Gangs[p.Gang.Name] != p.Gang || len(p.Gang.HardPods) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.Gang.Name)
 	case p.State == state.GroupBlocked && (p.PodGroup == nil || p.EquivalenceClass != nil):
 		return errors.New("waits for its PodGroup, and has none or an equivalence class")
@@ -158,10 +158,10 @@ func (s *core) checkShares(p *model.Pod) error {
 	switch runs := p.State == state.Bound; {
 	case p.Asker == nil && p.Node == "":
 		return errors.New("waits, and has no record of a preemptor")
-	case p.Turn == s.model.NoTurn && !runs:
-		return errors.New("does not run, and shares its turn with pods that do")
-	case runs && p.Turn != s.model.NoTurn && p.Turn.Over():
-		return errors.New("runs, but has its own Turn, which is empty")
+	case p.WaitState == s.model.NoWaitState && !runs:
+		return errors.New("does not run, and shares its wait state with pods that do")
+	case runs && p.WaitState != s.model.NoWaitState && p.WaitState.Over():
+		return errors.New("runs, but has its own wait state, which is empty")
 	case runs && p.Asker != nil && p.Asker.IsEmpty():
 		return errors.New("runs, and keeps an empty record of a preemptor")
 	case p.Tallied != model.TallyOf(p):

@@ -83,7 +83,7 @@ func contradictions(p *model.Pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: "p"}}}, Turn: model.NewTurn(nil, ""), State: state.Queued, App: &model.App{}, Asker: &preemption.Asker{}}
+	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: "p"}}}, WaitState: model.NewWaitState(nil, ""), State: state.Queued, App: &model.App{}, Asker: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &output.AppRecord{}, Room: &Room{},

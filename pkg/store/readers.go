@@ -78,7 +78,7 @@ func (s *Readers) Holds() *reservations.View { return s.model.Preemption.Holds.V
 // Snapshot returns the state after the last completed event. It takes the lock only if
 // the queues changed since the last call.
 func (s *Readers) Snapshot() *queues.Snapshot {
-	if snapshot, current := s.model.Cache.Shown(); current {
+	if snapshot, current := s.model.Cache.Published(); current {
 		return snapshot
 	}
 	s.mu.Lock()

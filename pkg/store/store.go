@@ -72,7 +72,7 @@ func (s *Store) TakeActivations() []objects.Ref {
 	if now, due := s.model.Pending.TakeFill(); due {
 		s.fill(now)
 		s.slots.JudgeNodeBound(now)
-		s.model.Show()
+		s.model.Publish()
 	}
 	return model.Take(&s.model.Out.Activate)
 }

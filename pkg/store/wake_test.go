@@ -91,7 +91,7 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfARunningPod: the record of its turn is dropped, and how often it was tried
+// TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried
 // stays.
 func TestAttemptsOfARunningPod(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})

@@ -64,7 +64,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
-		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.Saw(w.NodesGeneration)) {
+		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w)
 		}
 		return !l.short()

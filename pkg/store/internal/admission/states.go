@@ -154,7 +154,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 // node. The pod is no victim any more. The caller tells the ledger of holds (Holds.Gone).
 func (x *States) LeaveAllocated(p *model.Pod) {
 	x.History.NotePod(output.Released, p)
-	x.Chosen(p, "")
+	x.SetChosenBy(p, "")
 	x.PlaceOn(p, "", resources.Vector{})
 	x.Charge(p, p.Amount(), 0)
 	x.History.Counts.Released++
@@ -191,8 +191,8 @@ func (x *States) Refused(p *model.Pod) {
 	x.Pending.Keys.Remove(p.UID)
 }
 
-// Lose notes that a pod no longer uses a node as before.
-func (x *States) Lose(l pending.LostPod) {
+// NoteLost notes that a pod no longer uses a node as before.
+func (x *States) NoteLost(l pending.LostPod) {
 	if x.Started {
 		x.Pending.Lost.Add(l)
 	}

@@ -142,18 +142,18 @@ func TestBooks(t *testing.T) {
 				}
 				a.Join(p)
 				of[p] = a
-				originators.Live(p, true)
+				originators.SetLives(p, true)
 			case p == nil:
 			case step == "charge":
 				in := cache.Columns(rapid.IntRange(0, 63).Draw(rt, "columns"))
 				b.Charge(p, queuestest.Vector(fmt.Sprintf("vcore=%d", i%4)), in)
 			case step == "delete":
 				p.Deleting = true
-				originators.Live(p, false)
+				originators.SetLives(p, false)
 			case step == "gone":
 				a := of[p]
 				b.Charge(p, p.Amount(), 0)
-				originators.Live(p, false)
+				originators.SetLives(p, false)
 				if a.Leave(p) {
 					b.AddApplications(a.Leaf, -1)
 					apps = slices.DeleteFunc(apps, func(o *cache.App) bool { return o == a })

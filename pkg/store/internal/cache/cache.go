@@ -24,7 +24,7 @@ type Cache struct {
 	Books       Books
 
 	snapshot atomic.Pointer[queues.Snapshot] // of the queues, as last published
-	unshown  atomic.Bool                     // the queues changed since
+	stale    atomic.Bool                     // the queues changed since
 }
 
 // New returns a cache without objects. The resource types that spec names count. Empty
@@ -50,19 +50,19 @@ func (c *Cache) Tree() *queues.Draft { return c.Books.tree }
 // Path is the path of a queue.
 func (c *Cache) Path(id queues.ID) string { return c.Books.tree.Queue(id).Path }
 
-// Show marks the published snapshot as out of date if the queues changed. It makes no
+// NoteStale marks the published snapshot as out of date if the queues changed. It makes no
 // snapshot: the accounting copies on write what it shares with one, and most changes pass
 // without a reader.
-func (c *Cache) Show() {
+func (c *Cache) NoteStale() {
 	if c.Books.tree.Changed() {
-		c.unshown.Store(true)
+		c.stale.Store(true)
 	}
 }
 
-// Shown returns the snapshot that was published last, and whether it is up to date. It may
+// Published returns the snapshot that was published last, and whether it is up to date. It may
 // be called at any time.
-func (c *Cache) Shown() (*queues.Snapshot, bool) {
-	current := !c.unshown.Load()
+func (c *Cache) Published() (*queues.Snapshot, bool) {
+	current := !c.stale.Load()
 	return c.snapshot.Load(), current
 }
 
@@ -70,13 +70,13 @@ func (c *Cache) Shown() (*queues.Snapshot, bool) {
 func (c *Cache) Snapshot() *queues.Snapshot {
 	snapshot := c.Books.tree.Publish(c.snapshot.Load())
 	c.snapshot.Store(snapshot)
-	c.unshown.Store(false)
+	c.stale.Store(false)
 	return snapshot
 }
 
 // CheckSnapshot verifies that a snapshot that is up to date has the usage of the books.
 func (c *Cache) CheckSnapshot() error {
-	if got, current := c.Shown(); current && !got.Root().Usage.Equal(c.Books.tree.Root().Usage) {
+	if got, current := c.Published(); current && !got.Root().Usage.Equal(c.Books.tree.Root().Usage) {
 		return fmt.Errorf("snapshot: root has %+v, the books %+v", got.Root().Usage, c.Books.tree.Root().Usage)
 	}
 	return nil

@@ -52,9 +52,9 @@ func (n *Node) Generation() uint64 { return n.generation }
 // table.
 func (n *Node) RoomierSince(generation uint64) bool { return n.roomier > generation }
 
-// AskFilters notes that the filters may judge the node otherwise since its last change, or
+// NoteRefiltered notes that the filters may judge the node otherwise since its last change, or
 // that a pod of it stays that plans counted on.
-func (n *Node) AskFilters() { n.refiltered = n.generation }
+func (n *Node) NoteRefiltered() { n.refiltered = n.generation }
 
 // RefilteredSince tells whether the filters may judge the node otherwise than at a
 // generation of the table.

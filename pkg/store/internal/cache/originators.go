@@ -126,8 +126,8 @@ func (o *Originators) Is(p *Pod) bool {
 	return p.Lives() && p.rank() != never && p.lead() == p.app.lead()
 }
 
-// Live updates whether a pod of an application lives: it is known and not being deleted.
-func (o *Originators) Live(p *Pod, lives bool) {
+// SetLives updates whether a pod of an application lives: it is known and not being deleted.
+func (o *Originators) SetLives(p *Pod, lives bool) {
 	a := p.app
 	if p.Lives() == lives {
 		return

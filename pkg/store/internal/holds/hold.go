@@ -90,7 +90,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 // node is gone already.
 func (x *Holds) choose(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
-		x.Chosen(v, asker)
+		x.SetChosenBy(v, asker)
 		x.ChargeMoving(v)
 		x.TouchPod(v)
 	}
@@ -140,7 +140,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
 	if e.Node != h.Node {
-		x.states.Lose(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
+		x.states.NoteLost(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
 	x.retryWithoutHold(p, e.Why, now)
 }

@@ -139,7 +139,7 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil
 	}
-	for _, v := range x.Idle(p, x.Cache.Nodes.Get(h.Node), left) {
+	for _, v := range x.NotNeeded(p, x.Cache.Nodes.Get(h.Node), left) {
 		if !slices.Contains(p.Asker.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s %w", v.Namespace, v.Name, ErrRoomWithoutVictim)
 		}
@@ -147,9 +147,9 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	return nil
 }
 
-// Idle returns the pods of going that are not needed: the preemptor has room by amounts
+// NotNeeded returns the pods of going that are not needed: the preemptor has room by amounts
 // even if such a pod stays and the others go.
-func (x *Holds) Idle(p *model.Pod, n *cache.Node, going []*model.Pod) []*model.Pod {
+func (x *Holds) NotNeeded(p *model.Pod, n *cache.Node, going []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for i, v := range going {
 		if others := slices.Delete(slices.Clone(going), i, i+1); !x.lacks(p, n, others) {

@@ -32,7 +32,7 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 // preemptors through that counted on its room. One that is in its cycle is let through
 // after it.
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
-	v.On().AskFilters()
+	v.On().NoteRefiltered()
 	waited := x.Preemption.Holds.Waiting(v.UID)
 	x.Preemption.Holds.VictimStays(v.UID)
 	for _, asker := range waited {
@@ -100,12 +100,12 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 	return !x.Behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
 }
 
-// AskHolders lets the holders of a changed node through although their victims are still
+// RetryHolders lets the holders of a changed node through although their victims are still
 // there, because the filters decide whether the node can take them at all; see
 // Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again. A
 // holder that is in its cycle is let through after it.
-func (x *Holds) AskHolders(n *cache.Node, now time.Time) {
-	n.AskFilters()
+func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
+	n.NoteRefiltered()
 	x.Preemption.NodeBound.Renew(n.Name(), now)
 	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
 		x.states.ReturnBy(x.Pods[h.Asker], now)

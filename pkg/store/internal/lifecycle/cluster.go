@@ -25,14 +25,14 @@ func (x *Lifecycle) UpsertNode(name string, allocatable resources.Vector, now ti
 	x.History.ChangedNode(n)
 	x.RouteNodes()
 	x.countTypes(cache.TypesIn(allocatable), now)
-	x.holds.AskHolders(n, now)
+	x.holds.RetryHolders(n, now)
 }
 
 // NodeChanged notes a change that matters to the filters only.
 func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 	if n := x.Cache.Nodes.Get(name); n != nil {
 		x.Touch(n)
-		x.holds.AskHolders(n, now)
+		x.holds.RetryHolders(n, now)
 	}
 }
 

@@ -91,8 +91,8 @@ func (x *Lifecycle) DeleteNamespace(name string) {
 	x.applyQuotas()
 }
 
-// unplaceFromParents takes pending pods out of queues that became parents and take no applications
-// any more, so that they are placed again. Running pods stay.
+// unplaceFromParents takes pending pods out of queues that became parents and take no
+// applications any more, so that they are placed again. Running pods stay.
 func (x *Lifecycle) unplaceFromParents(now time.Time) {
 	for _, p := range x.SortedPods() {
 		if p.App == nil || p.State.HasNode() || x.Cache.Tree().Queue(p.App.Leaf).Leaf {

@@ -26,7 +26,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		}
 		return
 	case p == nil:
-		p = model.NewPod(event, x.NoTurn)
+		p = model.NewPod(event, x.NoWaitState)
 		p.State = state.Unschedulable
 		x.Pods[p.UID] = p
 		x.CountForeign(p, 1)

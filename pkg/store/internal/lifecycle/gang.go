@@ -23,7 +23,7 @@ import (
 // event that may change what the pod asks for.
 func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	name, hard := x.asksForHard(p)
-	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.Asking[p.UID] != nil) {
+	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.HardPods[p.UID] != nil) {
 		x.leaveGang(p, now)
 	}
 	if !hard {
@@ -31,11 +31,11 @@ func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	}
 	g := x.Gangs[name]
 	if g == nil {
-		g = &model.HardGang{Name: name, Asking: map[types.UID]*model.Pod{}, KeptBack: map[types.UID]*model.Pod{}}
+		g = &model.HardGang{Name: name, HardPods: map[types.UID]*model.Pod{}, KeptBack: map[types.UID]*model.Pod{}}
 		x.Gangs[name] = g
 	}
-	g.Asking[p.UID], p.Gang = p, g
-	if len(g.Asking) == 1 {
+	g.HardPods[p.UID], p.Gang = p, g
+	if len(g.HardPods) == 1 {
 		x.keepBackEarlier(name, now)
 	}
 }
@@ -69,9 +69,9 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 		return
 	}
 	p.Gang = nil
-	delete(g.Asking, p.UID)
+	delete(g.HardPods, p.UID)
 	delete(g.KeptBack, p.UID)
-	if len(g.Asking) > 0 {
+	if len(g.HardPods) > 0 {
 		return
 	}
 	delete(x.Gangs, g.Name)

@@ -75,12 +75,12 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 		x.confirm(p, event, now)
 	case p.State.HasNode():
 		// The bind is not seen yet. This event takes effect if the bind fails.
-		x.Recounted(p, func() { p.Deleting = event.Deleting })
+		x.ChangeGuarded(p, func() { p.Deleting = event.Deleting })
 		if p.State == state.Assumed {
 			p.Late = event
 		}
 		x.History.Changed(p)
-		x.Live(p, !p.Deleting)
+		x.SetLives(p, !p.Deleting)
 		x.ChargeMoving(p)
 	default:
 		x.change(p, event, now)
@@ -98,7 +98,7 @@ func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 
 // add adds an unknown pod.
 func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
-	p := model.NewPod(event, x.NoTurn)
+	p := model.NewPod(event, x.NoWaitState)
 	x.Pods[p.UID] = p
 	x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
 	x.Unplaced[p.UID] = p
@@ -227,7 +227,7 @@ func (x *Lifecycle) checkAsAssumed(p *model.Pod, event *objects.Pod, now time.Ti
 	had := p.AssumedUse()
 	p.AssumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
-		x.states.Lose(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
+		x.states.NoteLost(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}
 }
 
@@ -237,13 +237,13 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 	same := p.App == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
 		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
-		x.Live(p, false)
+		x.SetLives(p, false)
 	}
 	x.ApplyEvent(p, event)
 	x.History.Changed(p)
 	x.states.JoinGroup(p)
 	if !same {
-		x.Live(p, !p.Deleting)
+		x.SetLives(p, !p.Deleting)
 	}
 }
 
@@ -304,7 +304,7 @@ func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
 	}
 	x.Delete(uid, now)
 	if freed {
-		x.states.Lose(lost)
+		x.states.NoteLost(lost)
 	}
 }
 

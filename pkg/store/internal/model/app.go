@@ -36,7 +36,7 @@ func (x *Model) Join(a *App, p *Pod) {
 	if p.Asked = p.Node == ""; p.Asked {
 		x.History.NotePod(output.Asked, p)
 	}
-	x.Live(p, !p.Deleting)
+	x.SetLives(p, !p.Deleting)
 	if oldest {
 		x.Pending.SubmittedAt(a, a.Ordered, a.Submitted)
 		x.PreemptionQueue.Order.SubmittedAt(a, a.Submitted)
@@ -47,7 +47,7 @@ func (x *Model) Join(a *App, p *Pod) {
 // when the pod was the last one.
 func (x *Model) Leave(p *Pod, now time.Time) {
 	a := p.App
-	x.Live(p, false)
+	x.SetLives(p, false)
 	x.History.Waits.Update(&p.Tallied, history.Tally{})
 	if p.Asked {
 		x.History.NotePod(output.AskGone, p)

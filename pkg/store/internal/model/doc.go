@@ -3,7 +3,7 @@
 // are told. It decides nothing: a change that needs a rule is in a package above.
 //
 // A [Pod] is one record of three parts by life: that of package cache, which every pod has;
-// [Turn], which a pod has until it runs; and a preemption.Asker, which a pod has while room
+// [WaitState], which a pod has until it runs; and a preemption.Asker, which a pod has while room
 // may be made for it.
 //
 // The packages above use a Model in one order, and each calls only those before it:

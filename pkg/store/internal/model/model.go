@@ -19,12 +19,12 @@ type Model struct {
 	Standby  bool           // another process leads
 	NotReady reasons.Reason // why the store cannot be started yet, if something is missing
 
-	Cache    *cache.Cache
-	Pods     map[types.UID]*Pod
-	NoTurn   *Turn // of all pods that run and need none; it stays empty
-	Unplaced map[types.UID]*Pod
-	Apps     cache.Apps[*App]
-	Gangs    map[cache.AppName]*HardGang
+	Cache       *cache.Cache
+	Pods        map[types.UID]*Pod
+	NoWaitState *WaitState // of all pods that run and need none; it stays empty
+	Unplaced    map[types.UID]*Pod
+	Apps        cache.Apps[*App]
+	Gangs       map[cache.AppName]*HardGang
 
 	Pending         *pending.Pending[*Pod, *App, GroupData]
 	Preemption      *preemption.Preemption
@@ -40,7 +40,7 @@ func New(spec *config.Spec, options Options) *Model {
 		Options:         options,
 		Standby:         options.Standby,
 		Pods:            map[types.UID]*Pod{},
-		NoTurn:          NewTurn(nil, ""),
+		NoWaitState:     NewWaitState(nil, ""),
 		Unplaced:        map[types.UID]*Pod{},
 		Apps:            cache.NewApps[*App](),
 		Gangs:           map[cache.AppName]*HardGang{},
@@ -71,12 +71,12 @@ func (x *Model) NotStarted() reasons.Reason {
 
 // EndChange publishes a change and stamps it with its time.
 func (x *Model) EndChange(now time.Time) {
-	x.Show()
+	x.Publish()
 	x.History.End(x.Cache.Tree().TreeGeneration(), x.Cache.Snapshot, now)
 }
 
-// Show marks what was published as out of date, or publishes it.
-func (x *Model) Show() {
-	x.Cache.Show()
+// Publish marks what was published as out of date, or publishes it.
+func (x *Model) Publish() {
+	x.Cache.NoteStale()
 	x.Preemption.Holds.Publish()
 }

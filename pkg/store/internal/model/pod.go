@@ -22,11 +22,11 @@ import (
 )
 
 // Pod is the record of a pod: that of package cache, and what the store has of it beside.
-// Most pods of a cluster run. To save memory, state that only pending pods need is in Turn
-// and Asker. Pods that need no turn share an empty one.
+// Most pods of a cluster run. To save memory, state that only pending pods need is in
+// WaitState and Asker. Pods that need no WaitState share an empty one.
 type Pod struct {
 	CachePod
-	*Turn
+	*WaitState
 	State state.State
 	Asked bool // it joined its application without a node
 	// Overdue is true once it is there still when the time ends for which a deleted pod
@@ -50,9 +50,9 @@ type Pod struct {
 // CachePod is embedded under a name of its own, because the Pod of a pod is its event.
 type CachePod = cache.Pod
 
-// Turn is the state that a pod needs until it runs. A pod of a queue has its own until
+// WaitState is the state that a pod needs until it runs. A pod of a queue has its own until
 // then; a foreign pod has its own while it has no node.
-type Turn struct {
+type WaitState struct {
 	Ask      *order.Ask          // set while Queued
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 	RetryIn  *order.Sparse[*App] // that retry order
@@ -81,10 +81,10 @@ type Turn struct {
 }
 
 // NewPod returns the record of a pod after its first event.
-func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
-	p := &Pod{CachePod: cache.NewPod(event), Turn: noTurn}
+func NewPod(event *objects.Pod, noWaitState *WaitState) *Pod {
+	p := &Pod{CachePod: cache.NewPod(event), WaitState: noWaitState}
 	if event.Node == "" || !event.Foreign {
-		p.Turn = NewTurn(p, p.UID) // its own until it runs in a queue
+		p.WaitState = NewWaitState(p, p.UID) // its own until it runs in a queue
 	}
 	if event.Node == "" {
 		p.Asker = preemption.NewAsker(p.UID)
@@ -92,11 +92,13 @@ func NewPod(event *objects.Pod, noTurn *Turn) *Pod {
 	return p
 }
 
-// NewTurn returns the turn of a pod; that of no pod and no UID is the shared one.
-func NewTurn(p *Pod, uid types.UID) *Turn { return &Turn{Timer: pending.NewTimer(p, uid)} }
+// NewWaitState returns the wait state of a pod; that of no pod and no UID is the shared one.
+func NewWaitState(p *Pod, uid types.UID) *WaitState {
+	return &WaitState{Timer: pending.NewTimer(p, uid)}
+}
 
-// Over tells whether a running pod no longer needs its own turn.
-func (t *Turn) Over() bool {
+// Over tells whether a running pod no longer needs its own.
+func (t *WaitState) Over() bool {
 	waits := t.Ask != nil || t.RetryAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
 	return !waits && t.AssumedRequest == nil && t.Late == nil && !t.Tallied.In
 }

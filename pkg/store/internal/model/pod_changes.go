@@ -18,30 +18,30 @@ func (x *Model) ApplyEvent(p *Pod, event *objects.Pod) {
 	if health != event.Health {
 		before = x.Cache.Protection.Budgets(p.Guarded())
 	}
-	x.Recounted(p, func() { p.SetEvent(event) })
+	x.ChangeGuarded(p, func() { p.SetEvent(event) })
 	if health != event.Health && !slices.Equal(before, x.Cache.Protection.Budgets(p.Guarded())) {
 		x.TouchPod(p)
 	}
 }
 
-// Recounted runs a change of a known pod and updates the sums of budgets.
-func (x *Model) Recounted(p *Pod, change func()) {
+// ChangeGuarded runs a change of a known pod and updates the sums of budgets.
+func (x *Model) ChangeGuarded(p *Pod, change func()) {
 	before := p.Guarded()
 	change()
 	x.Cache.Protection.Change(before, p.Guarded())
 }
 
-// Chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
-func (x *Model) Chosen(p *Pod, asker types.UID) {
+// SetChosenBy marks a pod as a victim of a preemptor, or of none if asker is empty.
+func (x *Model) SetChosenBy(p *Pod, asker types.UID) {
 	if p.ChosenBy != asker {
 		a := x.Pods[asker]
-		x.Recounted(p, func() { p.ChosenBy, p.OwnChose = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
+		x.ChangeGuarded(p, func() { p.ChosenBy, p.OwnChose = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
 	}
 }
 
-// Live updates whether a pod of an application lives: it is known and not being deleted.
-func (x *Model) Live(p *Pod, lives bool) {
-	x.Cache.Originators.Live(&p.CachePod, lives)
+// SetLives updates whether a pod of an application lives: it is known and not being deleted.
+func (x *Model) SetLives(p *Pod, lives bool) {
+	x.Cache.Originators.SetLives(&p.CachePod, lives)
 	x.routeOriginators()
 }
 
@@ -79,13 +79,13 @@ func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 	case leaves && !until.After(now):
 		x.NoteOverdue(p) // before the first plan of a process that has just started
 	case leaves:
-		if p.Turn == x.NoTurn {
-			p.Turn = NewTurn(p, p.UID)
+		if p.WaitState == x.NoWaitState {
+			p.WaitState = NewWaitState(p, p.UID)
 		}
 		x.Pending.Timers.Set(&p.Timer, until)
 	}
-	if p.Turn.Over() {
-		p.Turn = x.NoTurn
+	if p.WaitState.Over() {
+		p.WaitState = x.NoWaitState
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 //     brings that member back, an event has happened that may help all members, and they
 //     are in the order again.
 type Class struct {
-	// The time and result of the last plan for a member, the earliest time of the next, and
-	// the nodes that it can skip. They are the caller's.
+	// The caller sets these: the time and result of the last plan for a member, the earliest
+	// time of the next, and the nodes that it can skip.
 	TriedAt, RetryAt time.Time
 	Refused          reasons.Reason
 	Sweep            []string
@@ -35,9 +35,10 @@ type Class struct {
 	request resources.Vector
 	kind    string
 	members int
-	stuck   int    // members in state Unschedulable
-	failed  bool   // a member found no node, with no event since: out of the order
-	saw     uint64 // of the last failed cycle
+	stuck   int  // members in state Unschedulable
+	failed  bool // a member found no node, with no event since: out of the order
+	// nodesSeen is the generation of the nodes in the last failed cycle.
+	nodesSeen uint64
 }
 
 // classKey identifies a class.
@@ -59,13 +60,13 @@ func (c *Class) Kind() string {
 // Failed tells whether the class is out of the order. Nil is not.
 func (c *Class) Failed() bool { return c != nil && c.failed }
 
-// Saw is the generation of the nodes in the last failed cycle of a class, or the given one
+// NodesSeen is the generation of the nodes in the last failed cycle of a class, or the given one
 // of a pod if the class is nil.
-func (c *Class) Saw(own uint64) uint64 {
+func (c *Class) NodesSeen(own uint64) uint64 {
 	if c == nil {
 		return own
 	}
-	return c.saw
+	return c.nodesSeen
 }
 
 // Classes has the equivalence classes and the limit of their admitted members.
@@ -156,7 +157,7 @@ func (x *Classes) close(c *Class, failed bool) {
 // the nodes that it saw. The class may be nil.
 func (x *Classes) Fail(c *Class, saw uint64) {
 	if c != nil {
-		c.saw = saw
+		c.nodesSeen = saw
 		x.Limit.Failed()
 		x.close(c, true)
 	}

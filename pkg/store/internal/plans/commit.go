@@ -121,7 +121,7 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Ti
 // chooseFor makes pods victims of a preemptor, or of none if asker is empty.
 func (x *Plans) chooseFor(asker types.UID, pods []*model.Pod) {
 	for _, v := range pods {
-		x.Chosen(v, asker)
+		x.SetChosenBy(v, asker)
 		x.ChargeMoving(v)
 	}
 }

@@ -49,7 +49,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	for _, uid := range chosen {
 		going = append(going, x.Pods[uid])
 	}
-	idle := x.holds.Idle(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
+	idle := x.holds.NotNeeded(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
 	since := p.Asker.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	stale := x.holds.ReadBefore(p, d.Node)
@@ -65,7 +65,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	}
 	p.Sweeping().Restart()
 	x.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
-	x.tell(p, output.WorkDisrupt, nil, now)
+	x.queueWrite(p, output.WorkDisrupt, nil, now)
 	return reasons.Reason{}
 }
 

@@ -95,7 +95,7 @@ func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 // victims.
 func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := preemption.HeldReason(d), time.Time{}
-	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.decide(p, now)}
+	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.newDecisionID(p, now)}
 	if h.Patient {
 		h.Note = d.Waiting()
 	}
@@ -127,12 +127,12 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
 	p.Reason, p.Asker.Activated = why, false
-	x.wait(p, d, again, now)
+	x.setReturn(p, d, again, now)
 	return true, why
 }
 
-// decide returns a new ID for a decision.
-func (x *Plans) decide(p *model.Pod, now time.Time) string {
+// newDecisionID returns a new ID for a decision.
+func (x *Plans) newDecisionID(p *model.Pod, now time.Time) string {
 	p.Asker.DecidedAt = preemption.Latest(now, p.Asker.DecidedAt.Add(1))
 	return preemption.DecisionID(p.UID, p.Asker.DecidedAt)
 }
@@ -161,25 +161,25 @@ func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID,
 		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
 		x.Preemption.Holds.Choose(p.UID, h, now)
 		if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.Preemption.RetryInterval)) {
-			x.tell(p, output.WorkTell, d, now) // D8: users are told of it again
+			x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 		}
 		return nil
 	}
 	p.Asker.Required, p.Asker.Missed = d, 0
-	x.tell(p, output.WorkDisrupt, d, now)
+	x.queueWrite(p, output.WorkDisrupt, d, now)
 	return nil
 }
 
-// tell queues a write of the current hold of a preemptor; d is for a node-bound one.
-func (x *Plans) tell(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
+// queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
+func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	p.Asker.ToldAt = now
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, Required: d})
 }
 
-// wait sets when a preemptor that holds its node comes back, if anything but an event of
+// setReturn sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
-func (x *Plans) wait(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
+func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
