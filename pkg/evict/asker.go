@@ -65,7 +65,7 @@ func (e *Executor) add(w *output.Work) {
 		if w.Ended == reservations.Bound {
 			after = afterBound
 		}
-		e.letOthersOn(w.Hold.Node, after)
+		e.untaint(w.Hold.Node, after)
 	}
 	e.askers.Forget(w.UID)
 	e.askers.Add(w.UID)
@@ -127,8 +127,8 @@ func (e *Executor) wanted(a *asker, w *output.Work) bool {
 	return a.disrupt == w
 }
 
-// again records that a try of some work failed. It reports whether it is tried again.
-func (e *Executor) again(ctx context.Context, a *asker, w *output.Work, err error) bool {
+// retry records that a try of some work failed. It reports whether it is tried again.
+func (e *Executor) retry(ctx context.Context, a *asker, w *output.Work, err error) bool {
 	if a.failing != w {
 		a.failing, a.failedAt = w, e.Clock.Now()
 	}
@@ -192,15 +192,15 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 	w := want.disrupt
 	if err := e.record(ctx, a, want.hold); err != nil {
-		if e.again(ctx, a, w, err) {
+		if e.retry(ctx, a, w, err) {
 			return err
 		}
 		e.giveUp(a, w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
 			w.Hold.Node, w.Namespace, w.Name, err))
 		return nil
 	}
-	if err := e.keepOthersOff(a, w); err != nil {
-		if e.again(ctx, a, w, err) {
+	if err := e.awaitTaint(a, w); err != nil {
+		if e.retry(ctx, a, w, err) {
 			return err
 		}
 		e.giveUp(a, w, cannotTaint(w, err))
@@ -229,7 +229,7 @@ func (e *Executor) commit(a *asker, w *output.Work) ([]output.Victim, bool) {
 	going, why := e.Store.Commit(w.UID, inPermit, e.Clock.Now())
 	if !why.None() {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
-		e.letOthersOn(w.Hold.Node, 0)
+		e.untaint(w.Hold.Node, 0)
 		e.done(a, w)
 	}
 	return going, why.None()
@@ -241,10 +241,10 @@ func claims(w *output.Work, going []output.Victim) bool {
 	return !slices.ContainsFunc(going, func(v output.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
 }
 
-// made reports to the store and in an event that all victims of a plan were deleted. If a
+// completePlan reports to the store and in an event that all victims of a plan were deleted. If a
 // victim stops at once, the asker may be bound, and its hold over, before that. The event
 // names the victims all the same.
-func (e *Executor) made(a *asker, p *plan) {
+func (e *Executor) completePlan(a *asker, p *plan) {
 	w := p.work
 	lasts := e.done(a, w)
 	if lasts {

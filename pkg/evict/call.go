@@ -65,27 +65,27 @@ func (e *Executor) setStatus(ctx context.Context, pod objects.Ref, c corev1.PodC
 	}
 	_, err = e.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name,
 		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if err = e.meaning(ctx, pod, err); err != nil && !errors.Is(err, errGone) {
+	if err = e.orGone(ctx, pod, err); err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("write condition %s: %w", c.Type, err)
 	}
 	return err
 }
 
-// remove deletes a victim. It fails with errGone if the victim is gone. The delete names
+// deletePod deletes a victim. It fails with errGone if the victim is gone. The delete names
 // the grace period, because only then it shortens that of an earlier delete.
-func (e *Executor) remove(ctx context.Context, v *victim) error {
+func (e *Executor) deletePod(ctx context.Context, v *victim) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID)), GracePeriodSeconds: v.grace()}
 	err := e.Client.CoreV1().Pods(v.Namespace).Delete(ctx, v.Name, options)
-	if err = e.meaning(ctx, v.Ref, err); err != nil && !errors.Is(err, errGone) {
+	if err = e.orGone(ctx, v.Ref, err); err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return err
 }
 
-// meaning finds out whether a call failed because the pod is gone. If the pod has another
+// orGone returns errGone if a call failed because the pod is gone, else the error. If the pod has another
 // UID, a delete returns a conflict, and a patch returns invalid. Both answers have other
-// causes, too, so meaning reads the pod.
-func (e *Executor) meaning(ctx context.Context, pod objects.Ref, err error) error {
+// causes, too, so orGone reads the pod.
+func (e *Executor) orGone(ctx context.Context, pod objects.Ref, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return errGone

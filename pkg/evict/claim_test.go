@@ -347,7 +347,7 @@ func TestWhatAConflictMeans(t *testing.T) {
 			{"no conflict", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
 		} {
 			o.cluster.fail(on("get", "a", c.lookup))
-			if got := o.meaning(t.Context(), c.ref, c.err); !errors.Is(got, c.want) {
+			if got := o.orGone(t.Context(), c.ref, c.err); !errors.Is(got, c.want) {
 				t.Errorf("%s: %v, want %v", c.name, got, c.want)
 			}
 		}

@@ -85,9 +85,9 @@ type Executor struct {
 
 const (
 	defaultParallel = 16
-	// lookInterval is how often the executor checks for work without a signal. A signal
+	// pollInterval is how often the executor checks for work without a signal. A signal
 	// that came while this process did not lead is not repeated.
-	lookInterval = time.Second
+	pollInterval = time.Second
 	// backoffMin and backoffMax limit the time between two tries of a key.
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 5 * time.Second
@@ -104,17 +104,17 @@ func (e *Executor) Run(ctx context.Context) {
 	defer workers.Wait()
 	defer e.askers.ShutDown()
 	defer e.nodes.ShutDown()
-	ticker := e.Clock.NewTicker(lookInterval)
+	ticker := e.Clock.NewTicker(pollInterval)
 	defer ticker.Stop()
-	looked := e.Clock.Now()
+	checked := e.Clock.Now() // when taints were last checked
 	for ctx.Err() == nil {
 		if e.Leading() {
 			for _, w := range e.Store.TakeWork() {
 				e.add(&w)
 			}
-			if now := e.Clock.Now(); now.Sub(looked) >= taintInterval {
-				looked = now
-				e.lookAtTaints()
+			if now := e.Clock.Now(); now.Sub(checked) >= taintInterval {
+				checked = now
+				e.untaintUnheld()
 			}
 		}
 		select {

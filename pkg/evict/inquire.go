@@ -22,19 +22,21 @@ func (e *Executor) inquire(ctx context.Context, a *asker, w *output.Work) error 
 	var pod *corev1.Pod
 	err := e.call(ctx, func(ctx context.Context) (err error) {
 		pod, err = e.Client.CoreV1().Pods(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
-		return e.meaning(ctx, w.Ref, err)
+		return e.orGone(ctx, w.Ref, err)
 	})
-	if err != nil && e.again(ctx, a, w, err) {
+	if err != nil && e.retry(ctx, a, w, err) {
 		return err
 	}
 	reason := ""
-	if err == nil && pod.UID == w.UID && pod.Status.Phase == corev1.PodFailed && strings.HasPrefix(pod.Status.Reason, refusedForRoom) {
+	if err == nil && pod.UID == w.UID && pod.Status.Phase == corev1.PodFailed &&
+		strings.HasPrefix(pod.Status.Reason, refusedForRoom) {
 		reason = pod.Status.Reason
 	}
 	e.done(a, w)
 	if why := e.Store.KubeletRefused(w.UID, reason, e.Clock.Now()); !why.None() {
 		e.Logger.V(2).Info("The kubelet refused a pod for which room was made", "pod", ref(w.Ref), "node", w.Hold.Node, "reason", reason)
-		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(why.Code), "Preempting", "%s", e.Advice(why))
+		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning,
+			string(why.Code), "Preempting", "%s", e.Advice(why))
 	}
 	return nil
 }

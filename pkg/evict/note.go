@@ -76,7 +76,8 @@ func byQueue(going []output.Victim) string {
 	var b strings.Builder
 	sorted := slices.Clone(going)
 	slices.SortFunc(sorted, func(a, b output.Victim) int {
-		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	for i, v := range sorted {
 		if i == 0 || sorted[i-1].Queue != v.Queue {

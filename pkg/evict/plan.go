@@ -27,8 +27,8 @@ var errHalted = errors.New("no other pod is deleted for now")
 type plan struct {
 	work   *output.Work
 	going  []output.Victim // all that were to be deleted at the commit
-	chosen int             // victims of the claim, gone or not
-	left   []*victim
+	chosen int             // number of victims of the claim, gone or not
+	left   []*victim       // those of going that are not deleted yet
 	began  time.Time
 	told   bool  // an event was written: a victim was refused after others were deleted
 	late   bool  // a mark failed since the plan was judged
@@ -58,11 +58,11 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 	default:
 		p.late = false
 		p.try(p.toTry(), func(v *victim) error {
-			err := e.letGo(ctx, a, v)
+			err := e.evict(ctx, a, v)
 			v.gone = err == nil || errors.Is(err, errGone)
 			return err
 		})
-		if refused := p.refusals(); len(refused) > 0 { // the hold may end, and another plan choose them, before this one does
+		if refused := p.refusals(); len(refused) > 0 { // at once: the hold may end, and another plan choose them, before this plan ends
 			e.Store.VictimsRefused(refused, e.Clock.Now())
 		}
 	}
@@ -72,7 +72,7 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		return errNotLeading
 	case len(p.left) == 0:
 		a.plan = nil
-		e.made(a, p)
+		e.completePlan(a, p)
 		return nil
 	}
 	if p.failed = e.whyGivenUp(a); p.failed == nil {
@@ -112,7 +112,8 @@ func (e *Executor) tellStuck(p *plan) {
 		return
 	}
 	p.told = true
-	e.Logger.Error(v.err, "A pod that is to make room does not go; trying on", "victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
+	e.Logger.Error(v.err, "A pod that is to make room does not go; trying on",
+		"victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
 	e.tell(p.work, corev1.EventTypeWarning, reasons.MakingRoom,
 		e.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
 			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
@@ -138,7 +139,7 @@ func (e *Executor) isLawful(ctx context.Context, a *asker) bool {
 			return !errors.Is(err, errGone)
 		}
 		v.pod = pod
-		return !v.goes()
+		return !v.isLeaving()
 	}
 	return ok && !slices.ContainsFunc(p.left, stays) &&
 		!slices.ContainsFunc(going, func(v output.Victim) bool { return !named(p.going, v.UID) })
@@ -226,7 +227,7 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 	} else if e.done(a, p.work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)
 		e.Store.AbortPlan(p.work.UID, why, e.Clock.Now())
-		e.letOthersOn(p.work.Hold.Node, 0)
+		e.untaint(p.work.Hold.Node, 0)
 	}
 	return nil
 }

@@ -124,8 +124,15 @@ func (t *Taints) owns(taint corev1.Taint) bool {
 	return isHeld(taint) && reservations.OwnsTaint(t.owner, taint.Value)
 }
 
+// heldTaint is the taint of a held node.
+func heldTaint(value string) corev1.Taint {
+	return corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// isHeld reports whether a taint is that of a held node, of any owner.
 func isHeld(taint corev1.Taint) bool {
-	return taint.Key == reservations.HeldTaint && taint.Effect == corev1.TaintEffectNoSchedule
+	held := heldTaint("")
+	return taint.MatchTaint(&held) // key and effect
 }
 
 // observed records what the informer received about a node. A node without the taint, but of
@@ -133,16 +140,17 @@ func isHeld(taint corev1.Taint) bool {
 func (t *Taints) observed(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if before := t.seen[node.Name]; value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion {
+	before := t.seen[node.Name]
+	if value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion {
 		return
 	}
 	t.seen[node.Name] = seenTaint{value, node.ResourceVersion}
-	t.lockedDrop(node.Name)
+	t.dropLocked(node.Name)
 }
 
-// lockedDrop drops what was written on a node once the informer has seen it or a later
+// dropLocked drops what was written on a node once the informer has seen it or a later
 // version, and what was seen if that is no taint.
-func (t *Taints) lockedDrop(node string) {
+func (t *Taints) dropLocked(node string) {
 	seen, saw := t.seen[node]
 	w, wrote := t.written[node]
 	if wrote && saw && w.sure && !isOlder(seen.version, w.version) {
@@ -173,7 +181,7 @@ func (t *Taints) begin(node, value string) (undo func()) {
 		if delete(t.written, node); known {
 			t.written[node] = before
 		}
-		t.lockedDrop(node)
+		t.dropLocked(node)
 	}
 }
 
@@ -182,7 +190,7 @@ func (t *Taints) wrote(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.written[node.Name] = writtenTaint{value: value, version: node.ResourceVersion, sure: true}
-	t.lockedDrop(node.Name)
+	t.dropLocked(node.Name)
 }
 
 // On returns the taint of a node in the notation of kubectl; empty for none.
@@ -191,7 +199,7 @@ func (t *Taints) On(node string) string {
 	if value == "" {
 		return ""
 	}
-	taint := corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	taint := heldTaint(value)
 	return taint.ToString()
 }
 
@@ -213,8 +221,8 @@ func (t *Taints) forget(node string) {
 	delete(t.written, node)
 }
 
-// tainted lists the nodes that have the taint or may have it, in order.
-func (t *Taints) tainted() []string {
+// taintedNodes lists the nodes that have the taint or may have it, in order.
+func (t *Taints) taintedNodes() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := slices.AppendSeq(slices.Collect(maps.Keys(t.seen)), maps.Keys(t.written))
@@ -228,10 +236,10 @@ func (t *Taints) isTainted(node string, tainted bool) bool {
 	return sure && (has != "") == tainted
 }
 
-// keepOthersOff returns nil once the victims of a plan may be deleted, because the node is
+// awaitTaint returns nil once the victims of a plan may be deleted, because the node is
 // tainted, needs no taint, or may stay without it. Otherwise it returns an error. The first
 // call for a plan has the node reconciled, and that reconcile queues the asker again.
-func (e *Executor) keepOthersOff(a *asker, w *output.Work) error {
+func (e *Executor) awaitTaint(a *asker, w *output.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 {
 		return nil
 	}
@@ -279,8 +287,8 @@ func isTaintRefused(err error) bool {
 	return final(err) && !errors.Is(err, errGone) && !errors.Is(err, errOtherTaint)
 }
 
-// letOthersOn has the taint of a node removed after a delay, if no hold needs it then.
-func (e *Executor) letOthersOn(node string, after time.Duration) {
+// untaint has the taint of a node removed after a delay, if no hold needs it then.
+func (e *Executor) untaint(node string, after time.Duration) {
 	if e.Taints != nil && !e.Taints.isTainted(node, false) {
 		e.nodes.AddAfter(node, after)
 	}
@@ -305,15 +313,15 @@ func (e *Executor) reconcileNode(ctx context.Context, node string) error {
 	return err
 }
 
-// lookAtTaints has taints removed that outlived their hold, for instance after a crash.
+// untaintUnheld has taints removed that outlived their hold, for instance after a crash.
 // The hold may just have ended, so it leaves the same time as after a bind.
-func (e *Executor) lookAtTaints() {
+func (e *Executor) untaintUnheld() {
 	if e.Taints == nil {
 		return
 	}
-	for _, node := range e.Taints.tainted() {
+	for _, node := range e.Taints.taintedNodes() {
 		if want, ready := e.wantedTaint(node); ready && want == "" {
-			e.letOthersOn(node, afterBound)
+			e.untaint(node, afterBound)
 		}
 	}
 }
@@ -327,7 +335,7 @@ func (e *Executor) RemoveTaints(ctx context.Context) {
 	}
 	e.Taints.ending.Store(true)
 	var all sync.WaitGroup
-	for _, node := range e.Taints.tainted() {
+	for _, node := range e.Taints.taintedNodes() {
 		all.Go(func() {
 			var err error
 			tries := wait.Backoff{Duration: backoffMin, Factor: 2, Steps: 9} // about 25 s
@@ -344,9 +352,9 @@ func (e *Executor) RemoveTaints(ctx context.Context) {
 	all.Wait()
 }
 
-// wantedTaint returns the taint that a node should have; empty for none. It returns false
+// wantedTaint returns the taint that a node should have; empty for none. ready is false
 // while this process does not know the holds.
-func (e *Executor) wantedTaint(node string) (string, bool) {
+func (e *Executor) wantedTaint(node string) (value string, ready bool) {
 	if e.Taints.ending.Load() {
 		return "", true
 	}
@@ -372,7 +380,7 @@ func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 		err = e.writeTaint(ctx, seen, want)
 	}
 	if apierrors.IsConflict(err) { // the node changed since it was seen
-		err = e.taintAsItIs(ctx, node, want)
+		err = e.taintLatest(ctx, node, want)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -385,8 +393,8 @@ func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 	return nil
 }
 
-// taintAsItIs reads a node, and writes its taint if it is not as wanted.
-func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
+// taintLatest reads a node, and writes its taint if it is not as wanted.
+func (e *Executor) taintLatest(ctx context.Context, name, want string) error {
 	node, err := e.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -406,14 +414,14 @@ func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
 // writeTaint writes the taint of a node, based on the node as it was seen; empty removes
 // the taint. It fails with a conflict if the node changed since then: taints are one
 // list, and a concurrent change of another taint must not be lost. From begin on the taint is
-// not certain for keepOthersOff; a hold that came before that may count on it already.
+// not certain for awaitTaint; a hold that came before that may count on it already.
 func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value string) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), e.Taints.owns)
 	if value != "" {
 		if slices.ContainsFunc(taints, isHeld) {
 			return errOtherTaint
 		}
-		taints = append(taints, corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints, heldTaint(value))
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
@@ -439,15 +447,17 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 
 // cannotTaint returns why a plan is given up if its node cannot be tainted.
 func cannotTaint(w *output.Work, err error) reasons.Reason {
-	if errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errGone):
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)
-	}
-	if errors.Is(err, errOtherTaint) {
-		return reasons.New(reasons.HoldGivenUp, "node %s: %v; if no such scheduler runs, remove taint %s from the node", w.Hold.Node, errOtherTaint, reservations.HeldTaint)
+	case errors.Is(err, errOtherTaint):
+		return reasons.New(reasons.HoldGivenUp, "node %s: %v; if no such scheduler runs, remove taint %s from the node",
+			w.Hold.Node, errOtherTaint, reservations.HeldTaint)
 	}
 	advice := ""
 	if isTaintRefused(err) { // only with holdTaint: Always
 		advice = " (allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Auto)"
 	}
-	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v%s", w.Hold.Node, err, advice)
+	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v%s",
+		w.Hold.Node, err, advice)
 }

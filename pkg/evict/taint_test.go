@@ -411,7 +411,7 @@ func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
 		t.Error("the removed taint is back")
 	}
 	taints.observed(version("13"), "")
-	if left := taints.tainted(); len(left) > 0 {
+	if left := taints.taintedNodes(); len(left) > 0 {
 		t.Errorf("it still knows of %v", left)
 	}
 }
@@ -425,7 +425,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		o.cluster.nodes.remove("n1")
 		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "gone")))
 		pass(time.Minute)
-		if left := o.Taints.tainted(); len(left) > 0 {
+		if left := o.Taints.taintedNodes(); len(left) > 0 {
 			t.Errorf("it still knows of %v", left)
 		}
 		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)

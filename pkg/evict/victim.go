@@ -27,6 +27,7 @@ type victim struct {
 	marked, ready bool
 	// sent is true if a delete failed in a way in which it may have taken effect.
 	sent bool
+	// gone is true once the pod is deleted, rejected or not there.
 	gone bool
 	// spared is true once its mark was cleared, because it stays.
 	spared bool
@@ -45,9 +46,9 @@ func (v *victim) grace() *int64 {
 	return own
 }
 
-// goes reports whether the victim is being deleted and a delete of ours would not shorten
+// isLeaving reports whether the victim is being deleted and a delete of ours would not shorten
 // its grace period.
-func (v *victim) goes() bool {
+func (v *victim) isLeaving() bool {
 	has, gets := v.pod.DeletionGracePeriodSeconds, v.grace()
 	return v.pod.DeletionTimestamp != nil && (has == nil || gets == nil || *has <= *gets)
 }
@@ -62,16 +63,16 @@ func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
 	if err != nil {
 		return err
 	}
-	if v.pod = pod; v.goes() || pod.Spec.NodeName == "" {
+	if v.pod = pod; v.isLeaving() || pod.Spec.NodeName == "" {
 		return nil
 	}
 	return e.mark(ctx, a, v)
 }
 
-// letGo deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
+// evict deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
 // the victim is gone, with errBinding if it has left Permit and is being bound, and with
 // errHalted if the next call is no longer wanted.
-func (e *Executor) letGo(ctx context.Context, a *asker, v *victim) error {
+func (e *Executor) evict(ctx context.Context, a *asker, v *victim) error {
 	pod, err := e.find(v.Ref)
 	if errors.Is(err, errGone) && v.sent {
 		e.tellVictim(a, v)
@@ -79,7 +80,7 @@ func (e *Executor) letGo(ctx context.Context, a *asker, v *victim) error {
 	if err != nil {
 		return err
 	}
-	if v.pod = pod; v.goes() {
+	if v.pod = pod; v.isLeaving() {
 		return nil
 	}
 	if pod.Spec.NodeName == "" {
@@ -110,10 +111,11 @@ func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
 		return nil
 	}
 	err := e.callFor(ctx, a, func(ctx context.Context) error {
-		err := e.setStatus(ctx, v.Ref, e.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note), false)
+		err := e.setStatus(ctx, v.Ref, e.disruptionTarget(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note), false)
 		v.marked = v.marked || !final(err)
 		if apianswer.TooLarge(err) {
-			e.Logger.Info("A pod is deleted without a mark, for which it is too large", "victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
+			e.Logger.Info("A pod is deleted without a mark, for which it is too large",
+				"victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
 			return nil
 		}
 		return err
@@ -127,7 +129,7 @@ func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 	var begun bool
 	err := e.callFor(ctx, a, func(ctx context.Context) error {
 		begun = true
-		return e.remove(ctx, v)
+		return e.deletePod(ctx, v)
 	})
 	if err == nil || errors.Is(err, errGone) && v.sent {
 		e.tellVictim(a, v)
@@ -136,8 +138,8 @@ func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 	return err
 }
 
-// target returns the DisruptionTarget of a victim.
-func (e *Executor) target(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+// disruptionTarget returns the DisruptionTarget of a victim.
+func (e *Executor) disruptionTarget(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
 	since := metav1.NewTime(e.Clock.Now())
 	if c := conditionOf(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
 		since = c.LastTransitionTime
@@ -150,7 +152,8 @@ func (e *Executor) target(v *victim, status corev1.ConditionStatus, reason, mess
 // isMarked reports whether the victim was seen with the DisruptionTarget of this plan.
 func isMarked(v *victim) bool {
 	c := conditionOf(v.pod, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
+	return c != nil && c.Status == corev1.ConditionTrue &&
+		c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
 }
 
 // spare clears the marks of the victims of a plan that are left and not chosen for the
@@ -164,16 +167,16 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 		if chosen || err != nil {
 			continue
 		}
-		if v.pod = pod; v.goes() || v.spared || v.sent || !v.marked && !isMarked(v) {
+		if v.pod = pod; v.isLeaving() || v.spared || v.sent || !v.marked && !isMarked(v) {
 			continue
 		}
 		err = e.call(ctx, func(ctx context.Context) error {
-			return e.setStatus(ctx, v.Ref, e.target(v, corev1.ConditionFalse, sparedReason,
+			return e.setStatus(ctx, v.Ref, e.disruptionTarget(v, corev1.ConditionFalse, sparedReason,
 				"The pod stays: making room for another one was called off."), false)
 		})
 		switch {
 		case err == nil, errors.Is(err, errGone):
-		case e.again(ctx, a, p.work, err):
+		case e.retry(ctx, a, p.work, err):
 			failed = err
 			continue
 		default:

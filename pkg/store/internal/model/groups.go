@@ -15,7 +15,7 @@ import (
 // HardGang is an application in which a pending pod asks for a Hard gang.
 type HardGang struct {
 	Name     cache.AppName
-	HardPods   map[types.UID]*Pod // pods that ask for it; never empty
+	HardPods map[types.UID]*Pod // pods that ask for it; never empty
 	KeptBack map[types.UID]*Pod // members that are kept back because of them
 }
 
