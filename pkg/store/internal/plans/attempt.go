@@ -65,7 +65,7 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, why
 	}
 	x.holds.SetInPermit(p, inPermit)
-	p.Asker.TriedAt = now
+	p.Asker.TriedAt, p.Asker.NoRoom = now, false
 	x.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)

@@ -49,7 +49,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		// It is a loss. What changed may change back before each plan and again before its
 		// check, so that the same plan would be made and refused again and again.
 		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
-		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) || errors.Is(err, errPaused) {
+		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) || errors.Is(err, errPaused) || errors.Is(err, errNoRoom) {
 			e.Failed = preemption.PlanUndone
 		}
 		x.holds.FinishHold(p, e, now)
@@ -84,7 +84,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if why := x.Never(p); !why.None() {
 		return errors.New(why.Text)
 	}
-	if err := groupStarts(p, len(left) < len(h.Chosen), now); err != nil {
+	if err := x.groupStarts(p, h.Since, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
 	x.chooseFor("", left)
@@ -129,24 +129,30 @@ func (x *Plans) chooseFor(asker types.UID, pods []*model.Pod) {
 var (
 	errTooFew = errors.New("has too few pods to start")
 	errPaused = errors.New("lacks pods, and no plan is made for them yet")
+	errNoRoom = errors.New("lacks pods, and the plan for one of them found no room")
 )
 
 // groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has
-// too few pods, or some have no node while no plan is made for it after a loss. Once a
-// victim of the plan went (begun), that pause is no error, nor is a PodGroup that this
-// process has not seen, which after a start may come yet: the victim would have gone in vain.
-func groupStarts(p *model.Pod, begun bool, now time.Time) error {
+// too few pods; or some have no node, and no plan is made for it after a loss, or one that
+// is needed found no room since the pod holds a node. Once a victim of the plan went
+// (begun), only the first is an error, unless this process has not seen the PodGroup, which
+// after a start may come yet: the victim would have gone in vain.
+func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.Time) error {
 	if !p.GroupIncomplete() || begun && p.PodGroup.Min() == 0 {
 		return nil
 	}
-	missing, enough := model.MissingMembers(p.PodGroup, p, func(*model.Pod) bool { return true })
+	noRoom := func(m *model.Pod) bool { return m.Asker.FindsNoRoom(since, now) && !m.State.HasSlot() }
+	missing, enough := model.MissingMembers(p.PodGroup, p, func(m *model.Pod) bool { return !noRoom(m) })
 	switch name := p.PodGroup.Name(); {
 	case p.PodGroup.Min() == 0:
 		return fmt.Errorf("there is no PodGroup %s", name)
 	case !enough:
 		return fmt.Errorf("PodGroup %s %w", name, errTooFew)
-	case !begun && len(missing) > 0 && p.PodGroup.Data.Losses.Until.After(now):
+	case begun:
+	case len(missing) > 0 && p.PodGroup.Data.Losses.Until.After(now):
 		return fmt.Errorf("PodGroup %s %w", name, errPaused)
+	case slices.ContainsFunc(missing, func(m *model.Pod) bool { return noRoom(m) && !x.nodeHasRoom(m) }):
+		return fmt.Errorf("PodGroup %s %w", name, errNoRoom)
 	}
 	return nil
 }

@@ -76,3 +76,20 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 		}
 	}
 }
+
+// nodeHasRoom tells whether a node that takes new pods has room for a pod, once leaving pods
+// are gone and holders have what they wait for. If no plan for the pod found it, the filters
+// refuse the node, and may accept it once other members of the group are placed.
+func (x *Plans) nodeHasRoom(p *model.Pod) bool {
+	x.Renew()
+	request := x.Preemption.Snapshot.Amounts(p.Request)
+	return slices.ContainsFunc(x.Preemption.Snapshot.Nodes(), func(v *planner.Node) bool {
+		for t, amount := range request {
+			if amount > 0 && amount > v.Free.At(t) {
+				return false
+			}
+		}
+		n := x.Cache.Nodes.Get(v.Name)
+		return n != nil && !n.Cordoned()
+	})
+}

@@ -101,6 +101,7 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	}
 	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
 	x.History.NotePlanResult(p, code, now.Add(x.Preemption.RetryInterval))
+	p.Asker.NoRoom = why.Code == reasons.PreemptionRefused && d.FitsCalls == 0 && len(*p.Sweeping()) == 0
 	if p.Sweeping().Continue(d) {
 		retry = preemption.AtMostEvery
 	}

@@ -37,10 +37,18 @@ type Retry struct {
 	TriedAt time.Time // time of the last plan
 	RetryAt time.Time // no plan before this time
 	Refused reasons.Reason
-	Losses  Losses
-	Sweep   Sweep // if it has no equivalence class
+	// NoRoom: laws or amounts refused the last plan. No filter ran.
+	NoRoom bool
+	Losses Losses
+	Sweep  Sweep // if it has no equivalence class
 	// OverQuota: a quota refused the current cycle.
 	OverQuota bool
+}
+
+// FindsNoRoom tells whether the last plan was made since then and has NoRoom, and the next
+// one is not due.
+func (r *Retry) FindsNoRoom(since, now time.Time) bool {
+	return r.NoRoom && !r.TriedAt.Before(since) && r.RetryAt.After(now)
 }
 
 // Plan is the plan for a pod that holds a node, and what remains of the last one.

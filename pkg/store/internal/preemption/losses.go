@@ -26,10 +26,10 @@ import (
 // hold ended, it does not hold the node again before the pause ends.
 //
 // A plan is undone if its check found room without a victim, or if the preemptor's own
-// PodGroup is the cause: it has too few pods, or lacks some in a pause, or pods of it took
-// the room or gave up their holds. Its pause is short at first: firstPause, doubled with
-// each further plan that is undone. There is one all the same: a PodGroup that cannot start
-// may undo each of its plans.
+// PodGroup is the cause: it has too few pods, or lacks some in a pause or without room, or
+// pods of it took the room or gave up their holds. Its pause is short at first: firstPause,
+// doubled with each further plan that is undone. There is one all the same: a PodGroup that
+// cannot start may undo each of its plans.
 type Losses struct {
 	Count  int
 	Undone int            // plans that were undone
