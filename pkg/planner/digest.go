@@ -92,7 +92,15 @@ func newDigest(pods []*Pod) *Digest {
 }
 
 func newEntry(p *Pod) Entry {
-	e := Entry{Pod: p, Created: p.Created.Unix(), App: HashApp(p.App), Priority: p.Priority, Protection: p.Protection, Originates: p.Originator, Slow: p.Slow}
+	e := Entry{
+		Pod:        p,
+		Created:    p.Created.Unix(),
+		App:        HashApp(p.App),
+		Priority:   p.Priority,
+		Protection: p.Protection,
+		Originates: p.Originator,
+		Slow:       p.Slow,
+	}
 	switch len(p.Budgets) {
 	case 0:
 		e.Budget = NoBudget

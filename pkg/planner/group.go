@@ -48,10 +48,11 @@ type Together struct {
 
 // sentence says, for people, why no pods are preempted for a part of the group.
 func (g *Together) sentence() string {
-	s := fmt.Sprintf("PodGroup %s starts with %d more pods at once, which request %s %s", g.Name, g.Pods, resources.Format(g.Type, g.Requested), g.Type)
+	s := fmt.Sprintf("PodGroup %s starts with %d more pods at once, which request %s %s",
+		g.Name, g.Pods, resources.Format(g.Type, g.Requested), g.Type)
 	if g.Queue != "" {
-		return s + fmt.Sprintf(", and queue %s uses %s of %s guaranteed %s: no pods are preempted for a part of the group (law 4)", g.Queue,
-			resources.Format(g.Type, g.Used), resources.Format(g.Type, g.Guaranteed), g.Type)
+		return s + fmt.Sprintf(", and queue %s uses %s of %s guaranteed %s: no pods are preempted for a part of the group (law 4)",
+			g.Queue, resources.Format(g.Type, g.Used), resources.Format(g.Type, g.Guaranteed), g.Type)
 	}
 	return s + fmt.Sprintf(", and there are %s free and %s that other queues use above their guarantees: no pods are preempted for a part of the group (law 2)",
 		resources.Format(g.Type, g.Free), resources.Format(g.Type, g.Above))

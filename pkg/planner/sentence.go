@@ -83,7 +83,8 @@ func (d Decision) refusal() string {
 			"queue %s uses only %s (law 5)")
 	case Law6:
 		if h := d.Higher; h != nil {
-			return fmt.Sprintf("pods that could make room have a higher priority, of queue %s at least %d, the asker %d (law 6)", h.Queue, h.Below, h.AskBelow)
+			return fmt.Sprintf("pods that could make room have a higher priority, of queue %s at least %d, the asker %d (law 6)",
+				h.Queue, h.Below, h.AskBelow)
 		}
 	case Law7:
 		return fmt.Sprintf("pods that could make room are outside the fence of queue %s (law 7)", d.Fence)

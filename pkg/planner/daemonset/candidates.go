@@ -90,7 +90,9 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Re
 
 // count adds pods to the number of a rule; the list is sorted by rule.
 func count(list []planner.Rejection, rule planner.Rule, pods int) []planner.Rejection {
-	i, found := slices.BinarySearchFunc(list, rule, func(r planner.Rejection, rule planner.Rule) int { return cmp.Compare(r.Rule, rule) })
+	i, found := slices.BinarySearchFunc(list, rule, func(r planner.Rejection, rule planner.Rule) int {
+		return cmp.Compare(r.Rule, rule)
+	})
 	if !found {
 		list = slices.Insert(list, i, planner.Rejection{Rule: rule})
 	}
@@ -108,18 +110,22 @@ func count(list []planner.Rejection, rule planner.Rule, pods int) []planner.Reje
 //  6. candidates that violate no budget
 //  7. UID
 func compare(a, b *candidate) int {
-	if c := compareHarm(a, b); c != 0 {
-		return c
-	}
-	return cmp.Or(planner.Rank(a.violates)-planner.Rank(b.violates), strings.Compare(a.UID, b.UID))
+	return cmp.Or(
+		compareHarm(a, b),
+		planner.Rank(a.violates)-planner.Rank(b.violates),
+		strings.Compare(a.UID, b.UID),
+	)
 }
 
 // compareHarm is compare without its tie-breaks.
 func compareHarm(a, b *candidate) int {
-	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority), planner.Rank(a.Slow)-planner.Rank(b.Slow)); c != 0 {
-		return c
-	}
-	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))
+	return cmp.Or(
+		cmp.Compare(a.rank, b.rank),
+		cmp.Compare(a.Priority, b.Priority),
+		planner.Rank(a.Slow)-planner.Rank(b.Slow),
+		b.share.Compare(a.share),
+		b.Created.Compare(a.Created),
+	)
 }
 
 // sequence is the order in which several candidates are preempted one after the other. It

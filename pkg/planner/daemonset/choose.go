@@ -48,7 +48,9 @@ func (pl *planning) choose() (chosen []candidate, by Selection, tried []Trial) {
 		selections = []Selection{Multiple}
 	}
 	if !pl.short {
-		selections = append([]Selection{Single}, slices.DeleteFunc(slices.Clone(selections), func(s Selection) bool { return s == Single })...)
+		// The need is met, and only the filters refuse: one victim is tried first.
+		others := slices.DeleteFunc(slices.Clone(selections), func(s Selection) bool { return s == Single })
+		selections = append([]Selection{Single}, others...)
 	}
 	for _, s := range selections {
 		trial := Trial{Selection: s}
@@ -73,7 +75,7 @@ func (pl *planning) choose() (chosen []candidate, by Selection, tried []Trial) {
 func (pl *planning) single(trial *Trial) []candidate {
 	type match struct {
 		candidate
-		off resources.Share
+		off resources.Share // deviation from the request
 	}
 	yard := yardstick(pl.node, pl.ask.Request)
 	var matches []match
@@ -83,13 +85,16 @@ func (pl *planning) single(trial *Trial) []candidate {
 			continue
 		}
 		off := deviation(c.Request.At(yard), pl.ask.Request.At(yard))
-		if most := pl.params.SingleDeviationPercent; most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
+		most := pl.params.SingleDeviationPercent
+		if most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
 			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
 			continue
 		}
 		matches = append(matches, match{c, off})
 	}
-	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.off.Compare(b.off)) })
+	slices.SortStableFunc(matches, func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), a.off.Compare(b.off))
+	})
 	ordered := make([]candidate, len(matches))
 	for i := range matches {
 		ordered[i] = matches[i].candidate
@@ -144,6 +149,7 @@ func (pl *planning) reach(order []candidate) int {
 	}
 }
 
+// add adds what a candidate frees, or subtracts it if sign is -1.
 func (pl *planning) add(freed planner.Amounts, c *candidate, sign int64) {
 	for t := range freed {
 		freed[t] = planner.Plus(freed[t], sign*c.Request.At(t))

@@ -42,7 +42,13 @@ func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guaran
 	if !p.Bound(ask.Namespace) {
 		return nil
 	}
-	g := &guarantees{node: n, ask: ask, contested: make([]bool, len(n.Types)), askPath: pathOf(n.Queues, ask.Leaf), taken: map[queues.ID]planner.Amounts{}}
+	g := &guarantees{
+		node:      n,
+		ask:       ask,
+		contested: make([]bool, len(n.Types)),
+		askPath:   pathOf(n.Queues, ask.Leaf),
+		taken:     map[queues.ID]planner.Amounts{},
+	}
 	for t := range n.Types {
 		g.contested[t] = short(t)
 	}
@@ -151,15 +157,17 @@ func (g *guarantees) spares(q *queues.Queue, p *Pod, above bool) error {
 		has, least := q.Used().Get(name), guaranteed
 		left := has.Sub(resources.Amount(planner.Plus(g.taken[q.ID].At(t), p.Request.At(t))))
 		if above {
-			has = has.Add(q.Arriving.Get(name)).Sub(resources.Amount(g.ask.Arriving.At(t)))
-			left = left.Add(q.Arriving.Get(name)).Sub(resources.Amount(g.ask.Arriving.At(t)))
+			arriving, own := q.Arriving.Get(name), resources.Amount(g.ask.Arriving.At(t))
+			has = has.Add(arriving).Sub(own)
+			left = left.Add(arriving).Sub(own)
 			if g.ask.Leaf != queues.NoQueue {
 				left = left.Add(resources.Amount(g.ask.Request.At(t)))
 			}
 			least = min(guaranteed, has)
 		}
 		if left < least {
-			return fmt.Errorf("law 2: queue %s would have %s of %s guaranteed %s", q.Path, resources.Format(name, left), resources.Format(name, guaranteed), name)
+			return fmt.Errorf("law 2: queue %s would have %s of %s guaranteed %s",
+				q.Path, resources.Format(name, left), resources.Format(name, guaranteed), name)
 		}
 	}
 	return nil

@@ -11,10 +11,10 @@ import (
 )
 
 // Judge judges a decision by the rules D1 to D7, on a node and an asker that may be newer
-// than those of the decision. It does not share the search with Plan. It checks whether the decision
-// is permitted, and whether each victim that was chosen for its amounts is still needed.
-// It does not check whether other victims would do less harm. If Params.Fits is nil, the
-// filters count as passed. A decision to do nothing is always accepted. The error lists
+// than those of the decision. It does not share the search with Plan. It checks whether the
+// decision is permitted, and whether each victim that was chosen for its amounts is still
+// needed. It does not check whether other victims would do less harm. If Params.Fits is nil,
+// the filters count as passed. A decision to do nothing is always accepted. The error lists
 // every broken rule.
 func Judge(n *Node, ask *Ask, p Params, d Decision) error {
 	if d.Outcome == NoHold || d.Outcome == planner.Refuse {
@@ -145,7 +145,9 @@ func (j *judge) allowed(p *Pod) error {
 // guarantees is what laws 1, 2, 5 and 7 say; nil if they do not bind the asker.
 func (j *judge) guarantees() *guarantees {
 	left := j.left(leaves)
-	return newGuarantees(j.n, j.ask, &j.p, func(t int) bool { return resources.Amount(amount(j.ask.Request, t)) > max(left[t], 0) })
+	return newGuarantees(j.n, j.ask, &j.p, func(t int) bool {
+		return resources.Amount(j.ask.Request.At(t)) > max(left[t], 0)
+	})
 }
 
 // find looks up the current state of the victims.
@@ -219,25 +221,20 @@ func (j *judge) near(v *Pod) error {
 	}
 	yard, most := 0, new(big.Rat)
 	for t, want := range j.ask.Request {
-		share := big.NewRat(want, max(amount(j.n.Allocatable, t), 1))
+		share := big.NewRat(want, max(j.n.Allocatable.At(t), 1))
 		if c := share.Cmp(most); c > 0 || c == 0 && j.n.Types[t] < j.n.Types[yard] {
 			yard, most = t, share
 		}
 	}
-	has, want := amount(v.Request, yard), amount(j.ask.Request, yard)
+	has, want := v.Request.At(yard), j.ask.Request.At(yard)
+	percent := int64(*j.p.SingleDeviationPercent)
 	off := new(big.Int).Abs(new(big.Int).Sub(big.NewInt(has), big.NewInt(want)))
-	if off.Mul(off, big.NewInt(100)).Cmp(new(big.Int).Mul(big.NewInt(want), big.NewInt(int64(*j.p.SingleDeviationPercent)))) > 0 {
+	most100 := new(big.Int).Mul(big.NewInt(want), big.NewInt(percent))
+	if off.Mul(off, big.NewInt(100)).Cmp(most100) > 0 { // off / want > percent / 100
 		return fmt.Errorf("D6: its victim has %s %s, more than %d%% off %s", resources.Format(j.n.Types[yard], resources.Amount(has)),
-			j.n.Types[yard], *j.p.SingleDeviationPercent, resources.Format(j.n.Types[yard], resources.Amount(want)))
+			j.n.Types[yard], percent, resources.Format(j.n.Types[yard], resources.Amount(want)))
 	}
 	return nil
-}
-
-func amount(a planner.Amounts, t int) int64 {
-	if t >= len(a) {
-		return 0
-	}
-	return a[t]
 }
 
 // class judges that a victim's class is not more harmful than in the decision (D5).

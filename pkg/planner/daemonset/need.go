@@ -19,7 +19,11 @@ type balance struct {
 
 // weigh computes the balance of a node for an asker.
 func weigh(n *Node, request planner.Amounts) balance {
-	b := balance{free: make(planner.Amounts, len(n.Types)), now: make(planner.Amounts, len(n.Types)), need: make(planner.Amounts, len(n.Types))}
+	b := balance{
+		free: make(planner.Amounts, len(n.Types)),
+		now:  make(planner.Amounts, len(n.Types)),
+		need: make(planner.Amounts, len(n.Types)),
+	}
 	for t := range n.Types {
 		b.free[t] = n.Allocatable.At(t)
 		for _, holder := range n.Before {

@@ -28,19 +28,20 @@ func (d Decision) Sentence() string {
 	case NoHold:
 		if d.Stopped == planner.RuleFilters {
 			if d.Objections != "" {
-				return fmt.Sprintf("node %s is not held: %s, %s%s (D1)", d.Node, d.Objections, d.refusing(), d.excluded())
+				return fmt.Sprintf("node %s is not held: %s, %s%s (D1)", d.Node, d.Objections, d.withoutCandidates("also"), d.excluded())
 			}
 			return fmt.Sprintf("node %s is not held: its filters (taints, ports, volumes, affinity) refuse the pod, %s%s; remove what is in the way, or keep its DaemonSet off the node (D1)",
-				d.Node, d.refusing(), d.excluded())
+				d.Node, d.withoutCandidates("also"), d.excluded())
 		}
 		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
-			d.Node, d.short(), d.impossible(), d.excluded())
+			d.Node, d.short(), d.withoutCandidates("and would not fit even"), d.excluded())
 	}
 	switch d.Stopped {
 	case planner.RuleExtender:
 		return d.Objections
 	case RuleMax:
-		return fmt.Sprintf("node %s is not held: with the pod queue %s would be over its max (D2); raise it, or wait until the queue uses less", d.Node, d.Ask.OverMax)
+		return fmt.Sprintf("node %s is not held: with the pod queue %s would be over its max (D2); raise it, or wait until the queue uses less",
+			d.Node, d.Ask.OverMax)
 	}
 	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never no pod is preempted for it (D2)", d.Node, d.short())
 }
@@ -106,26 +107,16 @@ func rejections(list []planner.Rejection) string {
 // String names the selection and what it rejected.
 func (t Trial) String() string { return fmt.Sprintf("%s (%s)", t.Selection, rejections(t.Rejected)) }
 
-// impossible says that all pods that may be preempted are not enough.
-func (d Decision) impossible() string {
+// withoutCandidates says, after a prefix, that it is not enough if all pods go that may be
+// preempted.
+func (d Decision) withoutCandidates(prefix string) string {
 	switch d.Candidates {
 	case 0:
 		return "and no pod may go"
 	case 1:
-		return "and would not fit even without the 1 pod that may go"
+		return prefix + " without the 1 pod that may go"
 	}
-	return fmt.Sprintf("and would not fit even without the %d pods that may go", d.Candidates)
-}
-
-// refusing says that filters reject whatever pods are preempted.
-func (d Decision) refusing() string {
-	switch d.Candidates {
-	case 0:
-		return "and no pod may go"
-	case 1:
-		return "also without the 1 pod that may go"
-	}
-	return fmt.Sprintf("also without the %d pods that may go", d.Candidates)
+	return fmt.Sprintf("%s without the %d pods that may go", prefix, d.Candidates)
 }
 
 // VictimNote is the text for people on a victim: the asker, and why the victim is

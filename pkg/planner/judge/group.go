@@ -47,7 +47,7 @@ func (j *judge) groupHasEnough() []error {
 		return nil
 	}
 	var errs []error
-	path := j.up(j.d.Ask.Leaf)
+	path := j.pathToRoot(j.d.Ask.Leaf)
 	for _, t := range j.contested {
 		root := path[len(path)-1]
 		all, _ := j.groupBelow(root, t)
@@ -56,7 +56,7 @@ func (j *judge) groupHasEnough() []error {
 			if i > 0 && j.law4(path[:i], j.contested) == nil {
 				for _, child := range lca.Children {
 					if c := j.w.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
-						enough = enough.Add(j.beyond(c, t))
+						enough = enough.Add(j.aboveGuarantee(c, t))
 					}
 				}
 			}
@@ -72,12 +72,12 @@ func (j *judge) groupHasEnough() []error {
 	return errs
 }
 
-// beyond returns how much of a type a queue and all below it may lose.
-func (j *judge) beyond(q *queues.Queue, t string) resources.Amount {
+// aboveGuarantee returns how much of a type a queue and all below it may lose.
+func (j *judge) aboveGuarantee(q *queues.Queue, t string) resources.Amount {
 	var sum, below resources.Amount
 	for _, child := range q.Children {
 		if c := j.w.Queues.Queue(child); c != nil {
-			sum, below = sum.Add(j.beyond(c, t)), below.Add(c.Used().Get(t))
+			sum, below = sum.Add(j.aboveGuarantee(c, t)), below.Add(c.Used().Get(t))
 		}
 	}
 	if own := q.Used().Get(t).Sub(below); own > 0 && !j.isDisabled(q) {

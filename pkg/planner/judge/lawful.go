@@ -14,10 +14,11 @@ import (
 
 // Lawful judges a decision by the laws. Its world may be newer than that of the decision,
 // but must name the same types in the same order (new ones may follow). It shares no code
-// with Plan: it adds up what the victims take from each queue, and applies each law to
-// the sums and to each victim. It checks neither whether a better plan exists nor, for
+// with package search: it adds up what the victims take from each queue, and applies each
+// law to the sums and to each victim. It checks neither whether a better plan exists nor, for
 // victims on the asker's node, whether each is needed, which only the real filters know.
-// A decision to wait is judged by whether the asker fits. The error lists every law that is broken.
+// A decision to wait is judged by whether the asker fits; one to refuse is always accepted.
+// The error lists every law that is broken.
 func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
 	if d.Outcome == planner.Refuse {
 		return nil
@@ -31,14 +32,14 @@ func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
 		errs = append(errs, errors.New("law 6: the asker has preemptionPolicy Never"))
 	}
 	for _, v := range j.victims {
-		if err := j.one(v); err != nil {
+		if err := j.judgeVictim(v); err != nil {
 			errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
 		}
 	}
 	errs = append(errs, j.guarantees()...)
 	errs = append(errs, j.groupHasEnough()...)
 	errs = append(errs, j.roomOnNode(), j.roomBelowMax(j.victims))
-	errs = append(errs, j.elsewhere()...)
+	errs = append(errs, j.neededElsewhere()...)
 	return errors.Join(errs...)
 }
 
@@ -56,6 +57,7 @@ type judge struct {
 	contested []string
 }
 
+// vectorOf returns amounts as a vector.
 func vectorOf(w *planner.World, a planner.Amounts) resources.Vector {
 	var entries []resources.Entry
 	for t, amount := range a {
@@ -68,8 +70,7 @@ func vectorOf(w *planner.World, a planner.Amounts) resources.Vector {
 func (j *judge) find() error {
 	where := map[string]string{}
 	pods := map[string]*planner.Pod{}
-	for i := range j.w.Nodes {
-		n := j.w.Nodes[i]
+	for _, n := range j.w.Nodes {
 		if n.Name == j.d.Node {
 			j.node = n
 		}
@@ -101,8 +102,8 @@ func (j *judge) find() error {
 	return nil
 }
 
-// up lists the queue and its ancestors, leaf first.
-func (j *judge) up(id queues.ID) []*queues.Queue {
+// pathToRoot lists the queue and its ancestors, leaf first.
+func (j *judge) pathToRoot(id queues.ID) []*queues.Queue {
 	var out []*queues.Queue
 	for q := j.w.Queues.Queue(id); q != nil; q = j.w.Queues.Queue(q.Parent) {
 		out = append(out, q)
@@ -114,7 +115,7 @@ func (j *judge) up(id queues.ID) []*queues.Queue {
 // leaf.
 func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
 	otherPath := j.w.Queues.Queue(other).Path
-	for _, q := range j.up(leaf) {
+	for _, q := range j.pathToRoot(leaf) {
 		if queues.Within(otherPath, q.Path) {
 			return side, q
 		}
@@ -123,14 +124,14 @@ func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.
 	return side, nil
 }
 
-// short lists the types in which the asker does not fit the node, and those in which it
+// lacks lists the types in which the asker does not fit the node, and those in which it
 // exceeds a max on its path.
-func (j *judge) short() (node, over []string) {
+func (j *judge) lacks() (node, over []string) {
 	for name, want := range j.ask.All() {
 		if vectorOf(j.w, j.node.Free).Get(name) < want {
 			node = append(node, name)
 		}
-		for _, q := range j.up(j.d.Ask.Leaf) {
+		for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
 			most, limited := q.Max.Get(name)
 			if limited && !q.IsRoot() && q.Used().Get(name)+q.Arriving.Get(name)+want > most && !slices.Contains(over, name) {
 				over = append(over, name)
@@ -140,8 +141,9 @@ func (j *judge) short() (node, over []string) {
 	return node, over
 }
 
+// findContested returns what the field contested has.
 func (j *judge) findContested() []string {
-	node, over := j.short()
+	node, over := j.lacks()
 	all := append(slices.Clone(node), over...)
 	if len(all) == 0 {
 		for name := range j.ask.All() {
@@ -151,7 +153,9 @@ func (j *judge) findContested() []string {
 	return all
 }
 
-func effective(p int32, side []*queues.Queue) int64 {
+// effectivePriority is the priority of a pod after the policies of the queues of a side,
+// leaf first (law 6).
+func effectivePriority(p int32, side []*queues.Queue) int64 {
 	e := int64(p)
 	for _, q := range side {
 		if q.Policies.PriorityFence {
@@ -162,8 +166,8 @@ func effective(p int32, side []*queues.Queue) int64 {
 	return e
 }
 
-// one judges a victim by the laws about single victims.
-func (j *judge) one(v *planner.Pod) error {
+// judgeVictim judges a victim by the laws about single victims.
+func (j *judge) judgeVictim(v *planner.Pod) error {
 	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
 		return errors.New("law 3: it is of the asker's queue or application")
 	}
@@ -175,7 +179,7 @@ func (j *judge) one(v *planner.Pod) error {
 	if err := j.fences(v, lca); err != nil {
 		return err
 	}
-	if a, b := effective(v.Priority, victimSide), effective(j.d.Ask.Priority, askSide); a > b {
+	if a, b := effectivePriority(v.Priority, victimSide), effectivePriority(j.d.Ask.Priority, askSide); a > b {
 		return fmt.Errorf("law 6: its priority is %d, the asker's %d", a, b)
 	}
 	if err := j.law4(askSide, j.contested); err != nil {
@@ -195,7 +199,7 @@ func (j *judge) one(v *planner.Pod) error {
 
 // fences judges law 7 and the policy disabled.
 func (j *judge) fences(v *planner.Pod, lca *queues.Queue) error {
-	for _, q := range j.up(j.d.Ask.Leaf) {
+	for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
 		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !queues.Within(lca.Path, q.Path) {
 			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
@@ -209,7 +213,7 @@ func (j *judge) fences(v *planner.Pod, lca *queues.Queue) error {
 // isDisabled reports whether policy disabled applies to a queue, by its own setting or by
 // inheritance.
 func (j *judge) isDisabled(q *queues.Queue) bool {
-	for _, a := range j.up(q.ID) {
+	for _, a := range j.pathToRoot(q.ID) {
 		if a.Policies.Preemption == config.PreemptionDisabled {
 			return true
 		}
@@ -220,6 +224,8 @@ func (j *judge) isDisabled(q *queues.Queue) bool {
 	return false
 }
 
+// law4 judges whether the asker's side may ask: its queues are below their guarantees of the
+// contested types, and one of them guarantees such a type.
 func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 	some := false
 	for _, q := range askSide {
@@ -231,7 +237,8 @@ func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 			some = true
 			has := q.Allocated.Get(t).Sub(q.Preempted.Get(t)).Add(q.Arriving.Get(t))
 			all, least := j.groupBelow(q, t)
-			if j.p.StrictGuarantee && has.Add(all) > g || !j.p.StrictGuarantee && has.Add(all.Sub(least)) >= g {
+			strict := j.p.StrictGuarantee
+			if strict && has.Add(all) > g || !strict && has.Add(all.Sub(least)) >= g {
 				return fmt.Errorf("law 4: queue %s uses %s%s", q.Path, ofGuaranteed(t, has, g), j.forGroup(t, all))
 			}
 		}
@@ -246,7 +253,7 @@ func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 func (j *judge) guarantees() []error {
 	taken := map[queues.ID]resources.Vector{}
 	for _, v := range j.victims {
-		for _, q := range j.up(v.Leaf) {
+		for _, q := range j.pathToRoot(v.Leaf) {
 			taken[q.ID] = taken[q.ID].Add(vectorOf(j.w, v.Request))
 		}
 	}
@@ -297,7 +304,7 @@ func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 		missing := q.Guaranteed.Missing(q.Used())
 		lost = lost.Add(q.Guaranteed.Missing(q.Used().Sub(loss)).Sub(missing))
 	}
-	for _, q := range j.up(j.d.Ask.Leaf) {
+	for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
 		if _, common := taken[q.ID]; common {
 			break
 		}

@@ -29,7 +29,7 @@ func (j *judge) roomOnNode() error {
 // roomBelowMax judges whether no queue of the asker exceeds its max once the victims are
 // gone.
 func (j *judge) roomBelowMax(victims []*planner.Pod) error {
-	for _, q := range j.up(j.d.Ask.Leaf) {
+	for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
 		if q.IsRoot() {
 			continue
 		}
@@ -46,8 +46,8 @@ func (j *judge) roomBelowMax(victims []*planner.Pod) error {
 	return nil
 }
 
-// elsewhere judges whether every victim on another node is needed for a max (P3).
-func (j *judge) elsewhere() []error {
+// neededElsewhere judges whether every victim on another node is needed for a max (P3).
+func (j *judge) neededElsewhere() []error {
 	var errs []error
 	for i, v := range j.victims {
 		if j.nodes[i] == j.node.Name {

@@ -39,16 +39,16 @@ func (s *nodeSearch) fillSupply() {
 	}
 }
 
-// impossible reports whether the groups from i on cannot complete the set, or only to a set
+// isPruned reports whether the groups from i on cannot complete the set, or only to a set
 // that is not better than the best.
-func (s *nodeSearch) impossible(i int) bool {
+func (s *nodeSearch) isPruned(i int) bool {
 	more := 1
 	for g, left := range s.left {
 		if left > s.supply[i][g] {
 			return true
 		}
 		if left > 0 {
-			more = max(more, int((left-1)/s.largest[i][g])+1)
+			more = max(more, leastVictims(left, s.largest[i][g]))
 		}
 	}
 	if s.best == nil {

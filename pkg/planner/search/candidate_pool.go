@@ -7,8 +7,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
-// candidatePool is the candidates from all nodes that may be preempted for a queue over its max
-// (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
+// candidatePool is the candidates from all nodes that may be preempted for a queue over its
+// max (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
 type candidatePool struct {
 	candidates []candidate
 	// bound is a lower bound of the harm of any plan. enough is false if all candidates
@@ -42,6 +42,7 @@ func (pl *planning) poolFor(sv *survey) *candidatePool {
 	}
 }
 
+// newPool makes a pool of about size candidates.
 func (pl *planning) newPool(sv *survey, size int) *candidatePool {
 	var leaves []*leafCandidates // in the order of their first candidates
 	byLeaf := make([]*leafCandidates, len(sv.leafVerdicts))
@@ -50,32 +51,32 @@ func (pl *planning) newPool(sv *survey, size int) *candidatePool {
 		for _, run := range d.Runs {
 			first := from
 			from = int(run.To)
-			o := sv.leafVerdict(run.Leaf)
-			if o.all != mayGo || o.path.lca < pl.over[0].depth {
+			lv := sv.leafVerdict(run.Leaf)
+			if lv.all != mayGo || lv.path.lca < pl.over[0].depth {
 				continue
 			}
 			id := indexOf(run.Leaf)
 			byLeaf = grown(byLeaf, id)
 			for i := first; i < from; i++ {
 				e, request := &d.Entries[i], d.Request(i)
-				if sv.judge(e, request, o) != mayGo || !helps(request, o.path.lca, false, pl.over) {
+				if sv.judge(e, request, lv) != mayGo || !helps(request, lv.path.lca, false, pl.over) {
 					continue
 				}
 				if byLeaf[id] == nil {
-					byLeaf[id] = &leafCandidates{verdict: o}
+					byLeaf[id] = &leafCandidates{verdict: lv}
 					leaves = append(leaves, byLeaf[id])
 				}
-				priority := o.shift.apply(int64(e.Priority))
-				byLeaf[id].insert(&candidate{e, request, o.path, n, priority, sv.classOf(e), false}, size, pl.problem)
+				priority := lv.shift.apply(int64(e.Priority))
+				byLeaf[id].insert(&candidate{e, request, lv.path, n, priority, sv.classOf(e), false}, size, pl.problem)
 			}
 		}
 	}
 	return pl.merged(leaves, size)
 }
 
-// merged makes one pool of the candidates of all leaves. If there are too many candidates, each leaf is
-// limited to those that could be preempted together. Otherwise many candidates of a leaf
-// that may lose only few would displace those of other leaves.
+// merged makes one pool of the candidates of all leaves. If there are too many candidates,
+// each leaf is limited to those that could be preempted together. Otherwise many candidates
+// of a leaf that may lose only few would displace those of other leaves.
 func (pl *planning) merged(leaves []*leafCandidates, size int) *candidatePool {
 	p, all := &candidatePool{whole: true}, 0
 	for _, s := range leaves {

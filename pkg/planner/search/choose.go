@@ -8,7 +8,7 @@ func (pl *planning) choose() (planner.Decision, bool) {
 	var last *plan // none of the dropped plans is better than this one
 	if pl.params.Fits != nil {
 		pl.more = pl.toBeat() != nil
-		if pl.keep < pl.params.MaxFits {
+		if pl.mostPlans < pl.params.MaxFits {
 			last = pl.toBeat()
 		}
 	}
@@ -66,13 +66,13 @@ func (pl *planning) fit(n *planner.Node, victims []candidate) planner.Fit {
 // suffice to show that each victim is needed.
 func (pl *planning) widen(n *planner.Node) *plan {
 	pl.exhaustive = false
-	sv := pl.look(n, true)
-	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+	sv := pl.surveyNode(n, true)
+	pl.collected = append(pl.collected[:0], sv.candidates...)
 	if len(pl.over) > 0 {
-		pl.mixed = pl.poolFor(sv).elsewhere(pl.mixed, n)
+		pl.collected = pl.poolFor(sv).elsewhere(pl.collected, n)
 	}
 	s := &pl.search
-	s.start(sv, pl.mixed, nil)
+	s.start(sv, pl.collected, nil)
 	for i := range s.candidates {
 		if c := &s.candidates[i]; s.lawful(c) {
 			s.add(c)

@@ -24,8 +24,9 @@ func (pl *planning) firstPass() {
 	pl.counting = false
 }
 
+// firstPassNode is firstPass for one node.
 func (pl *planning) firstPassNode(n *planner.Node) {
-	sv := pl.look(n, false)
+	sv := pl.surveyNode(n, false)
 	if pl.params.Barred != nil && pl.mayHavePlan(sv) && pl.params.Barred(n.Name) {
 		return
 	}
@@ -46,7 +47,7 @@ func (pl *planning) firstPassNode(n *planner.Node) {
 	}
 	h.victims = max(h.victims, 2)
 	best := pl.toBeat()
-	if best == nil && !pl.spent() || pl.tried < atOnce && best != nil && compareHarm(h, best.harm) < 0 {
+	if best == nil && !pl.spent() || pl.tried < initialPlans && best != nil && compareHarm(h, best.harm) < 0 {
 		pl.tried++
 		pl.addInitial(sv)
 		best = pl.toBeat()

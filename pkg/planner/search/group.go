@@ -13,7 +13,7 @@ import (
 // and the smallest.
 type request struct{ sum, least []int64 }
 
-// findRequests computes this for each queue of the ask's path.
+// findRequests computes the requests of the asker's group for each queue of the ask's path.
 func (s *problem) findRequests() {
 	g := s.ask.Group
 	if g == nil {
@@ -54,15 +54,15 @@ func (s *problem) requested(a *account, t int) (sum, least int64) {
 
 // above returns how much of a type the queues that may lose pods for the asker use above
 // their guarantees (law 2).
-func (st *contestedView) above(t int) int64 {
+func (cv *contestedView) above(t int) int64 {
 	sum := int64(0)
-	for d := st.fence; d < len(st.path); d++ {
-		if !st.mayAsk[d] {
+	for d := cv.fence; d < len(cv.path); d++ {
+		if !cv.mayAsk[d] {
 			continue
 		}
-		for _, child := range st.path[d].queue.Children {
-			if d+1 == len(st.path) || child != st.path[d+1].queue.ID {
-				sum = planner.Plus(sum, st.aboveIn(st.world.Queues.Queue(child), t))
+		for _, child := range cv.path[d].queue.Children {
+			if d+1 == len(cv.path) || child != cv.path[d+1].queue.ID {
+				sum = planner.Plus(sum, cv.aboveIn(cv.world.Queues.Queue(child), t))
 			}
 		}
 	}
@@ -70,20 +70,20 @@ func (st *contestedView) above(t int) int64 {
 }
 
 // aboveIn is the same for one queue and all below it.
-func (st *contestedView) aboveIn(q *queues.Queue, t int) int64 {
+func (cv *contestedView) aboveIn(q *queues.Queue, t int) int64 {
 	if q == nil {
 		return 0
 	}
-	name := st.world.Types[t]
+	name := cv.world.Types[t]
 	used := int64(q.Used().Get(name))
 	own, sum := used, int64(0)
 	for _, child := range q.Children {
-		if c := st.world.Queues.Queue(child); c != nil {
+		if c := cv.world.Queues.Queue(child); c != nil {
 			own = planner.Minus(own, int64(c.Used().Get(name)))
-			sum = planner.Plus(sum, st.aboveIn(c, t))
+			sum = planner.Plus(sum, cv.aboveIn(c, t))
 		}
 	}
-	if !queues.PreemptionDisabled(st.world.Queues, q) { // a queue that became a parent may have pods of its own
+	if !queues.PreemptionDisabled(cv.world.Queues, q) { // a queue that became a parent may have pods of its own
 		sum = planner.Plus(sum, max(own, 0))
 	}
 	if g, ok := q.Guaranteed.Get(name); ok {
@@ -94,12 +94,12 @@ func (st *contestedView) aboveIn(q *queues.Queue, t int) int64 {
 
 // lacks returns the first contested type that does not suffice for the asker's group,
 // whichever pods are preempted (law 2); -1 for none.
-func (st *contestedView) lacks() int {
-	if st.requests == nil {
+func (cv *contestedView) lacks() int {
+	if cv.requests == nil {
 		return -1
 	}
-	for _, t := range st.contested {
-		if st.requests[0].sum[t] > planner.Plus(st.ask.Group.Free.At(t), st.above(t)) {
+	for _, t := range cv.contested {
+		if cv.requests[0].sum[t] > planner.Plus(cv.ask.Group.Free.At(t), cv.above(t)) {
 			return t
 		}
 	}
@@ -134,16 +134,16 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 		}
 		return out
 	case planner.Law2:
-		poor := slices.DeleteFunc(slices.Clone(pl.views), func(st *contestedView) bool { return st.lacking < 0 })
+		poor := slices.DeleteFunc(slices.Clone(pl.views), func(cv *contestedView) bool { return cv.lacking < 0 })
 		if len(poor) == 0 {
 			return nil
 		}
-		st := slices.MinFunc(poor, func(a, b *contestedView) int {
+		cv := slices.MinFunc(poor, func(a, b *contestedView) int {
 			return cmp.Compare(pl.world.Types[a.lacking], pl.world.Types[b.lacking])
 		})
-		t := st.lacking
-		out.Type, out.Requested = pl.world.Types[t], resources.Amount(st.requests[0].sum[t])
-		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(st.above(t))
+		t := cv.lacking
+		out.Type, out.Requested = pl.world.Types[t], resources.Amount(cv.requests[0].sum[t])
+		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(cv.above(t))
 		return out
 	}
 	return nil

@@ -33,16 +33,28 @@ const (
 )
 
 var ruleOf = [verdicts]planner.Rule{
-	byDaemonSet: planner.RuleDaemonSet, byStatic: planner.RuleStatic, byLeaving: planner.RuleLeaving, byBinding: planner.RuleBinding,
-	byForeign: planner.RuleForeign, byLingering: planner.RuleLingering, byRefused: planner.RuleRefused, byDisabled: planner.RuleDisabled, byLaw2: planner.Law2, byLaw3: planner.Law3, byLaw4: planner.Law4, byLaw5: planner.Law5,
-	byLaw6: planner.Law6, byLaw7: planner.Law7, byNeed: planner.RuleNotNeeded,
+	byDaemonSet: planner.RuleDaemonSet,
+	byStatic:    planner.RuleStatic,
+	byLeaving:   planner.RuleLeaving,
+	byBinding:   planner.RuleBinding,
+	byForeign:   planner.RuleForeign,
+	byLingering: planner.RuleLingering,
+	byRefused:   planner.RuleRefused,
+	byDisabled:  planner.RuleDisabled,
+	byLaw2:      planner.Law2,
+	byLaw3:      planner.Law3,
+	byLaw4:      planner.Law4,
+	byLaw5:      planner.Law5,
+	byLaw6:      planner.Law6,
+	byLaw7:      planner.Law7,
+	byNeed:      planner.RuleNotNeeded,
 }
 
 // contestedView is the laws on nodes with the same contested types.
 type contestedView struct {
 	*problem
 	contested    []int
-	isIn         []bool // contested, by type
+	isContested  []bool // by type
 	mayAsk       []bool // law 4, by depth of the common ancestor
 	lacking      int    // the type that does not suffice for the asker's group (law 2); -1 for none
 	leafVerdicts []*leafVerdict
@@ -51,15 +63,16 @@ type contestedView struct {
 	pool         *candidatePool // candidates on all nodes; nil before first use
 }
 
+// newView returns the laws where these types are contested.
 func (s *problem) newView(contested []int) *contestedView {
-	st := &contestedView{problem: s, contested: contested, isIn: make([]bool, len(s.world.Types))}
+	cv := &contestedView{problem: s, contested: contested, isContested: make([]bool, len(s.world.Types))}
 	for _, t := range contested {
-		st.isIn[t] = true
+		cv.isContested[t] = true
 	}
-	st.mayAsk = s.mayAsk(contested)
-	st.lacking = st.lacks()
-	st.gain = s.gains()
-	return st
+	cv.mayAsk = s.mayAsk(contested)
+	cv.lacking = cv.lacks()
+	cv.gain = s.gains()
+	return cv
 }
 
 // mayAsk reports, by the depth of a common ancestor, whether the ask side below it is
@@ -97,14 +110,15 @@ func (s *problem) underGuarantee(a *account, t int) bool {
 // The fields that are read for every pod come first, in as little memory as possible.
 type leafVerdict struct {
 	all verdict // on all pods, unless mayGo
-	met bool    // a node with such pods was surveyed
-	// easy is a type in which every queue of the victim's side is over its guarantee (law
+	// surveyed is true once a node with such pods was surveyed.
+	surveyed bool
+	// allOver is a type in which every queue of the victim's side is over its guarantee (law
 	// 5); -1 for none.
-	easy int32
-	// most and shift are copies of the path's.
-	most  int64
-	shift priorityShift
-	path  *pathToLCA
+	allOver int32
+	// maxPriority and shift are copies of the path's.
+	maxPriority int64
+	shift       priorityShift
+	path        *pathToLCA
 	// room is, by type, the largest usage that a victim may have (law 2).
 	room []int64
 	// tight are the types in which room was too small for a pod.
@@ -114,74 +128,76 @@ type leafVerdict struct {
 	short []int64
 }
 
-func (st *contestedView) leafVerdict(leaf queues.ID) *leafVerdict {
-	if id := indexOf(leaf); id < len(st.leafVerdicts) && st.leafVerdicts[id] != nil {
-		return st.leafVerdicts[id]
+// leafVerdict returns the verdict on the pods of a leaf, which is made once.
+func (cv *contestedView) leafVerdict(leaf queues.ID) *leafVerdict {
+	if id := indexOf(leaf); id < len(cv.leafVerdicts) && cv.leafVerdicts[id] != nil {
+		return cv.leafVerdicts[id]
 	}
-	return st.newLeafVerdict(leaf)
+	return cv.newLeafVerdict(leaf)
 }
 
-func (st *contestedView) newLeafVerdict(leaf queues.ID) *leafVerdict {
+func (cv *contestedView) newLeafVerdict(leaf queues.ID) *leafVerdict {
 	id := indexOf(leaf)
-	st.leafVerdicts = grown(st.leafVerdicts, id)
-	st.leafVerdicts[id] = st.judgeLeaf(st.pathFrom(leaf))
-	return st.leafVerdicts[id]
+	cv.leafVerdicts = grown(cv.leafVerdicts, id)
+	cv.leafVerdicts[id] = cv.judgeLeaf(cv.pathFrom(leaf))
+	return cv.leafVerdicts[id]
 }
 
-func (st *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
-	o := st.arenas.verdicts.one()
-	o.path = r
+// judgeLeaf makes the verdict on the pods of the leaf of a path.
+func (cv *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
+	lv := cv.arenas.verdicts.one()
+	lv.path = r
 	switch {
 	case r.barred != mayGo:
-		o.all = r.barred
-		return o
-	case !st.mayAsk[r.lca]:
-		o.all = byLaw4
-		return o
-	case st.lacking >= 0:
-		o.all = byLaw2
-		return o
+		lv.all = r.barred
+		return lv
+	case !cv.mayAsk[r.lca]:
+		lv.all = byLaw4
+		return lv
+	case cv.lacking >= 0:
+		lv.all = byLaw2
+		return lv
 	}
-	o.most, o.shift = r.most, r.shift
+	lv.maxPriority, lv.shift = r.maxPriority, r.shift
 	for _, a := range r.side {
-		if !slices.ContainsFunc(st.contested, a.isOver) {
-			o.all = byLaw5
-			return o
+		if !slices.ContainsFunc(cv.contested, a.isOver) {
+			lv.all = byLaw5
+			return lv
 		}
 	}
-	o.easy = -1
-	for _, t := range st.contested {
+	lv.allOver = -1
+	for _, t := range cv.contested {
 		if !slices.ContainsFunc(r.side, func(a *account) bool { return !a.isOver(t) }) {
-			o.easy = int32(t)
+			lv.allOver = int32(t)
 			break
 		}
 	}
-	o.room, o.tight = st.arenas.amounts.list(len(st.world.Types)), st.arenas.flags.list(len(st.world.Types))
-	for t := range o.room {
-		o.room[t] = unbounded
+	lv.room, lv.tight = cv.arenas.amounts.list(len(cv.world.Types)), cv.arenas.flags.list(len(cv.world.Types))
+	for t := range lv.room {
+		lv.room[t] = unbounded
 		for _, a := range r.counts {
-			o.room[t] = min(o.room[t], st.take(a)[t])
+			lv.room[t] = min(lv.room[t], cv.takableFrom(a)[t])
 		}
 	}
-	st.findShort(o, r)
-	return o
+	cv.findShort(lv, r)
+	return lv
 }
 
 // findShort finds the types in which queues of a victim's side are already short of their
 // guarantee.
-func (st *contestedView) findShort(o *leafVerdict, r *pathToLCA) {
-	for t := range o.room {
+func (cv *contestedView) findShort(lv *leafVerdict, r *pathToLCA) {
+	for t := range lv.room {
 		for _, a := range r.side {
-			if !a.named[t] || st.isIn[t] || a.used[t] >= a.guaranteed[t] {
+			if !a.named[t] || cv.isContested[t] || a.used[t] >= a.guaranteed[t] {
 				continue
 			}
-			if o.short == nil {
-				o.short = make([]int64, len(o.room))
+			if lv.short == nil {
+				lv.short = make([]int64, len(lv.room))
 			}
-			o.short[t]++
+			lv.short[t]++
 		}
-		if o.short != nil && o.short[t] > 0 {
-			o.room[t] = min(o.room[t], st.gain[r.lca][t]/o.short[t])
+		if lv.short != nil && lv.short[t] > 0 {
+			lv.room[t] = min(lv.room[t], cv.gain[r.lca][t]/lv.short[t])
 		}
 	}
 }
@@ -208,44 +224,44 @@ func (s *problem) gains() [][]int64 {
 }
 
 // judge returns the rule by which a pod is no victim, independent of other victims.
-func (st *contestedView) judge(e *planner.Entry, request planner.Amounts, o *leafVerdict) verdict {
+func (cv *contestedView) judge(e *planner.Entry, request planner.Amounts, lv *leafVerdict) verdict {
 	switch {
 	case e.Protection != planner.Unprotected:
 		return verdict(e.Protection)
-	case o.all != mayGo:
-		return o.all
-	case int64(e.Priority) > o.most:
+	case lv.all != mayGo:
+		return lv.all
+	case int64(e.Priority) > lv.maxPriority:
 		return byLaw6
-	case e.App == st.app && e.Pod.App == st.ask.App:
+	case e.App == cv.app && e.Pod.App == cv.ask.App:
 		return byLaw3
-	case !st.mayLose(request, o):
+	case !cv.mayLose(request, lv):
 		return byLaw5
 	}
 	for t, amount := range request {
-		if amount > o.room[t] && amount > 0 {
-			o.note(request)
+		if amount > lv.room[t] && amount > 0 {
+			lv.noteTight(request)
 			return byLaw2
 		}
 	}
 	return mayGo
 }
 
-// note records the types in which room was too small for a pod.
-func (o *leafVerdict) note(request planner.Amounts) {
+// noteTight records the types in which room was too small for a pod.
+func (lv *leafVerdict) noteTight(request planner.Amounts) {
 	for t, amount := range request {
-		o.tight[t] = o.tight[t] || amount > o.room[t] && amount > 0
+		lv.tight[t] = lv.tight[t] || amount > lv.room[t] && amount > 0
 	}
 }
 
 // mayLose reports whether every queue of the victim's side is over its guarantee in a
 // contested type that the victim uses (law 5).
-func (st *contestedView) mayLose(request planner.Amounts, o *leafVerdict) bool {
-	if o.easy >= 0 && request.At(int(o.easy)) > 0 {
+func (cv *contestedView) mayLose(request planner.Amounts, lv *leafVerdict) bool {
+	if lv.allOver >= 0 && request.At(int(lv.allOver)) > 0 {
 		return true
 	}
 next:
-	for _, a := range o.path.side {
-		for _, t := range st.contested {
+	for _, a := range lv.path.side {
+		for _, t := range cv.contested {
 			if request.At(t) > 0 && a.isOver(t) {
 				continue next
 			}
@@ -258,24 +274,24 @@ next:
 // unbounded is the amount that may be taken of a type that a queue does not protect.
 const unbounded = math.MaxInt64
 
-// take returns, for each type, how much a set of victims may take from a queue (law 2).
-func (st *contestedView) take(a *account) []int64 {
-	st.takable = grown(st.takable, a.index)
-	if st.takable[a.index] != nil {
-		return st.takable[a.index]
+// takableFrom returns, for each type, how much a set of victims may take from a queue (law 2).
+func (cv *contestedView) takableFrom(a *account) []int64 {
+	cv.takable = grown(cv.takable, a.index)
+	if cv.takable[a.index] != nil {
+		return cv.takable[a.index]
 	}
-	out := st.arenas.amounts.list(len(st.world.Types))
+	out := cv.arenas.amounts.list(len(cv.world.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {
 		case !a.named[t]:
 		case a.depth >= 0:
 			expected := a.expected[t]
-			out[t] = planner.Minus(planner.Plus(expected, st.ask.Request.At(t)), min(a.guaranteed[t], expected))
-		case st.isIn[t] || a.used[t] >= a.guaranteed[t]:
+			out[t] = planner.Minus(planner.Plus(expected, cv.ask.Request.At(t)), min(a.guaranteed[t], expected))
+		case cv.isContested[t] || a.used[t] >= a.guaranteed[t]:
 			out[t] = max(planner.Minus(a.used[t], a.guaranteed[t]), 0)
 		}
 	}
-	st.takable[a.index] = out
+	cv.takable[a.index] = out
 	return out
 }

@@ -56,7 +56,7 @@ func mildest(from []candidate, goals []goal) (harm, bool) {
 		if sum < goals[g].amount {
 			return h, false
 		}
-		h.victims = max(h.victims, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
+		h.victims = max(h.victims, leastVictims(goals[g].amount, most))
 	}
 	return h, len(from) > 0 && h.priority < math.MaxInt64
 }
@@ -106,11 +106,15 @@ func fewest(from []candidate, goals []goal, h harm) int {
 			}
 		}
 		if most > 0 {
-			least = max(least, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
+			least = max(least, leastVictims(goals[g].amount, most))
 		}
 	}
 	return least
 }
+
+// leastVictims returns how many victims an amount takes at least, if each frees at most
+// most. amount and most are at least 1.
+func leastVictims(amount, most int64) int { return int(min((amount-1)/most+1, math.MaxInt32)) }
 
 // minWaste returns the least amount beyond need that a set of candidates with exactly this
 // harm frees, and the second at which the youngest of them was created.

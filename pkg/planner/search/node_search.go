@@ -84,15 +84,17 @@ func (s *nodeSearch) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.fillSupply()
 }
 
+// fillBudget sets what may be taken from each queue that a candidate counts in.
 func (s *nodeSearch) fillBudget() {
 	s.budget = grown(s.budget, len(s.accounts)-1)
 	for i := range s.candidates {
 		for _, a := range s.candidates[i].path.counts {
-			s.budget[a.index] = append(s.budget[a.index][:0], s.take(a)...)
+			s.budget[a.index] = append(s.budget[a.index][:0], s.takableFrom(a)...)
 		}
 	}
 }
 
+// group returns the i-th run of equivalent candidates.
 func (s *nodeSearch) group(i int) []candidate {
 	start := 0
 	if i > 0 {
@@ -117,7 +119,7 @@ func (s *nodeSearch) lawful(c *candidate) bool {
 		budget := s.budget[a.index]
 		for t, amount := range c.request {
 			if amount > 0 && budget[t] < amount {
-				s.note(c)
+				s.noteTight(c)
 				return false
 			}
 		}
@@ -141,8 +143,8 @@ func (s *nodeSearch) lawful(c *candidate) bool {
 	return true
 }
 
-// note records which queues stopped a victim.
-func (s *nodeSearch) note(c *candidate) {
+// noteTight records which queues stopped a victim.
+func (s *nodeSearch) noteTight(c *candidate) {
 	for _, a := range c.path.counts {
 		for t, amount := range c.request {
 			a.tight[t] = a.tight[t] || amount > 0 && s.budget[a.index][t] < amount
@@ -179,7 +181,8 @@ func (s *nodeSearch) drop() {
 	s.apply(&c, -1)
 }
 
-// apply subtracts a victim from what is left and from what may be taken.
+// apply subtracts a victim from what is left and from what may be taken, or adds it again if
+// sign is -1.
 func (s *nodeSearch) apply(c *candidate, sign int64) {
 	for g := range s.goals {
 		s.left[g] -= sign * c.frees(&s.goals[g])
@@ -205,13 +208,13 @@ func (s *nodeSearch) apply(c *candidate, sign int64) {
 	}
 }
 
-// from considers all sets that add victims of the groups from i on.
-func (s *nodeSearch) from(i int) {
+// searchFrom considers all sets that add victims of the groups from i on.
+func (s *nodeSearch) searchFrom(i int) {
 	if s.reached() {
-		s.weigh()
+		s.keepIfBest()
 		return
 	}
-	if i == len(s.groups) || s.impossible(i) {
+	if i == len(s.groups) || s.isPruned(i) {
 		return
 	}
 	if s.visits++; s.visits > s.most {
@@ -224,7 +227,7 @@ func (s *nodeSearch) from(i int) {
 	// victims do little harm.
 	for {
 		if !s.worse() {
-			s.from(i + 1)
+			s.searchFrom(i + 1)
 		}
 		if len(s.taken) == before {
 			return
@@ -247,8 +250,8 @@ func (s *nodeSearch) fill(group []candidate) {
 // worse reports whether the set does more harm than the best.
 func (s *nodeSearch) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
 
-// weigh compares the set with the best so far.
-func (s *nodeSearch) weigh() {
+// keepIfBest makes the set the best if it is better.
+func (s *nodeSearch) keepIfBest() {
 	if s.worse() || s.best != nil && compareHarm(s.harm, s.best.harm) == 0 && s.wastesMore(s.freed, s.best.waste) {
 		return
 	}

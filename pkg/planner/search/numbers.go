@@ -17,10 +17,10 @@ func (s *problem) victim(p *planner.Pod, n *planner.Node, r *pathToLCA) planner.
 	}
 }
 
-// keep records a pod that law 6 protects if its priority exceeds the asker's by less than
+// noteHigher records a pod that law 6 protects if its priority exceeds the asker's by less than
 // that of the pod recorded so far. Among equals it keeps the pod of the first node, and
 // on one node that of the lowest UID.
-func (s *problem) keep(e *planner.Entry, r *pathToLCA, n *planner.Node) {
+func (s *problem) noteHigher(e *planner.Entry, r *pathToLCA, n *planner.Node) {
 	by := r.below.apply(int64(e.Priority)) - s.shifts[r.lca].apply(int64(s.ask.Priority))
 	if h := s.higher; h != nil {
 		if least := h.Below - h.AskBelow; by > least || by == least && (h.Node != n.Name || h.UID <= e.Pod.UID) {
@@ -33,8 +33,14 @@ func (s *problem) keep(e *planner.Entry, r *pathToLCA, n *planner.Node) {
 
 // change returns what is taken from a queue and requested for it.
 func (s *problem) change(a *account, t int, taken int64) planner.Change {
-	c := planner.Change{Queue: a.queue.Path, Type: s.world.Types[t], Used: resources.Amount(a.used[t]),
-		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
+	c := planner.Change{
+		Queue:      a.queue.Path,
+		Type:       s.world.Types[t],
+		Used:       resources.Amount(a.used[t]),
+		Taken:      resources.Amount(taken),
+		Guaranteed: resources.Amount(a.guaranteed[t]),
+		Ask:        a.depth >= 0,
+	}
 	if c.Ask {
 		c.Used = resources.Amount(a.expected[t])
 		c.Asked = resources.Amount(s.ask.Request.At(t))
@@ -124,8 +130,13 @@ func (pl *planning) excesses(p *plan) []planner.Excess {
 	for _, g := range pl.over {
 		a := pl.path[g.depth]
 		most, _ := a.queue.Max.Get(pl.world.Types[g.typ])
-		x := planner.Excess{Queue: a.queue.Path, Type: pl.world.Types[g.typ], Used: resources.Amount(a.expected[g.typ]),
-			Asked: resources.Amount(pl.ask.Request.At(g.typ)), Max: most}
+		x := planner.Excess{
+			Queue: a.queue.Path,
+			Type:  pl.world.Types[g.typ],
+			Used:  resources.Amount(a.expected[g.typ]),
+			Asked: resources.Amount(pl.ask.Request.At(g.typ)),
+			Max:   most,
+		}
 		if p != nil {
 			x.Taken = resources.Amount(p.takenFrom(a, g.typ))
 		}
@@ -145,7 +156,7 @@ func (pl *planning) explain(d *planner.Decision) {
 	}
 	d.OverMax = pl.excesses(nil)
 	for t, name := range pl.world.Types {
-		if slices.ContainsFunc(pl.views, func(st *contestedView) bool { return st.isIn[t] }) {
+		if slices.ContainsFunc(pl.views, func(cv *contestedView) bool { return cv.isContested[t] }) {
 			d.Contested = append(d.Contested, name)
 		}
 	}
@@ -179,24 +190,24 @@ func (pl *planning) unchanged(a *account, t int) planner.Change { return pl.chan
 // stopped lists what blocks an asker, each item once.
 func (pl *planning) stopped(by func(*contestedView, func(*account, int)), say func(*account, int) planner.Change) []planner.Change {
 	var out []planner.Change
-	for _, st := range pl.views {
-		by(st, func(a *account, t int) { out = append(out, say(a, t)) })
+	for _, cv := range pl.views {
+		by(cv, func(a *account, t int) { out = append(out, say(a, t)) })
 	}
 	return slices.Compact(sorted(out))
 }
 
 // reached calls f with the queues for which the asker may not preempt, because they are
 // not below their guarantee of a contested type (law 4).
-func (st *contestedView) reached(f func(*account, int)) {
-	lowest := len(st.path)
-	for _, o := range st.leafVerdicts {
-		if o != nil && o.met && o.all == byLaw4 {
-			lowest = min(lowest, o.path.lca+1)
+func (cv *contestedView) reached(f func(*account, int)) {
+	lowest := len(cv.path)
+	for _, lv := range cv.leafVerdicts {
+		if lv != nil && lv.surveyed && lv.all == byLaw4 {
+			lowest = min(lowest, lv.path.lca+1)
 		}
 	}
-	for _, a := range st.path[lowest:] {
-		for _, t := range st.contested {
-			if a.named[t] && !st.underGuarantee(a, t) {
+	for _, a := range cv.path[lowest:] {
+		for _, t := range cv.contested {
+			if a.named[t] && !cv.underGuarantee(a, t) {
 				f(a, t)
 			}
 		}
@@ -205,14 +216,14 @@ func (st *contestedView) reached(f func(*account, int)) {
 
 // notOver calls f with the queues that lose nothing, because they are over their
 // guarantee in no contested type (law 5).
-func (st *contestedView) notOver(f func(*account, int)) {
-	for _, o := range st.leafVerdicts {
-		if o == nil || !o.met || o.all != byLaw5 {
+func (cv *contestedView) notOver(f func(*account, int)) {
+	for _, lv := range cv.leafVerdicts {
+		if lv == nil || !lv.surveyed || lv.all != byLaw5 {
 			continue
 		}
-		for _, a := range o.path.side {
-			if !slices.ContainsFunc(st.contested, func(t int) bool { return a.used[t] > a.guaranteed[t] }) {
-				for _, t := range st.contested {
+		for _, a := range lv.path.side {
+			if !slices.ContainsFunc(cv.contested, a.isOver) {
+				for _, t := range cv.contested {
 					f(a, t)
 				}
 			}
@@ -222,18 +233,18 @@ func (st *contestedView) notOver(f func(*account, int)) {
 
 // protecting calls f with the queues that would have fallen below their guarantee (law
 // 2).
-func (st *contestedView) protecting(f func(*account, int)) {
-	for _, o := range st.leafVerdicts {
-		if o == nil || o.all != mayGo {
+func (cv *contestedView) protecting(f func(*account, int)) {
+	for _, lv := range cv.leafVerdicts {
+		if lv == nil || lv.all != mayGo {
 			continue
 		}
-		for _, a := range o.path.counts {
-			for t, tight := range o.tight {
-				a.tight[t] = a.tight[t] || tight && st.take(a)[t] == o.room[t]
+		for _, a := range lv.path.counts {
+			for t, tight := range lv.tight {
+				a.tight[t] = a.tight[t] || tight && cv.takableFrom(a)[t] == lv.room[t]
 			}
 		}
 	}
-	for _, a := range st.accounts {
+	for _, a := range cv.accounts {
 		for t, tight := range a.tight {
 			if tight && a.named[t] {
 				f(a, t)

@@ -8,9 +8,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
+// decision returns a decision with all but the node, the victims and the numbers.
 func (pl *planning) decision(o planner.Outcome) planner.Decision {
-	d := planner.Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive,
-		FilterResults: planner.FilterResults{FitsCalls: pl.fits, More: o == planner.Refuse && pl.more, Unfit: slices.Sorted(slices.Values(pl.unfit))}}
+	d := planner.Decision{
+		Ask:        pl.ask,
+		Outcome:    o,
+		Exhaustive: pl.exhaustive,
+		FilterResults: planner.FilterResults{
+			FitsCalls: pl.fits,
+			More:      o == planner.Refuse && pl.more,
+			Unfit:     slices.Sorted(slices.Values(pl.unfit)),
+		},
+	}
 	if len(pl.path) > 0 {
 		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
 	}
@@ -73,9 +82,14 @@ func (pl *planning) refuse(by planner.Rule) planner.Decision {
 
 // telling reports whether a rule says more than that some pods are never preempted.
 func telling(r planner.Rule) bool {
-	return slices.Contains([]planner.Rule{planner.Law2, planner.Law4, planner.Law5, planner.Law6, planner.Law7, planner.RuleDisabled}, r)
+	switch r {
+	case planner.Law2, planner.Law4, planner.Law5, planner.Law6, planner.Law7, planner.RuleDisabled:
+		return true
+	}
+	return false
 }
 
+// accept is the decision for a plan.
 func (pl *planning) accept(p *plan) planner.Decision {
 	d := pl.decision(planner.Preempt)
 	if len(p.victims) == 0 {

@@ -53,8 +53,8 @@ type pathToLCA struct {
 	// counts are the accounts that a victim is taken from: side, then the common ancestor
 	// and all above it.
 	counts []*account
-	// most is the highest priority of a victim that law 6 allows.
-	most int64
+	// maxPriority is the highest priority of a victim that law 6 allows.
+	maxPriority int64
 	// shift is the shift by all queues strictly below the fence root; below is the shift
 	// by those strictly below the common ancestor.
 	shift, below priorityShift
@@ -95,7 +95,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 		s.way = append(s.way, a)
 		l = l.then(q.Policies)
 	}
-	r.most = l.below(s.shifts[r.lca].apply(int64(s.ask.Priority)))
+	r.maxPriority = l.below(s.shifts[r.lca].apply(int64(s.ask.Priority)))
 	side := len(s.way)
 	for d := r.lca; d >= 0; d-- {
 		s.way = append(s.way, s.path[d])

@@ -12,28 +12,24 @@ import (
 // defaultMaxFits is the limit of calls of Params.Fits, unless Params has one.
 const defaultMaxFits = 100
 
-// exactly is the number of candidates up to which every choice is considered.
-const exactly = 16
-
-// beyond limits the visits of a search among more candidates, and effort the visits of
-// all such searches together.
+// Limits of the search.
 const (
-	beyond = 1 << 12
-	effort = 1 << 15
-)
-
-// lastSearches is the number of nodes that are searched for any plan at all when the effort
-// is used up. By then an initial solution was tried on all of them, or, with large pools,
-// on mostInitial.
-const (
+	// exhaustiveUpTo is the number of candidates up to which every choice is considered.
+	exhaustiveUpTo = 16
+	// visitsPerSearch limits the visits of a search among more candidates, and visitsInAll
+	// the visits of all such searches together.
+	visitsPerSearch = 1 << 12
+	visitsInAll     = 1 << 15
+	// lastSearches is the number of nodes that are searched for any plan at all when no
+	// visits are left. By then an initial solution was tried on all of them, or, with large
+	// pools, on mostInitial.
 	lastSearches = 64
 	mostInitial  = 64
+	// initialPlans is the number of promising nodes that get an initial plan as soon as
+	// they are seen, so that later plans have a good one to beat. These nodes are searched
+	// when all have been seen.
+	initialPlans = 16
 )
-
-// atOnce is the number of promising nodes that get an initial plan as soon as they are
-// seen, so that later plans have a good one to beat. These nodes are searched when all
-// have been seen.
-const atOnce = 16
 
 // Plan decides which pods are preempted for an asker, or why none are.
 func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision {
@@ -41,7 +37,7 @@ func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision
 		p.MaxFits = defaultMaxFits
 	}
 	s, ok := newProblem(w, ask, p)
-	pl := &planning{problem: s, keep: 1, poolSize: poolSize, effort: effort, exhaustive: true}
+	pl := &planning{problem: s, mostPlans: 1, poolSize: poolSize, visitsLeft: visitsInAll, exhaustive: true}
 	switch {
 	case !ok:
 		return pl.refuse(planner.RuleNoQueue)
@@ -49,10 +45,10 @@ func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision
 		return pl.refuse(planner.RuleNeverPreempt)
 	}
 	if p.Fits != nil {
-		pl.keep = min(few, p.MaxFits)
+		pl.mostPlans = min(plansKept, p.MaxFits)
 	}
-	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, byName) {
-		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), byName)
+	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, compareNames) {
+		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), compareNames)
 	}
 	for {
 		pl.firstPass()
@@ -60,7 +56,7 @@ func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision
 		d, decided := pl.choose()
 		switch {
 		case !decided:
-			pl.keep = p.MaxFits
+			pl.mostPlans = p.MaxFits
 		case d.Outcome == planner.Refuse && pl.enlarge():
 		default:
 			return d
@@ -72,34 +68,34 @@ func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision
 // enlarge drops the pools, so that larger ones are made. It returns false if no pool can
 // grow.
 func (pl *planning) enlarge() bool {
-	small := slices.ContainsFunc(pl.views, func(st *contestedView) bool { return st.pool != nil && !st.pool.whole })
+	small := slices.ContainsFunc(pl.views, func(cv *contestedView) bool { return cv.pool != nil && !cv.pool.whole })
 	if !small || pl.poolSize == largePool {
 		return false
 	}
-	for _, st := range pl.views {
-		st.pool = nil
+	for _, cv := range pl.views {
+		cv.pool = nil
 	}
 	pl.poolSize, pl.blocked, pl.tooFew = largePool, false, false
 	return true
 }
 
-func byName(a, b *planner.Node) int { return cmp.Compare(a.Name, b.Name) }
+func compareNames(a, b *planner.Node) int { return cmp.Compare(a.Name, b.Name) }
 
-// few is the number of plans kept at first if the real filters are used. They mostly
+// plansKept is the number of plans kept at first if the real filters are used. They mostly
 // accept one of the best plans, and with fewer kept plans a node without a better one is
 // recognised sooner. If they accept none, the nodes are examined again for as many plans
 // as the filters may be run for.
-const few = 4
+const plansKept = 4
 
 // planning collects the best plans of all nodes.
 type planning struct {
 	*problem
-	nodes []*planner.Node // by name
-	plans []*plan         // best first, one per node
-	keep  int             // maximal number of plans
+	nodes     []*planner.Node // by name
+	plans     []*plan         // best first, one per node
+	mostPlans int             // maximal number of plans
 	// poolSize is the number of candidates of a pool, unless more are needed.
 	poolSize int
-	later    []visit
+	later    []visit // the nodes to search after the first pass
 
 	views  []*contestedView
 	survey survey
@@ -108,18 +104,22 @@ type planning struct {
 	filterRuns
 	scratch
 
-	effort, tried int
-	last          int // searches for any plan since the effort is used up
-	exhaustive    bool
+	visitsLeft int  // of visitsInAll
+	tried      int  // nodes for which an initial plan was tried in this pass
+	last       int  // searches for any plan since no visits are left
+	exhaustive bool // every choice was considered
 }
 
 // tally is why pods were no victims.
 type tally struct {
-	// counting is true in the first pass over the pods. counted is the number of nodes.
-	counting          bool
-	counted           int
-	rejected, ignored [verdicts]int
-	blocked, tooFew   bool // a set was stopped by law 2, or freed too little
+	// counting is true in the first pass over the pods. counted is the number of nodes whose
+	// pods were counted.
+	counting bool
+	counted  int
+	rejected [verdicts]int
+	ignored  [verdicts]int // takes the counts of later passes; never read
+	blocked  bool          // law 2 stopped a set
+	tooFew   bool          // all candidates of a node together free too little
 }
 
 // counts returns where pods are counted now.
@@ -140,10 +140,10 @@ type filterRuns struct {
 
 // scratch is lists that are used again.
 type scratch struct {
-	contestedNow []int
-	mixed, alone []candidate
-	allowed      []int64
-	trial        plan
+	contestedNow     []int
+	collected, alone []candidate
+	allowed          []int64 // disruptions left, by budget
+	trial            plan
 }
 
 // visit is a node where several victims might make the best plan. No set there does less
@@ -164,12 +164,12 @@ func compareVisits(a, b visit) int {
 	if c := a.waste.Compare(b.waste); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(b.youngest, a.youngest), byName(a.node, b.node))
+	return cmp.Or(cmp.Compare(b.youngest, a.youngest), compareNames(a.node, b.node))
 }
 
 // toBeat returns the plan that a new one must be better than; nil for any.
 func (pl *planning) toBeat() *plan {
-	if len(pl.plans) < pl.keep {
+	if len(pl.plans) < pl.mostPlans {
 		return nil
 	}
 	return pl.plans[len(pl.plans)-1]
@@ -185,7 +185,7 @@ func (pl *planning) add(p *plan) {
 	}
 	at, _ := slices.BinarySearchFunc(pl.plans, p, comparePlans)
 	pl.plans = slices.Insert(pl.plans, at, p)
-	pl.plans = pl.plans[:min(len(pl.plans), pl.keep)]
+	pl.plans = pl.plans[:min(len(pl.plans), pl.mostPlans)]
 }
 
 // searchLater searches nodes where several victims might be better than the best plan so
@@ -200,7 +200,7 @@ func (pl *planning) searchLater() {
 		if best != nil && v.cannotBeat(best) {
 			return // nor can the following ones
 		}
-		pl.searchNode(pl.look(v.node, false), v.bound)
+		pl.searchNode(pl.surveyNode(v.node, false), v.bound)
 	}
 }
 
@@ -208,8 +208,8 @@ func (pl *planning) searchLater() {
 // good enough.
 func (pl *planning) addInitial(sv *survey) {
 	best := pl.toBeat()
-	pl.mix(sv, best)
-	pl.search.start(sv, pl.mixed, best)
+	pl.collect(sv, best)
+	pl.search.start(sv, pl.collected, best)
 	pl.search.initialSolution()
 	if pl.search.found {
 		pl.add(pl.search.best)
@@ -219,29 +219,29 @@ func (pl *planning) addInitial(sv *survey) {
 // searchNode searches for a plan with several victims on a node.
 func (pl *planning) searchNode(sv *survey, bound harm) {
 	best := pl.toBeat()
-	whole := pl.mix(sv, best)
+	whole := pl.collect(sv, best)
 	s := &pl.search
-	s.start(sv, pl.mixed, best)
+	s.start(sv, pl.collected, best)
 	s.most = math.MaxInt
-	if !whole || len(pl.mixed) > exactly {
-		if best == nil && pl.effort == 0 {
+	if !whole || len(pl.collected) > exhaustiveUpTo {
+		if best == nil && pl.visitsLeft == 0 {
 			if pl.last++; pl.last > lastSearches {
 				pl.exhaustive = false
 				return
 			}
 		}
 		if best != nil && best.node != sv.node &&
-			(pl.effort == 0 || compareHarm(bound, best.harm) == 0 && best.waste == (resources.Share{})) {
+			(pl.visitsLeft == 0 || compareHarm(bound, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false
 			return
 		}
-		s.most = max(min(beyond, pl.effort), 2*len(s.groups))
+		s.most = max(min(visitsPerSearch, pl.visitsLeft), 2*len(s.groups))
 	}
 	s.initialSolution()
-	s.from(0)
+	s.searchFrom(0)
 	pl.blocked = pl.blocked || s.blocked
 	if s.most < math.MaxInt {
-		pl.effort = max(pl.effort-s.visits, 0)
+		pl.visitsLeft = max(pl.visitsLeft-s.visits, 0)
 	}
 	if s.cut || !whole {
 		pl.exhaustive = false
@@ -253,19 +253,19 @@ func (pl *planning) searchNode(sv *survey, bound harm) {
 	}
 }
 
-// mix lists the candidates of a node, and those of other nodes for a queue over its max.
+// collect lists the candidates of a node, and those of other nodes for a queue over its max.
 // It omits candidates that are too harmful for a better plan. It reports whether the list
 // is complete.
-func (pl *planning) mix(sv *survey, best *plan) bool {
-	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+func (pl *planning) collect(sv *survey, best *plan) bool {
+	pl.collected = append(pl.collected[:0], sv.candidates...)
 	whole := true
 	if len(pl.over) > 0 {
 		p := pl.poolFor(sv)
 		whole = p.whole
-		pl.mixed = p.elsewhere(pl.mixed, sv.node)
+		pl.collected = p.elsewhere(pl.collected, sv.node)
 	}
 	if best != nil {
-		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return c.exceeds(&best.harm, 2) })
+		pl.collected = slices.DeleteFunc(pl.collected, func(c candidate) bool { return c.exceeds(&best.harm, 2) })
 	}
 	return whole
 }
@@ -284,7 +284,7 @@ func (pl *planning) repair() {
 		return
 	}
 	for g := range s.goals {
-		if s.grab(g) {
+		if s.takeLargest(g) {
 			pl.add(s.planOf(s.spare(always)))
 		}
 	}

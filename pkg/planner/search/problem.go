@@ -23,8 +23,8 @@ type problem struct {
 	path   []*account      // from root to the ask's leaf
 	fence  int             // depth of the fence root (law 7)
 	shifts []priorityShift // by depth: priority shift of the ask on the path strictly below it
-	// byName are all types sorted by name; wanted are those that the asker requests.
-	byName, wanted []int
+	// typesByName are all types sorted by name; wanted are those that the asker requests.
+	typesByName, wanted []int
 	// over is what must be freed below queues with a max that the asker would exceed,
 	// from root down.
 	over []goal
@@ -33,7 +33,7 @@ type problem struct {
 	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *planner.Victim
 
-	way    []*account // scratch
+	way    []*account // scratch for newPath
 	arenas arenas
 }
 
@@ -74,12 +74,12 @@ func newProblem(w *planner.World, ask *planner.Ask, p planner.Params) (*problem,
 		}
 	}
 	for t := range w.Types {
-		s.byName = append(s.byName, t)
+		s.typesByName = append(s.typesByName, t)
 		if ask.Request.At(t) > 0 {
 			s.wanted = append(s.wanted, t)
 		}
 	}
-	slices.SortFunc(s.byName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
+	slices.SortFunc(s.typesByName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
 	s.findOver()
 	s.findRequests()
 	return s, len(s.path) > 0
@@ -152,8 +152,15 @@ func (s *problem) account(q *queues.Queue) *account {
 	amounts, flags := &s.arenas.amounts, &s.arenas.flags
 	a := s.arenas.accounts.one()
 	*a = account{
-		queue: q, index: len(s.accounts), depth: -1,
-		used: amounts.list(n), expected: amounts.list(n), has: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),
+		queue:      q,
+		index:      len(s.accounts),
+		depth:      -1,
+		used:       amounts.list(n),
+		expected:   amounts.list(n),
+		has:        amounts.list(n),
+		guaranteed: amounts.list(n),
+		named:      flags.list(n),
+		tight:      flags.list(n),
 	}
 	used, expected, has := q.Used(), q.Expected(), q.Has()
 	for t, name := range s.world.Types {

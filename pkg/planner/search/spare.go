@@ -14,8 +14,8 @@ func (s *nodeSearch) clear() {
 	}
 }
 
-// initialSolution takes lawful candidates, the least harmful first, and makes the set the best if it
-// is better. The search then need not visit worse sets.
+// initialSolution takes lawful candidates, the least harmful first, and makes the set the
+// best if it is better. The search then need not visit worse sets.
 func (s *nodeSearch) initialSolution() {
 	for i := 0; i < len(s.candidates) && !s.reached() && !s.worse(); i++ {
 		if s.lawful(&s.candidates[i]) {
@@ -30,10 +30,10 @@ func (s *nodeSearch) initialSolution() {
 	s.clear()
 }
 
-// grab takes lawful candidates, those that free most for a goal first, until all goals
+// takeLargest takes lawful candidates, those that free most for a goal first, until all goals
 // are reached. It reports whether they are. It is for searches that were cut off before
 // they found a set.
-func (s *nodeSearch) grab(goal int) bool {
+func (s *nodeSearch) takeLargest(goal int) bool {
 	s.clear()
 	order := slices.Clone(s.candidates)
 	slices.SortStableFunc(order, func(a, b candidate) int {

@@ -138,13 +138,13 @@ type survey struct {
 	candidates []candidate
 	digest     *planner.Digest
 	bounds     bounds
-	least      []int64
+	least      []int64 // scratch for minWaste
 }
 
-// look surveys a node. The survey is valid until the next call. With everything, for
+// surveyNode surveys a node. The survey is valid until the next call. With everything, for
 // obstacles that are not amounts, every pod helps. Otherwise pods that are in no plan
 // better than the best so far are omitted.
-func (pl *planning) look(n *planner.Node, everything bool) *survey {
+func (pl *planning) surveyNode(n *planner.Node, everything bool) *survey {
 	sv := &pl.survey
 	sv.node, sv.digest, sv.bounds = n, n.Digest(), boundless
 	sv.goals = pl.goals(sv.goals[:0], n)
@@ -160,14 +160,14 @@ func (pl *planning) look(n *planner.Node, everything bool) *survey {
 // viewFor returns the view for goals, made once for each contested set.
 func (pl *planning) viewFor(goals []goal) *contestedView {
 	pl.contestedNow = pl.contested(pl.contestedNow[:0], goals)
-	for _, st := range pl.views {
-		if slices.Equal(st.contested, pl.contestedNow) {
-			return st
+	for _, cv := range pl.views {
+		if slices.Equal(cv.contested, pl.contestedNow) {
+			return cv
 		}
 	}
-	st := pl.newView(slices.Clone(pl.contestedNow))
-	pl.views = append(pl.views, st)
-	return st
+	cv := pl.newView(slices.Clone(pl.contestedNow))
+	pl.views = append(pl.views, cv)
+	return cv
 }
 
 // gather appends the candidates among the pods of the node.
@@ -185,26 +185,26 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 			rejected[byForeign] += end - first
 			continue
 		}
-		o := sv.leafVerdict(run.Leaf)
-		o.met = true
-		if o.all != mayGo && run.Protected == 0 {
-			rejected[o.all] += end - first
+		lv := sv.leafVerdict(run.Leaf)
+		lv.surveyed = true
+		if lv.all != mayGo && run.Protected == 0 {
+			rejected[lv.all] += end - first
 			continue
 		}
 		for i := first; i < end; i++ {
 			e, request := &d.Entries[i], d.Request(i)
-			why := sv.judge(e, request, o)
-			if why == mayGo && !everything && !helps(request, o.path.lca, true, sv.goals) {
+			why := sv.judge(e, request, lv)
+			if why == mayGo && !everything && !helps(request, lv.path.lca, true, sv.goals) {
 				why = byNeed
 			}
 			if why == byLaw6 {
-				sv.keep(e, o.path, sv.node)
+				sv.noteHigher(e, lv.path, sv.node)
 			}
 			if why != mayGo {
 				rejected[why]++
 				continue
 			}
-			priority := o.shift.apply(int64(e.Priority))
+			priority := lv.shift.apply(int64(e.Priority))
 			if sv.bounds.exclude(e.Class, priority, e.Created) {
 				continue
 			}
@@ -214,7 +214,7 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 					continue
 				}
 			}
-			to = append(to, candidate{e, request, o.path, sv.node, priority, class, true})
+			to = append(to, candidate{e, request, lv.path, sv.node, priority, class, true})
 		}
 	}
 	return to
@@ -242,7 +242,7 @@ func (s *problem) byHarm(a, b *candidate) int {
 	case a.Slow != b.Slow:
 		return cmp.Compare(planner.Rank(a.Slow), planner.Rank(b.Slow))
 	}
-	for _, t := range s.byName {
+	for _, t := range s.typesByName {
 		if c := cmp.Compare(b.request.At(t), a.request.At(t)); c != 0 {
 			return c
 		}
