@@ -21,11 +21,11 @@ import (
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	why, changed := s.cycle.Gate(uid, now)
-	if !changed {
+	if changed {
+		s.unlock(now)
+	} else {
 		s.mu.Unlock()
-		return why
 	}
-	s.unlock(now)
 	return why
 }
 

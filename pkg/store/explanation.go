@@ -134,10 +134,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	if p.State.HasNode() {
 		return
 	}
-	x.Limited = s.model.Cache.Books.CheckLimits(s.model.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated).Reason
-	if !p.Asker.Holds() {
-		x.Limited = s.model.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).Reason
-	}
+	x.Limited = s.model.CheckPodLimits(p).Reason
 	if p.State == state.Queued && p.Ask != nil {
 		x.Standing = s.standing(p)
 	}

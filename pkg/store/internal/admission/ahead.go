@@ -197,14 +197,14 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 	x.Unblock()
 	for ask, ok := x.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.Pending.Order.Next() {
 		first := x.Pods[types.UID(ask.UID())]
-		v := x.Cache.Books.CheckQuota(&first.App.CacheApp, first.Request, queues.OnCommitted)
+		v := x.CheckPodQuota(first, queues.OnCommitted)
 		if v.OK() {
 			return true
 		}
 		x.block(ask.Group(), v)
 	}
 	for _, w := range ahead {
-		if w.State == state.Queued && x.Cache.Books.CheckQuota(&w.App.CacheApp, w.Request, queues.OnCommitted).OK() {
+		if w.State == state.Queued && x.CheckPodQuota(w, queues.OnCommitted).OK() {
 			x.states.admit(w, now)
 			return true
 		}

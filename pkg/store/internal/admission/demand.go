@@ -114,7 +114,7 @@ func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
 func (x *States) countGroup(g *model.PodGroup) queues.Verdict {
 	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.Pending.Demand.Has(m.UID) })
 	if !enough {
-		return queues.Verdict{At: queues.NoQueue, Reason: g.Why()}
+		return model.Refused(g.Why())
 	}
 	shares, sum := sharesOf(missing), x.Pending.Demand.Sum()
 	counted := func(a *model.App) bool { return a.Counted() || x.Pending.Demand.Starts(a) }

@@ -96,5 +96,5 @@ func (x *States) CheckGroup(p *model.Pod) queues.Verdict {
 	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asker.Holds() {
 		return queues.Granted
 	}
-	return queues.Verdict{At: queues.NoQueue, Reason: p.PodGroup.Why()}
+	return model.Refused(p.PodGroup.Why())
 }

@@ -44,7 +44,7 @@ func (x *Slots) goesFirst(p *model.Pod) bool {
 	case judged(p):
 		return false
 	}
-	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK()
+	return x.CheckPodQuota(p, queues.OnCommitted).OK()
 }
 
 // block takes a group that a quota refuses out of the order.

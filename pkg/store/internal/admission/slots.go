@@ -35,7 +35,7 @@ func (x *Slots) FillInOrder(now time.Time) {
 		if p.EquivalenceClass != nil && x.Pending.Classes.Limit.Full() {
 			return
 		}
-		if v := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted); !v.OK() {
+		if v := x.CheckPodQuota(p, queues.OnCommitted); !v.OK() {
 			x.block(ask.Group(), v)
 			continue
 		}

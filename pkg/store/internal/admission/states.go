@@ -104,7 +104,7 @@ func (x *States) Vacate(p *model.Pod) {
 	x.leaveSlot(p)
 	x.Charge(p, p.Amount(), p.In()&^cache.Admitted)
 	x.Count(p.App)
-	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
+	x.NoteMoreRoom(p.App.Leaf)
 }
 
 // ToUnschedulable moves a pod to Unschedulable from a state with a slot (already taken back)
@@ -159,7 +159,7 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.Charge(p, p.Amount(), 0)
 	x.History.Counts.Released++
 	x.Count(p.App)
-	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
+	x.NoteMoreRoom(p.App.Leaf)
 }
 
 // Requeue moves a pod from Unschedulable to Queued, or to BackingOff while its back-off
@@ -260,7 +260,7 @@ func (x *States) NoteRefusal(p *model.Pod) bool {
 	if p.App == nil || !p.Asker.Holds() {
 		return false
 	}
-	v := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated)
+	v := x.CheckPodQuota(p, queues.OnAllocated)
 	x.Pending.Holders.Set(p, v)
 	return !v.OK()
 }

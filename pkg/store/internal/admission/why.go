@@ -16,7 +16,7 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	switch {
 	case judged(p):
 		// The verdict may be old; users want the current numbers.
-		if latest := x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated); latest.Reason.Code == why.Code {
+		if latest := x.CheckPodQuota(p, queues.OnAllocated); latest.Reason.Code == why.Code {
 			return latest.Reason
 		}
 	case p.State == state.Queued && !p.HeldByClass():

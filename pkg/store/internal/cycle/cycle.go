@@ -76,9 +76,9 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
-		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}
+		return model.Refused(reasons.New(reasons.Starting, "the pod is not known yet"))
 	case p.App == nil:
-		return queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}
+		return model.Refused(x.States.Explain(p))
 	}
 	if v := x.States.CheckGroup(p); !v.OK() {
 		return v
@@ -108,7 +108,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		x.States.Refused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
-		if p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p)).OK() {
+		if p.App != nil && !x.CheckPodQuota(p, basis(p)).OK() {
 			p.WithinQuota = false
 		}
 		x.States.FoundNoNode(p, now)
@@ -194,15 +194,15 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	p, known := x.Pods[uid]
 	switch {
 	case !known:
-		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is gone")}
+		return model.Refused(reasons.New(reasons.Starting, "the pod is gone"))
 	case p.App == nil:
-		return queues.Verdict{At: queues.NoQueue, Reason: x.States.Explain(p)}
+		return model.Refused(x.States.Explain(p))
 	case p.State.HasNode():
 		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
 	v := x.States.CheckGroup(p)
 	if v.OK() {
-		v = x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, basis(p))
+		v = x.CheckPodQuota(p, basis(p))
 	}
 	if !v.OK() {
 		if p.Asker.Holds() {
@@ -220,7 +220,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	}
 	if x.Slots.GivesWay(p, node, seen, now) {
 		x.States.FoundNoNode(p, now)
-		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
+		return model.Refused(reasons.New(reasons.InOrder, "pods that are before it may run again"))
 	}
 	x.assume(p, node, now)
 	return queues.Granted

@@ -108,7 +108,7 @@ func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
 	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return x.tookQueue(p, v.At)
 	}
-	if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+	if v := x.CheckPodLimits(p); !v.OK() {
 		return reasons.New(reasons.HoldSuperseded, "%s", v.Reason.Text)
 	}
 	return reasons.Reason{}

@@ -150,7 +150,7 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 			later = later.Add(b.Request)
 		}
 	}
-	if !room.Covers(p.Request) || p.App != nil && !x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnAllocated).OK() {
+	if !room.Covers(p.Request) || p.App != nil && !x.CheckPodQuota(p, queues.OnAllocated).OK() {
 		return false
 	}
 	if later.IsZero() {

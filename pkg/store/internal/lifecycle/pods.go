@@ -193,7 +193,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
-	x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf) // it may use less than it requested
+	x.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
 	x.DropWaitingState(p, now)
 }
 
@@ -207,7 +207,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		x.Charge(p, event.Request, p.In())
-		x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
+		x.NoteMoreRoom(p.App.Leaf)
 	}
 	switch {
 	case elsewhere:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -54,7 +55,7 @@ func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 	arrived := p.Is(cache.Arriving)
 	x.Charge(p, p.Amount(), p.In()&^moving|in)
 	if arrived {
-		x.Pending.NoteMoreRoom(x.Cache.Tree(), p.App.Leaf)
+		x.NoteMoreRoom(p.App.Leaf)
 	}
 	x.Count(p.App)
 	x.TouchPod(p)
@@ -80,6 +81,28 @@ func (p *Pod) moves(longest time.Duration) cache.Columns {
 	}
 	return 0
 }
+
+// CheckPodQuota is the verdict of all quotas on a pod; see [cache.Books.CheckQuota].
+func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
+	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, on)
+}
+
+// CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod
+// that holds a node or is to hold one. A pod that holds one is counted as arriving already.
+func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
+	if p.Asker.Holds() {
+		return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated)
+	}
+	return x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request)
+}
+
+// Refused is a verdict against a pod that no queue gives.
+func Refused(why reasons.Reason) queues.Verdict {
+	return queues.Verdict{At: queues.NoQueue, Reason: why}
+}
+
+// NoteMoreRoom notes that the queues of a leaf may have more room.
+func (x *Model) NoteMoreRoom(leaf queues.ID) { x.Pending.NoteMoreRoom(x.Cache.Tree(), leaf) }
 
 // IndexQueues gives the orders all queues with changed settings.
 func (x *Model) IndexQueues() {

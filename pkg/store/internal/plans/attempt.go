@@ -121,7 +121,7 @@ func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again t
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
 	}
-	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); !v.OK() {
+	if v := x.CheckPodLimits(p); !v.OK() {
 		return v.Reason, time.Time{}
 	}
 	if from, why := p.PlanFrom(); from.After(now) {

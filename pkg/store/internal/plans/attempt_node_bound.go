@@ -74,11 +74,7 @@ func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 		return x.awaitNode(p, why, time.Time{})
 	}
 	if p.App != nil {
-		v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated)
-		if !p.Asker.Holds() { // else it counts itself
-			v = x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request)
-		}
-		if !v.OK() {
+		if v := x.CheckPodLimits(p); !v.OK() {
 			x.holds.EndHold(p, reservations.GivenUp, v.Reason, now)
 			return v.Reason
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
@@ -107,7 +106,7 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Ti
 		return fmt.Errorf("the pod has node %s", p.Node)
 	}
 	if p.App != nil {
-		if v := x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated); !v.OK() {
+		if v := x.CheckPodLimits(p); !v.OK() {
 			return errors.New(v.Reason.Text)
 		}
 	}

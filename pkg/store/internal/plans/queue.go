@@ -37,8 +37,7 @@ const mostLooks = 1000
 // watches what may change that.
 func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	from, _ := p.PlanFrom()
-	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), preemption.Latest(p.Asker.RetryAt, from))
-	again = preemption.Latest(again, x.Preemption.VictimsFrom(1, now))
+	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), p.Asker.RetryAt, from, x.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
 		again = preemption.Latest(again, t.RetryAt)
 	}
@@ -49,7 +48,7 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	x.Preemption.Watches.Remove(p.UID) // the time after its last refusal is over
 	switch {
 	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
-	case !x.MeetsLaw4(p), !x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request).OK():
+	case !x.MeetsLaw4(p), !x.CheckPodLimits(p).OK():
 		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
 	case p.GroupIncomplete():
 		x.groups.RetryGroup(p, now)

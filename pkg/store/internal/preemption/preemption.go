@@ -42,10 +42,12 @@ func (p *Preemption) Check() error {
 	)
 }
 
-// Latest returns the later of two times.
-func Latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// Latest returns the last of some times; zero for none.
+func Latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
 	}
-	return a
+	return last
 }
