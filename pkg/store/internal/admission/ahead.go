@@ -57,7 +57,13 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
-	l := &lead{p: p, own: own, sides: sides, room: room, rest: room.Sub(p.Request)}
+	l := &podsAhead{
+		p:     p,
+		own:   own,
+		sides: sides,
+		room:  room,
+		rest:  room.Sub(p.Request),
+	}
 	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.both = queues.NewDemand()
 		l.both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
@@ -67,20 +73,20 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w)
 		}
-		return !l.short()
+		return !l.lackRoom()
 	})
 	for w := range x.Pending.Window.Pods() {
 		x.addTo(l, w)
 	}
-	if !l.short() {
+	if !l.lackRoom() {
 		return nil // all have room
 	}
 	slices.SortFunc(l.pods, model.ComparePods)
 	return l.pods
 }
 
-// lead is the pods that go before p, which is about to run on a node.
-type lead struct {
+// podsAhead are the pods that go before p, which is about to run on a node.
+type podsAhead struct {
 	p          *model.Pod
 	own        order.Outside
 	sides      order.Sides
@@ -90,11 +96,11 @@ type lead struct {
 	full       bool           // a max has no room for all of them
 }
 
-// short tells whether the node or a max has no room for p and all pods that go before it.
-func (l *lead) short() bool { return l.full || l.rest.HasNegative() }
+// lackRoom tells whether the node or a max has no room for p and all pods that go before it.
+func (l *podsAhead) lackRoom() bool { return l.full || l.rest.HasNegative() }
 
-// addTo adds a pod to a lead if it goes before p and may have the room.
-func (x *Slots) addTo(l *lead, w *model.Pod) {
+// addTo adds a pod to the pods ahead of p if it goes before p and may have the room.
+func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
 	if w == l.p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, l.room) {
 		return
 	}

@@ -55,18 +55,7 @@ func (x *Groups) toGroupBlocked(p *model.Pod) {
 // Either all missing members are admitted together with it, or it becomes GroupBlocked.
 func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 	g := p.PodGroup
-	x.Pending.Groups.Reopen(g)
-	if !g.Able() {
-		x.toGroupBlocked(p)
-		return
-	}
-	if x.Pending.Groups.OthersPlaced(g, now) {
-		x.Pending.Groups.Wait(g)
-		x.toGroupBlocked(p)
-		return
-	}
-	if v := x.checkGroupQuota(g); !v.OK() {
-		x.Pending.Groups.Refuse(g, v)
+	if !x.mayStart(g, now) {
 		x.toGroupBlocked(p)
 		return
 	}
@@ -78,6 +67,23 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 		x.states.admit(m, now)
 	}
 	x.releaseBlocked(g)
+}
+
+// mayStart tells whether a group may start now, and notes what it waits for otherwise.
+func (x *Groups) mayStart(g *model.PodGroup, now time.Time) bool {
+	x.Pending.Groups.Reopen(g)
+	if !g.Able() {
+		return false
+	}
+	if x.Pending.Groups.OthersPlaced(g, now) {
+		x.Pending.Groups.Wait(g)
+		return false
+	}
+	v := x.checkGroupQuota(g)
+	if !v.OK() {
+		x.Pending.Groups.Refuse(g, v)
+	}
+	return v.OK()
 }
 
 // TakeBackSlots calls takeBackSlots for groups that cannot start any more.

@@ -31,7 +31,7 @@ func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
 	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
 	case p.Foreign || p.Asker.Holds():
-		x.BackOff(p, preemption.Latest(p.NotUntil, now))
+		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 	default:
 		x.Requeue(p, now)
 	}

@@ -116,9 +116,9 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 		x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
 	}
 	x.History.FailedAt(p, now)
-	p.NotUntil = now.Add(x.Options.Backoff(p.Failed.Attempts()))
+	p.BackoffEnds = now.Add(x.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
-		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.NotUntil)
+		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	}
 }
 
@@ -167,15 +167,15 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 // package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
 	if p.Asker.Holds() { // holds bypass the order
-		x.BackOff(p, preemption.Latest(p.NotUntil, now))
+		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 		return
 	}
 	x.Pending.NoteReturn(now)
-	if !p.NotUntil.After(now) {
+	if !p.BackoffEnds.After(now) {
 		x.ToQueued(p)
 		return
 	}
-	x.BackOff(p, p.NotUntil)
+	x.BackOff(p, p.BackoffEnds)
 	if !p.Erred {
 		x.EnterRetryOrder(p, &x.Pending.BackingOff)
 	}

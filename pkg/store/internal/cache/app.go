@@ -21,14 +21,14 @@ type App struct {
 	Groups    []string  // of the user, from the first pod
 	Submitted time.Time // when its oldest pod was created
 
-	aliases     []AppName             // other names of it in Apps
-	living      ranking.Heap[*senior] // pods that are not being deleted, those of the first rank first
-	owned       map[types.UID]int     // number of its living pods that a pod owns
-	pods        int                   // with this application
-	slots       int                   // pods with a slot of the window
-	allocations int                   // pods that are charged as allocated
-	used        queues.Usage          // by its pods; Applications and Running are not set
-	mostUsed    resources.Vector      // peak use of each type
+	aliases     []AppName                // other names of it in Apps
+	living      ranking.Heap[*livingPod] // pods that are not being deleted, those of the first rank first
+	owned       map[types.UID]int        // number of its living pods that a pod owns
+	pods        int                      // with this application
+	slots       int                      // pods with a slot of the window
+	allocations int                      // pods that are charged as allocated
+	used        queues.Usage             // by its pods; Applications and Running are not set
+	mostUsed    resources.Vector         // peak use of each type
 	// running is set when its first pod is bound and stays until the last pod is gone.
 	running bool
 	// counted is true while the application counts against maxapplications: it is
@@ -38,7 +38,7 @@ type App struct {
 
 // NewApp returns an application without pods.
 func NewApp(name AppName, leaf queues.ID, owner queues.Owner, groups []string, submitted time.Time) App {
-	return App{Name: name, Leaf: leaf, Owner: owner, Groups: groups, Submitted: submitted, living: ranking.New(elderFirst)}
+	return App{Name: name, Leaf: leaf, Owner: owner, Groups: groups, Submitted: submitted, living: ranking.New(rankedFirst)}
 }
 
 // Pods is the number of its pods.

@@ -16,16 +16,14 @@ import (
 // columns. A pod without a queue is in none.
 type Columns uint8
 
-// Pending: the pod has no node. Admitted: it has a slot of the window and holds no node.
-// Arriving: it has no node and holds one. Allocated: it has a node. Leaving: it has a node
-// and is about to leave it. Preempted: it is leaving because it was preempted.
+// The columns.
 const (
-	Pending Columns = 1 << iota
-	Admitted
-	Arriving
-	Allocated
-	Leaving
-	Preempted
+	Pending   Columns = 1 << iota // the pod has no node
+	Admitted                      // it has a slot of the window and holds no node
+	Arriving                      // it has no node and holds one
+	Allocated                     // it has a node
+	Leaving                       // it has a node and is about to leave it
+	Preempted                     // it is leaving because it was preempted
 )
 
 // Change is what one charge adds to the usage of an application and of its queues. Amounts

@@ -44,7 +44,7 @@ type rank uint8
 // Of the pods that are ranked by age, only the oldest are originators, and only in an
 // application that has other pods.
 const (
-	bySaying rank = iota
+	bySetting rank = iota
 	byRole
 	byOwning // it owns another living pod of its application
 	byAge
@@ -55,7 +55,7 @@ const (
 func (p *Pod) rank() rank {
 	switch {
 	case p.Originator == objects.OriginatorYes:
-		return bySaying
+		return bySetting
 	case p.Originator == objects.OriginatorByRole:
 		return byRole
 	case p.Originator == objects.OriginatorNo:
@@ -66,14 +66,14 @@ func (p *Pod) rank() rank {
 	return byAge
 }
 
-// senior is a pod among the living pods of its application.
-type senior Pod
+// livingPod is a pod among the living pods of its application.
+type livingPod Pod
 
 // Place implements the interface of package ranking.
-func (e *senior) Place() *int { return &e.age }
+func (e *livingPod) Place() *int { return &e.age }
 
-// elderFirst orders pods: rank, creation, then UID.
-func elderFirst(a, b *senior) bool {
+// rankedFirst orders pods: rank, creation, then UID.
+func rankedFirst(a, b *livingPod) bool {
 	if c := cmp.Compare((*Pod)(a).rank(), (*Pod)(b).rank()); c != 0 {
 		return c < 0
 	}
@@ -83,31 +83,31 @@ func elderFirst(a, b *senior) bool {
 	return a.UID < b.UID
 }
 
-// lead identifies the originators of an application: the pods with this rank and, for
+// originatorKey identifies the originators of an application: the pods with this rank and, for
 // byAge, with this second of creation. The API server stores creation times in seconds,
 // and controllers create several pods within one.
-type lead struct {
+type originatorKey struct {
 	rank   rank
-	second int64
-	alone  bool // ranked by age and the only living pod
+	second int64 // Unix seconds; 0 for other ranks than byAge
+	alone  bool  // ranked by age and the only living pod
 }
 
-// lead is the lead of an application of which the pod is an originator.
-func (p *Pod) lead() lead {
-	l := lead{rank: p.rank()}
+// originatorKey is the key of an application of which the pod is an originator.
+func (p *Pod) originatorKey() originatorKey {
+	l := originatorKey{rank: p.rank()}
 	if l.rank == byAge {
 		l.second = p.Created.Unix()
 	}
 	return l
 }
 
-// lead is that of the first pod; of rank never without living pods.
-func (a *App) lead() lead {
+// originatorKey is that of the first pod; of rank never without living pods.
+func (a *App) originatorKey() originatorKey {
 	first, ok := a.living.First()
 	if !ok {
-		return lead{rank: never}
+		return originatorKey{rank: never}
 	}
-	l := (*Pod)(first).lead()
+	l := (*Pod)(first).originatorKey()
 	l.alone = l.rank == byAge && a.living.Len() == 1
 	return l
 }
@@ -123,7 +123,7 @@ func (o *Originators) Is(p *Pod) bool {
 		r := p.rank()
 		return r < byOwning || r == byAge && o.owned[p.UID] > 0
 	}
-	return p.Lives() && p.rank() != never && p.lead() == p.app.lead()
+	return p.Lives() && p.rank() != never && p.originatorKey() == p.app.originatorKey()
 }
 
 // SetLives updates whether a pod of an application lives: it is known and not being deleted.
@@ -132,8 +132,8 @@ func (o *Originators) SetLives(p *Pod, lives bool) {
 	if p.Lives() == lives {
 		return
 	}
-	before := a.lead()
-	a.living.Update((*senior)(p), lives)
+	before := a.originatorKey()
+	a.living.Update((*livingPod)(p), lives)
 	n := 1
 	if !lives {
 		n = -1
@@ -142,30 +142,31 @@ func (o *Originators) SetLives(p *Pod, lives bool) {
 		o.owns(a, owner, n)
 	}
 	o.changed = append(o.changed, p)
-	if after := a.lead(); before != after {
-		o.noteLeads(a, before, after)
+	if after := a.originatorKey(); before != after {
+		o.noteOriginators(a, before, after)
 	}
 }
 
-// noteLeads notes the pods of an application that belong to either lead.
-func (o *Originators) noteLeads(a *App, before, after lead) {
+// noteOriginators notes the pods of an application that belong to either key.
+func (o *Originators) noteOriginators(a *App, before, after originatorKey) {
 	last := before
-	if last.rank == never || after.rank != never && compareLeads(after, before) > 0 {
+	if last.rank == never || after.rank != never && compareKeys(after, before) > 0 {
 		last = after
 	}
-	leads, all := a.living.Leading(func(e *senior) bool { return compareLeads((*Pod)(e).lead(), last) <= 0 }, mostLeads)
+	pods, all := a.living.Leading(func(e *livingPod) bool { return compareKeys((*Pod)(e).originatorKey(), last) <= 0 }, mostNoted)
 	if !all {
-		leads = a.living.Items() // finding the first of many costs more than noting all
+		pods = a.living.Items() // finding the first of many costs more than noting all
 	}
-	for _, e := range leads {
+	for _, e := range pods {
 		o.changed = append(o.changed, (*Pod)(e))
 	}
 }
 
-const mostLeads = 64
+// mostNoted is how many pods of a key are looked for before all living pods are noted.
+const mostNoted = 64
 
-// compareLeads orders leads as elderFirst orders their pods.
-func compareLeads(a, b lead) int {
+// compareKeys orders keys as rankedFirst orders their pods.
+func compareKeys(a, b originatorKey) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.second, b.second))
 }
 
@@ -178,7 +179,7 @@ func (o *Originators) owns(a *App, owner types.UID, n int) {
 		delete(a.owned, owner)
 	}
 	if p := o.find(owner); p != nil && p.app == a && p.Lives() {
-		a.living.Update((*senior)(p), true) // its rank may have changed
+		a.living.Update((*livingPod)(p), true) // its rank may have changed
 	}
 	o.Owns(owner, n)
 }

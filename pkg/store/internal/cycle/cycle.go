@@ -181,9 +181,9 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.States.ToUnschedulable(p, why, now)
 	if gated {
-		p.NotUntil = now
+		p.BackoffEnds = now
 	} else {
-		x.States.BackOff(p, p.NotUntil)
+		x.States.BackOff(p, p.BackoffEnds)
 	}
 	x.States.KeepArmed(p)
 }
@@ -234,20 +234,20 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 		x.Holds.Supersede(p.On(), now)
 		x.Holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
 	}
-	p.TreeGen = x.Cache.Tree().TreeGeneration()
+	p.TreeGeneration = x.Cache.Tree().TreeGeneration()
 	x.Pending.Window.Placed()
 }
 
 // Recheck checks an assumed pod again if queues changed since.
 func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 	p, known := x.Pods[uid]
-	if !known || p.State != state.Assumed || p.TreeGen == x.Cache.Tree().TreeGeneration() {
+	if !known || p.State != state.Assumed || p.TreeGeneration == x.Cache.Tree().TreeGeneration() {
 		return queues.Granted
 	}
 	if v := x.Cache.Books.Recheck(&p.CachePod); !v.OK() {
 		return v
 	}
-	p.TreeGen = x.Cache.Tree().TreeGeneration()
+	p.TreeGeneration = x.Cache.Tree().TreeGeneration()
 	return queues.Granted
 }
 
@@ -270,8 +270,8 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.ChargeMoving(p)
 	x.Pending.Window.Failed()
 	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
-	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.NotUntil)
-	x.States.BackOff(p, p.NotUntil)
+	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
+	x.States.BackOff(p, p.BackoffEnds)
 	x.States.ReadDemand(p) // PodScheduled is from before the pod had a node
 	x.States.KeepArmed(p)
 	if p.Asker.Holds() {
@@ -280,8 +280,8 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.Holds.Gone(uid, now)
 	x.Holds.WakeHolders(node, uid, now)
 	x.History.Reports.Look(p.Report, now.Add(history.Soon))
-	if late := p.Late; late != nil {
-		p.Late = nil
+	if late := p.LateEvent; late != nil {
+		p.LateEvent = nil
 		x.Life.Apply(late, now)
 	}
 	if x.Pods[uid] == p && p.State == state.BackingOff && !x.Cache.Tree().Queue(p.App.Leaf).Leaf {
@@ -359,7 +359,7 @@ func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	if !known || p.State != state.Unschedulable {
 		return
 	}
-	x.States.BackOff(p, preemption.Latest(p.NotUntil, now.Add(preemption.AtMostEvery)))
+	x.States.BackOff(p, preemption.Latest(p.BackoffEnds, now.Add(preemption.AtMostEvery)))
 	if p.App != nil {
 		x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
 	}

@@ -76,7 +76,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 		x.choose(x.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
-	p.Asker.Missed, p.Asker.Began = 0, x.Cache.Nodes.Arrivals()
+	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.Cache.Nodes.Arrivals()
 	x.states.SetHolds(p, true)
 	x.states.EndCycle(p)
 	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
@@ -155,7 +155,7 @@ func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending,
 		undone := e.Failed == preemption.PlanUndone || mayBeIts && x.groupTook(p, &h)
 		e.Why, losses = x.countLoss(p, e.Why, undone, now)
 	}
-	p.Asker.Ended = h.Since
+	p.Asker.LastHoldSince = h.Since
 	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
 	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }

@@ -49,7 +49,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	withoutOthers := free
 	for _, o := range x.PodsOn(n) {
 		own := o.Asker.Holds() || !o.Asker.PlacedAt().IsZero()
-		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.Began) > 0 {
+		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.ArrivalsAtHold) > 0 {
 			withoutOthers = withoutOthers.Add(o.Request)
 		}
 	}
@@ -61,9 +61,9 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 // deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.Preemption.Holds.Of(p.UID)
-	if held && h.Binding() && h.Decision != p.Asker.Losses.Room {
+	if held && h.Binding() && h.Decision != p.Asker.Losses.LostDecision {
 		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), false, now)
-		p.Asker.Losses.Room, p.Asker.Began = h.Decision, x.Cache.Nodes.Arrivals()
+		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.Cache.Nodes.Arrivals()
 		x.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
 		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
 	}
@@ -73,7 +73,7 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
 	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
-	return tookRoom("on node "+n.Name(), others, p.Asker.Began)
+	return tookRoom("on node "+n.Name(), others, p.Asker.ArrivalsAtHold)
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -89,7 +89,7 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asker.Began)
+	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asker.ArrivalsAtHold)
 }
 
 // Taken returns what took the room that was made for a preemptor: pods on its node or in a

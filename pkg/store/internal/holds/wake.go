@@ -86,7 +86,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 		x.states.NoteRefusal(p)
 		return
 	}
-	if p.State == state.BackingOff && p.Erred && p.NotUntil.After(now) {
+	if p.State == state.BackingOff && p.Erred && p.BackoffEnds.After(now) {
 		return // it had room: a step after the choice of the node failed
 	}
 	x.states.LetThrough(p, now)
@@ -173,7 +173,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	stale := x.ReadBefore(p, h.Node)
 	x.states.EndCycle(p)
-	p.Erred, p.NotUntil = false, now.Add(x.Options.Backoff(1))
+	p.Erred, p.BackoffEnds = false, now.Add(x.Options.Backoff(1))
 	p.Reason = preemption.MakingRoom(&h)
 	switch {
 	case x.Ready(p, &h):

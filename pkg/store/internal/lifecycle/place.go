@@ -144,10 +144,10 @@ func (x *Lifecycle) countTypes(names []string, now time.Time) {
 // splitAgain charges a pod for types that have begun to count, as if an event had added
 // them to its request.
 func (x *Lifecycle) splitAgain(p *model.Pod, now time.Time) {
-	if late := p.Late; late != nil {
+	if late := p.LateEvent; late != nil {
 		event := *late
 		x.Cache.Types.Split(&event)
-		p.Late = &event
+		p.LateEvent = &event
 	}
 	event := *p.Pod
 	x.Cache.Types.Split(&event)

@@ -77,7 +77,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 		// The bind is not seen yet. This event takes effect if the bind fails.
 		x.ChangeGuarded(p, func() { p.Deleting = event.Deleting })
 		if p.State == state.Assumed {
-			p.Late = event
+			p.LateEvent = event
 		}
 		x.History.Changed(p)
 		x.SetLives(p, !p.Deleting)
@@ -170,7 +170,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 			x.TouchPod(p)
 		}
 		x.states.Enter(p, state.Bound)
-		p.Late = nil
+		p.LateEvent = nil
 		x.History.Begin(p.App, now)
 		x.resize(p, event, now)
 		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)

@@ -70,9 +70,9 @@ type WaitState struct {
 	WithinQuota         bool           // it is part of the demand; see package admission
 	BeyondQuota         reasons.Reason // the quota that keeps it out of the demand
 	Erred               bool           // its cycle ended with an error
-	NotUntil            time.Time      // end of its back-off
-	TreeGen             uint64         // generation of the queue tree it was assumed on
-	Late                *objects.Pod   // the latest event while it is assumed
+	BackoffEnds         time.Time      // end of its back-off
+	TreeGeneration      uint64         // generation of the queue tree it was assumed on
+	LateEvent           *objects.Pod   // the latest event while it is assumed
 	Tallied             history.Tally  // its contribution to the counts
 
 	// Timer is the end of its lease or back-off; on a node, of the time for which it counts
@@ -100,7 +100,7 @@ func NewWaitState(p *Pod, uid types.UID) *WaitState {
 // Over tells whether a running pod no longer needs its own.
 func (t *WaitState) Over() bool {
 	waits := t.Ask != nil || t.RetryAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
-	return !waits && t.AssumedRequest == nil && t.Late == nil && !t.Tallied.In
+	return !waits && t.AssumedRequest == nil && t.LateEvent == nil && !t.Tallied.In
 }
 
 // Leaves tells whether the pod has a node and is about to leave it: it was deleted or

@@ -63,10 +63,10 @@ type Plan struct {
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
 	Missed            int    // cycles that failed although the hold was clear
-	Began             uint32 // Nodes.Arrivals of package cache when its hold began
-	// Ended is when the latest ended hold had begun. Claims with that or an earlier time
-	// are echoes of ended holds.
-	Ended time.Time
+	ArrivalsAtHold    uint32 // Nodes.Arrivals of package cache when its hold began
+	// LastHoldSince is when the latest ended hold had begun. Claims with that or an earlier
+	// time are echoes of ended holds.
+	LastHoldSince time.Time
 	// Activated: a pod of no queue was let through since it holds its node.
 	Activated bool
 }
@@ -112,17 +112,17 @@ func (a *Asker) PlacedAt() time.Time {
 
 // IsEcho tells whether a claim with that beginning is from a hold that ended. For a pod
 // without a record it is not.
-func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a.Ended) }
+func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a.LastHoldSince) }
 
 // NextHold is when a hold begins that is made now; it distinguishes the hold from earlier
 // ones.
-func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.Ended.Add(1)) }
+func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.LastHoldSince.Add(1)) }
 
 // IsEmpty tells whether nothing in the record is needed once the pod runs.
 func (a *Asker) IsEmpty() bool {
 	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota
 	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.Required != nil || a.Missed > 0 || a.Activated ||
-		!a.Ended.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
+		!a.LastHoldSince.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
 	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
 }
 

@@ -36,10 +36,10 @@ type Losses struct {
 	Until  time.Time      // no plan before this time
 	Why    reasons.Reason // the reason given to users until then
 	lost   time.Time      // the end of the pause after the last loss
-	// Room is set for a preemptor that holds the only node it can run on: the ID of the
-	// last decision that made room and lost it. The hold goes on, and the loss is counted
-	// once.
-	Room string
+	// LostDecision is set for a preemptor that holds the only node it can run on: the ID of
+	// the last decision that made room and lost it. The hold goes on, and the loss is
+	// counted once.
+	LostDecision string
 	// PlacedAt is when the preemptor was bound to the held node on which room was made.
 	PlacedAt time.Time
 }

@@ -115,8 +115,8 @@ func TestLossesInAPause(t *testing.T) {
 	if l.Count != 3 || !strings.HasSuffix(l.Why.Text, "this is loss 3 in a row, so no plan is made for the pod for 1m0s") {
 		t.Errorf("three losses: %+v", l)
 	}
-	l.Room, l.PlacedAt = "decision", epoch
-	if got := l.Inherited(); got.Room != "" || !got.PlacedAt.IsZero() || got.Count != 3 {
+	l.LostDecision, l.PlacedAt = "decision", epoch
+	if got := l.Inherited(); got.LostDecision != "" || !got.PlacedAt.IsZero() || got.Count != 3 {
 		t.Errorf("inherited: %+v", got)
 	}
 }

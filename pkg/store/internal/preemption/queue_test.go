@@ -149,7 +149,7 @@ func TestAskerIsEmpty(t *testing.T) {
 		"lost":   func(a *preemption.Asker) { a.Losses.Count = 1 },
 		"placed": func(a *preemption.Asker) { a.Losses.PlacedAt = epoch },
 		"sweep":  func(a *preemption.Asker) { a.Sweep = preemption.Sweep{"n"} },
-		"ended":  func(a *preemption.Asker) { a.Ended = epoch },
+		"ended":  func(a *preemption.Asker) { a.LastHoldSince = epoch },
 		"node":   func(a *preemption.Asker) { a.SawNode = 1 },
 		"quota":  func(a *preemption.Asker) { a.OverQuota = true },
 	} {
@@ -159,7 +159,7 @@ func TestAskerIsEmpty(t *testing.T) {
 		}
 	}
 	ended := preemption.NewAsker("a")
-	ended.Ended = epoch
+	ended.LastHoldSince = epoch
 	if !ended.IsEcho(epoch) || ended.IsEcho(epoch.Add(1)) {
 		t.Error("the wrong claims are echoes")
 	}
