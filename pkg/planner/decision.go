@@ -127,7 +127,7 @@ type FilterResults struct {
 // String renders the decision for people in one line.
 func (d Decision) String() string { return d.Ask.name() + ": " + d.Sentence() }
 
-// Chosen returns the victims as pods.
+// Chosen returns the victims as pods; empty for none.
 func (d *Decision) Chosen() []*Pod {
 	out := make([]*Pod, len(d.Victims))
 	for i := range d.Victims {

@@ -24,7 +24,7 @@ type Digest struct {
 // Entry is a pod with the data that the laws about single victims read.
 type Entry struct {
 	Pod        *Pod
-	Created    int64  // in seconds; order within one second is ignored
+	Created    int64  // Unix seconds; order within one second is ignored
 	App        uint32 // hash of pod.App
 	Priority   int32
 	Budget     int32 // index of the only one, or NoBudget, or ManyBudgets

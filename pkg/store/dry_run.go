@@ -59,7 +59,7 @@ type DryRun struct {
 // dryRunUID is the UID of the pod of a dry run.
 const dryRunUID types.UID = "preview"
 
-// DryRun returns what would happen to a pod. It changes nothing.
+// DryRun returns what would happen to a pod; never nil. It changes nothing.
 func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = dryRunUID, false, false, nil, ""
 	event.Normalize()

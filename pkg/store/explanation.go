@@ -84,8 +84,8 @@ type Room struct {
 	DelayEnds, Next time.Time
 }
 
-// Explanation returns what is known about a pod, and whether it is known. The work is
-// bounded: it holds the lock for some tens of microseconds.
+// Explanation returns what is known about a pod; nil and false for a pod that is not known.
+// The work is bounded: it holds the lock for some tens of microseconds.
 func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

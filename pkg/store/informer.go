@@ -18,7 +18,7 @@ func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	s.change(now, func() { s.life.Upsert(event, now) })
 }
 
-// Delete handles the deletion of a pod.
+// Delete handles the deletion of a pod. It does nothing for a pod that is not known.
 func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.change(now, func() { s.life.Delete(uid, now) })
 }
@@ -29,23 +29,25 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.change(now, func() { s.life.Lost(uid, now) })
 }
 
-// UpsertNode sets the allocatable of a node.
+// UpsertNode sets the allocatable of a node, and adds a node that is not known.
 func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	s.change(now, func() { s.life.UpsertNode(name, allocatable, now) })
 }
 
-// NodeChanged handles a change of a node that matters to the filters, such as its taints.
+// NodeChanged handles a change of a node that matters to the filters, such as its taints. It
+// does nothing for a node that is not known.
 func (s *Store) NodeChanged(name string, now time.Time) {
 	s.change(now, func() { s.life.NodeChanged(name, now) })
 }
 
-// SetNodeSchedulable sets whether new pods may go to a node. All holds of a cordoned node
-// end.
+// SetNodeSchedulable sets whether new pods may go to a node; it may be called before
+// UpsertNode. All holds of a cordoned node end.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
 	s.change(now, func() { s.life.SetNodeSchedulable(name, schedulable, now) })
 }
 
-// DeleteNode handles the deletion of a node. All its holds end.
+// DeleteNode handles the deletion of a node. All its holds end. It does nothing for a node
+// that is not known.
 func (s *Store) DeleteNode(name string, now time.Time) {
 	s.change(now, func() { s.life.DeleteNode(name, now) })
 }
@@ -55,7 +57,7 @@ func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
 	s.change(now, func() { s.life.UpsertBudget(b) })
 }
 
-// DeleteBudget handles the deletion of a PodDisruptionBudget.
+// DeleteBudget handles the deletion of a PodDisruptionBudget, known or not.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 	s.change(now, func() { s.life.DeleteBudget(namespace, name) })
 }
@@ -79,7 +81,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 	return wrong
 }
 
-// DeleteNamespace handles the deletion of a namespace.
+// DeleteNamespace handles the deletion of a namespace, known or not.
 func (s *Store) DeleteNamespace(name string, now time.Time) {
 	s.change(now, func() { s.life.DeleteNamespace(name) })
 }

@@ -66,7 +66,8 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) (vi
 	return victims, why
 }
 
-// VictimsDeleted says that all victims of a preemptor have been deleted.
+// VictimsDeleted says that all victims of a preemptor have been deleted. It does nothing if
+// its hold has ended.
 func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 	s.change(now, func() { s.plans.VictimsDeleted(asker, now) })
 }

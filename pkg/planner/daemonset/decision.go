@@ -128,7 +128,7 @@ func (pl *planning) frees(c *candidate) []resources.Entry {
 	return out
 }
 
-// Chosen returns the victims as pods.
+// Chosen returns the victims as pods; empty for none.
 func (d *Decision) Chosen() []*planner.Pod {
 	out := make([]*planner.Pod, len(d.Victims))
 	for i := range d.Victims {

@@ -46,7 +46,7 @@ func (d Decision) Sentence() string {
 	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never no pod is preempted for it (D2)", d.Node, d.short())
 }
 
-// Waiting says what a hold without victims waits for.
+// Waiting says what a hold without victims waits for. It is for outcome [planner.Hold].
 func (d Decision) Waiting() string {
 	switch d.Stopped {
 	case RuleDelay:

@@ -148,7 +148,7 @@ type scratch struct {
 
 // visit is a node where several victims might make the best plan. No set there does less
 // harm than bound. No set with that harm frees less beyond need than waste, or has
-// victims created after youngest, in seconds.
+// victims created after youngest, in Unix seconds.
 type visit struct {
 	node     *planner.Node
 	bound    harm

@@ -54,7 +54,7 @@ type bounds struct {
 	// from are, by class, the priorities from which a single victim does too much harm.
 	from [planner.Classes]int64
 	// tie is the class and priority for which a single victim does as much harm and, on
-	// this node, wastes no less. Of these, candidates created before since, in seconds,
+	// this node, wastes no less. Of these, candidates created before since, in Unix seconds,
 	// are too old.
 	tie      planner.Class
 	priority int64

@@ -26,7 +26,7 @@ type NodeBoundAttempt struct {
 	Params daemonset.Params
 }
 
-// Refusal is why a plan failed.
+// Refusal is why a plan failed, for a decision with outcome [planner.Refuse].
 func Refusal(d *planner.Decision) reasons.Reason {
 	if d.Together != nil {
 		return reasons.New(reasons.PodGroupBeyondGuarantee, "%s", d.Sentence())

@@ -124,8 +124,8 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 	})
 }
 
-// AwaitedBy returns the pods on nodes that holders wait for, without the victims of another
-// preemptor.
+// AwaitedBy returns the pods on nodes that holders wait for, by UID, without the victims of
+// one preemptor; nil for none.
 func (x *Model) AwaitedBy(holders []reservations.Hold, without types.UID) []*Pod {
 	var uids []types.UID
 	for i := range holders {

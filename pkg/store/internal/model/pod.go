@@ -264,8 +264,8 @@ func (x *Model) MeetsLaw4(p *Pod) bool {
 	return x.Cache.Books.BelowGuarantee(p.App.Leaf, p.Request, x.Preemption.StrictGuarantee)
 }
 
-// LastRefused returns when and why a plan for the pod, or for another pod of its
-// equivalence class, failed.
+// LastRefused returns when and why the last plan for the pod, or for another pod of its
+// equivalence class, failed; zero and none if none did.
 func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 	at, why = p.Asker.TriedAt, p.Asker.Refused
 	if t := p.EquivalenceClass; t != nil && t.TriedAt.After(at) {
@@ -275,7 +275,7 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 }
 
 // PlanFrom returns when the next plan for a pod may be made after a loss, and the reason
-// given to users until then. Its code is never that of a quota: the pod waits for a time,
+// given to users until then; zero and none without a loss. Its code is never that of a quota: the pod waits for a time,
 // and a pod that a quota refuses is tried again as soon as the quota has room.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	l := &p.Asker.Losses

@@ -163,8 +163,9 @@ func (p *Plan) Note(victim types.UID) (string, bool) {
 	return "", false
 }
 
-// Number and first interval of the tries of a preemptor that has room on its node and is
-// refused there, before it is tried once each retry interval.
+// A preemptor that has room on its node and is refused there is tried again triesAtOnce
+// times, after FirstTry and then after twice as long each time; from then on once each retry
+// interval.
 const (
 	triesAtOnce = 6
 	FirstTry    = 50 * time.Millisecond

@@ -33,7 +33,7 @@ func HeldReason(d *daemonset.Decision) reasons.Reason {
 
 const mostNamed = 5
 
-// Listed joins the first names and counts the others.
+// Listed joins the first names and counts the others; empty without names.
 func Listed(names []string) string {
 	if more := len(names) - mostNamed; more > 0 {
 		names = append(names[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
