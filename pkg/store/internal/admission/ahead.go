@@ -162,16 +162,7 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	if len(ahead) == 0 {
 		return false
 	}
-	rank, inFlight := queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority), false
-	for _, w := range ahead {
-		switch {
-		case w.State == state.BackingOff, w.State == state.Unschedulable:
-			x.putBack(w)
-		case w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID):
-			key, _ := x.Pending.Keys.Get(w.UID)
-			rank, inFlight = min(rank, key.Rank), true
-		}
-	}
+	rank, inFlight := x.makeWay(p, ahead)
 	if !p.State.HasSlot() {
 		x.putBack(p)
 		return true
@@ -186,6 +177,23 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		x.Pending.Keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
+}
+
+// makeWay puts the pods ahead of p that found no node back into the order. inFlight tells
+// whether others have a slot and the scheduler's queue is to try them after p; rank is the
+// rank of a sort key with which p comes after them.
+func (x *Slots) makeWay(p *model.Pod, ahead []*model.Pod) (rank int64, inFlight bool) {
+	rank = queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority)
+	for _, w := range ahead {
+		switch {
+		case w.State.WaitsForNode():
+			x.putBack(w)
+		case w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID):
+			key, _ := x.Pending.Keys.Get(w.UID)
+			rank, inFlight = min(rank, key.Rank), true
+		}
+	}
+	return rank, inFlight
 }
 
 // putBack puts a pod without a node back into the order.
