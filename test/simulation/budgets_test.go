@@ -1,9 +1,11 @@
 package simulation_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,11 +182,12 @@ type claimed struct {
 
 // share is what plans take of a budget, in pods that its status counts as healthy.
 type share struct {
-	allowed int // by the status
-	taken   int // by the plan that is judged
-	chosen  int // by earlier plans in force, and not deleted yet
-	gone    int // deleted by earlier plans
-	since   int // healthy pods that the budget covers and the status does not count
+	allowed int      // by the status
+	taken   int      // by the plan that is judged
+	chosen  int      // by earlier plans in force, and not deleted yet
+	gone    int      // deleted by earlier plans
+	since   int      // healthy pods that the budget covers and the status does not count
+	counted []string // the pods that the status counts, for people
 }
 
 // beyond is how many pods the plan takes beyond what the budget allows. A pod that the
@@ -235,7 +238,9 @@ func (w *witness) judgeBudgets(item *output.Work) {
 		of := share{allowed: int(budget.Status.DisruptionsAllowed), since: w.coveredSince(budget, counted)}
 		for uid := range counted {
 			gone, ours := earlier[uid]
-			switch p, known := w.pods[uid]; {
+			p, known := w.pods[uid]
+			of.counted = append(of.counted, fmt.Sprintf("%s (on %q, known %v, deleted %v, chosen before %v, deleted for that %v)", uid, p.Node, known, p.Deleting, ours, gone))
+			switch {
 			case known && (!coversAs(budget, &p) || p.Health != objects.Ready):
 				// The status counts it; the process knows other labels, or that it is not ready.
 			case slices.Contains(plan.victims, uid):
@@ -257,8 +262,8 @@ func (w *witness) judgeBudgets(item *output.Work) {
 		}
 		s.count(guarded)
 		if int64(of.beyond()) > d.Violations {
-			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, %d more have come, and the plan says that it violates %d",
-				w.in.name, of.taken, item.Name, budget.Namespace, budget.Name, of.allowed, of.chosen+of.gone, of.since, d.Violations)
+			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, %d more have come, and the plan says that it violates %d; its status counts %s",
+				w.in.name, of.taken, item.Name, budget.Namespace, budget.Name, of.allowed, of.chosen+of.gone, of.since, d.Violations, strings.Join(of.counted, ", "))
 		}
 	}
 }
