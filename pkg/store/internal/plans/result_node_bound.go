@@ -94,41 +94,68 @@ func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 // holdNodeBound holds the node for a preemptor, or keeps holding it, and marks the
 // victims.
 func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
-	why, again := preemption.HeldReason(d), time.Time{}
-	h := reservations.Hold{Patient: d.Stopped != "", Decision: x.newDecisionID(p, now)}
-	if h.Patient {
-		h.Note = d.Waiting()
+	next := x.nodeHoldFor(p, d, now)
+	switch old, held := x.Preemption.Holds.Of(p.UID); {
+	case !held:
+		if err := x.beginNodeHold(p, d, next.Hold, now); err != nil {
+			return false, reasons.New(reasons.HoldGivenUp, "%v", err)
+		}
+	case len(next.Chosen) > 0:
+		x.addVictims(p, d, &old, next.Hold, now)
+	default:
+		x.keepNodeHold(p, d, &old, next.Hold, now)
 	}
-	var chosen []types.UID
-	switch {
-	case d.Outcome == planner.Preempt:
-		var not reasons.Reason
-		if again, not = x.holds.FurtherFrom(p, now); !again.After(now) {
-			chosen, not, again = x.mayChoose(d.Chosen(), now)
-		}
-		if not.None() {
-			break
-		}
-		h.Patient, h.Note = true, "victims there are chosen as soon as the limits allow"
-		why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, not.Text)
-		if not.Code == reasons.PreemptionPaced {
-			why.Code = not.Code
-		}
-		if again.IsZero() {
-			again = now.Add(preemption.FirstTry)
-		}
-	case d.Stopped == daemonset.RuleDelay:
-		again = now.Add(d.Wait)
-	}
-	if err := x.setHold(p, d, chosen, h, now); err != nil {
-		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
-	}
-	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+	why := next.why
+	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(next.Chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
 	p.Reason, p.Asker.Activated = why, false
-	x.setReturn(p, d, again, now)
+	x.setReturn(p, d, next.again, now)
 	return true, why
+}
+
+// nodeHold is what a decision makes of the hold of a node-bound preemptor.
+type nodeHold struct {
+	// Hold has what the decision says of it: Decision, Patient, Note, and as Chosen only the
+	// victims to choose now.
+	reservations.Hold
+	why   reasons.Reason // why the preemptor waits
+	again time.Time      // when it comes back; zero if events of its victims or its node say when
+}
+
+// nodeHoldFor returns what a decision makes of the hold. It chooses the victims of the
+// decision, if the pause of the preemptor and the limits of preemption allow them now.
+func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) nodeHold {
+	next := nodeHold{
+		Hold: reservations.Hold{Decision: x.newDecisionID(p, now), Patient: d.Stopped != ""},
+		why:  preemption.HeldReason(d),
+	}
+	if next.Patient {
+		next.Note = d.Waiting()
+	}
+	if d.Stopped == daemonset.RuleDelay {
+		next.again = now.Add(d.Wait)
+	}
+	if d.Outcome != planner.Preempt {
+		return next
+	}
+	again, not := x.holds.FurtherFrom(p, now)
+	if !again.After(now) {
+		next.Chosen, not, again = x.mayChoose(d.Chosen(), now)
+	}
+	next.again = again
+	if not.None() {
+		return next
+	}
+	next.Patient, next.Note = true, "victims there are chosen as soon as the limits allow"
+	next.why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, not.Text)
+	if not.Code == reasons.PreemptionPaced {
+		next.why.Code = not.Code
+	}
+	if again.IsZero() {
+		next.again = now.Add(preemption.FirstTry)
+	}
+	return next
 }
 
 // newDecisionID returns a new ID for a decision.
@@ -137,37 +164,45 @@ func (x *Plans) newDecisionID(p *model.Pod, now time.Time) string {
 	return preemption.DecisionID(p.UID, p.Asker.DecidedAt)
 }
 
-// setHold begins the hold of a preemptor, or adds victims to it.
-func (x *Plans) setHold(p *model.Pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
-	old, held := x.Preemption.Holds.Of(p.UID)
-	switch {
-	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, p.Asker.NextHold(now), true, chosen
-		if err := x.holds.PlaceHold(p, h); err != nil {
-			return err
-		}
-		x.holds.Supersede(x.Cache.Nodes.Get(d.Node), now)
-	case len(chosen) > 0:
-		for _, uid := range old.Chosen {
-			if v := x.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
-				chosen = append(chosen, uid) // it leaves or is gone, for this hold
-			}
-		}
-		h.Chosen, h.Committed = chosen, old.Committed
-		x.states.EndCycle(p)
-		x.holds.Rechoose(p, h, now)
-	default:
-		x.states.EndCycle(p)
-		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(&old)
-		x.Preemption.Holds.Choose(p.UID, h, now)
-		if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.Preemption.RetryInterval)) {
-			x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
-		}
-		return nil
+// beginNodeHold begins the hold of a preemptor.
+func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservations.Hold, now time.Time) error {
+	h.Node, h.Since, h.Required = d.Node, p.Asker.NextHold(now), true
+	if err := x.holds.PlaceHold(p, h); err != nil {
+		return err
 	}
+	x.holds.Supersede(x.Cache.Nodes.Get(d.Node), now)
+	x.disrupt(p, d, now)
+	return nil
+}
+
+// addVictims adds victims to the hold of a preemptor. Earlier ones that leave or are gone
+// for it stay in it.
+func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
+	for _, uid := range old.Chosen {
+		if v := x.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
+			h.Chosen = append(h.Chosen, uid)
+		}
+	}
+	h.Committed = old.Committed
+	x.states.EndCycle(p)
+	x.holds.Rechoose(p, h, now)
+	x.disrupt(p, d, now)
+}
+
+// disrupt has the victims of the hold disrupted.
+func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 	p.Asker.Required, p.Asker.Missed = d, 0
 	x.queueWrite(p, output.WorkDisrupt, d, now)
-	return nil
+}
+
+// keepNodeHold keeps the hold of a preemptor with the victims and the decision that it has.
+func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
+	x.states.EndCycle(p)
+	h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
+	x.Preemption.Holds.Choose(p.UID, h, now)
+	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.Preemption.RetryInterval)) {
+		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
+	}
 }
 
 // queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
