@@ -193,6 +193,21 @@ func (c *history) usage(of string, at time.Time) int64 {
 	return sum
 }
 
+// bindTime is how long the bind of a pod may take whose node was chosen before that of
+// another one, on a machine with much to do.
+const bindTime = 250 * time.Millisecond
+
+// underWay is what pods requested whose bind was under way at a moment: those that were bound
+// within bindTime, and before a later moment. After that one they may have preempted for it.
+func underWay(bound []sight, at, before time.Time) (sum int64) {
+	for _, b := range bound {
+		if since := b.at.Sub(at); since > 0 && since <= bindTime && b.at.Before(before) {
+			sum += b.pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+		}
+	}
+	return sum
+}
+
 // avoidable returns the victims that another order would have spared: less than two
 // seconds before one was told to go, its queue got a pod beyond its guarantee, while a pod
 // of another queue below its guarantee waited that got the victim's node later. Of the two
@@ -208,7 +223,7 @@ func (c *history) avoidable(victims []sight, groups ...string) (there, anywhere 
 		spares := func(b sight) bool {
 			since := v.at.Sub(b.at)
 			return since >= 0 && since < 2*time.Second && c.usage(of, b.at) > ecosystemGuarantees[of] && slices.ContainsFunc(groups, func(g string) bool {
-				return g != of && c.usage(g, b.at) < ecosystemGuarantees[g] && slices.ContainsFunc(bound[g], func(a sight) bool {
+				return g != of && c.usage(g, b.at)+underWay(bound[g], b.at, v.at) < ecosystemGuarantees[g] && slices.ContainsFunc(bound[g], func(a sight) bool {
 					return a.pod.Spec.NodeName == v.pod.Spec.NodeName && a.pod.CreationTimestamp.Time.Before(b.at.Add(-time.Second)) && a.at.After(v.at)
 				})
 			})
@@ -217,8 +232,10 @@ func (c *history) avoidable(victims []sight, groups ...string) (there, anywhere 
 		if len(sparing) > 0 {
 			anywhere = append(anywhere, v.pod.Name)
 		}
-		if slices.ContainsFunc(sparing, func(b sight) bool { return b.pod.Spec.NodeName == v.pod.Spec.NodeName }) {
-			there = append(there, v.pod.Name)
+		if i := slices.IndexFunc(sparing, func(b sight) bool { return b.pod.Spec.NodeName == v.pod.Spec.NodeName }); i >= 0 {
+			const stamp = "15:04:05.000"
+			there = append(there, fmt.Sprintf("%s at %s, after %s got its node %s at %s",
+				v.pod.Name, v.at.Format(stamp), sparing[i].pod.Name, v.pod.Spec.NodeName, sparing[i].at.Format(stamp)))
 		}
 	}
 	return there, anywhere
@@ -236,7 +253,7 @@ func (c *history) tellVictims(part string, groups ...string) int {
 		c.env.Logf("ecosystem: %s: %s: %d victims, %d pods bound", part, g, len(c.preempted(g)), len(c.boundByNow(g)))
 	}
 	if len(there) > 0 {
-		c.env.Errorf("%d victims were avoidable: %s", len(there), strings.Join(there, " "))
+		c.env.Errorf("%d victims were avoidable: %s", len(there), strings.Join(there, "; "))
 	}
 	return len(victims)
 }
