@@ -18,7 +18,7 @@ import (
 )
 
 // BeyondQuota returns the quota that a pod without a node exceeds, so that a new node
-// would not let the pod run. It returns none for every other pod.
+// would not let the pod run. It returns no reason for every other pod.
 type BeyondQuota func(pod types.UID) reasons.Reason
 
 // FailureHandler is the type of the scheduler's field of this name. The scheduler calls
@@ -27,9 +27,12 @@ type FailureHandler = func(context.Context, framework.Framework, *framework.Queu
 
 // Correct wraps the failure handler of a scheduler. For pods that exceed a quota, the new
 // handler writes a condition for which autoscalers add no node. It changes nothing else.
-func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuota) FailureHandler {
-	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		why := refused(pod.Pod.UID)
+func Correct(next FailureHandler, client kubernetes.Interface, beyond BeyondQuota) FailureHandler {
+	return func(
+		ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time,
+	) {
+		why := beyond(pod.Pod.UID)
 		if !why.None() {
 			f = corrected{Framework: f, cacher: cacher{APICacher: f.APICacher(), client: client, why: why}}
 		}
@@ -37,10 +40,10 @@ func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuo
 	}
 }
 
-// beyond is added to the message of the cycle. It contains no amounts: they change with
+// suffix returns what is added to the message of the cycle. It contains no amounts: they change with
 // the usage of other pods, and each change would cost a write and an event per cycle of
 // each waiting pod.
-func beyond(why reasons.Reason) string {
+func suffix(why reasons.Reason) string {
 	return "; " + objects.BeyondMessage + string(why.Code) + ", see condition " + reasons.AdmittedCondition
 }
 
@@ -67,7 +70,7 @@ func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, 
 	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 		other := *condition
 		other.Reason, _ = events.DemandReason(c.why)
-		other.Message += beyond(c.why)
+		other.Message += suffix(c.why)
 		condition = &other
 	}
 	if c.APICacher != nil {

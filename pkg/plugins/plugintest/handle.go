@@ -71,7 +71,9 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
 		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
 		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}),
-		frameworkruntime.WithPodNominator(nobody{}), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
+		frameworkruntime.WithPodNominator(nobody{}),
+		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake does not end a list that is watched
 	h := &atPermit{Handle: plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 10}")))}
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h.Handle))(t)
-	pl, err := around(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
+	pl, err := wrap(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
 		h.theirs = theirs
 		return miscounting{says: says}, nil
 	}, fake.NewSimpleClientset(podGroup("g", 3)), h)
@@ -176,7 +176,7 @@ func TestPostFilter(t *testing.T) {
 // TestWithoutAStoreUpstreamDecides: without a store upstream's plugin decides.
 func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 	h := plugintest.New(t)
-	pl := expect.Get(around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h))(t)
+	pl := expect.Get(wrap(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h))(t)
 	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
 		t.Errorf("%v, want what upstream says", status)
 	}

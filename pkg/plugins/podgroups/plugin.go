@@ -34,7 +34,7 @@ type Plugin struct {
 	upstream
 	process *app.Process
 	handle  fwk.Handle
-	wait    time.Duration // at Permit, where upstream would have let a pod go
+	wait    time.Duration // at Permit, for a pod that upstream lets go and the store does not
 	behind  *app.PostFilters
 }
 
@@ -55,7 +55,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	pl, err := around(ctx, func(h fwk.Handle) (fwk.Plugin, error) { return coscheduling.New(ctx, obj, h) }, client, h)
+	pl, err := wrap(ctx, func(h fwk.Handle) (fwk.Plugin, error) { return coscheduling.New(ctx, obj, h) }, client, h)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
@@ -96,12 +96,13 @@ func (g guardedPod) Reject(plugin, why string) {
 	if !strings.Contains(why, "PostFilter") {
 		what = "lost its place"
 	}
-	g.WaitingPod.Reject(plugin, fmt.Sprintf("PodGroup %s: the pod gave back its place, because another pod of it %s", groupOf(g.GetPod()), what))
+	g.WaitingPod.Reject(plugin, fmt.Sprintf(
+		"PodGroup %s: the pod gave back its place, because another pod of it %s", groupOf(g.GetPod()), what))
 }
 
-// around builds the upstream plugin with a guarded handle, and, in a managed profile, has
+// wrap builds the upstream plugin with a guarded handle, and, in a managed profile, has
 // the store follow PodGroups, which the client reads.
-func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
+func wrap(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := app.For(ctx, h)
 	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: app.PostFiltersOf(h, Name)}
 	theirs, err := build(&guarded{h, pl.mayGo})
@@ -118,7 +119,7 @@ func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), cli
 	return pl, nil
 }
 
-// defaultWait is upstream's.
+// defaultWait is upstream's default of permitWaitingTimeSeconds.
 const defaultWait = time.Minute
 
 // Permit lets a pod wait for others of its PodGroup as upstream does, but not when enough
@@ -146,7 +147,9 @@ func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.
 
 // PostFilter takes back the places of a PodGroup of which a pod finds none, as upstream
 // does, but not when enough others have one.
-func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if pl.gathered(pod) {
 		return nil, pl.behind.End(state, pod, fwk.NewStatus(fwk.Unschedulable))
 	}
@@ -163,7 +166,10 @@ func (pl *Plugin) gathered(pod *corev1.Pod) bool {
 // mayGo tells whether a pod need not wait for others, as far as the store knows: it is of
 // no PodGroup, or enough of it have a place. Without a store upstream's plugin decides.
 func (pl *Plugin) mayGo(pod *corev1.Pod) bool {
-	return groupOf(pod) == "" || pl.process.Store() == nil || !pl.process.Managed(pod.Spec.SchedulerName) || pl.gathered(pod)
+	if groupOf(pod) == "" || pl.process.Store() == nil || !pl.process.Managed(pod.Spec.SchedulerName) {
+		return true
+	}
+	return pl.gathered(pod)
 }
 
 func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }

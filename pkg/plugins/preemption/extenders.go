@@ -51,24 +51,25 @@ func newExtenders(handle fwk.Handle, pod *corev1.Pod) *extenders {
 	return x
 }
 
-// leave are the pods that leave a node: those that leave it in any case, and the victims.
-type leave struct {
+// removal is what extenders are told of the pods that leave a node: those that leave it
+// in any case, and the victims. It is empty for the node as it is.
+type removal struct {
 	pods []*corev1.Pod
 	// violations is the number of victims that their budgets do not allow.
 	violations int64
 }
 
-// leave begins the list of leaving pods; pods are the victims.
-func (x *extenders) leave(without []*planner.Pod, budgets []int64) leave {
+// newRemoval returns a removal of these victims, without its pods, which the caller adds.
+func (x *extenders) newRemoval(victims []*planner.Pod, budgets []int64) removal {
 	if len(x.list) == 0 {
-		return leave{}
+		return removal{}
 	}
-	return leave{violations: planner.Violations(without, budgets)}
+	return removal{violations: planner.Violations(victims, budgets)}
 }
 
 // verdict returns the answer of the filters about a node without some pods, or that of the
 // extenders if the filters accept it.
-func (x *extenders) verdict(ctx context.Context, status *fwk.Status, info fwk.NodeInfo, gone leave) planner.Fit {
+func (x *extenders) verdict(ctx context.Context, status *fwk.Status, info fwk.NodeInfo, gone removal) planner.Fit {
 	switch {
 	case status.IsSuccess():
 		return x.fit(ctx, info, gone)
@@ -79,8 +80,8 @@ func (x *extenders) verdict(ctx context.Context, status *fwk.Status, info fwk.No
 }
 
 // fit returns the answer of the extenders about a node that the filters accept without
-// some pods.
-func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) planner.Fit {
+// the removed pods.
+func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone removal) planner.Fit {
 	for _, e := range slices.Clone(x.list) {
 		if x.failed != nil {
 			return planner.Never
@@ -104,7 +105,7 @@ func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) plan
 }
 
 // ask calls one extender. It returns the reason if it rejects.
-func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (planner.Fit, string, error) {
+func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone removal) (planner.Fit, string, error) {
 	switch {
 	case e.SupportsPreemption() && len(gone.pods) > 0:
 		return x.askPreemption(e, info.Node().Name, gone)
@@ -117,7 +118,7 @@ func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (planner.
 // askPreemption calls the preempt verb of an extender for a node with these victims. If
 // the extender returns a part of them, that is a consent, too: it needs no others
 // deleted. The laws and the filters decide which of them stay.
-func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (planner.Fit, string, error) {
+func (x *extenders) askPreemption(e fwk.Extender, node string, gone removal) (planner.Fit, string, error) {
 	plan := map[string]*extenderv1.Victims{node: {Pods: gone.pods, NumPDBViolations: gone.violations}}
 	left, err := e.ProcessPreemption(x.pod, plan, x.nodes)
 	if err != nil {
@@ -132,14 +133,14 @@ func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (plan
 	case v == nil || len(v.Pods) == 0:
 		return planner.Never, "", errors.New("expected at least one victim pod on node " + node)
 	}
-	if other := beyond(v.Pods, gone.pods); other != "" {
+	if other := firstNotProposed(v.Pods, gone.pods); other != "" {
 		return planner.Fails, "pod " + other + " would have to go, too, and the plan does not name it", nil
 	}
 	return planner.Passes, "", nil
 }
 
-// beyond returns the first pod, by name, that was not proposed; empty for none.
-func beyond(pods, proposed []*corev1.Pod) string {
+// firstNotProposed returns the first pod, by name, that was not proposed; empty for none.
+func firstNotProposed(pods, proposed []*corev1.Pod) string {
 	first := ""
 	for _, p := range pods {
 		name := p.Namespace + "/" + p.Name
@@ -193,36 +194,37 @@ func (x *extenders) objections() string {
 	return strings.Join(texts, "; ")
 }
 
-// silence says which extender did not answer, and what helps; empty if all answered.
-func (x *extenders) silence() string {
+// failure says which extender did not answer, and what helps; empty if all answered.
+func (x *extenders) failure() string {
 	if x.failed == nil {
 		return ""
 	}
-	return fmt.Sprintf("%v; no pod is preempted until the extender answers (see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
+	return fmt.Sprintf("%v; no pod is preempted until the extender answers "+
+		"(see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
 }
 
-// judgedNodeBound adds the answers of the extenders to the decision about a node-bound pod.
-func (x *extenders) judgedNodeBound(d daemonset.Decision) daemonset.Decision {
+// addToNodeBound adds the answers of the extenders to the decision about a node-bound pod.
+func (x *extenders) addToNodeBound(d daemonset.Decision) daemonset.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
 		return d
 	}
 	return daemonset.Decision{
 		Ask: d.Ask, Node: d.Node, Need: d.Need, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
-		Objections: x.silence(), FitsCalls: d.FitsCalls,
+		Objections: x.failure(), FitsCalls: d.FitsCalls,
 	}
 }
 
-// judged adds the answers of the extenders to the decision. If one that is not ignorable
+// addTo adds the answers of the extenders to the decision. If one that is not ignorable
 // did not answer, nothing is decided: the plan may contain pods that need not be
 // preempted.
-func (x *extenders) judged(d planner.Decision) planner.Decision {
+func (x *extenders) addTo(d planner.Decision) planner.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
 		return d
 	}
 	return planner.Decision{
 		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
-		FilterResults: planner.FilterResults{Objections: x.silence(), FitsCalls: d.FitsCalls},
+		FilterResults: planner.FilterResults{Objections: x.failure(), FitsCalls: d.FitsCalls},
 	}
 }

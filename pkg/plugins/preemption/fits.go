@@ -34,7 +34,12 @@ type trial struct {
 
 func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *planner.World, exists func(*corev1.Pod) bool) *trial {
 	return &trial{
-		handle: handle, state: state, pod: pod, world: w, exists: exists, endedOn: map[string]map[types.UID]bool{},
+		handle:    handle,
+		state:     state,
+		pod:       pod,
+		world:     w,
+		exists:    exists,
+		endedOn:   map[string]map[types.UID]bool{},
 		extenders: newExtenders(handle, pod),
 	}
 }
@@ -45,10 +50,7 @@ func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 	if known || t.exists == nil {
 		return ended
 	}
-	has := make(map[types.UID]bool, len(info.GetPods()))
-	for _, p := range t.pods(node) {
-		has[types.UID(p.UID)] = true
-	}
+	has := uidsOf(t.pods(node))
 	for _, pi := range info.GetPods() {
 		if pod := pi.GetPod(); !has[pod.UID] && !t.exists(pod) {
 			if ended == nil {
@@ -81,6 +83,15 @@ func (t *trial) leaving(node string) []*planner.Pod {
 	return out
 }
 
+// uidsOf returns the UIDs of pods.
+func uidsOf(pods []*planner.Pod) map[types.UID]bool {
+	uids := make(map[types.UID]bool, len(pods))
+	for _, p := range pods {
+		uids[types.UID(p.UID)] = true
+	}
+	return uids
+}
+
 // fits reports whether the filters and the extenders accept the node without the given
 // pods and without those that leave it in any case. Pods nominated to the node count as
 // in upstream.
@@ -89,26 +100,24 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 	if err != nil {
 		return planner.Never // the node was deleted since the cycle began
 	}
-	going := append(t.leaving(node), without...)
-	gone := make(map[types.UID]bool, len(going))
-	for _, p := range going {
-		gone[types.UID(p.UID)] = true
-	}
+	gone := uidsOf(append(t.leaving(node), without...))
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	leaves := t.extenders.leave(without, t.world.Budgets)
+	going := t.extenders.newRemoval(without, t.world.Budgets)
 	ended := t.ended(info, node) // counting an ended pod would cost another pod its place
 	removed, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] || ended[uid] })
 	if !ok {
 		return planner.Fails
 	}
-	leaves.pods = slices.DeleteFunc(removed, func(pod *corev1.Pod) bool { return !gone[pod.UID] })
-	return t.extenders.verdict(ctx, t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info), info, leaves)
+	going.pods = slices.DeleteFunc(removed, func(pod *corev1.Pod) bool { return !gone[pod.UID] })
+	return t.extenders.verdict(ctx, t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info), info, going)
 }
 
-// remove removes pods from a node of a cycle, and returns these. It returns false if the
+// remove removes the pods that are gone from a node of a cycle, and returns these. ok is false if the
 // filters do not support it.
-func remove(ctx context.Context, handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo, gone func(types.UID) bool) (removed []*corev1.Pod, ok bool) {
+func remove(
+	ctx context.Context, handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo, gone func(types.UID) bool,
+) (removed []*corev1.Pod, ok bool) {
 	logger := klog.FromContext(ctx)
 	for _, pi := range slices.Clone(info.GetPods()) {
 		if !gone(pi.GetPod().UID) {

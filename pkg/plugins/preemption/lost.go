@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// checkLostPods compares the nodes of this cycle with the pods that freed capacity unseen (see
-// [store.LostPod]). If one of them is still on a node, unchanged, the scheduler's cache
-// does not know yet, and the pod that was tried is requeued.
+// checkLostPods compares the nodes of this cycle with the pods that freed capacity unseen
+// (see [store.LostPod]). If one of them is still on a node, unchanged, the scheduler's
+// cache does not know yet, and the pod that was tried is requeued.
 func (pl *Plugin) checkLostPods(pod types.UID, now time.Time) {
 	s := pl.process.Store()
 	lost := s.LostPods(now)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -16,10 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // makeRoomNodeBound plans for a DaemonSet pod on the one node that it can run on, and puts
@@ -35,7 +34,7 @@ func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, p
 	params := attempt.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := t.extenders.judgedNodeBound(daemonset.Plan(attempt.Node, attempt.Ask, params))
+	d := t.extenders.addToNodeBound(daemonset.Plan(attempt.Node, attempt.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
@@ -66,7 +65,11 @@ type nodeBoundTrial struct {
 // scheduler knows: pods assumed there.
 func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.NodeBoundAttempt) *nodeBoundTrial {
 	t := &nodeBoundTrial{
-		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
+		handle:    pl.handle,
+		pod:       pod,
+		state:     state.Clone(),
+		budgets:   a.Node.Budgets,
+		extenders: newExtenders(pl.handle, pod),
 	}
 	if _, ok := verdictOf(state); !ok {
 		return t
@@ -88,7 +91,8 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 			t.leaving = append(t.leaving, pi.GetPod())
 		}
 	}
-	if _, ok := remove(ctx, t.handle, t.state, pod, info, func(uid types.UID) bool { return gone[uid] }); !ok || !pl.addBefore(ctx, t, a) {
+	_, ok := remove(ctx, t.handle, t.state, pod, info, func(uid types.UID) bool { return gone[uid] })
+	if !ok || !pl.addBefore(ctx, t, a) {
 		t.info = nil
 	}
 	return t
@@ -139,7 +143,8 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 	return out
 }
 
-// addBefore places the holders that are served before the pod.
+// addBefore places the holders that are served before the pod. It returns false if the
+// filters do not support it.
 func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, a *output.NodeBoundAttempt) bool {
 	for _, ref := range a.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
@@ -165,19 +170,16 @@ func (t *nodeBoundTrial) fits(ctx context.Context, without []*planner.Pod) plann
 		return planner.Never
 	}
 	info, state := t.info, t.state
-	leaves := t.extenders.leave(without, t.budgets)
-	leaves.pods = slices.Clone(t.leaving)
+	going := t.extenders.newRemoval(without, t.budgets)
+	going.pods = slices.Clone(t.leaving)
 	if len(without) > 0 {
 		info, state = t.info.Snapshot(), t.state.Clone()
-		gone := make(map[types.UID]bool, len(without))
-		for _, p := range without {
-			gone[types.UID(p.UID)] = true
-		}
+		gone := uidsOf(without)
 		victims, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] })
 		if !ok {
 			return planner.Fails
 		}
-		leaves.pods = append(leaves.pods, victims...)
+		going.pods = append(going.pods, victims...)
 	}
-	return t.extenders.verdict(ctx, t.handle.RunFilterPlugins(ctx, state, t.pod, info), info, leaves)
+	return t.extenders.verdict(ctx, t.handle.RunFilterPlugins(ctx, state, t.pod, info), info, going)
 }

@@ -61,9 +61,9 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	return status.Message()
 }
 
-// rejectedAnyway replaces the filters of a cycle that a quota ended before they ran. It lists the
-// nodes that reject the pod whatever pods leave. The pods of these nodes stay in the
-// world: they may be preempted for the quota.
+// rejectedAnyway replaces the filters of a cycle that a quota ended before they ran. It
+// returns the nodes that reject the pod whatever pods leave; nil if there are no nodes. The
+// pods of these nodes stay in the world: they may be preempted for the quota.
 func (pl *Plugin) rejectedAnyway(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*planner.Node) map[string]bool {
 	if len(nodes) == 0 {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// transientCodes are the codes of texts that are outdated a moment later. Explain reports the
-// current state in addition.
+// transientCodes are the codes of texts that are outdated a moment later. Explain reports
+// the current state in addition.
 var transientCodes = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
 
-// nodes returns the number of nodes that the cycle knows.
-func (pl *Plugin) nodes() int {
+// nodeCount returns the number of nodes that the cycle knows; 0 without a snapshot.
+func (pl *Plugin) nodeCount() int {
 	lister := pl.handle.SnapshotSharedLister()
 	if lister == nil {
 		return 0

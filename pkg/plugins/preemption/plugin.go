@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +18,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -109,9 +108,9 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason.String())
 }
 
-// dropOtherNominations removes the nominations of the other holders of the pod's node. The scheduler's
-// filters count pods nominated to a node as if they ran there, although they wait for
-// victims of their own. The plans of the holders counted each other, and the hold, not
+// dropOtherNominations removes the nominations of the other holders of the pod's node. The
+// scheduler's filters count pods nominated to a node as if they ran there, although they
+// wait for victims of their own. The plans of the holders counted each other, and the hold, not
 // the nomination, keeps the capacity. For a node-bound pod it removes all other
 // nominations, because that pod comes before them.
 func (pl *Plugin) dropOtherNominations(s *store.Store, pod *corev1.Pod) {
@@ -146,7 +145,9 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // quota rejected. It makes the plan; the executor carries it out. The status is for
 // people: it names the law or gate that stopped the pod, or the victims that it waits
 // for.
-func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	result, status := pl.postFilter(ctx, state, pod, statuses)
 	if pl.process.Managed(pod.Spec.SchedulerName) {
 		status = pl.behind.End(state, pod, status)
@@ -154,7 +155,10 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	return result, status
 }
 
-func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+// postFilter is PostFilter without the plugins that come after this one.
+func (pl *Plugin) postFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	requires := pl.process.RequiredNode(pod) != ""
 	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
@@ -170,7 +174,7 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	if requires {
 		node, why = pl.makeRoomNodeBound(ctx, state, pod)
 	} else {
-		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), filtersRan)
+		node, why = pl.makeRoom(ctx, state, pod, statuses, filtersRan)
 	}
 	if node != "" { // in the store it is Unschedulable
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
@@ -187,8 +191,8 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
 
-// deferringPlugin returns the plugin that ended the cycle before any node was checked, and that
-// does not requeue the pod when it may be tried; empty for none.
+// deferringPlugin returns the plugin that ended the cycle before any node was checked, and
+// that does not requeue the pod when it may be tried; empty for none.
 func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 	if statuses == nil {
 		return ""
@@ -201,7 +205,9 @@ func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 
 // endCycle reports to the store a cycle after which the pod holds no new node. The filters
 // gave the statuses, if they ran. why is the reason for which no victims are chosen.
-func (pl *Plugin) endCycle(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) endCycle(
+	pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
@@ -210,7 +216,7 @@ func (pl *Plugin) endCycle(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeTo
 	case !filtersRan || why.Code.IsQuota():
 		s.QuotaRefused(pod.UID, now)
 	default:
-		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodes(), why), now)
+		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodeCount(), why), now)
 		pl.checkLostPods(pod.UID, now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
@@ -231,14 +237,16 @@ func (pl *Plugin) endCycle(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeTo
 
 // makeRoom plans for a pod and puts the plan into force. It returns the node that is held
 // from then on, empty for none, and the text for people.
-func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, filtersRan bool) (string, reasons.Reason) {
+func (pl *Plugin) makeRoom(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, filtersRan bool,
+) (string, reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	if h, ok := s.Holds().Of(pod.UID); ok {
 		if why := pl.refusedBy(ctx, state, pod, &h); why != "" {
 			s.NodeRefuses(pod.UID, h.Node, why, now)
 		}
 	}
-	attempt, why := s.Attempt(pod.UID, kind, app.InPermit(pl.handle), now)
+	attempt, why := s.Attempt(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
 	if attempt == nil {
 		return "", why
 	}
@@ -258,7 +266,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },
 	})
 	metrics.Planned(metrics.KindQueue, pl.process.Clock.Since(began))
-	d = t.extenders.judged(d)
+	d = t.extenders.addTo(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
 	if d.Outcome != planner.Preempt {

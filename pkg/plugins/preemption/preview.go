@@ -35,13 +35,21 @@ type Previewer struct {
 	process *app.Process
 	stages  map[string]*stage // by profile
 	first   string            // the profile of pods that name none
-	// unasked describes what no preview checks.
-	unasked []string
+}
+
+// neverLookedAt describes what no preview checks.
+var neverLookedAt = []string{
+	"admission: webhooks, LimitRanges, ResourceQuotas and policies may change or refuse the pod",
+	"scores: which of the nodes that fit would be taken",
+	"whose turn it is: pods that wait now may take the room first",
 }
 
 // NewPreviewer makes a Previewer for the profiles with pods of queues. Registry has
 // upstream's plugins, and placed is the scheduler's cache.
-func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *app.Process, error) {
+func NewPreviewer(
+	ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework,
+	registry frameworkruntime.Registry, placed Placed,
+) (*Previewer, *app.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
 	kept := &podInfos{}
 	for i := range cfg.Profiles {
@@ -63,11 +71,6 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 		if pv.stages[profile.SchedulerName] = s; pv.first == "" {
 			pv.first = profile.SchedulerName
 		}
-	}
-	pv.unasked = []string{
-		"admission: webhooks, LimitRanges, ResourceQuotas and policies may change or refuse the pod",
-		"scores: which of the nodes that fit would be taken",
-		"whose turn it is: pods that wait now may take the room first",
 	}
 	if pv.first == "" {
 		return nil, pv.process, fmt.Errorf("no profile has pods of queues")
@@ -95,7 +98,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 	if err != nil {
 		return nil, err
 	}
-	out := &documents.Preview{Ref: objects.Ref{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
+	out := &documents.Preview{Ref: objects.Ref{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(neverLookedAt)}
 	s, err := pv.profileOf(pod, out)
 	if err != nil {
 		return nil, err
@@ -111,8 +114,13 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 	event.RequiredNode = pv.process.RequiredNode(pod)
 	out.Priority = event.Priority
 	x := &dryRun{
-		Previewer: pv, stage: s, pod: pod, out: out, state: framework.NewCycleState(), statuses: map[string]*fwk.Status{},
-		r: pv.process.Store().DryRun(event, pv.process.Clock.Now()),
+		Previewer: pv,
+		stage:     s,
+		pod:       pod,
+		state:     framework.NewCycleState(),
+		r:         pv.process.Store().DryRun(event, pv.process.Clock.Now()),
+		out:       out,
+		statuses:  map[string]*fwk.Status{},
 	}
 	out.Placed(x.r, event.Request)
 	switch {
@@ -123,8 +131,8 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		x.waits(x.r.Unplaced)
 		return out, nil
 	}
-	defer s.clear()
-	if err := s.set(); err != nil {
+	defer s.dropSnapshot()
+	if err := s.takeSnapshot(); err != nil {
 		return nil, err
 	}
 	if err := x.filter(ctx, event.RequiredNode); err != nil {
@@ -215,12 +223,12 @@ func (x *dryRun) filter(ctx context.Context, requires string) error {
 func (x *dryRun) askExtenders(ctx context.Context) {
 	asked := newExtenders(x.stage, x.pod)
 	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
-		fit := asked.fit(ctx, x.stage.snapshot.byName[name], leave{})
+		fit := asked.fit(ctx, x.stage.snapshot.byName[name], removal{})
 		switch {
 		case fit == planner.Passes:
 			return false
 		case asked.failed != nil:
-			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, asked.silence()))
+			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, asked.failure()))
 		default:
 			code, o := fwk.Unschedulable, asked.refused[len(asked.refused)-1]
 			if fit == planner.Never {
@@ -293,7 +301,7 @@ func (x *dryRun) plan(ctx context.Context) {
 	}
 	t := newTrial(x.stage, x.state, x.pod, &w, nil)
 	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
-	d := t.extenders.judged(search.Plan(&w, x.r.Ask, params))
+	d := t.extenders.addTo(search.Plan(&w, x.r.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch d.Outcome {
@@ -302,7 +310,8 @@ func (x *dryRun) plan(ctx context.Context) {
 		x.waits(x.obstacle(), output.Refusal(&d))
 		return
 	case planner.Wait:
-		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))
+		x.waits(reasons.New(reasons.WaitingForRoom,
+			"it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))
 		x.out.After = x.r.Delay.String()
 		return
 	}
@@ -311,7 +320,8 @@ func (x *dryRun) plan(ctx context.Context) {
 	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
 }
 
-// decideNodeBound does the same for a node-bound pod.
+// decideNodeBound computes the result for a node-bound pod that its node does not take or
+// a quota rejects.
 func (x *dryRun) decideNodeBound(ctx context.Context) {
 	a := x.r.Required
 	if a == nil {
@@ -322,7 +332,7 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 	t := pl.newNodeBoundTrial(ctx, x.state, x.pod, a)
 	params := a.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
-	d := t.extenders.judgedNodeBound(daemonset.Plan(a.Node, a.Ask, params))
+	d := t.extenders.addToNodeBound(daemonset.Plan(a.Node, a.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch {

@@ -59,7 +59,7 @@ func put(t *testing.T, indexer cache.Indexer, object any) {
 
 func set(t *testing.T, s *stage) *snapshot {
 	t.Helper()
-	expect.OK(t, s.set())
+	expect.OK(t, s.takeSnapshot())
 	return s.snapshot
 }
 
@@ -171,7 +171,7 @@ func TestInfosAreKept(t *testing.T) {
 	if info, _ := s.snapshot.Get("n3"); len(info.GetPods()) != 1 || info.GetRequested().GetMilliCPU() != 100 {
 		t.Errorf("a pod that is being bound is not on its node: %v", info)
 	}
-	s.clear()
+	s.dropSnapshot()
 	if _, err := s.NodeInfos().Get("n0"); err == nil {
 		t.Error("the snapshot is there after it was let go")
 	}

@@ -45,10 +45,17 @@ type stage struct {
 	missing []string
 }
 
-func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry, placed Placed, kept *podInfos) (*stage, error) {
+func newStage(
+	ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework,
+	registry frameworkruntime.Registry, placed Placed, kept *podInfos,
+) (*stage, error) {
 	factory := h.SharedInformerFactory()
 	s := &stage{
-		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: emptySnapshot(), placed: placed, kept: kept,
+		nodes:    factory.Core().V1().Nodes().Lister(),
+		pods:     factory.Core().V1().Pods().Lister(),
+		placed:   placed,
+		snapshot: emptySnapshot(),
+		kept:     kept,
 	}
 	lists := h.ListPlugins()
 	own := &schedconfig.KubeSchedulerProfile{
@@ -60,9 +67,14 @@ func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h 
 	}
 	var err error
 	s.Framework, err = frameworkruntime.NewFramework(ctx, registry, own,
-		frameworkruntime.WithClientSet(h.ClientSet()), frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(s),
-		frameworkruntime.WithPodNominator(s), frameworkruntime.WithSharedDRAManager(h.SharedDRAManager()),
-		frameworkruntime.WithSharedCSIManager(h.SharedCSIManager()), frameworkruntime.WithExtenders(h.Extenders()), frameworkruntime.WithParallelism(1))
+		frameworkruntime.WithClientSet(h.ClientSet()),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(s),
+		frameworkruntime.WithPodNominator(s),
+		frameworkruntime.WithSharedDRAManager(h.SharedDRAManager()),
+		frameworkruntime.WithSharedCSIManager(h.SharedCSIManager()),
+		frameworkruntime.WithExtenders(h.Extenders()),
+		frameworkruntime.WithParallelism(1))
 	if err != nil {
 		return nil, fmt.Errorf("filters of profile %q for previews: %w", profile.SchedulerName, err)
 	}
@@ -90,8 +102,8 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 	return out
 }
 
-// set makes the current snapshot.
-func (s *stage) set() error {
+// takeSnapshot makes the current snapshot.
+func (s *stage) takeSnapshot() error {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -127,8 +139,8 @@ func (s *stage) set() error {
 	return nil
 }
 
-// withNode returns the pod with the node of the scheduler's cache if it is being bound, which
-// the informer does not know of yet.
+// withNode returns the pod with the node of the scheduler's cache if it is being bound,
+// which the informer does not know of yet.
 func (s *stage) withNode(p *corev1.Pod) *corev1.Pod {
 	if p.Spec.NodeName != "" {
 		return p
@@ -148,8 +160,8 @@ func (s *stage) nominate(p *corev1.Pod, node string) {
 	}
 }
 
-// clear drops the snapshot.
-func (s *stage) clear() { s.snapshot, s.nominated = emptySnapshot(), nil }
+// dropSnapshot drops the current snapshot.
+func (s *stage) dropSnapshot() { s.snapshot, s.nominated = emptySnapshot(), nil }
 
 // NodeInfos returns those of the current snapshot.
 func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot }

@@ -115,7 +115,7 @@ func checkBackoff(cfg *schedconfig.KubeSchedulerConfiguration, args *config.Queu
 	return errs
 }
 
-// profileCheck collects what is wrong with one profile.
+// profileCheck collects the errors of one profile.
 type profileCheck struct {
 	profile string
 	errs    []error
@@ -154,10 +154,10 @@ func (c *profileCheck) daemons(lists *schedconfig.Plugins) {
 	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
 }
 
-// order checks the two lists in which our place matters. A refusal in preFilter ends that
-// list, and postFilter needs what the others of it prepare; and the first in postFilter
-// that finds victims ends that one. In a managed profile no other plugin looks for
-// victims.
+// order checks the two lists in which the place of QueuePreemption matters. Its refusal at
+// preFilter ends that list, and its postFilter needs the state that the other preFilter
+// plugins write. The first plugin at postFilter that finds victims ends that list. In a
+// managed profile no other plugin looks for victims.
 func (c *profileCheck) order(lists *schedconfig.Plugins, managed bool) {
 	before := namesOf(lists.PreFilter)
 	if i := slices.Index(before, preemption.Name); i >= 0 && i != len(before)-1 {

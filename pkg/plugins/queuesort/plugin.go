@@ -59,7 +59,7 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 // of the scheduler's queue.
 func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
-		return pl.foreign(pod)
+		return pl.gateForeign(pod)
 	}
 	if why := pl.process.Store().Gate(pod.UID, pl.process.Clock.Now()); !why.None() {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
@@ -67,9 +67,9 @@ func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	return nil
 }
 
-// foreign is the answer for a pod of no queue. The store need not know it yet, nor
-// be there.
-func (pl *Plugin) foreign(pod *corev1.Pod) *fwk.Status {
+// gateForeign is PreEnqueue for a pod of no queue. It works without a store, and for pods
+// that the store does not know yet.
+func (pl *Plugin) gateForeign(pod *corev1.Pod) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil || pl.process.RequiredNode(pod) == "" {
 		return nil
@@ -87,8 +87,8 @@ func (pl *Plugin) foreign(pod *corev1.Pod) *fwk.Status {
 func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	s := pl.process.Store()
 	ka, kb := key(s, a), key(s, b)
-	// One by one: this is called twenty times for each pod that is taken out of a full
-	// window, and what is not needed is not in the caches.
+	// The fields are compared one by one, so that only those that decide are loaded: Less is
+	// called about twenty times for each pod that is taken out of a full window.
 	switch {
 	case ka.Rank != kb.Rank:
 		return ka.Rank > kb.Rank

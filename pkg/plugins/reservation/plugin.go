@@ -92,17 +92,22 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 	}
 	pl.process.AwaitHolds(ctx)
 	holds := s.Holds()
-	if holds.Held() && holds.Concerns(node.Node().Name, pod.UID) {
-		if status := pl.passes(holds, state, pod, node.Node().Name); status != nil {
-			return status
-		}
+	if status := pl.checkHolds(holds, state, pod, node.Node().Name); status != nil {
+		return status
 	}
 	return pl.afterNodeBound(s, holds, pod, node)
 }
 
-func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+// checkHolds returns nil if the holds let a pod use a node, and else the reason. In the
+// cycle state of a plan, it also returns nil if the pod may join the holders of the node.
+// The state is nil outside of Filter.
+func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	if !holds.Held() || !holds.Concerns(node, pod.UID) {
+		return nil
+	}
 	requires := pl.process.RequiredNode(pod) == node
-	pass := holds.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), requires)
+	group := objects.GroupOf(pod.Namespace, pod.Labels)
+	pass := holds.MayUseInGroup(node, pod.UID, group, requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
 			if requires {
@@ -120,7 +125,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), requires).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, group, requires).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
@@ -137,7 +142,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 		return nil
 	}
 	// The pod may have held the node when the filters ran; now other holders are next.
-	if status := pl.heldForOthers(s, pod, node); !status.IsSuccess() {
+	if status := pl.checkHolds(s.Holds(), nil, pod, node); !status.IsSuccess() {
 		s.Defer(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 		return status
 	}
@@ -147,7 +152,8 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	return nil
 }
 
-// podsSeen is how many pods the cycle's snapshot has on a node.
+// podsSeen returns the number of pods that the cycle's snapshot has on a node;
+// [store.NoSnapshot] if there is no snapshot, or it lacks the node.
 func (pl *Plugin) podsSeen(node string) int {
 	if lister := pl.handle.SnapshotSharedLister(); lister != nil {
 		if info, err := lister.NodeInfos().Get(node); err == nil {
@@ -155,14 +161,6 @@ func (pl *Plugin) podsSeen(node string) int {
 		}
 	}
 	return store.NoSnapshot
-}
-
-// heldForOthers rejects a node that is now held for other pods.
-func (pl *Plugin) heldForOthers(s *store.Store, pod *corev1.Pod, node string) *fwk.Status {
-	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
-		return pl.passes(holds, nil, pod, node)
-	}
-	return nil
 }
 
 // Unreserve releases what Reserve charged. It may be called repeatedly, and for a pod
@@ -179,7 +177,7 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
 	}
-	if status := pl.heldForOthers(pl.process.Store(), pod, node); !status.IsSuccess() {
+	if status := pl.checkHolds(pl.process.Store().Holds(), nil, pod, node); !status.IsSuccess() {
 		return status, 0
 	}
 	if v := pl.process.Store().Recheck(pod.UID); !v.OK() {
