@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -18,7 +17,7 @@ import (
 
 // execute starts the executor of the store's decisions about holds. The caller holds
 // p.mu.
-func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, recorder func(profile string) clientevents.EventRecorder, logger klog.Logger) {
+func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, recorder recorders, logger klog.Logger) {
 	executor := &evict.Executor{
 		Store: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
 		Recorder: recorder, Leading: p.Leader.Leading,

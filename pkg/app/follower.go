@@ -72,15 +72,15 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 // Failed keeps the previous configuration and reports the error.
 func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	metrics.ConfigFailed()
-	f.failed(err, source)
 	kept := "the configuration before stays in force"
+	f.mu.Lock()
+	f.setFailure(err, source)
 	if !f.inForce() {
 		kept = "no pod of a queue is scheduled before there is a valid one"
-		f.mu.Lock()
 		f.read = true
 		f.store.SetNotReady(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
-		f.mu.Unlock()
 	}
+	f.mu.Unlock()
 	f.logger.Error(err, "The queue configuration cannot be used; "+kept, "source", source)
 	f.complain(about, reasons.New(reasons.ConfigurationInvalid, "%s: %v", kept, err))
 }
@@ -92,7 +92,7 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 	if f.read || f.inForce() {
 		return
 	}
-	f.fail(err, "the ConfigMaps in namespace "+namespace)
+	f.setFailure(err, "the ConfigMaps in namespace "+namespace)
 	// The ConfigMaps fail alternately; the reason must include both to stay the same.
 	f.unreadable[configMap] = err.Error()
 	var why []string
@@ -141,15 +141,8 @@ func (f *follower) corrected(source string, changed bool) {
 	}
 }
 
-// failed records that a configuration could not be used.
-func (f *follower) failed(err error, source string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fail(err, source)
-}
-
-// fail records the same. The caller has the lock.
-func (f *follower) fail(err error, source string) {
+// setFailure records that a configuration could not be used. The caller holds f.mu.
+func (f *follower) setFailure(err error, source string) {
 	f.known.Failure = &web.Failure{At: f.process.Clock.Now(), Source: source, Err: err}
 	f.known.Version++
 }

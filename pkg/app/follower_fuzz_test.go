@@ -395,7 +395,9 @@ func TestWrongFollowersAreFound(t *testing.T) {
 		{"tells the pages something else", func(p *planted, f *follower) {
 			p.failed = func(err error, source string, about *corev1.ConfigMap) {
 				f.Failed(err, source, about)
-				f.failed(errors.New("bad"), source)
+				f.mu.Lock()
+				f.setFailure(errors.New("bad"), source)
+				f.mu.Unlock()
 			}
 		}, "the pages say"},
 		{"leaves the metric as it is", func(p *planted, f *follower) {

@@ -26,10 +26,10 @@ type PostFilters struct {
 	plugin string
 
 	once sync.Once
-	// behind are the names of the following plugins. known is true if they could be
+	// following are the names of the following plugins. known is true if they could be
 	// listed.
-	behind []string
-	known  bool
+	following []string
+	known     bool
 }
 
 // PostFiltersOf returns the PostFilters for the plugin in the profile of a handle.
@@ -44,7 +44,7 @@ func (f *PostFilters) End(state fwk.CycleState, pod *corev1.Pod, status *fwk.Sta
 	if status.Code() != fwk.Unschedulable || !f.known {
 		return status
 	}
-	for _, name := range f.behind {
+	for _, name := range f.following {
 		switch {
 		case name == names.DynamicResources && !mayDeallocate(state, pod):
 		case name == GangPlugin && pod.Labels[objects.PodGroupLabel] == "":
@@ -63,25 +63,26 @@ func (f *PostFilters) list() {
 	}
 	for _, p := range lister.ListPlugins().PostFilter.Enabled {
 		if f.known {
-			f.behind = append(f.behind, p.Name)
+			f.following = append(f.following, p.Name)
 		}
 		f.known = f.known || p.Name == f.plugin
 	}
 }
 
-// mayDeallocate reports whether DynamicResources may deallocate claims of the pod. If it
-// left nothing in the cycle's state, its PreFilter did not run, because another plugin
-// rejected the pod before. It then returns an error.
+// mayDeallocate reports whether DynamicResources may deallocate claims of the pod. If the
+// cycle has no state of DynamicResources, another plugin rejected the pod before its
+// PreFilter ran, and its PostFilter would only return an error.
 func mayDeallocate(state fwk.CycleState, pod *corev1.Pod) bool {
 	if _, err := state.Read(names.DynamicResources); err != nil {
 		return false
 	}
-	return len(pod.Spec.ResourceClaims) > 0 || utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) && mayBeDevices(pod)
+	return len(pod.Spec.ResourceClaims) > 0 ||
+		utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) && mayNeedClaims(pod)
 }
 
-// mayBeDevices reports whether the pod requests extended resources for which claims may
+// mayNeedClaims reports whether the pod requests extended resources for which claims may
 // be made. Only DynamicResources knows whether a DeviceClass has one of them.
-func mayBeDevices(pod *corev1.Pod) bool {
+func mayNeedClaims(pod *corev1.Pod) bool {
 	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if !amount.IsZero() && schedutil.IsDRAExtendedResourceName(name) {
 			return true

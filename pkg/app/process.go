@@ -96,6 +96,9 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 	return p
 }
 
+// recorders returns the recorder for the events of pods of a profile.
+type recorders = func(profile string) clientevents.EventRecorder
+
 // recorder returns the recorder of a profile, so that an event on a pod names its
 // scheduler, or other if the profile has none.
 func (p *Process) recorder(profile string, other clientevents.EventRecorder) clientevents.EventRecorder {
@@ -138,9 +141,14 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	w := interceptor(s)
 	watcher, err := p.watch(h, w, informer.Options{
-		ManagedProfiles: args.ManagedProfiles, Requests: Requests(), Clock: p.Clock, Logger: logger,
-		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
-		ClaimedOwners: args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
+		ManagedProfiles: args.ManagedProfiles,
+		Requests:        Requests(),
+		Clock:           p.Clock,
+		Logger:          logger,
+		Namespace:       announcer.namespace,
+		Client:          h.ClientSet(),
+		Peer:            p.peer,
+		ClaimedOwners:   args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
 	})
 	if err != nil {
 		return err
@@ -154,7 +162,16 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: documents.BuildInformation(), NodeLabels: nodeLabels(h), Taint: p.taints.On, Checks: append(audited.checks(), follower.check()),
+		Inventory:     books,
+		Record:        decided,
+		Explainer:     s,
+		Previewer:     p.offered,
+		Leading:       p.Leader.Leading,
+		Configuration: follower.configuration,
+		Build:         documents.BuildInformation(),
+		NodeLabels:    nodeLabels(h),
+		Taint:         p.taints.On,
+		Checks:        append(audited.checks(), follower.check()),
 	}, logger); err != nil {
 		return err
 	}
@@ -201,14 +218,20 @@ func (p *Process) watch(h fwk.Handle, s informer.Store, o informer.Options) (*in
 
 func storeOptions(args *config.QueueSortArgs) store.Options {
 	return store.Options{
-		Window: int(*args.Window), MaxWindow: int(*args.MaxWindow), SlotLease: args.SlotLease.Duration,
-		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
-		DynamicQueues: queues.DynamicLimits{Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace)},
-		Placement:     placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
+		Window:         int(*args.Window),
+		MaxWindow:      int(*args.MaxWindow),
+		SlotLease:      args.SlotLease.Duration,
+		InitialBackoff: orNone(args.PodInitialBackoff.Duration),
+		MaxBackoff:     orNone(args.PodMaxBackoff.Duration),
+		DynamicQueues: queues.DynamicLimits{
+			Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace),
+		},
+		Placement: placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
 	}
 }
 
-// orNone prevents a back-off of 0 from becoming the store's default.
+// orNone returns the store's value for no back-off in place of 0, which would be the
+// store's default.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -252,7 +275,7 @@ func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decide
 }
 
 // reporter reports why pods wait.
-func (p *Process) reporter(h fwk.Handle, s *store.Store, recorder func(profile string) clientevents.EventRecorder, logger klog.Logger) *events.Reporter {
+func (p *Process) reporter(h fwk.Handle, s *store.Store, recorder recorders, logger klog.Logger) *events.Reporter {
 	return &events.Reporter{
 		Reports: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
 		Recorder: recorder, Leading: p.Leader.Leading, Clock: p.Clock, Logger: logger,

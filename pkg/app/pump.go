@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -70,7 +69,7 @@ func (p *Process) deferHeldBack(ctx context.Context, pods corelisters.PodLister,
 	}
 }
 
-// heldBack is the refusal of a PreEnqueue plugin other than QueueSort; nil for none.
+// heldBack returns the refusal of a PreEnqueue plugin other than QueueSort; nil for none.
 func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	h, _ := p.handles.Load(pod.Spec.SchedulerName)
 	profile, ok := h.(interface{ PreEnqueuePlugins() []fwk.PreEnqueuePlugin })
@@ -88,7 +87,7 @@ func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	return nil
 }
 
-// onStartedLeading tells the store when this process leads.
+// onStartedLeading tells the store once this process leads, unless the context ends first.
 func (p *Process) onStartedLeading(ctx context.Context, s *store.Store) {
 	if p.Leader.Wait(ctx) == nil {
 		s.Lead(p.Clock.Now())

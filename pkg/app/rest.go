@@ -22,7 +22,9 @@ import (
 
 // serveREST starts the REST interface, and what only it needs; nothing if it has no
 // address.
-func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger) error {
+func serveREST(
+	ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger,
+) error {
 	if *args.RESTAddress == "" {
 		return nil
 	}
@@ -70,7 +72,8 @@ func restHosts(args *config.QueueSortArgs) []string {
 // selfSignedTLS makes a certificate, as kube-scheduler does for its own port, so that tokens
 // are not sent in the clear. The process makes another one each time it starts.
 func selfSignedTLS(names []string) (*tls.Config, error) {
-	cert, key, err := certutil.GenerateSelfSignedCertKey(names[0], []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, append([]string{"localhost"}, names[1:]...))
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	cert, key, err := certutil.GenerateSelfSignedCertKey(names[0], loopback, append([]string{"localhost"}, names[1:]...))
 	if err != nil {
 		return nil, fmt.Errorf("a certificate for REST: %w", err)
 	}
@@ -83,12 +86,13 @@ func selfSignedTLS(names []string) (*tls.Config, error) {
 	return config, nil
 }
 
-// restTLS has no certificate yet.
+// restTLS returns the settings that do not depend on the certificate, which the caller adds.
 func restTLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 }
 
-// nodeLabels returns the labels of nodes in the scheduler's informer.
+// nodeLabels returns a function for the labels of a node in the scheduler's informer; nil
+// for an unknown node.
 func nodeLabels(h fwk.Handle) func(name string) map[string]string {
 	nodes := h.SharedInformerFactory().Core().V1().Nodes().Lister()
 	return func(name string) map[string]string {
@@ -105,7 +109,8 @@ func nodeLabels(h fwk.Handle) func(name string) map[string]string {
 func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, error) {
 	content, err := dynamiccertificates.NewDynamicServingContentFromFiles("rest", certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("restTLSCertFile %q and restTLSKeyFile %q: %w; give a PEM certificate and its key, or leave both out for plain HTTP", certFile, keyFile, err)
+		return nil, fmt.Errorf("restTLSCertFile %q and restTLSKeyFile %q: %w; "+
+			"give a PEM certificate and its key, or leave both out for plain HTTP", certFile, keyFile, err)
 	}
 	served := dynamiccertificates.NewDynamicServingCertificateController(restTLS(), nil, content, nil, nil)
 	content.AddListener(served)

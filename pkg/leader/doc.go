@@ -5,7 +5,7 @@
 // scheduling cycle (a pod condition, an event, a delete) must ask first:
 //
 //	if !gate.Leading() {
-//		return // a standby keeps its store warm and its hands off
+//		return // a standby only keeps its store up to date
 //	}
 //
 // Upstream has no answer to offer: the elector is made inside app.Run, which

@@ -19,7 +19,8 @@ func (l DynamicLimits) Admit(d *Draft, path, namespace string) reasons.Reason {
 		return reasons.Reason{}
 	}
 	if n := d.dynamic.by[namespace]; l.PerNamespace > 0 && n+len(missing) > l.PerNamespace {
-		return reasons.New(reasons.TooManyQueues, "queue %s does not exist, and rules have made %d queues for namespace %s of at most %d (maxDynamicQueuesPerNamespace)",
+		return reasons.New(reasons.TooManyQueues, "queue %s does not exist, "+
+			"and rules have made %d queues for namespace %s of at most %d (maxDynamicQueuesPerNamespace)",
 			path, n, namespace, l.PerNamespace)
 	}
 	if n := d.dynamic.total; l.Total > 0 && n+len(missing) > l.Total {

@@ -22,7 +22,7 @@ func Every(ctx context.Context, c clock.WithTicker, interval time.Duration, do f
 	}
 }
 
-// Pause waits. It is false when the context has ended.
+// Pause waits for t and returns true, or returns false when the context ends before.
 func Pause(ctx context.Context, c clock.Clock, t time.Duration) bool {
 	timer := c.NewTimer(t)
 	defer timer.Stop()

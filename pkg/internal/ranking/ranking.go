@@ -13,9 +13,9 @@ type Item interface {
 // Outside is the place of an item that is in no heap.
 const Outside = -1
 
-// Heap keeps its first item at hand. Make one with New. It moves an item once for each
-// level, into the place that became free; an item that moves has to be told, and items
-// are spread over the memory.
+// Heap keeps its first item at hand. Make one with New. Items are not swapped: each level
+// moves one item into the free place and writes its new place, because each such write may
+// miss the CPU's caches.
 type Heap[T Item] struct {
 	items []T
 	less  func(a, b T) bool
@@ -28,7 +28,7 @@ func New[T Item](less func(a, b T) bool) Heap[T] { return Heap[T]{less: less} }
 // The caller must not change the slice.
 func (r *Heap[T]) Items() []T { return r.items }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (r *Heap[T]) Len() int { return len(r.items) }
 
 // First returns the best item and whether there is one.

@@ -71,7 +71,7 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
 		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
 		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}),
-		frameworkruntime.WithPodNominator(nobody{}),
+		frameworkruntime.WithPodNominator(noNominations{}),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
 	if err != nil {
@@ -81,13 +81,13 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	return h
 }
 
-// no pod is nominated to a node, whatever is said.
-type nobody struct{}
+// noNominations is a nominator that keeps no nomination.
+type noNominations struct{}
 
-func (nobody) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
-func (nobody) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
-func (nobody) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
-func (nobody) NominatedPodsForNode(string) []fwk.PodInfo                     { return nil }
+func (noNominations) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
+func (noNominations) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
+func (noNominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
+func (noNominations) NominatedPodsForNode(string) []fwk.PodInfo                     { return nil }
 
 // Context ends with the scheduler.
 func (s *shared) Context() context.Context { return s.ctx }

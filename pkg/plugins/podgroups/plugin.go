@@ -32,10 +32,10 @@ const Name = coscheduling.Name
 // place.
 type Plugin struct {
 	upstream
-	process *app.Process
-	handle  fwk.Handle
-	wait    time.Duration // at Permit, for a pod that upstream lets go and the store does not
-	behind  *app.PostFilters
+	process     *app.Process
+	handle      fwk.Handle
+	wait        time.Duration // at Permit, for a pod that upstream lets go and the store does not
+	postFilters *app.PostFilters
 }
 
 // upstream has the extension points that the upstream plugin implements.
@@ -104,7 +104,7 @@ func (g guardedPod) Reject(plugin, why string) {
 // the store follow PodGroups, which the client reads.
 func wrap(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := app.For(ctx, h)
-	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: app.PostFiltersOf(h, Name)}
+	pl := &Plugin{process: p, handle: h, wait: defaultWait, postFilters: app.PostFiltersOf(h, Name)}
 	theirs, err := build(&guarded{h, pl.mayGo})
 	if err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func (pl *Plugin) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
 	if pl.gathered(pod) {
-		return nil, pl.behind.End(state, pod, fwk.NewStatus(fwk.Unschedulable))
+		return nil, pl.postFilters.End(state, pod, fwk.NewStatus(fwk.Unschedulable))
 	}
 	result, status := pl.upstream.PostFilter(ctx, state, pod, nodes)
-	return result, pl.behind.End(state, pod, status)
+	return result, pl.postFilters.End(state, pod, status)
 }
 
 // gathered tells whether the store knows of enough pods of a PodGroup that have a place.

@@ -31,11 +31,11 @@ const Name = "QueuePreemption"
 // Plugin checks the quota at the beginning of a cycle, and plans preemption if no node
 // takes a pod.
 type Plugin struct {
-	process    *app.Process
-	handle     fwk.Handle
-	pods       corelisters.PodLister
-	nodeLister corelisters.NodeLister
-	behind     *app.PostFilters
+	process     *app.Process
+	handle      fwk.Handle
+	pods        corelisters.PodLister
+	nodeLister  corelisters.NodeLister
+	postFilters *app.PostFilters
 }
 
 var (
@@ -60,7 +60,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	p.MakesRoom(h.ProfileName())
 	core := h.SharedInformerFactory().Core().V1()
 	return &Plugin{
-		process: p, handle: h, pods: core.Pods().Lister(), nodeLister: core.Nodes().Lister(), behind: app.PostFiltersOf(h, Name),
+		process: p, handle: h, pods: core.Pods().Lister(), nodeLister: core.Nodes().Lister(), postFilters: app.PostFiltersOf(h, Name),
 	}, nil
 }
 
@@ -150,7 +150,7 @@ func (pl *Plugin) PostFilter(
 ) (*fwk.PostFilterResult, *fwk.Status) {
 	result, status := pl.postFilter(ctx, state, pod, statuses)
 	if pl.process.Managed(pod.Spec.SchedulerName) {
-		status = pl.behind.End(state, pod, status)
+		status = pl.postFilters.End(state, pod, status)
 	}
 	return result, status
 }

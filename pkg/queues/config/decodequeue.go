@@ -29,7 +29,8 @@ func (d *decoder) queue(f field, above *rawQueue, depth int) *rawQueue {
 		q.path = above.path + "." + segment(q.name)
 	}
 	if d.pathBytes += len(q.path); d.pathBytes > maxPathBytes {
-		d.errorf(f.place, f.line, "the paths of all queues together have more than %d bytes here; the rest is not read: have fewer queues, fewer levels or shorter names", maxPathBytes)
+		d.errorf(f.place, f.line, "the paths of all queues together have more than %d bytes here; "+
+			"the rest is not read: have fewer queues, fewer levels or shorter names", maxPathBytes)
 		return q
 	}
 	isMapping := d.mapping(f.node, q.place(""), keys{

@@ -33,7 +33,8 @@ func stranded(tree *queues.Snapshot) []Stranded {
 			}
 			s.Cause, allocated, pending = WasRemoved, q.Allocated, q.Pending
 		case !q.Leaf:
-			s.Cause, allocated, pending = BecameParent, own(tree, q, (*queues.Queue).Used), own(tree, q, func(q *queues.Queue) resources.Vector { return q.Pending })
+			s.Cause, allocated = BecameParent, own(tree, q, (*queues.Queue).Used)
+			pending = own(tree, q, func(q *queues.Queue) resources.Vector { return q.Pending })
 		}
 		if !allocated.IsZero() || !pending.IsZero() {
 			s.Allocated, s.Pending = allocated.Map(), pending.Map()

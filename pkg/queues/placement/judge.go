@@ -53,14 +53,16 @@ func (a *attempt) judge(path string) (create bool, v verdict) {
 	}
 	made, levels := strings.Count(path[len(at.nearest):], "."), strings.Count(path, ".")+1
 	if create && made > 1 && levels > maxMade {
-		return false, stop(reasons.InvalidQueueName, "queue %s would be made with %d levels, more than %d; name one with fewer, or write its parents into queues.yaml", shown(path), levels, maxMade)
+		return false, stop(reasons.InvalidQueueName, "queue %s would be made with %d levels, more than %d; "+
+			"name one with fewer, or write its parents into queues.yaml", shown(path), levels, maxMade)
 	}
 	user := a.req.Identity.User
 	switch {
 	case a.req.Running || a.tree.MaySubmit(at.nearest, user.Name, user.Groups):
 		return create, verdict{}
 	case create:
-		return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s, below which %s would be made", userText(user), shown(at.nearest), shown(path))
+		return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s, below which %s would be made",
+			userText(user), shown(at.nearest), shown(path))
 	}
 	return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s", userText(user), shown(path))
 }
