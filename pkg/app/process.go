@@ -140,16 +140,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	w := interceptor(s)
-	watcher, err := p.watch(h, w, informer.Options{
-		ManagedProfiles: args.ManagedProfiles,
-		Requests:        Requests(),
-		Clock:           p.Clock,
-		Logger:          logger,
-		Namespace:       announcer.namespace,
-		Client:          h.ClientSet(),
-		Peer:            p.peer,
-		ClaimedOwners:   args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
-	})
+	watcher, err := p.watch(h, w, p.informerOptions(h, args, announcer, logger))
 	if err != nil {
 		return err
 	}
@@ -161,18 +152,10 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	decided := record.New(s.Follow(output.Decisions), record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
-	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory:     books,
-		Record:        decided,
-		Explainer:     s,
-		Previewer:     p.offered,
-		Leading:       p.Leader.Leading,
-		Configuration: follower.configuration,
-		Build:         documents.BuildInformation(),
-		NodeLabels:    nodeLabels(h),
-		Taint:         p.taints.On,
-		Checks:        append(audited.checks(), follower.check()),
-	}, logger); err != nil {
+	if err := serveREST(ctx, args, h, s, p.restOptions(h, rest.Options{
+		Inventory: books, Record: decided, Explainer: s,
+		Configuration: follower.configuration, Checks: append(audited.checks(), follower.check()),
+	}), logger); err != nil {
 		return err
 	}
 	p.measure(ctx, s, int(*args.MetricsQueues), decided)
@@ -195,6 +178,27 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		p.execute(ctx, h, w, recorder, logger)
 	}
 	return nil
+}
+
+// informerOptions returns the options of the informers.
+func (p *Process) informerOptions(h fwk.Handle, args *config.QueueSortArgs, a *announcer, logger klog.Logger) informer.Options {
+	return informer.Options{
+		ManagedProfiles: args.ManagedProfiles,
+		Requests:        Requests(),
+		Clock:           p.Clock,
+		Logger:          logger,
+		Namespace:       a.namespace,
+		Client:          h.ClientSet(),
+		Peer:            p.peer,
+		ClaimedOwners:   args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
+	}
+}
+
+// restOptions adds to the options of REST what does not depend on the store.
+func (p *Process) restOptions(h fwk.Handle, o rest.Options) rest.Options {
+	o.Previewer, o.Leading, o.Taint = p.offered, p.Leader.Leading, p.taints.On
+	o.Build, o.NodeLabels = documents.BuildInformation(), nodeLabels(h)
+	return o
 }
 
 // applyToStore passes a new store what plugins set before it was made. The caller holds

@@ -80,9 +80,9 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// stays tells whether a pod exists and is not being deleted.
+// stays tells whether a pod exists, has not ended and is not being deleted.
 func (s *simulation) stays(uid types.UID) bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil })
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil && !ended(p) })
 }
 
 // noteRefused notes that an answer which refuses the delete of a pod for good has come.
