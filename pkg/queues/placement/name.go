@@ -12,7 +12,7 @@ import (
 const maxDepth = 64
 
 // maxMade is how many levels the path of a queue may have that a rule makes together with
-// parents. One level below a queue of the configuration may be deeper.
+// parents. One level below a queue that exists may be deeper.
 const maxMade = 8
 
 // maxName bounds the names of users and groups, in bytes. They are kept for each pod and
