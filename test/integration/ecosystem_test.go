@@ -193,12 +193,13 @@ func (c *history) usage(of string, at time.Time) int64 {
 	return sum
 }
 
-// bindTime is how long the bind of a pod may take whose node was chosen before that of
-// another one, on a machine with much to do.
+// bindTime is how long a bind may take on a machine with much to do. A pod that gets its node
+// later may be bound earlier.
 const bindTime = 250 * time.Millisecond
 
-// underWay is what pods requested whose bind was under way at a moment: those that were bound
-// within bindTime, and before a later moment. After that one they may have preempted for it.
+// underWay is the sum of requests, in milli-CPU, of the binds under way at a moment: those that
+// end within bindTime, and before a later moment. Pods that are bound after that one may have
+// preempted for it.
 func underWay(bound []sight, at, before time.Time) (sum int64) {
 	for _, b := range bound {
 		if since := b.at.Sub(at); since > 0 && since <= bindTime && b.at.Before(before) {

@@ -112,8 +112,8 @@ type planning struct {
 
 // tally is why pods were no victims.
 type tally struct {
-	// counting is true in the first pass over the pods. counted is the number of nodes whose
-	// pods were counted.
+	// counting is true in the first pass over the pods. counted is the number of nodes on
+	// which pods were counted.
 	counting bool
 	counted  int
 	rejected [verdicts]int
