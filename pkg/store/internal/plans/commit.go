@@ -48,7 +48,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		// It is a loss. What changed may change back before each plan and again before its
 		// check, so that the same plan would be made and refused again and again.
 		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
-		if errors.Is(err, holds.ErrRoomWithoutVictim) || errors.Is(err, errTooFew) || errors.Is(err, errPaused) || errors.Is(err, errNoRoom) {
+		if slices.ContainsFunc(undone, func(cause error) bool { return errors.Is(err, cause) }) {
 			e.Failed = preemption.PlanUndone
 		}
 		x.holds.FinishHold(p, e, now)
@@ -130,6 +130,9 @@ var (
 	errPaused = errors.New("lacks pods, and no plan is made for them yet")
 	errNoRoom = errors.New("lacks pods, and the plan for one of them found no room")
 )
+
+// undone are the errors after which a plan counts as undone: its pause is short at first.
+var undone = []error{holds.ErrRoomWithoutVictim, errTooFew, errPaused, errNoRoom}
 
 // groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has
 // too few pods; or some have no node, and no plan is made for it after a loss, or one that
