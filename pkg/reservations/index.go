@@ -2,6 +2,7 @@ package reservations
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -11,7 +12,7 @@ import (
 // does not grow with the number of held nodes.
 const shards = 256
 
-// index finds holds by asker and by node.
+// index finds holds by asker and by node. Its methods are those of Ledger and of View.
 type index struct {
 	askers [shards]map[types.UID]*Hold
 	nodes  [shards]map[string][]*Hold // in serving order
@@ -30,6 +31,34 @@ func shardOf(name string) int {
 func (x *index) of(asker types.UID) *Hold { return x.askers[shardOf(string(asker))][asker] }
 
 func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node] }
+
+// Of returns the hold of an asker and whether the asker has one.
+func (x *index) Of(asker types.UID) (Hold, bool) {
+	if h := x.of(asker); h != nil {
+		return h.copy(), true
+	}
+	return Hold{}, false
+}
+
+// On returns the holds of a node, in serving order.
+func (x *index) On(node string) []Hold {
+	holds := x.at(node)
+	out := make([]Hold, 0, len(holds))
+	for _, h := range holds {
+		out = append(out, h.copy())
+	}
+	return out
+}
+
+// Nodes returns the names of the held nodes, sorted.
+func (x *index) Nodes() []string {
+	var out []string
+	for _, part := range x.nodes {
+		out = slices.AppendSeq(out, maps.Keys(part))
+	}
+	slices.Sort(out)
+	return out
+}
 
 // parts records which shards of an index changed, and whether any did.
 type parts struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -190,33 +189,6 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 	return first.Add(timeout), true
 }
 
-// Of returns the hold of an asker and whether the asker has one.
-func (l *Ledger) Of(asker types.UID) (Hold, bool) {
-	if h := l.of(asker); h != nil {
-		return h.copy(), true
-	}
-	return Hold{}, false
-}
-
-// Holders returns the holds of a node in serving order.
-func (l *Ledger) Holders(node string) []Hold {
-	out := make([]Hold, 0, len(l.at(node)))
-	for _, h := range l.at(node) {
-		out = append(out, h.copy())
-	}
-	return out
-}
-
-// Nodes returns the names of the held nodes, sorted.
-func (l *Ledger) Nodes() []string {
-	var out []string
-	for _, part := range l.nodes {
-		out = slices.AppendSeq(out, maps.Keys(part))
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Commit records that pods are about to be disrupted for an asker. It returns false if
 // the asker has no hold.
 func (l *Ledger) Commit(asker types.UID, now time.Time) bool {
@@ -248,10 +220,4 @@ func (l *Ledger) Waiting(victim types.UID) []types.UID {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// MayUseInGroup reports whether a pod may be placed on a node; see [View.MayUseInGroup].
-func (l *Ledger) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
-	v := View{index: l.index}
-	return v.MayUseInGroup(node, pod, group, required)
 }

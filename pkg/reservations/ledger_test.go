@@ -146,7 +146,7 @@ func TestHoldersAreServedInOrder(t *testing.T) {
 		required(hold("twin", "n1"), 5, start),
 		hold("third", "n1"))
 	var got []types.UID
-	for _, h := range l.Holders("n1") {
+	for _, h := range l.On("n1") {
 		got = append(got, h.Asker)
 	}
 	expect.Same(t, "", []types.UID{"old", "twin", "young", "low", "second", "third"}, got)
@@ -277,7 +277,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		}
 	}
 	for _, node := range l.Nodes() {
-		for _, h := range l.Holders(node) {
+		for _, h := range l.On(node) {
 			l.End(h.Asker)
 		}
 	}
@@ -344,7 +344,7 @@ func TestChooseAnew(t *testing.T) {
 	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(later.Add(2 * time.Minute)) {
 		t.Errorf("due %v", due)
 	}
-	if got := l.Holders("n1"); got[0].Asker != "first" {
+	if got := l.On("n1"); got[0].Asker != "first" {
 		t.Errorf("served first: %v", got[0].Asker)
 	}
 	expect.Holds(t, l.Check())

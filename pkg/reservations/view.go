@@ -1,7 +1,6 @@
 package reservations
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,20 +34,20 @@ type Pass struct {
 //     before it,
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node.
-func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
-	return v.MayUseInGroup(node, pod, "", required)
+func (x *index) MayUse(node string, pod types.UID, required bool) Pass {
+	return x.MayUseInGroup(node, pod, "", required)
 }
 
 // MayUseInGroup reports the same for a member of a PodGroup. Ordinary holds of other
 // members do not block it: they start together, and the plan of the holder counted the
 // members that had a place.
-func (v *View) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
-	own := v.of(pod)
+func (x *index) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
+	own := x.of(pod)
 	if own != nil && own.Node != node && own.Binding() {
 		return Pass{Holder: own.copy()}
 	}
 	here := own != nil && own.Node == node
-	for _, h := range v.at(node) {
+	for _, h := range x.at(node) {
 		switch {
 		case h.Asker == pod:
 			return Pass{OK: true} // no holder is before it
@@ -75,36 +74,13 @@ func (v *View) MayJoin(node string, pod types.UID) Pass {
 	return Pass{OK: true}
 }
 
-// On returns the holds of a node, in serving order.
-func (v *View) On(node string) []Hold {
-	holds := v.at(node)
-	out := make([]Hold, 0, len(holds))
-	for _, h := range holds {
-		out = append(out, h.copy())
-	}
-	return out
-}
-
 // All returns every hold, ordered by node and then in serving order.
 func (v *View) All() []Hold {
-	var nodes []string
-	for i := range shards {
-		nodes = slices.AppendSeq(nodes, maps.Keys(v.nodes[i]))
-	}
-	slices.Sort(nodes)
 	out := make([]Hold, 0, v.size)
-	for _, node := range nodes {
+	for _, node := range v.Nodes() {
 		out = append(out, v.On(node)...)
 	}
 	return out
-}
-
-// Of returns the hold of an asker and whether the asker has one.
-func (v *View) Of(asker types.UID) (Hold, bool) {
-	if h := v.of(asker); h != nil {
-		return h.copy(), true
-	}
-	return Hold{}, false
 }
 
 // OfGroup returns the holds of the members of a PodGroup; none for an empty name.

@@ -64,7 +64,7 @@ func (s *Readers) KeepsOff(node string) (asker types.UID, ready bool) {
 	if !s.model.Started || s.model.Standby {
 		return "", false
 	}
-	for _, h := range s.model.Preemption.Holds.Holders(node) {
+	for _, h := range s.model.Preemption.Holds.On(node) {
 		if len(h.Chosen) > 0 {
 			return h.Asker, true
 		}

@@ -196,7 +196,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 	if end == reservations.NodeUnschedulable {
 		code = reasons.HoldNodeUnschedulable
 	}
-	for _, h := range x.Preemption.Holds.Holders(node) {
+	for _, h := range x.Preemption.Holds.On(node) {
 		x.EndHold(x.Pods[h.Asker], end, reasons.New(code, "node %s is no longer held for the pod", node), now)
 	}
 }
@@ -205,7 +205,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 // that can run only there. It repeats after each one: the victims of an ended hold may
 // stay, and then another hold may not fit either.
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
-	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+	for _, h := range x.Preemption.Holds.On(n.Name()) {
 		p := x.Pods[h.Asker]
 		if h.Required || p.State.HasNode() || x.Free(n, h.Asker).Covers(h.Request) {
 			continue

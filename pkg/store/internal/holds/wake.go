@@ -46,7 +46,7 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 
 // WakeHolders calls WakeHolder for the holders of a node except one.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
-	for _, h := range x.Preemption.Holds.Holders(node) {
+	for _, h := range x.Preemption.Holds.On(node) {
 		if h.Asker != except {
 			x.WakeHolder(x.Pods[h.Asker], now)
 		}
@@ -107,7 +107,7 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
 	x.Preemption.NodeBound.Renew(n.Name(), now)
-	for _, h := range x.Preemption.Holds.Holders(n.Name()) {
+	for _, h := range x.Preemption.Holds.On(n.Name()) {
 		x.states.ReturnBy(x.Pods[h.Asker], now)
 	}
 }

@@ -114,7 +114,7 @@ func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 // HoldersBefore returns the holders of a node that are served before one of them and are
 // not placed yet, in order; all that are not placed if asker is none of them.
 func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold {
-	before := x.Preemption.Holds.Holders(node)
+	before := x.Preemption.Holds.On(node)
 	if i := slices.IndexFunc(before, func(h reservations.Hold) bool { return h.Asker == asker }); i >= 0 {
 		before = before[:i]
 	}

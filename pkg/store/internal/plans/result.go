@@ -127,7 +127,7 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 	}
 	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
 	var until []string
-	for _, h := range x.Preemption.Holds.Holders(node) {
+	for _, h := range x.Preemption.Holds.On(node) {
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
 	}
 	if len(leaving) > 0 {
