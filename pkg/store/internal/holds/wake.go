@@ -167,8 +167,8 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 // FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
 // if it is [Holds.Ready], and at once if the filters did not see the node as it is.
 func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
-	if !p.State.HasSlot() {
-		return // already handled
+	if p.State != state.Scheduling {
+		return // already handled; the next cycle of an Admitted pod has not begun
 	}
 	h, _ := x.Preemption.Holds.Of(p.UID)
 	stale := x.ReadBefore(p, h.Node)
