@@ -110,17 +110,10 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
 	}
 }
 
-// mayRunInstead tells whether max and the limits of users let w run if p waits. A pod that
-// they refuse has no right to the room, and must not hide the next one. maxapplications is
-// left out, because it depends on the slots of p's application, too.
+// mayRunInstead tells whether every quota lets w run if p waits. A pod that they refuse has no
+// right to the room, and must not hide the next one.
 func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
-	if w.State.HasSlot() {
-		return true
-	}
-	in := p.In()
-	x.Cache.Books.Charge(&p.CachePod, p.Amount(), in&^cache.Admitted)
-	defer x.Cache.Books.Charge(&p.CachePod, p.Amount(), in)
-	return x.Cache.Books.CheckQuotaAs(&w.App.CacheApp, true, w.Request, queues.OnCommitted).OK()
+	return w.State.HasSlot() || x.Cache.Books.CheckInstead(&p.CachePod, &w.App.CacheApp, w.Request).OK()
 }
 
 // exceeds tells whether a max that p counts against has no room for w beside p and others that

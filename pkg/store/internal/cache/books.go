@@ -151,14 +151,29 @@ func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, 
 // the slot of the pod itself does not, if it has one.
 func (b *Books) CheckHold(a *App, slot bool, request resources.Vector) queues.Verdict {
 	if slot {
-		a.slots--
-		b.Recount(a)
-		defer func() {
-			a.slots++
-			b.Recount(a)
-		}()
+		defer b.withoutSlot(a)()
 	}
 	return b.CheckLimits(b.tree, a, request, queues.OnArriving)
+}
+
+// CheckInstead is CheckQuota on what is committed, as if p had no slot of the window.
+func (b *Books) CheckInstead(p *Pod, a *App, request resources.Vector) queues.Verdict {
+	if in := p.in; in&Admitted != 0 {
+		b.Charge(p, p.amount, in&^Admitted)
+		defer b.Charge(p, p.amount, in)
+		defer b.withoutSlot(p.app)()
+	}
+	return b.CheckQuota(a, request, queues.OnCommitted)
+}
+
+// withoutSlot takes one slot from an application until the returned function is called.
+func (b *Books) withoutSlot(a *App) (restore func()) {
+	a.slots--
+	b.Recount(a)
+	return func() {
+		a.slots++
+		b.Recount(a)
+	}
 }
 
 func (b *Books) checkLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
