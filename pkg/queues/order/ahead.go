@@ -8,58 +8,61 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Sides says on which parts of its path an ask is below a guarantee, see QueueKey: bit i
-// is the part of the path from the leaf to i levels above.
-type Sides uint64
+// Levels are the levels of an ask's path up to which it is below a guarantee, see
+// queueKey: bit i is the part of the path from the leaf to the queue i levels above it.
+type Levels uint64
 
-// EverySide is the sides of an ask that is below a guarantee on every part of its path:
+// AllLevels are the levels of an ask that is below a guarantee on every part of its path:
 // criterion 2 puts nothing before it.
-const EverySide = ^Sides(0)
+const AllLevels = ^Levels(0)
 
-// Has reports whether the side that ends the given number of levels above the leaf is
-// below a guarantee.
-func (s Sides) Has(level int) bool { return s>>level&1 == 1 }
+// Has reports whether the part of the path that ends the given number of levels above the
+// leaf is below a guarantee.
+func (s Levels) Has(level int) bool { return s>>level&1 == 1 }
 
-// Outside is an ask that is in none of the orders.
-type Outside struct {
+// AskInfo is what IsAhead needs of an ask, which may be in the order or not.
+type AskInfo struct {
 	Leaf     queues.ID
 	Priority int32
 	Request  resources.Vector
 	Own      resources.Vector // the usage of its queues that is due to the ask
 }
 
-// Sides returns the sides of an ask.
-func (x *Index) Sides(o *Outside) Sides {
-	var sides Sides
+// Levels returns the levels of an ask.
+func (x *Index) Levels(o *AskInfo) Levels {
+	var levels Levels
 	var below, reached resources.Types
-	bit := Sides(1)
+	bit := Levels(1)
 	for n := x.nodes[o.Leaf]; n.parent != nil; n = n.parent {
 		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(o.Own), o.Request, x.strict)
 		below, reached = below|b, reached|r
 		if below&^reached != 0 {
-			sides |= bit
+			levels |= bit
 		}
 		bit <<= 1
 	}
-	if sides == bit-1 {
-		return EverySide
+	if levels == bit-1 {
+		return AllLevels
 	}
-	return sides
+	return levels
 }
 
-// IsAhead tells whether criterion 2 puts w before p, which has the given sides.
-func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
-	of, level := int64(w.Priority), 0
-	for n := x.nodes[w.Leaf]; n.parent != nil; n, level = n.parent, level+1 {
-		of = queues.Exposed(of, n.settings.Policies)
-		exposed, at := int64(p.Priority), 0
-		for m := x.nodes[p.Leaf]; m.parent != nil; m, at = m.parent, at+1 {
-			exposed = queues.Exposed(exposed, m.settings.Policies)
+// IsAhead tells whether criterion 2 puts w before p, which has the given levels. It
+// compares two siblings: the queue of w and the queue of p right below the lowest queue
+// that both paths have in common.
+func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
+	wPriority, wLevel := int64(w.Priority), 0
+	for wQueue := x.nodes[w.Leaf]; wQueue.parent != nil; wQueue, wLevel = wQueue.parent, wLevel+1 {
+		wPriority = queues.Exposed(wPriority, wQueue.settings.Policies)
+		pPriority, pLevel := int64(p.Priority), 0
+		for pQueue := x.nodes[p.Leaf]; pQueue.parent != nil; pQueue, pLevel = pQueue.parent, pLevel+1 {
+			pPriority = queues.Exposed(pPriority, pQueue.settings.Policies)
 			switch {
-			case m == n:
+			case pQueue == wQueue:
 				return false // one queue contains the other
-			case m.parent == n.parent:
-				return (of >= exposed || !n.parent.settings.Policies.PrioritySort) && !sides.Has(at) && x.Sides(w).Has(level)
+			case pQueue.parent == wQueue.parent:
+				byPriority := pQueue.parent.settings.Policies.PrioritySort
+				return (wPriority >= pPriority || !byPriority) && !levels.Has(pLevel) && x.Levels(w).Has(wLevel)
 			}
 		}
 	}
@@ -67,20 +70,23 @@ func (x *Index) IsAhead(w, p *Outside, sides Sides) bool {
 }
 
 // Ahead yields asks of this order that fit into some room and are below a guarantee, and
-// that criterion 2 may put before p, which has the given sides; see IsAhead. It examines a
+// that criterion 2 may put before p, which has the given levels; see IsAhead. It examines a
 // limited number of groups and asks, the first groups of each level. Then it yields as many
-// asks, by their order, of groups that a max refuses which p counts against, too.
-func (x *Index) Ahead(p *Outside, sides Sides, room resources.Vector, yield func(*Ask) bool) {
+// asks of groups that the max of a queue above the leaf of p blocks, the group with the
+// first ask first.
+func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector, yield func(*Ask) bool) {
 	if len(x.nodes) == 0 {
 		return
 	}
 	if x.stale {
 		x.reshare()
 	}
-	l := lookout{Index: x, room: room, looks: mostAhead, yield: yield}
-	l.yieldInOrder(p, sides)
-	l.looks = mostAhead
-	l.yieldBlocked(p, sides)
+	l := lookout{Index: x, room: room, left: mostAhead, yield: yield}
+	l.yieldInOrder(p, levels)
+	if !l.stopped {
+		l.left = mostAhead
+		l.yieldBlocked(p, levels)
+	}
 }
 
 // mostAhead is the number of groups and asks that Ahead examines.
@@ -89,19 +95,19 @@ const mostAhead = 200
 // lookout is a call of Ahead.
 type lookout struct {
 	*Index
-	room  resources.Vector
-	looks int // that are left
-	yield func(*Ask) bool
-	over  bool // yield said so
+	room    resources.Vector
+	left    int // how many more groups and asks are examined
+	yield   func(*Ask) bool
+	stopped bool // yield returned false
 }
 
 // yieldInOrder yields asks of groups that are in the order.
-func (l *lookout) yieldInOrder(p *Outside, sides Sides) {
+func (l *lookout) yieldInOrder(p *AskInfo, levels Levels) {
 	exposed := int64(p.Priority)
 	for n, level := l.nodes[p.Leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
 		byPriority := n.parent.settings.Policies.PrioritySort
 		exposed = queues.Exposed(exposed, n.settings.Policies)
-		if sides.Has(level) {
+		if levels.Has(level) {
 			continue
 		}
 		first, _ := n.parent.children.Leading(func(c *node) bool {
@@ -115,11 +121,11 @@ func (l *lookout) yieldInOrder(p *Outside, sides Sides) {
 	}
 }
 
-// yieldBlocked yields asks of groups that a max refuses which p counts against. What the leaf
-// of p refuses is of that leaf, too, and criterion 2 does not put it before p.
-func (l *lookout) yieldBlocked(p *Outside, sides Sides) {
-	for n := l.nodes[p.Leaf].parent; n != nil && !l.over; n = n.parent {
-		for _, g := range l.blockedAt(n, p, sides) {
+// yieldBlocked yields asks of groups that the max of a queue above the leaf of p blocks.
+// Groups that this leaf blocks are its own, and criterion 2 does not put them before p.
+func (l *lookout) yieldBlocked(p *AskInfo, levels Levels) {
+	for n := l.nodes[p.Leaf].parent; n != nil; n = n.parent {
+		for _, g := range l.blockedAt(n, p, levels) {
 			if !l.yieldAll(g) {
 				return
 			}
@@ -127,10 +133,14 @@ func (l *lookout) yieldBlocked(p *Outside, sides Sides) {
 	}
 }
 
-// yieldBelow yields the asks at or below n for which top is below its guarantee.
+// yieldBelow yields the asks at or below n that are below a guarantee on the path up to
+// top. It returns false if no further asks are to be yielded.
 func (l *lookout) yieldBelow(n, top *node) bool {
 	for _, g := range n.groups.Items() {
-		if l.looks--; l.looks < 0 || l.room.Covers(g.request) && l.isBelow(g, top) && !l.yieldAll(g) {
+		if l.left--; l.left < 0 {
+			return false
+		}
+		if l.room.Covers(g.request) && l.isBelow(g, top) && !l.yieldAll(g) {
 			return false
 		}
 	}
@@ -142,13 +152,15 @@ func (l *lookout) yieldBelow(n, top *node) bool {
 	return true
 }
 
+// yieldAll yields the asks of a group. It returns false if no further asks are to be
+// yielded.
 func (l *lookout) yieldAll(g *Group) bool {
 	for _, b := range g.batches.Items() {
 		for _, a := range b.asks.Items() {
-			if l.looks--; l.looks < 0 {
+			if l.left--; l.left < 0 {
 				return false
 			}
-			if l.over = !l.yield(a); l.over {
+			if l.stopped = !l.yield(a); l.stopped {
 				return false
 			}
 		}
@@ -158,14 +170,14 @@ func (l *lookout) yieldAll(g *Group) bool {
 
 // blockedAt returns all groups that the max of a queue refuses and that may be before p, by
 // their first asks.
-func (l *lookout) blockedAt(n *node, p *Outside, sides Sides) []*Group {
+func (l *lookout) blockedAt(n *node, p *AskInfo, levels Levels) []*Group {
 	var out []*Group
 	for g := range n.blocked {
 		if g.verdict.Reason.Code != reasons.OverMax || !l.room.Covers(g.request) {
 			continue
 		}
-		w := Outside{Leaf: g.leaf.id, Priority: int32(g.below.largest()), Request: g.request}
-		if l.IsAhead(&w, p, sides) {
+		w := AskInfo{Leaf: g.leaf.id, Priority: int32(g.below.largest()), Request: g.request}
+		if l.IsAhead(&w, p, levels) {
 			out = append(out, g)
 		}
 	}

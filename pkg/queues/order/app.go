@@ -13,7 +13,7 @@ type App struct {
 	leaf    *node
 	class   Class
 	used    resources.Vector
-	key     AppKey            // without the priority, which each batch has for itself
+	key     appKey            // without the priority, which each batch has for itself
 	batches map[string]*batch // by request and kind; never an empty one
 	closed  map[string]bool   // requests and kinds that are closed
 }
@@ -33,7 +33,7 @@ type Class struct {
 func (x *Index) NewApp(leaf queues.ID, name string, submitted time.Time, class Class) *App {
 	return &App{
 		leaf: x.nodes[leaf], class: class,
-		key:     AppKey{Name: name, Submitted: submitted},
+		key:     appKey{Name: name, Submitted: submitted},
 		batches: map[string]*batch{},
 	}
 }
@@ -85,7 +85,7 @@ type batch struct {
 	request resources.Vector
 	group   *Group // nil while the batch is closed
 	asks    ranking.Heap[*Ask]
-	key     AppKey // that of the application, with the priority of the first ask
+	key     appKey // that of the application, with the priority of the first ask
 	at      int    // in group.batches
 	counted place  // what group.below counts for the batch
 }
@@ -110,7 +110,7 @@ func (b *batch) rekey() {
 // application's highest priority.
 func compareBatches(a, b *batch) int {
 	p := &a.app.leaf.settings.Policies
-	if c := CompareApps(a.key, b.key, p.ApplicationSort, p.PrioritySort); c != 0 {
+	if c := compareApps(a.key, b.key, p.ApplicationSort, p.PrioritySort); c != 0 {
 		return c
 	}
 	return CompareAsks(a.first().key, b.first().key)

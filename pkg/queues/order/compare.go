@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// QueueKey is the key by which two children of one parent are compared.
-type QueueKey struct {
+// queueKey is the key by which two children of one parent are compared.
+type queueKey struct {
 	// Priority is the exposed priority of the queue: the highest priority of its eligible
 	// asks, shifted or pinned by its policies.
 	Priority int64
@@ -27,7 +27,7 @@ type QueueKey struct {
 	Path string
 }
 
-// CompareQueues orders the children of a parent by:
+// compareQueues orders the children of a parent by:
 //
 //  1. higher exposed priority, if the parent sorts by priority
 //  2. below its guarantee in what its next ask requests
@@ -38,7 +38,7 @@ type QueueKey struct {
 //
 // Criterion 2 is law 4. Without it, free capacity would go to the smaller share, and the
 // pod there would be preempted for the queue that is below its guarantee.
-func CompareQueues(a, b QueueKey, prioritySort bool) int {
+func compareQueues(a, b queueKey, prioritySort bool) int {
 	if prioritySort {
 		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 			return c
@@ -56,8 +56,8 @@ func CompareQueues(a, b QueueKey, prioritySort bool) int {
 	return strings.Compare(a.Path, b.Path) // last, because it is not in a cache
 }
 
-// AppKey is the key by which two applications of one leaf are compared.
-type AppKey struct {
+// appKey is the key by which two applications of one leaf are compared.
+type appKey struct {
 	// Priority is the highest priority of the application's eligible asks.
 	Priority int64
 	// Share is the dominant share of what the application uses and is about to use.
@@ -68,7 +68,7 @@ type AppKey struct {
 	Name string
 }
 
-// CompareApps orders the applications of a leaf. With fifo by:
+// compareApps orders the applications of a leaf. With fifo by:
 //
 //  1. higher priority, if the leaf sorts by priority
 //  2. earlier submission
@@ -77,7 +77,7 @@ type AppKey struct {
 //
 // Fair has the smaller share in place of criterion 2, and the earlier submission before
 // the name.
-func CompareApps(a, b AppKey, policy config.SortPolicy, prioritySort bool) int {
+func compareApps(a, b appKey, policy config.SortPolicy, prioritySort bool) int {
 	if prioritySort {
 		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 			return c

@@ -4,7 +4,7 @@
 // The order is a walk from root to an ask that takes the best child at each level:
 //
 //	root ─► queue ─► ... ─► leaf ─► application ─► ask
-//	     [CompareQueues]          [CompareApps]  [CompareAsks]
+//	      compareQueues           compareApps  [CompareAsks]
 //
 // Each level is a heap. Finding the next ask of 100,000 in 5,000 queues therefore costs a
 // few comparisons per level, and so does a change of a queue's usage in the [Index].

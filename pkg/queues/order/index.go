@@ -34,7 +34,7 @@ type node struct {
 	used     resources.Vector
 	stays    resources.Vector // the part of used that is not leaving
 
-	key      QueueKey
+	key      queueKey
 	next     next
 	at       int // in parent.children; -1 without an eligible ask
 	children ranking.Heap[*node]
@@ -66,7 +66,7 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	if n == nil {
 		n = &node{id: id, at: ranking.Outside, known: map[groupID]*Group{}, blocked: map[*Group]struct{}{}}
 		n.children = ranking.New(func(a, b *node) bool {
-			return CompareQueues(a.key, b.key, n.settings.Policies.PrioritySort) < 0
+			return compareQueues(a.key, b.key, n.settings.Policies.PrioritySort) < 0
 		})
 		n.groups = ranking.New(func(g, h *Group) bool {
 			return compareBatches(g.batches.Items()[0], h.batches.Items()[0]) < 0

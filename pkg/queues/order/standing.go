@@ -67,7 +67,7 @@ func (x *Index) Standing(a *Ask) Standing {
 func (n *node) place() Place {
 	children := &n.parent.children
 	before, all := children.Leading(func(c *node) bool {
-		return CompareQueues(c.key, n.key, n.parent.settings.Policies.PrioritySort) < 0
+		return compareQueues(c.key, n.key, n.parent.settings.Policies.PrioritySort) < 0
 	}, mostSiblings)
 	p := Place{Queue: n.id, More: !all, Of: children.Len()}
 	for _, c := range before {
@@ -112,5 +112,5 @@ func compareInLeaf(c, a *Ask) int {
 	p := &a.batch.app.leaf.settings.Policies
 	one, other := c.batch.app.key, a.batch.app.key
 	one.Priority, other.Priority = int64(c.key.Priority), int64(a.key.Priority)
-	return cmp.Or(CompareApps(one, other, p.ApplicationSort, p.PrioritySort), CompareAsks(c.key, a.key))
+	return cmp.Or(compareApps(one, other, p.ApplicationSort, p.PrioritySort), CompareAsks(c.key, a.key))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
-// admitted (order.CompareQueues, criterion 2). It is checked again when a pod has found a
+// admitted (criterion 2 of pkg/queues/order/compare.go). It is checked again when a pod has found a
 // node, because others that go before it may have come since, and pods that found no node
 // or that a max refuses are not in the order. If such pods fit the node, and the node or a
 // max has no room for all of them beside the pod that found it, that pod goes back to the
@@ -51,24 +51,24 @@ func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) boo
 // Ahead returns the pods that go before an admitted pod that is about to run on a node,
 // in the order of model.ComparePods.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
-	own := p.Outside()
-	sides := x.Pending.Order.Sides(&own)
-	if sides == order.EverySide {
+	own := p.AskInfo()
+	levels := x.Pending.Order.Levels(&own)
+	if levels == order.AllLevels {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
 	l := &podsAhead{
-		p:     p,
-		own:   own,
-		sides: sides,
-		room:  room,
-		rest:  room.Sub(p.Request),
+		p:      p,
+		own:    own,
+		levels: levels,
+		room:   room,
+		rest:   room.Sub(p.Request),
 	}
 	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.both = queues.NewDemand()
 		l.both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
-	x.Pending.Ahead(&own, sides, room, func(ask *order.Ask) bool {
+	x.Pending.Ahead(&own, levels, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w)
@@ -88,8 +88,8 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 // podsAhead are the pods that go before p, which is about to run on a node.
 type podsAhead struct {
 	p          *model.Pod
-	own        order.Outside
-	sides      order.Sides
+	own        order.AskInfo
+	levels     order.Levels
 	room, rest resources.Vector // of the node, without p; rest is beside p and pods
 	pods       []*model.Pod
 	both       *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
@@ -104,7 +104,7 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
 	if w == l.p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if other := w.Outside(); x.Pending.Order.IsAhead(&other, &l.own, l.sides) && x.mayRunInstead(w, l.p) {
+	if other := w.AskInfo(); x.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.full = l.full || l.both != nil && x.exceeds(w, l.p, l.both)
 	}

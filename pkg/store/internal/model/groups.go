@@ -1,11 +1,10 @@
 package model
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -80,5 +79,5 @@ func MissingMembers(g *PodGroup, p *Pod, first func(*Pod) bool) (missing []*Pod,
 
 // ComparePods orders pods by higher priority, earlier creation and UID.
 func ComparePods(a, b *Pod) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+	return order.CompareAsks(a.AskKey(), b.AskKey())
 }

@@ -140,9 +140,9 @@ func (p *Pod) KindWithoutClass() string {
 	return ""
 }
 
-// Outside is a pod as the order knows those that are not in it.
-func (p *Pod) Outside() order.Outside {
-	return order.Outside{Leaf: p.App.Leaf, Priority: p.Priority, Request: p.Request, Own: p.Charged(cache.Admitted)}
+// AskInfo is the pod as order.Index.IsAhead compares it.
+func (p *Pod) AskInfo() order.AskInfo {
+	return order.AskInfo{Leaf: p.App.Leaf, Priority: p.Priority, Request: p.Request, Own: p.Charged(cache.Admitted)}
 }
 
 // HeldByClass tells whether a pod waits because its equivalence class failed.

@@ -139,9 +139,9 @@ func (x *Pending[P, A, D]) ForgetApp(a A) {
 }
 
 // Ahead is [order.Index.Ahead] for all pods without a slot.
-func (x *Pending[P, A, D]) Ahead(p *order.Outside, sides order.Sides, room resources.Vector, yield func(*order.Ask) bool) {
+func (x *Pending[P, A, D]) Ahead(p *order.AskInfo, levels order.Levels, room resources.Vector, yield func(*order.Ask) bool) {
 	for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
-		o.Ahead(p, sides, room, yield)
+		o.Ahead(p, levels, room, yield)
 	}
 }
 
