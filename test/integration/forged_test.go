@@ -36,6 +36,12 @@ func saysItIsOf(version, kind, name string, uid types.UID) podOption {
 	}
 }
 
+func withoutController(p *corev1.Pod) {
+	for i := range p.OwnerReferences {
+		p.OwnerReferences[i].Controller = nil
+	}
+}
+
 // requiresNode is the node affinity that the DaemonSet controller writes.
 func requiresNode(node string) podOption {
 	return func(p *corev1.Pod) { plugintest.Requiring(p, node) }
@@ -65,14 +71,15 @@ func TestForgedOwners(t *testing.T) {
 		shields := [][]podOption{
 			{saysItIsOf("fake.example/v1", "Node", node, invented)},
 			{saysItIsOf("v1", "Node", node, n.UID)},
+			{saysItIsOf("fake.example/v1", "Node", "x", invented), withoutController},
 			{saysItIsOf("fake.example/v1", "DaemonSet", "x", invented), requiresNode(node)},
 		}
 		for i, shield := range shields {
 			name := fmt.Sprintf("shielded-%d", i)
-			part.awaitRunning(part.createPod(part.pod(name, "shielded", append(shield, inQueue("root.evil"), requests("cpu", "1300m"))...)))
+			part.awaitRunning(part.createPod(part.pod(name, "shielded", append(shield, inQueue("root.evil"), requests("cpu", "950m"))...)))
 		}
 		for i := range shields {
-			part.awaitRunning(part.createPod(part.pod(fmt.Sprintf("asker-%d", i), "asker", inQueue("root.team"), requests("cpu", "1300m"))))
+			part.awaitRunning(part.createPod(part.pod(fmt.Sprintf("asker-%d", i), "asker", inQueue("root.team"), requests("cpu", "950m"))))
 		}
 		c.expectNoMore(calm, len(shields), "shielded")
 		for _, v := range c.evicted("shielded") {

@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// graceQueues are a queue without a guarantee, one far below its guarantee that preempts
-// as soon as it may, and two others.
+// graceQueues are two queues without a guarantee and two with one, which preempt as soon as
+// they may. The guarantee of root.owed is far more than it uses.
 const graceQueues = `
 partitions:
 - name: default
@@ -28,7 +28,7 @@ partitions:
     - name: owed
       resources: {guaranteed: {vcore: 100}}
       properties: {preemption.delay: 500ms}
-    - {name: team, resources: {guaranteed: {vcore: 8}}}
+    - {name: team, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 500ms}}
     - name: other
 `
 
@@ -76,6 +76,7 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 		{"daemons-port", "root.evil", year, true, samePort, false, "longer than a hold"},
 		{"daemons-affinity", "root.evil", year, true, apartFrom, false, "longer than a hold"},
 		{"daemons-minutes", "root.evil", minutes, true, samePort, false, "pods of its own namespace, queue, application or controller that leave"},
+		{"forged-port", "root.evil", year, false, forged, false, "law 4"},
 		{"guaranteed-year", "root.owed", year, false, samePort, false, "whichever pods go"},
 		{"guaranteed-victims", "root.owed", year, false, samePort, true, "whichever pods go"},
 		{"guaranteed-minutes", "root.owed", minutes, false, samePort, false, "first in the order then gets it"},
@@ -139,6 +140,29 @@ func TestPodsDeletedWithALongGrace(t *testing.T) {
 	e.expectBooks()
 }
 
+// TestOwnDeletesFreeNoGuarantee: a tenant uses its guarantee, deletes its pods, which run on
+// for a year, and makes as many others. No pod of another queue goes for these.
+func TestOwnDeletesFreeNoGuarantee(t *testing.T) {
+	e := setup(t, graceQueues, preemption("retryInterval", "1s"))
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
+	c := e.keepHistory()
+	big := []podOption{inQueue("root.team"), requests("cpu", "4"), staysFor(year)}
+	e.fill("old", 2, append(big, onNode(nodes[0]))...)
+	e.fill("lent", 2, inQueue("root.other"), requests("cpu", "4"), onNode(nodes[1]))
+	old, _ := e.podsOf("old")
+	e.deleteAll("old", false, old)
+	for _, p := range e.create("young", 2, big...) {
+		e.awaitTold(p, "law 4")
+	}
+	c.expectNoMore(2*calm, 0, "lent")
+	for _, p := range old {
+		if now := e.get(p); now.Status.Phase != corev1.PodRunning {
+			e.Errorf("pod %s is %s, so its queue may preempt", p.Name, now.Status.Phase)
+		}
+	}
+	e.expectBooks()
+}
+
 // expectOpenBeside checks that the nodes are open while the old pods terminate there, and
 // that the new pods wait and say why.
 func (e *env) expectOpenBeside(name string, nodes []string, old, young []*corev1.Pod, says string) {
@@ -161,6 +185,14 @@ func (e *env) expectOpenBeside(name string, nodes []string, old, young []*corev1
 
 func samePort(string) podOption { return withHostPort }
 
+// forged pods have the same port, and name a DaemonSet that does not exist.
+func forged(string) podOption {
+	return func(p *corev1.Pod) {
+		withHostPort(p)
+		saysItIsOf("fake.example/v1", "DaemonSet", "x", "11111111-1111-1111-1111-111111111111")(p)
+	}
+}
+
 // onEachNode makes one pod of a group for each node, by a DaemonSet or one by one, and
 // returns the pods once they are there.
 func (e *env) onEachNode(of string, daemons bool, nodes []string, options []podOption) []*corev1.Pod {
@@ -169,7 +201,7 @@ func (e *env) onEachNode(of string, daemons bool, nodes []string, options []podO
 		e.createDaemonSet(of, options...)
 	} else {
 		for i, node := range nodes {
-			e.createPod(e.pod(fmt.Sprintf("%s-%d", of, i), of, append(slices.Clone(options), onNode(node))...))
+			e.createPod(e.pod(fmt.Sprintf("%s-%d", of, i), of, append(slices.Clone(options), requiresNode(node))...))
 		}
 	}
 	var pods []*corev1.Pod
