@@ -51,7 +51,8 @@ const (
 )
 
 // hostileQueues are the queue of the probe, one that runs most of the cluster within its
-// guarantee, and that of the attacks, which has no guarantee.
+// guarantee, that of most attacks, which has no guarantee, and that of tenants that attack
+// with one.
 const hostileQueues = `
 partitions:
 - name: default
@@ -64,6 +65,7 @@ partitions:
     - {name: team, resources: {guaranteed: {vcore: 40}}, properties: {preemption.delay: 1ms}}
     - {name: full, resources: {guaranteed: {vcore: 120}}}
     - {name: evil, properties: {preemption.delay: 3s}}
+    - {name: asks, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1ms}}
 `
 
 // hostileCase is an attack, and the ordinary pods that it is compared with: as many, as
@@ -82,6 +84,7 @@ var hostileCases = []hostileCase{
 	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil},
 	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil},
 	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil},
+	{"types-2000", "pods with 2,000 invented resource names each, all different", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil},
 	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil},
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil},
@@ -89,6 +92,10 @@ var hostileCases = []hostileCase{
 	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil},
 	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil},
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil},
+	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil},
+	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil},
+	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil},
+	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil},
 	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil},
 	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary},
 	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225)},
@@ -299,31 +306,82 @@ func (e *env) flood(n int, options ...func(i int) podOption) {
 }
 
 func (e *env) floodFrom(first, n int, options ...func(i int) podOption) {
-	ticker := time.NewTicker(10 * time.Millisecond)
+	e.inTurn(n, 10*time.Millisecond, func(i int) error { return e.createEvil(first+i, options...) })
+}
+
+// inTurn does n things, one each interval if at most eight are under way.
+func (e *env) inTurn(n int, every time.Duration, do func(i int) error) {
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	var making sync.WaitGroup
+	var doing sync.WaitGroup
 	places := make(chan struct{}, 8)
-	for i := first; i < first+n; i++ {
+	for i := range n {
 		<-ticker.C
 		places <- struct{}{}
-		name := fmt.Sprintf("evil-%d", i)
-		p := e.pod(name, "evil", inQueue("root.evil"), requests("cpu", "10m"), func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = name })
-		for _, o := range options {
-			o(i)(p)
-		}
-		making.Go(func() {
+		doing.Go(func() {
 			defer func() { <-places }()
-			if _, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{}); err != nil {
+			if err := do(i); err != nil {
 				e.Error(err)
 			}
 		})
 	}
-	making.Wait()
+	doing.Wait()
 }
+
+func (e *env) createEvil(i int, options ...func(i int) podOption) error {
+	name := evilName(i)
+	p := e.pod(name, "evil", inQueue("root.evil"), requests("cpu", "10m"), func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = name })
+	for _, o := range options {
+		o(i)(p)
+	}
+	_, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
+	return err
+}
+
+func evilName(i int) string { return fmt.Sprintf("evil-%d", i) }
 
 func ordinary(int) podOption { return func(*corev1.Pod) {} }
 
 func nothing(*env, int) {}
+
+func fitsNoNode(int) podOption { return requests("cpu", "100") }
+
+// annotated pods are nearly as large as the API server allows annotations to be.
+func annotated(int) podOption {
+	return func(p *corev1.Pod) { p.Annotations["example.com/padding"] = strings.Repeat("x", 250_000) }
+}
+
+// foreign pods are of no queue. They show what the API server needs for pods of that size.
+func foreign(int) podOption { return ofProfile(corev1.DefaultSchedulerName) }
+
+// asking pods are of as many equivalence classes. None fits beside the pods of queue full, and
+// the queue is below its guarantee as long as none runs.
+func asking(i int) podOption {
+	return func(p *corev1.Pod) {
+		inQueue("root.asks")(p)
+		requests("cpu", fmt.Sprintf("%dm", 2100+i))(p)
+	}
+}
+
+// flipLabels changes queue and application of pods, of which half run and half fit no node.
+func flipLabels(e *env, n int) {
+	e.flood(n/2, ordinary)
+	e.floodFrom(n/2, n-n/2, fitsNoNode)
+	e.inTurn(3500, 4*time.Millisecond, func(i int) error {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:"root.evil%d",%q:"flip-%d"}}}`, placement.KeyQueue, i/n%2, placement.KeyApplicationID, i)
+		_, err := suite.client.CoreV1().Pods(e.ns).Patch(e.Context(), evilName(i%n), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	})
+}
+
+func createAndDelete(e *env, n int) {
+	e.inTurn(n, 10*time.Millisecond, func(i int) error {
+		if err := e.createEvil(i); err != nil {
+			return err
+		}
+		return suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), evilName(i), metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	})
+}
 
 // borrower pods use the whole grace period with which they are deleted, whoever deletes them.
 func borrower(int) podOption {
@@ -348,7 +406,7 @@ func leaveInTurn(grace time.Duration) func(*env, int) {
 		defer ticks.Stop()
 		seconds := int64(grace / time.Second)
 		for i := range min(n, int(*hostileFor/every)) {
-			if err := suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), fmt.Sprintf("evil-%d", i), metav1.DeleteOptions{GracePeriodSeconds: &seconds}); err != nil {
+			if err := suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), evilName(i), metav1.DeleteOptions{GracePeriodSeconds: &seconds}); err != nil {
 				e.Error(err)
 			}
 			<-ticks.C
@@ -366,7 +424,7 @@ func borrowPadded(spare int) func(*env, int) {
 		e.floodFrom(n-padded, padded, borrower, func(int) podOption { return nearlyTooLarge })
 		size := 0
 		for i := n - padded; i < n; i++ {
-			p := e.awaitRunning(e.pod(fmt.Sprintf("evil-%d", i), "evil"))
+			p := e.awaitRunning(e.pod(evilName(i), "evil"))
 			if size == 0 {
 				size = padFully(e.T, e, p) - spare
 			}
@@ -475,7 +533,7 @@ func killedHalfway(of func(int) podOption) func(*env, int) {
 // makes volumes.
 func (e *env) floodWithClaims(n int, mode string) {
 	class := e.storageClass(mode)
-	e.flood(n, func(i int) podOption { return e.withClaim(fmt.Sprintf("evil-%d", i), class) })
+	e.flood(n, func(i int) podOption { return e.withClaim(evilName(i), class) })
 }
 
 // attackREST holds connections open and reads events, until the test ends. A reader of
