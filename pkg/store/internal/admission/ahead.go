@@ -15,23 +15,22 @@ import (
 )
 
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
-// admitted (criterion 2 of pkg/queues/order/compare.go). It is checked again when a pod has found a
-// node, because others that go before it may have come since, and pods that found no node
-// or that a max refuses are not in the order. If such pods fit the node, and the node or a
-// max has no room for all of them beside the pod that found it, that pod goes back to the
-// order and they go first.
+// admitted (criterion 2 of pkg/queues/order/compare.go). It is checked again when a pod has
+// found a node, because others that go before it may have come since, and pods that found
+// no node or that a max refuses are not in the order. If such pods fit the node, and the
+// node or a max has no room for all of them beside the pod that found it, that pod goes
+// back to the order and they go first.
 //
-//	Scheduling, found a node ──── none is ahead ────► Assumed
+//	Scheduling, found a node ── no pod is ahead of it ──► Assumed
 //	   │
-//	   └── ahead fit the node ─► Queued; those that found no node before become Queued, too
+//	   └── pods ahead of it fit the node ─► Queued; those of them that found no node, too
 //
 // Amounts decide here. If the filters refuse a pod that is ahead, it is tried only once: it
-// found no node then, and the node has got no more room since. Pods that hold a node, pods
-// that can run on one node only, and members of PodGroups do not wait here.
+// found no node then, and the node has got no more room since.
 //
 // The scheduler gets events by listeners of its own. So its snapshot may have fewer pods on a
 // node than the store. Then the store does not know which queues are below their guarantees,
-// and the pod goes back to the order until it does, for some times at most.
+// and the pod goes back to the order until it does, at most mostGivenWay times.
 
 // mostGivenWay is how often in a row a pod that found a node goes back to the order. Without
 // a bound pods that give way to each other would be tried for ever.
@@ -65,8 +64,8 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		rest:   room.Sub(p.Request),
 	}
 	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
-		l.both = queues.NewDemand()
-		l.both.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
+		l.demand = queues.NewDemand()
+		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
 	x.Pending.Ahead(&own, levels, room, func(ask *order.Ask) bool {
 		w := x.Pods[types.UID(ask.UID())]
@@ -85,6 +84,12 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	return l.pods
 }
 
+// isExempt tells whether a pod neither goes back to the order for others nor makes others go
+// back: it holds a node, can run on one node only, or may start only with its PodGroup.
+func isExempt(p *model.Pod) bool {
+	return p.Asker.Holds() || p.RequiredNode != "" || p.GroupIncomplete()
+}
+
 // podsAhead are the pods that go before p, which is about to run on a node.
 type podsAhead struct {
 	p          *model.Pod
@@ -92,21 +97,21 @@ type podsAhead struct {
 	levels     order.Levels
 	room, rest resources.Vector // of the node, without p; rest is beside p and pods
 	pods       []*model.Pod
-	both       *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
-	full       bool           // a max has no room for all of them
+	demand     *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
+	overMax    bool           // a max has no room for all of them
 }
 
 // lackRoom tells whether the node or a max has no room for p and all pods that go before it.
-func (l *podsAhead) lackRoom() bool { return l.full || l.rest.HasNegative() }
+func (l *podsAhead) lackRoom() bool { return l.overMax || l.rest.HasNegative() }
 
 // addTo adds a pod to the pods ahead of p if it goes before p and may have the room.
 func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
-	if w == l.p || w.Asker.Holds() || w.RequiredNode != "" || w.GroupIncomplete() || !cache.Fits(w.Pod, l.room) {
+	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
 	if other := w.AskInfo(); x.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
-		l.full = l.full || l.both != nil && x.exceeds(w, l.p, l.both)
+		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}
 }
 
@@ -119,11 +124,11 @@ func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
 // exceeds tells whether a max that p counts against has no room for w beside p and others that
 // go before it. It adds w to these if there is room. Limits of users do not count, because
 // preemption makes no room in them.
-func (x *Slots) exceeds(w, p *model.Pod, both *queues.Demand) bool {
+func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 	tree := x.Cache.Tree()
-	v := queues.Admit(tree, w.App.Leaf, w.Request, queues.OnDemand(both))
+	v := queues.Admit(tree, w.App.Leaf, w.Request, queues.OnDemand(demand))
 	if v.OK() {
-		both.Add(tree, w.App.Leaf, w.App.Owner, w.Request, false)
+		demand.Add(tree, w.App.Leaf, w.App.Owner, w.Request, false)
 		return false
 	}
 	for q := range tree.Ancestors(p.App.Leaf) {
@@ -144,7 +149,7 @@ func (x *Slots) exceeds(w, p *model.Pod, both *queues.Demand) bool {
 // slot of the other pod ends.
 func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.Cache.Nodes.Get(node)
-	if n == nil || p.Asker.Holds() || p.RequiredNode != "" || p.GroupIncomplete() {
+	if n == nil || isExempt(p) {
 		return false
 	}
 	if n.Known() && seen < n.Len() && x.Pending.Demand.AnyBut(p.UID) {
@@ -155,16 +160,22 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	if len(ahead) == 0 {
 		return false
 	}
-	rank, inFlight := x.makeWay(p, ahead)
+	for _, w := range ahead {
+		if w.State.WaitsForNode() {
+			x.putBack(w)
+		}
+	}
 	if !p.State.HasSlot() {
 		x.putBack(p)
 		return true
 	}
-	if !x.backInOrder(p, ahead, now) {
-		if !inFlight {
-			return false
-		}
+	rank, inFlight := x.rankBehind(p, ahead)
+	switch {
+	case x.backInOrder(p, ahead, now):
+	case inFlight:
 		x.putBack(p)
+	default:
+		return false
 	}
 	if inFlight { // the scheduler's queue is to try them before p
 		x.Pending.Keys.Add(p.UID, rank, now.UnixNano())
@@ -172,16 +183,13 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	return true
 }
 
-// makeWay puts the pods ahead of p that found no node back into the order. inFlight tells
-// whether others have a slot and the scheduler's queue is to try them after p; rank is the
-// rank of a sort key with which p comes after them.
-func (x *Slots) makeWay(p *model.Pod, ahead []*model.Pod) (rank int64, inFlight bool) {
+// rankBehind returns the rank of a sort key with which p comes after the pods ahead of it
+// that have a slot. inFlight tells whether the scheduler's queue would try such a pod after
+// p now.
+func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, inFlight bool) {
 	rank = queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority)
 	for _, w := range ahead {
-		switch {
-		case w.State.WaitsForNode():
-			x.putBack(w)
-		case w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID):
+		if w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID) {
 			key, _ := x.Pending.Keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}

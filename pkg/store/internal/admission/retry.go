@@ -87,7 +87,7 @@ func (x *States) RetryFirst() bool {
 		return false
 	}
 	p := x.Pods[types.UID(ask.UID())]
-	x.LeaveBackOff(p)
+	x.leaveBackOff(p)
 	x.ToQueued(p)
 	return true
 }

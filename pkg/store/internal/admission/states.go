@@ -212,8 +212,8 @@ func (x *States) BackOff(p *model.Pod, until time.Time) {
 	x.Pending.Timers.Set(&p.Timer, until)
 }
 
-// LeaveBackOff takes a pod that failed out of the deadlines and out of its retry order.
-func (x *States) LeaveBackOff(p *model.Pod) {
+// leaveBackOff takes a pod that failed out of the deadlines and out of its retry order.
+func (x *States) leaveBackOff(p *model.Pod) {
 	x.Pending.Timers.Clear(&p.Timer)
 	x.LeaveRetryOrder(p)
 }
@@ -227,7 +227,7 @@ func (x *States) Withdraw(p *model.Pod) {
 	case state.Admitted, state.Scheduling:
 		x.Vacate(p)
 	case state.BackingOff, state.Unschedulable:
-		x.LeaveBackOff(p)
+		x.leaveBackOff(p)
 	}
 }
 
