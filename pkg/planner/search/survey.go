@@ -53,21 +53,20 @@ func (c *candidate) exceeds(h *harm, victims int) bool {
 type bounds struct {
 	// from are, by class, the priorities from which a single victim does too much harm.
 	from [planner.Classes]int64
-	// tie is the class and priority for which a single victim does as much harm and, on
-	// this node, wastes no less. Of these, candidates created before since, in Unix seconds,
-	// are too old.
-	tie      planner.Class
+	// priority and since are set if a single plain victim of this priority does as much harm
+	// as the best plan and, on this node, wastes no less. Of these victims, those created
+	// before since, in Unix seconds, are too old.
 	priority int64
 	since    int64
 }
 
 // boundless are bounds that exclude no candidate.
 var boundless = bounds{
-	from: [planner.Classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
-	tie:  planner.Classes,
+	from:  [planner.Classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+	since: math.MinInt64,
 }
 
-// bounds returns the bounds by a plan, without tie.
+// bounds returns the bounds by the harm of a plan.
 func (p *plan) bounds() bounds {
 	b, h := boundless, &p.harm
 	same := *h
@@ -85,10 +84,12 @@ func (p *plan) bounds() bounds {
 	return b
 }
 
-// tighten applies the waste of the best plan, if that plan has one victim that harms by
-// its priority alone. A set of several does more harm if one of them has the same
-// priority, and a single victim wastes at least as much as the smallest pod.
-func (sv *survey) tighten(best *plan) {
+// tightenByWaste lowers the bounds by the waste of the best plan, if that plan has one plain
+// victim that is not slow. Then a set of several victims, one of them of the same priority,
+// does more harm. A single victim of that priority does as much harm, and wastes at least
+// what a victim would that requests the least amount of each type on this node. So it is
+// worse if that is more than the best plan wastes, or if it is equal and the victim is older.
+func (sv *survey) tightenByWaste(best *plan) {
 	h := &best.harm
 	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 || h.slow != 0 {
 		return
@@ -103,13 +104,13 @@ func (sv *survey) tighten(best *plan) {
 	case c > 0:
 		sv.bounds.from[planner.ClassPlain] = h.priority
 	case c == 0:
-		sv.bounds.tie, sv.bounds.priority, sv.bounds.since = planner.ClassPlain, h.priority, best.created[0].Unix()
+		sv.bounds.priority, sv.bounds.since = h.priority, best.created[0].Unix()
 	}
 }
 
 // exclude reports whether a victim of a class is in no better plan.
 func (b *bounds) exclude(c planner.Class, priority, created int64) bool {
-	return priority >= b.from[c] || c == b.tie && priority == b.priority && created < b.since
+	return priority >= b.from[c] || c == planner.ClassPlain && priority == b.priority && created < b.since
 }
 
 // classOf returns the class of a pod in the current state of the budgets.
@@ -151,7 +152,7 @@ func (pl *planning) surveyNode(n *planner.Node, everything bool) *survey {
 	sv.contestedView = pl.viewFor(sv.goals)
 	if best := pl.toBeat(); best != nil && !everything {
 		sv.bounds = best.bounds()
-		sv.tighten(best)
+		sv.tightenByWaste(best)
 	}
 	sv.candidates = sv.gather(sv.candidates[:0], everything, pl.counts())
 	return sv
