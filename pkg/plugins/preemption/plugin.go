@@ -90,10 +90,10 @@ func verdictOf(state fwk.CycleState) (v verdict, ok bool) {
 
 // PreFilter rejects a pod of a queue that is over its quota.
 func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if pl.process.Store() == nil {
+	s := pl.process.Store()
+	if s == nil {
 		return nil, fwk.AsStatus(app.ErrNoStore)
 	}
-	s := pl.process.Store()
 	pl.dropOtherNominations(s, pod)
 	state.Write(stateKey, verdict{})
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
@@ -159,12 +159,12 @@ func (pl *Plugin) PostFilter(
 func (pl *Plugin) postFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
-	requires := pl.process.RequiredNode(pod) != ""
-	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
+	s, requires := pl.process.Store(), pl.process.RequiredNode(pod) != ""
+	if s == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if by := deferringPlugin(statuses); by != "" {
-		pl.process.Store().Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
+		s.Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	v, _ := verdictOf(state)
@@ -179,13 +179,14 @@ func (pl *Plugin) postFilter(
 	if node != "" { // in the store it is Unschedulable
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
-	result, status := pl.endCycle(pod, filtersRan, statuses, why)
+	pl.report(pod, filtersRan, statuses, why)
+	result, status := pl.rejection(pod, why)
 	if !requires {
 		return result, status
 	}
 	// No other plugin may preempt: upstream's preemption, which may come next, knows
 	// neither holds nor protected pods (D4).
-	if why.Code != reasons.MakingRoom && why.Code != reasons.WaitingForRoom {
+	if !isMakingRoom(why) {
 		result = framework.NewPostFilterResultWithNominatedNode("")
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
@@ -203,27 +204,31 @@ func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 	return ""
 }
 
-// endCycle reports to the store a cycle after which the pod holds no new node. The filters
+// report reports to the store a cycle after which the pod holds no new node. The filters
 // gave the statuses, if they ran. why is the reason for which no victims are chosen.
-func (pl *Plugin) endCycle(
-	pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason,
-) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) report(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToStatusReader, why reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
-		pl.checkLostPods(pod.UID, now)
-		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
 	case !filtersRan || why.Code.IsQuota():
 		s.QuotaRefused(pod.UID, now)
+		return
 	default:
 		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodeCount(), why), now)
-		pl.checkLostPods(pod.UID, now)
 	}
-	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
+	pl.checkLostPods(pod.UID, now)
+}
+
+// rejection returns what PostFilter answers for a pod that holds no new node.
+func (pl *Plugin) rejection(pod *corev1.Pod, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
+	switch {
+	case !pl.process.Managed(pod.Spec.SchedulerName):
+		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
+	case why.Code == reasons.PodGroupIncomplete: // PreFilter has reported it
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	held, code := s.Holds(), fwk.Unschedulable
-	if _, holds := held.Of(pod.UID); holds && (why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom) {
+	held, code := pl.process.Store().Holds(), fwk.Unschedulable
+	if _, holds := held.Of(pod.UID); holds && isMakingRoom(why) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
 	if why.Code == reasons.WaitingForRoom && len(held.OfGroup(objects.GroupOf(pod.Namespace, pod.Labels))) > 0 {
@@ -233,6 +238,11 @@ func (pl *Plugin) endCycle(
 	}
 	// No victims are chosen for the pod, so an earlier nomination is cleared.
 	return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(code, why.String())
+}
+
+// isMakingRoom reports whether the reason is that the pod gets its room from pods that leave.
+func isMakingRoom(why reasons.Reason) bool {
+	return why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom
 }
 
 // makeRoom plans for a pod and puts the plan into force. It returns the node that is held
