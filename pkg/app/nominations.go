@@ -27,8 +27,8 @@ const (
 	nominationsEvery = 5 * time.Second
 	// nominationTimeout limits the call that clears it.
 	nominationTimeout = 5 * time.Second
-	// nominationErrors is how many checks apart the errors about one nomination are logged.
-	nominationErrors = 12
+	// nominationErrorEvery is how many checks apart errors about one nomination are logged.
+	nominationErrorEvery = 12
 )
 
 // nominations finds pods that are nominated to a node and do not hold it. The scheduler's
@@ -90,11 +90,11 @@ func (n *nominations) look(ctx context.Context) {
 	slices.SortFunc(again, func(a, b nomination) int {
 		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.uid, b.uid))
 	})
-	unheard := false
+	needsRetry := false
 	for _, at := range again {
-		unheard = n.clear(ctx, at) || unheard
+		needsRetry = n.clear(ctx, at) || needsRetry
 	}
-	if unheard {
+	if needsRetry {
 		n.retryAll()
 	}
 }
@@ -142,12 +142,12 @@ func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 
 // clear clears a nomination. If it is written in the status, it is removed there; the
 // scheduler sees that, drops it, and retries the pods that it blocked. Otherwise it is
-// removed from the scheduler's memory, which causes no retry.
-func (n *nominations) clear(ctx context.Context, at nomination) (unheard bool) {
+// removed from the scheduler's memory. That causes no retry, so clear returns true.
+func (n *nominations) clear(ctx context.Context, at nomination) (needsRetry bool) {
 	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 	pod, err := n.pods.Pods(at.namespace).Get(at.name)
 	if err == nil && pod.UID == at.uid && pod.Status.NominatedNodeName == at.node {
-		if err := n.write(ctx, at); err != nil && n.astray[at]%nominationErrors == 3 { // the second attempt
+		if err := n.write(ctx, at); err != nil && n.astray[at]%nominationErrorEvery == 3 { // the second attempt
 			n.logger.Error(err, "A nomination cannot be taken back, and blocks room on the node: let the scheduler's service account patch pods/status, "+
 				"or delete the pod", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 		}

@@ -9,5 +9,5 @@
 // from running, the reason becomes SchedulingGated, and Unschedulable again once the quota
 // allows the pod; see demand.go.
 //
-// Writes are made by the leader only. They are rate limited, but for the last kind.
+// Only the leader writes. Writes of PodScheduled are not rate limited; all others are.
 package events

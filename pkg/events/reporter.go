@@ -78,7 +78,7 @@ func (r *Reporter) Run(ctx context.Context) {
 }
 
 // tell takes the next reports and writes them. What cannot be written now is
-// kept for the next time, for the store counts a report it gave away as told. New reports
+// kept for the next time, because the store counts a report that was taken as told. New reports
 // come before each that failed, so neither a pod with a status that cannot be written nor
 // the reports of an outage delay other pods.
 // The first report that fails again ends the attempt.
@@ -97,7 +97,7 @@ func (r *Reporter) tell(ctx context.Context) {
 // false where the attempt ends.
 func (r *Reporter) tellFirst(ctx context.Context) bool {
 	report := r.left[0]
-	if report.Demand == objects.DemandUnsaid { // autoscalers buy nodes by the rest
+	if report.Demand == objects.DemandUnsaid { // the others are not delayed: autoscalers add nodes by them
 		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 			return false
 		}
