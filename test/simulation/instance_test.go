@@ -27,6 +27,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -70,7 +71,7 @@ type instance struct {
 	known map[*kind]int64
 	gaps  int // gaps in its watches of pods
 	began map[types.UID]map[*kind]int64
-	held  map[types.UID]bool // whether the pod held a node at the beginning of the cycle
+	held  map[types.UID]*reservations.View // the holds at the beginning of the cycle
 	// reservedThen is the nominated pods of the other profile on each node at the
 	// beginning of the cycle.
 	reservedThen map[types.UID]map[string][]*corev1.Pod
@@ -87,7 +88,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{}, overtakes: map[string]types.UID{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]*reservations.View{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{}, overtakes: map[string]types.UID{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -301,7 +302,7 @@ func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, err
 func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	_, holds := p.in.store().Holds().Of(pod.UID)
+	holds := p.in.store().Holds()
 	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
 	p.in.witness.tries(pod.UID)
 	p.in.api.locked(func() {
@@ -315,11 +316,12 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 }
 
 // Reserve finds a node that is held for others, unless the pod held a node when its cycle
-// began: that hold may have ended meanwhile.
+// began: that hold may have ended meanwhile. Nor does it count if the other hold came since:
+// a new leader takes holds over while it tries pods.
 func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	held := false
-	p.in.api.locked(func() { held = p.in.held[pod.UID] })
-	if !held {
+	var then *reservations.View
+	p.in.api.locked(func() { then = p.in.held[pod.UID] })
+	if _, held := then.Of(pod.UID); !held && !p.in.witness.mayUse(then, pod, node).OK {
 		p.in.witness.checkReserve(p.in.store().Holds(), pod, node)
 	}
 	p.in.checkFirst(pod, node)

@@ -317,9 +317,14 @@ func (w *witness) mirror() []mirrored {
 	return out
 }
 
+// mayUse tells whether the holds let a pod use a node.
+func (w *witness) mayUse(holds *reservations.View, pod *corev1.Pod, node string) reservations.Pass {
+	return holds.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node)
+}
+
 // checkReserve finds a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
-	if pass := holds.MayUseInGroup(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node); !pass.OK {
+	if pass := w.mayUse(holds, pod, node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }
