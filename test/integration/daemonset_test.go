@@ -93,6 +93,29 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 	e.expectBooks()
 }
 
+// TestDaemonSetPodsGoFirstOnNewNodes: on each of some new nodes a pod of a DaemonSet and an
+// older ordinary pod want all room. The first gets it, and no pod is preempted. The
+// controller makes the pods of a DaemonSet once it has seen the node, and no room is kept
+// before, so the scheduler starts when they exist.
+func TestDaemonSetPodsGoFirstOnNewNodes(t *testing.T) {
+	const n = 8
+	e := setup(t, daemonQueues)
+	e.nodePool = e.id
+	c := e.keepHistory()
+	e.create("filler", n, inQueue("root.fills"), requests("cpu", "4"))
+	e.createDaemonSet("agent", requests("cpu", "4"))
+	e.kill()
+	e.addNodes(n, localcluster.NodeSpec{CPU: "4"})
+	e.awaitWaiting("agent", n)
+	e.start()
+	e.expect("agent", n, 0, "")
+	c.expectNoMore(calm, 0, "filler", "agent")
+	for _, s := range c.boundByNow("filler") {
+		t.Errorf("pod %s got node %s, where a pod of the DaemonSet waited", s.pod.Name, s.pod.Spec.NodeName)
+	}
+	e.expectBooks()
+}
+
 // TestDaemonSetHoldsEnd checks what ends the hold of a DaemonSet pod, that the reason is
 // reported, and that nothing is stuck afterwards. The delay before preemption is an hour,
 // so the node is only held.
