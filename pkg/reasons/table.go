@@ -32,11 +32,13 @@ const (
 	QueueDraining Code = "QueueDraining"
 	// SubmitDenied: the user may not submit to the queue.
 	SubmitDenied Code = "SubmitDenied"
-	// InvalidQueueName: the name breaks the rules for queue names.
+	// InvalidQueueName: the name breaks the rules for queue names, or no rule makes a queue
+	// with so many levels.
 	InvalidQueueName Code = "InvalidQueueName"
 	// TooManyQueues: rules have made as many queues as they may.
 	TooManyQueues Code = "TooManyQueues"
-	// InvalidUserInfo: the annotation with user and groups cannot be read.
+	// InvalidUserInfo: the annotation with user and groups cannot be read, or has a name that
+	// is too long.
 	InvalidUserInfo Code = "InvalidUserInfo"
 	// HardGangUnsupported: the pod asks for all-or-nothing scheduling, which is not there.
 	HardGangUnsupported Code = "HardGangUnsupported"
@@ -161,12 +163,12 @@ var table = []Entry{
 		"Use another queue, or put the queue back into queues.yaml."},
 	{SubmitDenied, "The user is in no submit or admin list from the queue up to root.",
 		"Add the user or group to submitacl of the queue or a parent."},
-	{InvalidQueueName, "The queue name is empty, too long or has characters that are not allowed.",
-		"Use 1 to 64 characters out of letters, digits and - _ # @ / : for each part between dots."},
+	{InvalidQueueName, "The queue name is empty, too long or has characters that are not allowed, or a placement rule with create: true would make the queue with too many levels.",
+		"Use 1 to 64 characters out of letters, digits and - _ # @ / : for each part between dots. A rule makes queues of up to 8 levels, root included, and also one level below a queue that exists: name a queue with fewer levels, or write its parents into queues.yaml."},
 	{TooManyQueues, "Placement rules with create: true would have to make the pod's queue, and have made as many queues as they may, for the pod's namespace or in all.",
 		"Use a queue that exists, or write the queue into queues.yaml. The pod is tried again when queues without pods are removed. The administrator can raise maxDynamicQueues and maxDynamicQueuesPerNamespace of QueueSort."},
-	{InvalidUserInfo, "The annotation yunikorn.apache.org/user.info is not the JSON object it must be.",
-		`Write it as {"user":"name","groups":["group"]}, or remove it.`},
+	{InvalidUserInfo, "The annotation yunikorn.apache.org/user.info is not the JSON object it must be, or the name of a user or group in it has more than 253 bytes.",
+		`Write it as {"user":"name","groups":["group"]} with names of at most 253 bytes, or remove it.`},
 	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",
 		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation. Pods of a PodGroup start together, where the scheduler is installed with Coscheduling."},
 	{SoftGangIgnored, "The pods of a gang with gangSchedulingStyle=Soft run as ordinary pods, each as soon as it can, because this scheduler does not offer gangs yet.",

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +19,19 @@ func TestLongNamesOfUsers(t *testing.T) {
 		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, Options{})
 		if (want == "") != why.None() || want != "" && (why.Code != reasons.InvalidUserInfo || !strings.Contains(why.Text, want)) {
 			t.Errorf("the reason is %q, want %q", why, want)
+		}
+	}
+}
+
+// TestReasonsNameTheBounds: what to do about a refusal says how long a name may be, and how
+// many levels a queue may have that a rule makes.
+func TestReasonsNameTheBounds(t *testing.T) {
+	for code, want := range map[reasons.Code]string{
+		reasons.InvalidQueueName: fmt.Sprintf("up to %d levels", maxMade),
+		reasons.InvalidUserInfo:  fmt.Sprintf("at most %d bytes", maxName),
+	} {
+		if e, ok := reasons.Explain(code); !ok || !strings.Contains(e.Remedy, want) {
+			t.Errorf("%s says what to do with %q, want %q", code, e.Remedy, want)
 		}
 	}
 }
