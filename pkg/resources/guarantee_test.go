@@ -3,8 +3,6 @@ package resources
 import (
 	"fmt"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestGuaranteeEdges(t *testing.T) {
@@ -57,47 +55,6 @@ func TestGuaranteeValues(t *testing.T) {
 	if fmt.Sprint(names) != "[gpu vcore]" {
 		t.Errorf("types in the order %v", names)
 	}
-}
-
-// promise is a guarantee with what is used of it.
-type promise struct {
-	guarantee Guarantee
-	used      Vector
-}
-
-func promises(amounts *rapid.Generator[Amount]) *rapid.Generator[promise] {
-	gs, vs := guarantees(amounts), vectors(amounts)
-	return rapid.Custom(func(t *rapid.T) promise { return promise{gs.Draw(t, "guarantee"), vs.Draw(t, "used")} })
-}
-
-type measure = func(Guarantee, Vector) Vector
-
-// TestMissingFillsUpToTheGuarantee: what is there of the promise, and what is
-// missing, make up the promise.
-func TestMissingFillsUpToTheGuarantee(t *testing.T) {
-	law := func(missing measure) func(promise) error {
-		return func(c promise) error {
-			return mustEqual("missing + min(used, guaranteed)",
-				missing(c.guarantee, c.used).Add(covered(c)), VectorFrom(c.guarantee.Map()))
-		}
-	}
-	allOrNothing := func(g Guarantee, used Vector) Vector {
-		if promised := VectorFrom(g.Map()); !used.Covers(promised) {
-			return promised
-		}
-		return Vector{}
-	}
-	prove(t, promises(gauges), law(Guarantee.Missing), law(allOrNothing))
-}
-
-// covered is what is used within the promise, type by type.
-func covered(c promise) Vector {
-	var out []Entry
-	for _, name := range typeNames {
-		promised, _ := c.guarantee.Get(name)
-		out = append(out, Entry{name, min(c.used.Get(name), promised)})
-	}
-	return VectorOf(out...)
 }
 
 func TestStanding(t *testing.T) {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,16 +27,6 @@ func prove[C any](t *testing.T, cases *rapid.Generator[C], law, planted func(C) 
 	})
 }
 
-func mustEqual[V interface {
-	Equal(V) bool
-	String() string
-}](what string, got, want V) error {
-	if !got.Equal(want) {
-		return fmt.Errorf("%s: got %v, want %v", what, got, want)
-	}
-	return nil
-}
-
 var (
 	typeNames = []string{"a", "b", "c", CPU, Memory, Pods}
 	// extreme amounts meet the ends of int64 often; modest ones never saturate.
@@ -47,7 +36,6 @@ var (
 	)
 	modest  = rapid.Map(rapid.Int64Range(-1000, 1000), func(i int64) Amount { return Amount(i) })
 	counts  = rapid.Map(rapid.Int64Range(0, 6), func(i int64) Amount { return Amount(i) })
-	gauges  = rapid.OneOf(counts, rapid.Map(rapid.Int64Range(0, int64(MaxAmount)), func(i int64) Amount { return Amount(i) }))
 	anyKind = rapid.OneOf(extreme, modest, counts)
 )
 
@@ -61,8 +49,4 @@ func vectors(amounts *rapid.Generator[Amount]) *rapid.Generator[Vector] {
 
 func limits(amounts *rapid.Generator[Amount]) *rapid.Generator[Limit] {
 	return rapid.Map(maps(amounts), LimitFrom)
-}
-
-func guarantees(amounts *rapid.Generator[Amount]) *rapid.Generator[Guarantee] {
-	return rapid.Map(maps(amounts), GuaranteeFrom)
 }

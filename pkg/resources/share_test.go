@@ -8,30 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestShareEdges(t *testing.T) {
-	tests := []struct {
-		used, of Amount
-		want     string
-	}{
-		{0, 0, "0"}, {0, 5, "0"}, {-1, 5, "0"}, {-1, 0, "0"}, {MinAmount, MinAmount, "0"},
-		{3, 8, "3/8"}, {8, 4, "8/4"},
-		{3, 0, "1/1"}, {3, -1, "1/1"}, {MaxAmount, 0, "1/1"},
-		{MaxAmount, 1, "9223372036854775807/1"},
-	}
-	for _, test := range tests {
-		if got := ShareOf(test.used, test.of).String(); got != test.want {
-			t.Errorf("ShareOf(%d, %d): got %s, want %s", test.used, test.of, got, test.want)
-		}
-	}
-	if (Share{}).Compare(ShareOf(0, 7)) != 0 || ShareOf(2, 4).Compare(ShareOf(1, 2)) != 0 {
-		t.Error("shares of equal value differ")
-	}
-	// Apart by less than a float64 can tell.
-	if a, b := ShareOf(MaxAmount-1, MaxAmount), ShareOf(MaxAmount-2, MaxAmount-1); a.Compare(b) != 1 || b.Compare(a) != -1 {
-		t.Errorf("%v is not more than %v", a, b)
-	}
-}
-
 func TestDominantShareEdges(t *testing.T) {
 	used := VectorOf(Entry{CPU, 4}, Entry{Memory, 30})
 	capacity := []Limit{LimitOf(Entry{CPU, 40}, Entry{Memory, 100})}
@@ -115,59 +91,4 @@ func TestShareCompareAgreesWithRationals(t *testing.T) {
 		}
 	}
 	prove(t, threes, law(Share.Compare), law(inFloats))
-}
-
-func rat(s Share) *big.Rat {
-	if s.used == 0 {
-		return new(big.Rat)
-	}
-	return new(big.Rat).SetFrac(new(big.Int).SetUint64(s.used), new(big.Int).SetUint64(s.of))
-}
-
-// account is what a queue uses of what.
-type account struct {
-	used       Vector
-	guaranteed Guarantee
-	max        Limit
-	capacity   Limit
-}
-
-var accounts = rapid.Custom(func(t *rapid.T) account {
-	amounts := rapid.OneOf(counts, anyKind)
-	return account{vectors(amounts).Draw(t, "used"), guarantees(amounts).Draw(t, "guaranteed"),
-		limits(amounts).Draw(t, "max"), limits(amounts).Draw(t, "capacity")}
-})
-
-func TestDominantShareAgreesWithRationals(t *testing.T) {
-	law := func(dominant func(Vector, Guarantee, ...Limit) Share) func(account) error {
-		return func(c account) error {
-			want := new(big.Rat)
-			for _, name := range typeNames {
-				of, named := c.guaranteed.Get(name)
-				if !named {
-					of, named = c.max.Get(name)
-				}
-				if !named {
-					of, named = c.capacity.Get(name)
-				}
-				if s := rational(c.used.Get(name), of); named && s.Cmp(want) > 0 {
-					want = s
-				}
-			}
-			if got := rat(dominant(c.used, c.guaranteed, c.max, c.capacity)); got.Cmp(want) != 0 {
-				return fmt.Errorf("%v: got %v, want %v", c, got, want)
-			}
-			return nil
-		}
-	}
-	zeroIsAbsent := func(used Vector, g Guarantee, bounds ...Limit) Share {
-		named := g.Map()
-		for name, amount := range named {
-			if amount == 0 {
-				delete(named, name)
-			}
-		}
-		return DominantShare(used, GuaranteeFrom(named), bounds...)
-	}
-	prove(t, accounts, law(DominantShare), law(zeroIsAbsent))
 }
