@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // use adds to what a queue and its ancestors have allocated and admitted.
@@ -108,100 +104,6 @@ root
 			t.Errorf("headroom of %s: got %q, want %q", path, got, want)
 		}
 	}
-}
-
-// quotaCase is a tree in use and an ask.
-type quotaCase struct {
-	draft *queues.Draft
-	leaf  queues.ID
-	other queues.ID // where something is given back
-	ask   resources.Vector
-}
-
-func quotaCases() *rapid.Generator[quotaCase] {
-	return rapid.Custom(func(t *rapid.T) quotaCase {
-		d := queues.NewDraftFrom(specs().Draw(t, "spec"))
-		leaves := leavesOf(d)
-		for _, leaf := range leaves {
-			v := vectors().Draw(t, "used")
-			d.Update(leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(v) })
-		}
-		return quotaCase{
-			draft: d, ask: vectors().Draw(t, "ask"),
-			leaf:  rapid.SampledFrom(leaves).Draw(t, "leaf"),
-			other: rapid.SampledFrom(leaves).Draw(t, "release"),
-		}
-	})
-}
-
-type admitFunc func(queues.View, queues.ID, resources.Vector, queues.Basis) queues.Verdict
-
-// agree tells whether an ask is admitted exactly when it fits the headroom in
-// every type it wants, and whether room given back leaves a yes a yes.
-func agree(c quotaCase, admit admitFunc) error {
-	room := queues.Headroom(c.draft, c.leaf)
-	fits := true
-	for name, want := range c.ask.All() {
-		if left, limited := room.Get(name); limited && want > left {
-			fits = false
-		}
-	}
-	v := admit(c.draft, c.leaf, c.ask, queues.OnAllocated)
-	if v.OK() != fits {
-		return fmt.Errorf("headroom %v, ask %v: %v", room, c.ask, v.Reason)
-	}
-	c.draft.Update(c.other, func(u *queues.Usage) { u.Allocated = u.Allocated.Sub(queuestest.Vector("pods=1 memory=1")) })
-	if v.OK() && !admit(c.draft, c.leaf, c.ask, queues.OnAllocated).OK() {
-		return fmt.Errorf("%v was admitted and is not after a release", c.ask)
-	}
-	return nil
-}
-
-func TestAdmitAgreesWithHeadroom(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		if err := agree(quotaCases().Draw(t, "case"), queues.Admit); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestAdmitAgreesWithHeadroomFindsAForgottenParent(t *testing.T) {
-	leafOnly := func(v queues.View, leaf queues.ID, ask resources.Vector, _ queues.Basis) queues.Verdict {
-		q := v.Queue(leaf)
-		if q.Max.Allows(q.Allocated, ask) {
-			return queues.Granted
-		}
-		return queues.Verdict{At: leaf, Reason: reasons.New(reasons.OverMax, "over max")}
-	}
-	for seed := range 200 {
-		if agree(quotaCases().Example(seed), leafOnly) != nil {
-			return
-		}
-	}
-	t.Error("it is not found that the max of parents is not looked at")
-}
-
-func leavesOf(d *queues.Draft) []queues.ID {
-	var leaves []queues.ID
-	for q := range d.All() {
-		if q.Leaf {
-			leaves = append(leaves, q.ID)
-		}
-	}
-	if len(leaves) == 0 {
-		leaves = append(leaves, queues.RootID)
-	}
-	return leaves
-}
-
-func vectors() *rapid.Generator[resources.Vector] {
-	return rapid.Custom(func(t *rapid.T) resources.Vector {
-		m := map[string]resources.Amount{}
-		for _, name := range []string{"vcore", "memory", "pods"} {
-			m[name] = resources.Amount(rapid.Int64Range(0, 5).Draw(t, name))
-		}
-		return resources.VectorFrom(m)
-	})
 }
 
 func TestMaySubmit(t *testing.T) {

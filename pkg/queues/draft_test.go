@@ -11,7 +11,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -342,13 +341,6 @@ func id(tb testing.TB, v interface {
 		tb.Fatalf("there is no queue %s", path)
 	}
 	return q.ID
-}
-
-// specs of random shape, for properties over configurations.
-func specs() *rapid.Generator[*config.Spec] {
-	return queuestest.Specs(queuestest.Features{
-		Guaranteed: true, Max: true, MaxApplications: true, Limits: true, Policies: true, Templates: true,
-	})
 }
 
 // TestFork changes a fork and its origin; neither sees the changes of the other.

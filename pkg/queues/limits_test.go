@@ -1,14 +1,10 @@
 package queues_test
 
 import (
-	"fmt"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // A named group anywhere on the way to root beats a wildcard below it; the
@@ -154,98 +150,6 @@ root
 	if !l.Equal(empty) {
 		t.Error("usage that was given back is still there")
 	}
-}
-
-// posting is something that an owner uses in a leaf, or gives back.
-type posting struct {
-	leaf  queues.ID
-	owner queues.Owner
-	v     resources.Vector
-	back  bool // it is given back before the end
-}
-
-type ledgerCase struct {
-	draft    *queues.Draft
-	postings []posting
-}
-
-func ledgerCases() *rapid.Generator[ledgerCase] {
-	return rapid.Custom(func(t *rapid.T) ledgerCase {
-		c := ledgerCase{draft: queues.NewDraftFrom(queuestest.Specs(queuestest.Features{Limits: true}).Draw(t, "spec"))}
-		for range rapid.IntRange(1, 30).Draw(t, "postings") {
-			p := posting{
-				leaf: rapid.SampledFrom(leavesOf(c.draft)).Draw(t, "leaf"),
-				v:    vectors().Draw(t, "amount"), back: rapid.Bool().Draw(t, "back"),
-			}
-			p.owner.User = rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "user")
-			p.owner.Group = queues.GroupFor(c.draft, p.leaf, rapid.SampledFrom([][]string{nil, {"dev"}, {"qa"}}).Draw(t, "groups"))
-			c.postings = append(c.postings, p)
-		}
-		return c
-	})
-}
-
-// keep makes the postings and tells whether each owner's usage in each queue is
-// the sum of what was not given back below it.
-func keep(c ledgerCase, update func(*queues.Ledger, posting, func(*queues.OwnerUsage))) error {
-	l := queues.NewLedger()
-	for _, p := range c.postings {
-		update(l, p, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Add(p.v) })
-	}
-	for _, p := range c.postings {
-		if p.back {
-			update(l, p, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Sub(p.v) })
-		}
-	}
-	for q := range c.draft.All() {
-		for _, name := range []string{"alice", "bob", "dev", "*"} {
-			group := name == "dev" || name == "*"
-			var want resources.Vector
-			for _, p := range c.postings {
-				who := p.owner.User
-				if group {
-					who = p.owner.Group
-				}
-				if !p.back && who == name && len(q.Limits) > 0 && below(c.draft, p.leaf, q.ID) {
-					want = want.Add(p.v)
-				}
-			}
-			if got := l.Usage(q.ID, group, name).Allocated; !got.Equal(want) {
-				return fmt.Errorf("%s in %s: got %v, want %v", name, q.Path, got, want)
-			}
-		}
-	}
-	return nil
-}
-
-func below(d *queues.Draft, id, above queues.ID) bool {
-	for q := range d.Ancestors(id) {
-		if q.ID == above {
-			return true
-		}
-	}
-	return false
-}
-
-func TestLedgerProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := ledgerCases().Draw(t, "case")
-		if err := keep(c, func(l *queues.Ledger, p posting, f func(*queues.OwnerUsage)) { l.Update(c.draft, p.leaf, p.owner, f) }); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestLedgerPropertyFindsAForgottenGroup(t *testing.T) {
-	for seed := range 200 {
-		c := ledgerCases().Example(seed)
-		if keep(c, func(l *queues.Ledger, p posting, f func(*queues.OwnerUsage)) {
-			l.Update(c.draft, p.leaf, queues.Owner{User: p.owner.User}, f)
-		}) != nil {
-			return
-		}
-	}
-	t.Error("it is not found that groups are not charged")
 }
 
 // TestDemandOnTop: what is added to a demand on top of another one is refused beside both,

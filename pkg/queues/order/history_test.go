@@ -30,7 +30,7 @@ type history struct {
 }
 
 func histories() *rapid.Generator[history] {
-	specs := queuestest.Specs(queuestest.Features{Guaranteed: true, Max: true, Policies: true})
+	specs := queuestest.Specs()
 	one := rapid.Custom(func(t *rapid.T) step {
 		return step{
 			kind: rapid.SampledFrom([]string{
