@@ -83,7 +83,9 @@ func TestRoomOfLeavingPodsIsNotHeld(t *testing.T) {
 	}
 }
 
-func gated(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}} }
+func gated(p *corev1.Pod) {
+	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
+}
 
 // TestNodesAreWantedForAsManyPodsAsMayRun: 40 pods find no node, and the max of their
 // queue lets ten of them run. Autoscalers add nodes for pods with reason Unschedulable,
