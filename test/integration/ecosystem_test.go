@@ -36,7 +36,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
@@ -159,93 +158,11 @@ func (e *env) scale(queue string, replicas int32) {
 	expect.Get(suite.client.AppsV1().Deployments(e.ns).Patch(e.Context(), queue, types.MergePatchType, []byte(patch), metav1.PatchOptions{}))(e)
 }
 
-// preempted returns the pods that were told to go by the scheduler, in order, in the
-// state in which the deletion was first seen.
-func (c *history) preempted(groups ...string) []sight {
-	return slices.DeleteFunc(c.evicted(groups...), func(s sight) bool {
-		return !slices.ContainsFunc(s.pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler
-		})
-	})
-}
-
-// ecosystemGuarantees are the guarantees of ecosystemQueues, in milli-CPU.
-var ecosystemGuarantees = map[string]int64{"red": 12_000, "blue": 8_000, "owed": 20_000}
-
-// usage is what the pods of a group requested that had a node at a moment, in milli-CPU.
-func (c *history) usage(of string, at time.Time) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var sum int64
-	for _, sights := range c.sights {
-		then := slices.IndexFunc(sights, func(s sight) bool { return s.at.After(at) })
-		if then < 0 {
-			then = len(sights)
-		}
-		if then == 0 {
-			continue // it came later
-		}
-		s := sights[then-1]
-		if s.pod.Labels[group] == of && s.pod.Spec.NodeName != "" && !s.gone && !podutil.IsPodPhaseTerminal(s.pod.Status.Phase) {
-			sum += s.pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
-		}
-	}
-	return sum
-}
-
-// bindTime is how long a bind may take on a machine with much to do. A pod that gets its node
-// later may be bound earlier.
-const bindTime = 250 * time.Millisecond
-
-// underWay is the sum of requests, in milli-CPU, of the binds under way at a moment: those that
-// end within bindTime, and before a later moment. Pods that are bound after that one may have
-// preempted for it.
-func underWay(bound []sight, at, before time.Time) (sum int64) {
-	for _, b := range bound {
-		if since := b.at.Sub(at); since > 0 && since <= bindTime && b.at.Before(before) {
-			sum += b.pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
-		}
-	}
-	return sum
-}
-
-// avoidable returns the victims that another order would have spared: less than two
-// seconds before one was told to go, its queue got a pod beyond its guarantee, while a pod
-// of another queue below its guarantee waited that got the victim's node later. Of the two
-// lists the first has those where the pod of its queue was bound to the victim's node, the
-// second those where it was bound to any node.
-func (c *history) avoidable(victims []sight, groups ...string) (there, anywhere []string) {
-	bound := map[string][]sight{}
-	for _, g := range groups {
-		bound[g] = c.boundByNow(g)
-	}
-	for _, v := range victims {
-		of := v.pod.Labels[group]
-		spares := func(b sight) bool {
-			since := v.at.Sub(b.at)
-			return since >= 0 && since < 2*time.Second && c.usage(of, b.at) > ecosystemGuarantees[of] && slices.ContainsFunc(groups, func(g string) bool {
-				return g != of && c.usage(g, b.at)+underWay(bound[g], b.at, v.at) < ecosystemGuarantees[g] && slices.ContainsFunc(bound[g], func(a sight) bool {
-					return a.pod.Spec.NodeName == v.pod.Spec.NodeName && a.pod.CreationTimestamp.Time.Before(b.at.Add(-time.Second)) && a.at.After(v.at)
-				})
-			})
-		}
-		sparing := slices.DeleteFunc(slices.Clone(bound[of]), func(b sight) bool { return !spares(b) })
-		if len(sparing) > 0 {
-			anywhere = append(anywhere, v.pod.Name)
-		}
-		if i := slices.IndexFunc(sparing, func(b sight) bool { return b.pod.Spec.NodeName == v.pod.Spec.NodeName }); i >= 0 {
-			const stamp = "15:04:05.000"
-			there = append(there, fmt.Sprintf("%s at %s, after %s got its node %s at %s",
-				v.pod.Name, v.at.Format(stamp), sparing[i].pod.Name, v.pod.Spec.NodeName, sparing[i].at.Format(stamp)))
-		}
-	}
-	return there, anywhere
-}
-
 // tellVictims logs the victims of the groups of a test, fails if some were avoidable on
 // their own node, and returns how many there were.
 func (c *history) tellVictims(part string, groups ...string) int {
 	c.env.Helper()
+	c.tail.catchUp(c.env.Context(), c.env)
 	victims := c.preempted(groups...)
 	there, anywhere := c.avoidable(victims, groups...)
 	c.env.Logf("ecosystem: %s: %v: %d victims, avoidable %d by their own node and %d by any node",

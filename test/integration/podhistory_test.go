@@ -80,6 +80,11 @@ func (c *history) boundAt(uid types.UID) (node string, at time.Time) {
 func (c *history) boundByNow(of string) []sight {
 	c.env.Helper()
 	c.tail.catchUp(c.env.Context(), c.env)
+	return c.bound(of)
+}
+
+// bound is boundByNow, up to the last change that was seen.
+func (c *history) bound(of string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []sight
