@@ -66,7 +66,7 @@ const (
 )
 
 // Diff returns what is different in what the specifications do, sorted by path;
-// empty exactly when their [Spec.Dump] is the same. A nil specification has
+// empty exactly when they do the same. A nil specification has
 // nothing but an empty root. What a queue has inherited from a parent that
 // changed in the same way is not listed again.
 func Diff(before, after *Spec) []Difference {
