@@ -24,70 +24,48 @@ func demandOf(name string, said objects.DemandSaid, why reasons.Reason) output.R
 	return r
 }
 
+// TestTellDemandWritesTheReasonOfPodScheduled: what the cycle found is not replaced by the
+// quota alone. The message of the API server is from before the scheduling gates were
+// removed, and names no quota.
 func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 	since := metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).Local())
-	before := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes", LastTransitionTime: since}
+	full, noNode := overMax("queue root.a is full"), reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit")
 	for _, c := range []struct {
-		name            string
-		said            objects.DemandSaid
-		why             reasons.Reason
-		reason, message string
+		name                string
+		hadReason, had      string
+		said                objects.DemandSaid
+		why                 reasons.Reason
+		wantReason, message string // no message: nothing is written
 	}{
-		{"beyond", objects.DemandBeyond, overMax("queue root.a is full"), "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
-		{"wanted again", objects.DemandWanted, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), "Unschedulable", "0 of 3 nodes fit"},
+		{"beyond", "Unschedulable", "0/3 nodes", objects.DemandBeyond, full, "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
+		{"wanted again", "SchedulingGated", "0/3 nodes", objects.DemandWanted, noNode, "Unschedulable", "0 of 3 nodes fit"},
+		{"the cycle's message", "SchedulingGated", "0/3 nodes; no node is asked for: OverMax", objects.DemandBeyond, full, "", ""},
+		{"the API server's message", "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates",
+			objects.DemandBeyond, full, "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				before := before
-				if before.Reason == c.reason {
-					before.Reason = "SchedulingGated"
-				}
-				p := newPod("p", before)
-				p.ResourceVersion = "7"
-				d := newDesk(t, p)
-				expect.OK(t, d.Tell(t.Context(), demandOf("p", c.said, c.why)))
-				want := `{"metadata":{"resourceVersion":"7","uid":"uid-p"},"status":{"conditions":[{"message":"` + c.message +
-					`","reason":"` + c.reason + `","status":"False","type":"PodScheduled"}]}}`
-				expect.Same(t, "patch", want, string(d.patches()[0].GetPatch()))
-				pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
-				after := before
-				after.Reason, after.Message = c.reason, c.message
-				expect.Same(t, "conditions", []corev1.PodCondition{after}, pod.Status.Conditions)
-				if len(d.recorder.events) != 0 {
-					t.Errorf("events: %q, want none", d.recorder.events)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			after := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: c.hadReason, Message: c.had, LastTransitionTime: since}
+			p := newPod("p", after)
+			p.ResourceVersion = "7"
+			d := newDesk(t, p)
+			expect.OK(t, d.Tell(t.Context(), demandOf("p", c.said, c.why)))
+			var want, got []string
+			if c.message != "" {
+				after.Reason, after.Message = c.wantReason, c.message
+				want = []string{`{"metadata":{"resourceVersion":"7","uid":"uid-p"},"status":{"conditions":[{"message":"` + c.message +
+					`","reason":"` + c.wantReason + `","status":"False","type":"PodScheduled"}]}}`}
+			}
+			for _, patch := range d.patches() {
+				got = append(got, string(patch.GetPatch()))
+			}
+			expect.Same(t, c.name+": patches", want, got)
+			pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
+			expect.Same(t, c.name+": conditions", []corev1.PodCondition{after}, pod.Status.Conditions)
+			if len(d.recorder.events) != 0 {
+				t.Errorf("%s: events: %q, want none", c.name, d.recorder.events)
+			}
 		})
 	}
-}
-
-// TestTellDemandKeepsTheMessageOfTheCycle: where the condition has the reason already,
-// nothing is written. What the cycle found is not replaced by the quota alone.
-func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p", corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "0/3 nodes; no node is asked for: OverMax",
-		}))
-		expect.OK(t, d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))))
-		if n := len(d.patches()); n != 0 {
-			t.Errorf("%d patches, want none", n)
-		}
-	})
-}
-
-// TestTellDemandReplacesTheMessageOfTheAPIServer: it is from before the scheduling gates
-// were removed, and names no quota.
-func TestTellDemandReplacesTheMessageOfTheAPIServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p", corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "Scheduling is blocked due to non-empty scheduling gates",
-		}))
-		expect.OK(t, d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))))
-		pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
-		expect.Same(t, "conditions", []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "no node is asked for: queue root.a is full. " + remedy,
-		}}, pod.Status.Conditions)
-	})
 }
 
 // TestTellDemandLeavesBoundPodsAlone: what a binding has written stays, also where this

@@ -30,10 +30,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // queue is a source of reports that gives each away once, as the store does.
@@ -342,26 +339,6 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 	})
 }
 
-func TestRunTriesAgainWhatMaySucceed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p"), newPod("q"))
-		d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
-		calls := 0
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			calls++
-			return calls <= 3, nil, apierrors.NewServiceUnavailable("starting")
-		})
-		defer d.run(t)()
-		pass(2 * time.Second)
-		if d.condition(t, "p").Reason != "OverMax" || d.condition(t, "q").Reason != "OverMax" || len(d.recorder.events) != 2 || calls != 5 {
-			t.Errorf("calls %d, events %q; want 3 failures and both told once", calls, d.recorder.events)
-		}
-		if !strings.Contains(d.log(), "Cannot tell why a pod waits") || !strings.Contains(d.log(), `pod="ns/p"`) {
-			t.Errorf("the log is silent about the failures:\n%s", d.log())
-		}
-	})
-}
-
 // TestRunTakesNewReportsAfterAnOutage: reports that failed during an outage are written at
 // the permitted rate. Reports about demand that come meanwhile do not wait for them.
 func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
@@ -466,36 +443,4 @@ func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestReportsOfAStore follows a pod from its queue being full to being let through.
-func TestReportsOfAStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		spec, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" +
-			"    - name: ns\n      submitacl: '*'\n      resources: {max: {pods: 1}}\n  placementrules:\n  - {name: tag, value: namespace}\n"))
-		expect.OK(t, err)
-		s := store.New(spec, store.Options{})
-		d := newDesk(t, newPod("p"), newPod("q"))
-		d.Reports = s
-		defer d.run(t)()
-		one := resources.VectorFrom(map[string]resources.Amount{resources.Pods: 1})
-		s.Start(time.Now())
-		s.Upsert(objects.Pod{Identity: objects.Identity{UID: "uid-q", Namespace: "ns", Name: "q"}, Status: objects.Status{Node: "n1"}, Request: one}, time.Now())
-		s.Upsert(objects.Pod{Identity: objects.Identity{UID: "uid-p", Namespace: "ns", Name: "p"}, Request: one}, time.Now())
-		pass(5 * time.Second)
-		if c := d.condition(t, "p"); c.Status != corev1.ConditionFalse || c.Reason != "OverMax" || !strings.Contains(c.Message, "root.ns") {
-			t.Errorf("while the queue is full: %+v", c)
-		}
-		s.Delete("uid-q", time.Now())
-		pass(20 * time.Second)
-		if c := d.condition(t, "p"); c.Status != corev1.ConditionTrue || c.Reason != "Admitted" {
-			t.Errorf("after it was let through: %+v", c)
-		}
-		if c := d.condition(t, "q"); c.Type != "" {
-			t.Errorf("the pod that ran all the time: %+v", c)
-		}
-		if len(d.recorder.events) != 1 {
-			t.Errorf("events %q, want one", d.recorder.events)
-		}
-	})
 }
