@@ -22,6 +22,9 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	switch {
 	case gone || event.Node == "" && !asks && event.Claim == nil:
 		if p != nil {
+			if !gone && p.State == state.BackingOff { // its timer goes, and its gate may have been closed for a hold
+				x.states.LetThrough(p, now)
+			}
 			x.drop(p, now)
 		}
 		return
