@@ -73,7 +73,11 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	w := in.witness
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h, _ := w.Holds().Of(w.due[pod.UID])
+	asker := w.due[pod.UID]
+	h, holds := w.Holds().Of(asker)
+	if !holds { // it ended while the delete was on its way
+		h.Chosen = slices.DeleteFunc(slices.Collect(maps.Keys(w.due)), func(uid types.UID) bool { return w.due[uid] != asker })
+	}
 	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && !s.stays(uid) })
 	if at, once := w.tooLarge[pod.UID]; once && !begun && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
