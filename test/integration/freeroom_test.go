@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -102,6 +104,33 @@ func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
 	e.expectWanted("p", 40, 3)
 	e.configure(oneLeaf("12"))
 	e.expectWanted("p", 40, 12)
+}
+
+const wantedQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: user
+      limits: [{limit: each, users: ["*"], maxresources: {vcore: 4}}]
+    - {name: apps, maxapplications: 1}
+    - name: free
+`
+
+// TestNodesAreWantedWithinLimits: pods find no node, and a limit of their user or
+// maxapplications lets one of them run. Then 200 pods without a quota are wanted at once.
+func TestNodesAreWantedWithinLimits(t *testing.T) {
+	e := setup(t, wantedQueues)
+	e.create("user", 10, inQueue("root.user"), requests("cpu", "3"), findsNoNode)
+	e.create("apps", 5, inQueue("root.apps"), findsNoNode, func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = p.Name })
+	e.expectWanted("user", 10, 1)
+	e.expectWanted("apps", 5, 1)
+	expect.OK(t, e.createAtOnce("free", 0, 200, inQueue("root.free"), findsNoNode))
+	made := time.Now()
+	e.expectWanted("free", 200, 200)
+	t.Logf("200 pods are wanted %v after the last was made", time.Since(made).Round(10*time.Millisecond))
 }
 
 func findsNoNode(p *corev1.Pod) { p.Spec.NodeSelector["example.com/pool"] = "grows" }

@@ -119,7 +119,9 @@ func (f figures) String() string {
 }
 
 // TestHostile times pods of another tenant during each attack. Of twenty, nineteen have
-// their node within 250 ms, or within twice the time that as many ordinary pods cost.
+// their node within 250 ms, or within twice the time that as many ordinary pods cost. Two
+// cases have another control: annotations the same pods of another scheduler, and askers
+// ordinary pods that fit no node.
 func TestHostile(t *testing.T) {
 	rows := []string{
 		"| case | pods | probes | p50 | p95 | max | p95 of ordinary pods | holds |", "|---|---|---|---|---|---|---|---|",
