@@ -10,6 +10,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
+// mostGivenWay is how often in a row a pod gives way (package admission).
+const mostGivenWay = 20
+
 // roomChecks counts the pods that checkRoom compared with a pod that was about to get room
 // (law P2a), and roomErrors what it found where the store refused the pod then.
 var roomChecks, roomErrors int
@@ -20,7 +23,7 @@ var roomChecks, roomErrors int
 // and its queue is below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
-	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay > 0 {
+	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= mostGivenWay {
 		return nil
 	}
 	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)
