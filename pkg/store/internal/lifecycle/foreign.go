@@ -22,10 +22,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	switch {
 	case gone || event.Node == "" && !asks && event.Claim == nil:
 		if p != nil {
-			if !gone && p.State == state.BackingOff { // its timer goes, and its gate may have been closed for a hold
-				x.states.LetThrough(p, now)
-			}
-			x.drop(p, now)
+			x.dropForeign(p, gone, now)
 		}
 		return
 	case p == nil:
@@ -59,6 +56,16 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.holds.Supersede(p.On(), now)
 	}
 	x.DropWaitingState(p, now)
+}
+
+// dropForeign removes a foreign pod that is gone or may not ask for room any more. One that
+// stays and was to come back at a time comes back now: its gate was closed for a hold, and no
+// event would bring it back.
+func (x *Lifecycle) dropForeign(p *model.Pod, gone bool, now time.Time) {
+	if !gone && p.State == state.BackingOff {
+		x.states.LetThrough(p, now)
+	}
+	x.drop(p, now)
 }
 
 // changeForeign handles an event of a foreign pod that may be a preemptor, or that says that
