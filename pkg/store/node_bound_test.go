@@ -20,7 +20,8 @@ import (
 // the check that follows.
 func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  all\n  small max.vcore=3"), model.Options{})
-	s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=10"), epoch)
+	allocatable := queuestest.Vector("vcore=8 pods=10")
+	s.UpsertNode("n1", allocatable, epoch)
 	upsert := func(name, queue, app, vcore, on, requires string) {
 		s.Upsert(objects.Pod{
 			Identity: objects.Identity{
@@ -45,14 +46,15 @@ func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	}
 	s.Delete("large", epoch)
 	upsert("bound", "root.small", "b", "2", "", "n1")
-	if first := s.NodeBound("n1"); len(first) != 1 {
+	first := func() []NodeBoundPod { return s.NodeBound("n1").GoFirst(allocatable) }
+	if first := first(); len(first) != 1 {
 		t.Fatalf("%d pods keep room on the node, want the one that the max has room for", len(first))
 	}
 	upsert("used", "root.small", "b", "1", "n1", "")
 	expect.Holds(t, s.Check())
 	s.TakeActivations()
 	expect.Holds(t, s.Check())
-	if first := s.NodeBound("n1"); len(first) != 0 {
+	if first := first(); len(first) != 0 {
 		t.Errorf("%v keep room on the node, and a max refuses them", first)
 	}
 }

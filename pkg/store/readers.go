@@ -38,14 +38,17 @@ func (s *Readers) Key(uid types.UID) (Key, bool) { return s.model.Pending.Keys.G
 // Key is the sort key of an admitted pod in the scheduler's queue.
 type Key = pending.Key
 
-// AnyNodeBound tells whether NodeBound returns pods for any node. It takes no lock.
+// AnyNodeBound tells whether pods go first on any node. It takes no lock.
 func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any() }
 
-// NodeBound returns the pods that can run only on this node, may be tried, and were not tried
-// there, in their order. It takes no lock.
-func (s *Readers) NodeBound(node string) []NodeBoundPod { return s.model.Preemption.NodeBound.On(node) }
+// NodeBound returns the pods that can run only on this node and wait for it; nil for none. It
+// takes no lock.
+func (s *Readers) NodeBound(node string) *NodeBoundOn { return s.model.Preemption.NodeBound.On(node) }
 
-// NodeBoundPod is a node-bound pod that was not tried yet.
+// NodeBoundOn has the pods that wait for the only node they can run on.
+type NodeBoundOn = preemption.NodeBoundOn
+
+// NodeBoundPod is one of them.
 type NodeBoundPod = preemption.NodeBoundPod
 
 // Preemption returns the options in force.

@@ -324,8 +324,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.keepsOff(d.CmdArgs[0].Key)
 	case "goes-first":
 		var names []string
-		for _, p := range s.store.NodeBound(words[0]) {
-			names = append(names, string(p.UID))
+		if on := s.store.NodeBound(words[0]); on != nil {
+			for _, p := range on.GoFirst(s.store.model.Cache.Nodes.Allocatable(words[0])) {
+				names = append(names, string(p.UID))
+			}
 		}
 		return fmt.Sprintln(names, s.store.AnyNodeBound())
 	case "not-ready":

@@ -116,6 +116,29 @@ func TestDaemonSetPodsGoFirstOnNewNodes(t *testing.T) {
 	e.expectBooks()
 }
 
+// TestDaemonSetPodsGoFirstOnGrownNodes: on each of some nodes, which are too small, a pod of a
+// DaemonSet and an older ordinary pod wait. When a node grows, the first gets it, also where
+// the scheduler has seen the change before the store has.
+func TestDaemonSetPodsGoFirstOnGrownNodes(t *testing.T) {
+	const n = 8
+	e := setup(t, daemonQueues)
+	nodes := e.useNodes(n, localcluster.NodeSpec{CPU: "2"})
+	c := e.keepHistory()
+	e.create("filler", n, inQueue("root.fills"), requests("cpu", "4"))
+	e.createDaemonSet("agent", requests("cpu", "4"))
+	e.awaitWaiting("agent", n)
+	c.expectNoMore(calm, 0, "filler", "agent")
+	for _, node := range nodes {
+		e.setNode(node, `{"status":{"capacity":{"cpu":"4"},"allocatable":{"cpu":"4"}}}`, "status")
+	}
+	e.expect("agent", n, 0, "")
+	c.expectNoMore(calm, 0, "filler", "agent")
+	for _, s := range c.boundByNow("filler") {
+		t.Errorf("pod %s got node %s, where a pod of the DaemonSet waited", s.pod.Name, s.pod.Spec.NodeName)
+	}
+	e.expectBooks()
+}
+
 // TestDaemonSetHoldsEnd checks what ends the hold of a DaemonSet pod, that the reason is
 // reported, and that nothing is stuck afterwards. The delay before preemption is an hour,
 // so the node is only held.
@@ -213,8 +236,8 @@ func (e *env) awaitEnded(p *corev1.Pod, how reservations.End) {
 }
 
 // setNode patches a node.
-func (e *env) setNode(name, patch string) {
+func (e *env) setNode(name, patch string, subresources ...string) {
 	e.Helper()
-	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 	e.ok(err)
 }

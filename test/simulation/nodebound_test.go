@@ -128,16 +128,19 @@ var roomFirst = regexp.MustCompile(`has room for pod ([^/ ]+)/(\S+) first`)
 
 // untriable returns the pod for which a node was refused, and why it keeps no room there: it
 // is not known as one that waits for this node, or it may not be tried. It returns nothing if
-// the pod may keep room.
-func (w *witness) untriable(status *fwk.Status, node string) (pod, why string) {
+// the pod may keep room, as every pod does while the store has not seen the node as it is.
+func (w *witness) untriable(status *fwk.Status, node *corev1.Node) (pod, why string) {
 	name := roomFirst.FindStringSubmatch(status.Message())
 	if name == nil {
 		return "", ""
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.nodes[node.Name].Equal(informer.Allocatable(node)) {
+		return "", ""
+	}
 	for uid, p := range w.nodeBound {
-		if p.Namespace == name[1] && p.Name == name[2] && p.RequiredNode == node {
+		if p.Namespace == name[1] && p.Name == name[2] && p.RequiredNode == node.Name {
 			return p.Name, w.notTried(uid, &p.Pod)
 		}
 	}
@@ -171,7 +174,7 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 	if name := node.Node().Name; w.in.sim.bug == bugLast && !w.in.witness.Holds().Concerns(name, pod.UID) {
 		status = nil
 	}
-	w.in.checkKept(status, ask, node.Node().Name)
+	w.in.checkKept(status, ask, node.Node())
 	switch {
 	case before == "":
 	case !status.IsSuccess():
@@ -184,12 +187,12 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 
 // checkKept finds a node that is kept for a pod that may not be tried. The pod may have
 // changed since the plugin was asked, so both are asked again.
-func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node string) {
+func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node *corev1.Node) {
 	if _, why := in.witness.untriable(status, node); why == "" {
 		return
 	}
 	if pod, why := in.witness.untriable(ask(), node); why != "" {
-		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node, pod, why) })
+		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node.Name, pod, why) })
 	}
 }
 

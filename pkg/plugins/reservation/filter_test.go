@@ -10,12 +10,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -103,6 +105,40 @@ func (s *scene) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node
 	info := framework.NewNodeInfo()
 	info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	return s.Filter(t.Context(), state, pod, info)
+}
+
+// TestNodeBoundPodsGoFirstOnAnUnseenNode: a pod that was tried on its node goes first again
+// as soon as a filter sees another allocatable of the node than the store, which requeues the
+// pods that were kept off when it sees that, too (D0).
+func TestNodeBoundPodsGoFirstOnAnUnseenNode(t *testing.T) {
+	agent := plugintest.Daemon(plugintest.Pod("agent", 1500), "n1")
+	s := newScene(t, "{vcore: 100}")
+	node := func(milliCPU int64) *framework.NodeInfo {
+		list := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourcePods: resource.MustParse("10")}
+		info := framework.NewNodeInfo()
+		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: list}})
+		return info
+	}
+	other := plugintest.Foreign(plugintest.Pod("other", 1000))
+	filter := func(info *framework.NodeInfo) *fwk.Status {
+		return s.Filter(t.Context(), framework.NewCycleState(), other, info)
+	}
+	small, large := node(1000), node(2000)
+	s.store.UpsertNode("n1", informer.Allocatable(small.Node()), time.Now())
+	s.handle.Create(t, agent)
+	plugintest.Eventually(t, func() error {
+		if s.store.NodeBound("n1") == nil {
+			return errNotYet
+		}
+		return nil
+	})
+	s.store.AttemptNodeBound(agent.UID, nil, time.Now())
+	plugintest.WantStatus(t, "after the pod was tried", filter(small), fwk.Success, "")
+	plugintest.WantStatus(t, "on the node that grew", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
+	s.store.UpsertNode("n1", informer.Allocatable(large.Node()), time.Now())
+	plugintest.WantStatus(t, "after the store saw it", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
+	s.store.AttemptNodeBound(agent.UID, nil, time.Now())
+	plugintest.WantStatus(t, "after the pod was tried there", filter(large), fwk.Success, "")
 }
 
 func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {

@@ -19,8 +19,13 @@ import (
 // already set aside.
 func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
-	first := s.NodeBound(name)
-	if len(first) == 0 || pl.process.RequiredNode(pod) == name {
+	bound := s.NodeBound(name)
+	if bound == nil || pl.process.RequiredNode(pod) == name {
+		return nil
+	}
+	allocatable := informer.Allocatable(node.Node())
+	first := bound.GoFirst(allocatable)
+	if len(first) == 0 {
 		return nil
 	}
 	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
@@ -39,7 +44,8 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 			continue
 		}
 		pl.process.TurnedAway(name, pod)
-		if !slices.ContainsFunc(s.NodeBound(name), func(now store.NodeBoundPod) bool { return now.UID == p.UID }) {
+		goesFirst := func(now store.NodeBoundPod) bool { return now.UID == p.UID }
+		if bound = s.NodeBound(name); bound == nil || !slices.ContainsFunc(bound.GoFirst(allocatable), goesFirst) {
 			return nil // they were tried before the wait was recorded: no event would requeue the pod
 		}
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,

@@ -55,10 +55,12 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers new nodes, because no hold blocks them. The end of a hold is
-// not a cluster event: the store requeues the pods that the hold kept off.
+// EventsToRegister registers new nodes, because no hold blocks them, and nodes with another
+// allocatable, because a filter may have read a node of which the store has seen the change
+// and the scheduler has not. The end of a hold is not a cluster event: the store requeues the
+// pods that the hold kept off.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}}}, nil
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}}}, nil
 }
 
 // SignPod refuses to sign while any node is held: Filter then depends on the identity of

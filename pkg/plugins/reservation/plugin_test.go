@@ -201,9 +201,9 @@ func TestPodsOfNoQueue(t *testing.T) {
 func TestRest(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
 	events, err := plugin.EventsToRegister(t.Context())
-	if want := (fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}); plugin.Name() != "NodeReservation" || err != nil ||
+	if want := (fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}); plugin.Name() != "NodeReservation" || err != nil ||
 		len(events) != 1 || events[0].Event != want || events[0].QueueingHintFn != nil {
-		t.Errorf("%s registers %v, %v, want new nodes", plugin.Name(), events, err)
+		t.Errorf("%s registers %v, %v, want new nodes and those with another allocatable", plugin.Name(), events, err)
 	}
 	pod := plugintest.Pod("p", 1)
 	if s := plugin.Filter(t.Context(), framework.NewCycleState(), pod, framework.NewNodeInfo()); !s.IsSuccess() {

@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// JudgeNodeBound judges again which node-bound pods go first on their nodes. It is called at
-// the end of each change, after pods were admitted.
+// JudgeNodeBound judges again which node-bound pods go first on their nodes, and tells the
+// filters. It is called at the end of each change, after pods were admitted.
 func (x *Slots) JudgeNodeBound(now time.Time) {
 	for _, uid := range x.Preemption.NodeBound.TakeNoted() {
 		p, leaf := x.Pods[uid], queues.NoQueue
@@ -23,6 +23,7 @@ func (x *Slots) JudgeNodeBound(now time.Time) {
 		}
 		x.Freed(x.Preemption.NodeBound.Count(uid, x.goesFirst(p), leaf, now))
 	}
+	x.Preemption.NodeBound.Publish(x.Cache.Nodes.Allocatable)
 }
 
 // goesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it

@@ -103,6 +103,14 @@ func NewNodes() Nodes { return Nodes{byName: map[string]*Node{}} }
 // Get returns a node; nil if there is none.
 func (t *Nodes) Get(name string) *Node { return t.byName[name] }
 
+// Allocatable is what pods may use of a node; empty if it is not known.
+func (t *Nodes) Allocatable(name string) resources.Vector {
+	if n := t.byName[name]; n != nil {
+		return n.allocatable
+	}
+	return resources.Vector{}
+}
+
 // All yields all nodes in no particular order.
 func (t *Nodes) All() iter.Seq[*Node] { return maps.Values(t.byName) }
 

@@ -103,10 +103,12 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 // RetryHolders lets the holders of a changed node through although their victims are still
 // there, because the filters decide whether the node can take them at all; see
 // Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again. A
-// holder that is in its cycle is let through after it.
+// holder that is in its cycle is let through after it. Filters may have seen the change before
+// and kept more pods off the node.
 func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
 	x.Preemption.NodeBound.Renew(n.Name(), now)
+	x.Freed(n.Name())
 	for _, h := range x.Preemption.Holds.On(n.Name()) {
 		x.states.ReturnBy(x.Pods[h.Asker], now)
 	}

@@ -52,10 +52,11 @@ type NodeBoundPod struct {
 type NodeBound struct {
 	pods map[types.UID]*boundTo
 	on   map[string]map[types.UID]*boundTo
-	// shown has the counting pods by node. The lists are immutable, and filters read them
-	// without a lock. size is the number of nodes in shown.
+	// shown has a *NodeBoundOn of each node with pods. Filters read it without a lock. size
+	// is the number of nodes on which pods count.
 	shown   sync.Map
 	size    atomic.Int64
+	toShow  map[string]struct{}                  // nodes of which shown is out of date
 	times   map[string]map[string]*boundTime     // by node and namespace
 	ends    ranking.Heap[*boundTime]             // by when
 	inOrder map[queues.ID]map[types.UID]struct{} // counting pods that wait in the order, by leaf
@@ -90,6 +91,7 @@ func (t *boundTime) Place() *int { return &t.at }
 func NewNodeBound() *NodeBound {
 	return &NodeBound{
 		pods:    map[types.UID]*boundTo{},
+		toShow:  map[string]struct{}{},
 		on:      map[string]map[types.UID]*boundTo{},
 		times:   map[string]map[string]*boundTime{},
 		inOrder: map[queues.ID]map[types.UID]struct{}{},
@@ -118,6 +120,7 @@ func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 		b.on[x.node] = map[types.UID]*boundTo{}
 	}
 	b.pods[x.UID], b.on[x.node][x.UID] = x, x
+	b.toShow[x.node] = struct{}{}
 	b.Note(x.UID)
 	return freed
 }
@@ -129,6 +132,7 @@ func (b *NodeBound) Remove(uid types.UID, now time.Time) (freed string) {
 		delete(b.pods, uid)
 		delete(b.noted, uid)
 		delete(b.on[x.node], uid)
+		b.toShow[x.node] = struct{}{}
 		if len(b.on[x.node]) == 0 {
 			delete(b.on, x.node)
 		}
@@ -203,7 +207,7 @@ func (b *NodeBound) start(x *boundTo, now time.Time) bool {
 	}
 	t.counting++
 	x.counts = true
-	b.show(x.node)
+	b.toShow[x.node] = struct{}{}
 	return true
 }
 
@@ -238,7 +242,7 @@ func (b *NodeBound) stop(uid types.UID, now time.Time) (freed string) {
 		t.used += now.Sub(t.since)
 		b.due(t, t.anew)
 	}
-	b.show(x.node)
+	b.toShow[x.node] = struct{}{}
 	return x.node
 }
 
@@ -307,9 +311,10 @@ func (b *NodeBound) TakeChanged() (out []types.UID) {
 	return out
 }
 
-// Renew grants all pods of a node their time again from now on, whether they were tried or
-// not.
+// Renew handles a change of a node. It grants all pods of the node their time again from now
+// on, whether they were tried or not.
 func (b *NodeBound) Renew(node string, now time.Time) {
+	b.toShow[node] = struct{}{}
 	for uid, x := range b.on[node] {
 		x.tried = false
 		b.Note(uid)
@@ -373,53 +378,9 @@ func (b *NodeBound) Expire(now time.Time) []string {
 	return nodes
 }
 
-// show publishes the counting pods of a node.
-func (b *NodeBound) show(node string) {
-	var list []NodeBoundPod
-	for _, x := range b.on[node] {
-		if x.counts {
-			list = append(list, x.NodeBoundPod)
-		}
-	}
-	_, had := b.shown.Load(node)
-	switch {
-	case len(list) > 0:
-		slices.SortFunc(list, func(x, y NodeBoundPod) int {
-			return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
-		})
-		b.shown.Store(node, list)
-		if !had {
-			b.size.Add(1)
-		}
-	case had:
-		b.shown.Delete(node)
-		b.size.Add(-1)
-	}
-}
-
 // Check verifies what is published, and the times of namespaces.
 func (b *NodeBound) Check() error {
 	return errors.Join(b.checkShown(), b.checkInOrder(), b.checkTimes(), b.ends.Check())
-}
-
-func (b *NodeBound) checkShown() error {
-	counting, shown := map[string]int{}, map[string]int{}
-	for uid, x := range b.pods {
-		if b.on[x.node][uid] != x {
-			return fmt.Errorf("node-bound pods: node %s does not know %s", x.node, x.Name)
-		}
-		if x.counts {
-			counting[x.node]++
-		}
-	}
-	b.shown.Range(func(node, list any) bool {
-		shown[node.(string)] = len(list.([]NodeBoundPod))
-		return true
-	})
-	if !maps.Equal(counting, shown) || int(b.size.Load()) != len(shown) {
-		return fmt.Errorf("node-bound pods: %v count, %v are shown, on %d nodes", counting, shown, b.size.Load())
-	}
-	return nil
 }
 
 func (b *NodeBound) checkInOrder() error {
@@ -467,16 +428,3 @@ func (b *NodeBound) Counts(uid types.UID) bool {
 	x := b.pods[uid]
 	return x != nil && x.counts
 }
-
-// On returns the counting pods of a node, in their order. It may be called at any time.
-func (b *NodeBound) On(node string) []NodeBoundPod {
-	if !b.Any() {
-		return nil
-	}
-	list, _ := b.shown.Load(node)
-	pods, _ := list.([]NodeBoundPod)
-	return pods
-}
-
-// Any tells whether any pod counts. It may be called at any time.
-func (b *NodeBound) Any() bool { return b.size.Load() > 0 }

@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -301,10 +302,16 @@ func TestTypesAreNumbered(t *testing.T) {
 func TestNodeBound(t *testing.T) {
 	b := preemption.NewNodeBound()
 	pod := &objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d"}, Spec: objects.Spec{RequiredNode: "n1"}}
+	small, large := queuestest.Vector("vcore=1"), queuestest.Vector("vcore=2")
 	expect := func(what string, counts bool) {
 		t.Helper()
-		if got := len(b.On("n1")) == 1; got != counts || b.Any() != counts || len(b.On("n2")) > 0 {
+		b.Publish(func(string) resources.Vector { return small })
+		on := b.On("n1")
+		if got := on != nil && len(on.GoFirst(small)) == 1; got != counts || b.Any() != counts || b.On("n2") != nil {
 			t.Errorf("%s: it counts: %v, want %v", what, got, counts)
+		}
+		if on != nil && len(on.GoFirst(large)) != 1 {
+			t.Errorf("%s: filters that see another allocatable are told of %v", what, on)
 		}
 		checked(t, b)
 	}
@@ -353,6 +360,9 @@ func TestNodeBound(t *testing.T) {
 		t.Errorf("removed from %q", node)
 	}
 	expect("it is gone", false)
+	if b.On("n1") != nil {
+		t.Error("filters see a pod that is gone")
+	}
 }
 
 // TestNodeBoundTime: the pods of a namespace count on a node for 10 s in 10 minutes, all
@@ -363,6 +373,7 @@ func TestNodeBoundTime(t *testing.T) {
 	counts := func(uid types.UID, namespace, node string) bool {
 		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid, Namespace: namespace}, Spec: objects.Spec{RequiredNode: node}}, now)
 		b.Count(uid, true, queues.NoQueue, now)
+		b.Publish(func(string) resources.Vector { return resources.Vector{} })
 		checked(t, b)
 		return b.Counts(uid)
 	}
@@ -377,7 +388,7 @@ func TestNodeBoundTime(t *testing.T) {
 	if !first || !second {
 		t.Error("pods do not count although there is time left")
 	}
-	if got := pass(time.Second); !slices.Equal(got, []string{"n1"}) || b.Any() {
+	if got := pass(time.Second); !slices.Equal(got, []string{"n1"}) || b.Counts("b") {
 		t.Errorf("expired on %v", got)
 	}
 	if counts("c", "evil", "n1") {

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -174,6 +175,7 @@ func TestNodeBoundAwaits(t *testing.T) {
 		if got := b.TakeChanged(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
+		b.Publish(func(string) resources.Vector { return resources.Vector{} })
 		checked(t, b)
 	}
 	b.Await("unknown", true)
