@@ -12,6 +12,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -136,6 +137,48 @@ func TestPodsDeletedWithALongGrace(t *testing.T) {
 				part.awaitRunning(p)
 			}
 		})
+	}
+	e.expectBooks()
+}
+
+// TestPodsDoNotWaitForVictimsThatStay: a pod has pods with a grace period of a year preempted,
+// which do not stop. When its hold times out, it is placed on the node that became empty
+// meanwhile.
+func TestPodsDoNotWaitForVictimsThatStay(t *testing.T) {
+	e := setup(t, graceQueues, preemption("retryInterval", "1s"), reservation("reservationTimeout", "5s"))
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
+	e.fill("lent", 2, inQueue("root.evil"), requests("cpu", "2"), staysFor(year), onNode(nodes[0]))
+	e.fill("team", 2, inQueue("root.team"), requests("cpu", "2"), onNode(nodes[1]))
+	asker := e.create("asker", 1, inQueue("root.owed"), requests("cpu", "3"))[0]
+	e.awaitHeld(asker, corev1.ConditionTrue, reasons.MakingRoom)
+	team, _ := e.podsOf("team")
+	for _, p := range team {
+		e.endAtOnce(p)
+	}
+	e.awaitRunning(asker)
+	if now := e.get(asker); now.Spec.NodeName != nodes[1] {
+		t.Errorf("the pod runs on node %s, where its victims are", now.Spec.NodeName)
+	}
+	lent, _ := e.podsOf("lent")
+	if len(lent) != 2 {
+		t.Errorf("%d of 2 victims are left, so it was not shown that the pod waits for none", len(lent))
+	}
+	e.expectBooks()
+}
+
+// TestMaxVictimGraceBoundsDeletes: victims have a grace period of a year, and stop after
+// maxVictimGrace.
+func TestMaxVictimGraceBoundsDeletes(t *testing.T) {
+	e := setup(t, graceQueues, preemption("retryInterval", "1s"), reservation("maxVictimGrace", "2s"))
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepHistory()
+	e.fill("lent", 2, inQueue("root.evil"), requests("cpu", "2"), staysFor(year))
+	e.awaitRunning(e.create("asker", 1, inQueue("root.owed"), requests("cpu", "3"))[0])
+	for _, v := range c.expectEvicted("lent", 2) {
+		s := c.first(v.pod.UID, func(s sight) bool { return s.pod.DeletionTimestamp != nil })
+		if grace := *s.pod.DeletionGracePeriodSeconds; grace != 2 {
+			t.Errorf("pod %s was deleted with a grace period of %d s, want 2", v.pod.Name, grace)
+		}
 	}
 	e.expectBooks()
 }

@@ -67,13 +67,20 @@ func TestVolumesThatNeverCome(t *testing.T) {
 	c := e.keepHistory()
 	e.create("lent", 4, inQueue("root.evil"))
 	e.expect("lent", 4, 0, "")
+	var volumeless []*corev1.Pod
 	for name, option := range map[string]podOption{
 		"missing": mounts("there-is-none"), "unbound": e.withClaim("unbound", e.storageClass("Immediate")),
 	} {
 		p := e.createPod(e.pod(name, name, inQueue("root.team"), option))
 		e.awaitPod(p, "was tried", func(p *corev1.Pod) bool { return conditionIs(p, corev1.PodScheduled, corev1.ConditionFalse) })
+		volumeless = append(volumeless, p)
 	}
 	c.expectNoMore(2*calm, 0, "lent")
+	for _, p := range volumeless {
+		if claim, _ := c.claim(p.UID); claim.Node != "" {
+			t.Errorf("pod %s held node %s, and cannot get its volume", p.Name, claim.Node)
+		}
+	}
 	e.removePods(e.Context())
 
 	never := e.storageClass("WaitForFirstConsumer")
