@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // TestRestartAmongInventedTypes kills the scheduler while a tenant makes pods with 60
 // invented types of resources each, all different. The scheduler that is started then
-// knows all of these pods, has none of the types in its books, and places pods of others.
+// knows all of these pods, has none of the types in its books, and places pods of others. A
+// pod with 65 types is told why it waits.
 func TestRestartAmongInventedTypes(t *testing.T) {
 	const many = 100
 	e := setup(t, forgedQueues)
@@ -29,4 +31,5 @@ func TestRestartAmongInventedTypes(t *testing.T) {
 		return len(q.PendingResource) == 1 && q.PendingResource["pods"] == many
 	})
 	e.expect("evil", 0, many, "")
+	e.awaitRefused(e.create("large", 1, inQueue("root.team"), inventedTypes(65)(0))[0], reasons.TooManyResourceTypes)
 }
