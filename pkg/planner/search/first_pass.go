@@ -40,7 +40,7 @@ func (pl *planning) firstPassNode(n *planner.Node) {
 	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
 		return
 	}
-	h, ok := pl.lowerBound(sv)
+	h, ok := pl.leastHarm(sv)
 	if !ok {
 		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
 		return
@@ -102,8 +102,8 @@ func (pl *planning) outdone(sv *survey, h harm) bool {
 	return true
 }
 
-// lowerBound returns a lower bound of the harm of any plan with victims on the node.
-func (pl *planning) lowerBound(sv *survey) (harm, bool) {
+// leastHarm returns a lower bound of the harm of any plan with victims on the node.
+func (pl *planning) leastHarm(sv *survey) (harm, bool) {
 	h := harm{priority: math.MinInt64, victims: 1}
 	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
 		var ok bool
