@@ -8,10 +8,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
-// TranslateBudget returns what the store needs to know of a PodDisruptionBudget. It
+// translateBudget returns what the store needs to know of a PodDisruptionBudget. It
 // covers the same pods as in upstream's preemption: none if its selector is absent, empty
 // or invalid. Its status also counts pods without labels, if the selector matches them.
-func TranslateBudget(pdb *policyv1.PodDisruptionBudget) objects.Budget {
+func translateBudget(pdb *policyv1.PodDisruptionBudget) objects.Budget {
 	b := objects.Budget{
 		Namespace: pdb.Namespace, Name: pdb.Name,
 		Generation: pdb.Generation, Observed: pdb.Status.ObservedGeneration,
@@ -44,7 +44,7 @@ func (w *Watcher) budget(old, pdb *policyv1.PodDisruptionBudget) {
 	if old != nil && old.UID != pdb.UID {
 		w.budgetGone(old) // the delete in between was missed
 	}
-	w.store.UpsertBudget(TranslateBudget(pdb), w.options.Clock.Now())
+	w.store.UpsertBudget(translateBudget(pdb), w.options.Clock.Now())
 }
 
 func (w *Watcher) budgetGone(pdb *policyv1.PodDisruptionBudget) {

@@ -402,7 +402,7 @@ func TestTranslateBudget(t *testing.T) {
 		{"invalid", expression("app", "Like", "web"), ""},
 		{"invalid value", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "not a value"}}, ""},
 	} {
-		b := TranslateBudget(budget("u", 3, c.selector))
+		b := translateBudget(budget("u", 3, c.selector))
 		var covers []string
 		for _, pod := range []struct {
 			name   string
@@ -427,7 +427,7 @@ func TestTranslateBudget(t *testing.T) {
 	}
 	disrupted := budget("u", 0, web())
 	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
-	expect.Same(t, "disrupted", map[string]bool{"p": true}, TranslateBudget(disrupted).Disrupted)
+	expect.Same(t, "disrupted", map[string]bool{"p": true}, translateBudget(disrupted).Disrupted)
 }
 
 // TestTranslateBudgetStatus checks what is read of the spec and the status apart from the
@@ -440,7 +440,7 @@ func TestTranslateBudgetStatus(t *testing.T) {
 		want   bool
 	}{{nil, false}, {ptr.To(policyv1.IfHealthyBudget), false}, {ptr.To(policyv1.AlwaysAllow), true}} {
 		b.Spec.UnhealthyPodEvictionPolicy = c.policy
-		if got := TranslateBudget(b); got.AlwaysAllow != c.want || got.Observed != 6 || got.Allowed != 1 || got.Healthy != 3 || got.Desired != 2 {
+		if got := translateBudget(b); got.AlwaysAllow != c.want || got.Observed != 6 || got.Allowed != 1 || got.Healthy != 3 || got.Desired != 2 {
 			t.Errorf("policy %v: got %+v", c.policy, got)
 		}
 	}
