@@ -77,6 +77,7 @@ var floors = []struct {
 	of   counted
 }{
 	{"room was checked against the order", rooms},
+	{"pod that waits at rest was tried with a plan", asked},
 	{"node was left to a pod that can run there only", keptFirst},
 	{"plan was judged by a budget", guarded},
 	{"plan was judged beside pods that are nominated", besideNominated},
@@ -110,7 +111,7 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1, lingered: 1, shortened: 1, forgeries: 1, originated: 1, unhealthy: 1, moved: 1, fullOfQueues: 1, undeletable: 1}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, asked: 1, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1, lingered: 1, shortened: 1, forgeries: 1, originated: 1, unhealthy: 1, moved: 1, fullOfQueues: 1, undeletable: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}
