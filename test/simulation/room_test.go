@@ -25,12 +25,13 @@ import (
 // has no room for both: the other pod should have had the room. A pod waits if its turn can come without a further event: it is in
 // the order, or admitted, backs off, or found no node before this one got more room. With strict guarantees nothing is judged, because
 // the next pod of a queue may be too large for the guarantee and a smaller pod after it
-// not. A pod that went back to the order 20 times in a row is not judged: it waits no more. The argument waited is the pods that waited at the time of the decision, because
+// not. A pod that went back to the order 20 times in a row is not judged: it waits no more. Nor
+// is one that another client has bound during its cycle. The argument waited is the pods that waited at the time of the decision, because
 // the informer and the pump may bring back others meanwhile. The caller holds mu.
 func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
 	got, known := w.pods[uid]
 	_, held := w.Holds().Of(uid)
-	if w.Preemption().StrictGuarantee || !known || held || w.gaveWay[uid] >= 20 || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
+	if w.Preemption().StrictGuarantee || !known || held || w.gaveWay[uid] >= 20 || got.Node != "" || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
 		return
 	}
 	free := w.nodes[node]
