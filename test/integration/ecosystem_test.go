@@ -178,27 +178,23 @@ func (c *history) tellVictims(part string, groups ...string) int {
 
 // TestEcosystemJobSet: the Jobs of two JobSets, in queues with guarantees, end one pod
 // after another for as long as the test runs, beside a Deployment that would take all. It
-// comes last: before the queues with guarantees it would have all 24 cores, so that 20 of
-// its pods would have to go.
+// comes first and has all 24 cores, so 20 of its pods have to go for the guarantees.
 func TestEcosystemJobSet(t *testing.T) {
+	const guaranteed = 20
 	e := setup(t, ecosystemQueues)
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	e.runJobSet()
+	e.deploy("loose", 24)
+	e.expect("loose", 24, 0, "")
 	for queue, parallelism := range map[string]int64{"red": 20, "blue": 16} {
 		set := e.jobSet(queue, parallelism)
 		e.applyOne(set)
 		t.Cleanup(func() { e.ok(newApplier(t).delete(context.Background(), set)) })
 	}
-	eventually(e, patience, "the guarantees are in use", func() (bool, string) {
-		red, _ := e.podsOf("red")
-		blue, _ := e.podsOf("blue")
-		return len(red) >= 12 && len(blue) >= 8, fmt.Sprintf("%d of red, %d of blue run", len(red), len(blue))
-	})
-	e.deploy("loose", 24)
 	time.Sleep(*ecosystemFor)
-	if n := c.tellVictims("jobset", "red", "blue", "loose"); n > 15 {
-		t.Errorf("%d victims, want at most 15", n)
+	if n := c.tellVictims("jobset", "red", "blue", "loose"); n > guaranteed+15 {
+		t.Errorf("%d victims, want at most 15 after the first %d", n, guaranteed)
 	}
 	if ended := len(c.boundByNow("red")); ended < 12+int(ecosystemFor.Seconds()/40)*6 {
 		t.Errorf("only %d pods of red were bound", ended)
