@@ -152,6 +152,12 @@ func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	})
 }
 
+// lasts lets a load run for a time, and fails at once if the scheduler ends.
+func (e *env) lasts(d time.Duration) {
+	e.Helper()
+	throughout(e.T, d, "the scheduler runs", func() (bool, string) { return e.process.Running(), "it has ended" })
+}
+
 func (e *env) scale(queue string, replicas int32) {
 	e.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
@@ -192,7 +198,7 @@ func TestEcosystemJobSet(t *testing.T) {
 		e.applyOne(set)
 		t.Cleanup(func() { e.ok(newApplier(t).delete(context.Background(), set)) })
 	}
-	time.Sleep(*ecosystemFor)
+	e.lasts(*ecosystemFor)
 	if n := c.tellVictims("jobset", "red", "blue", "loose"); n > guaranteed+15 {
 		t.Errorf("%d victims, want at most 15 after the first %d", n, guaranteed)
 	}
@@ -354,7 +360,7 @@ profiles:
 `, pool, e.nodePool), 0o600))
 	e.runs("descheduler", nil, "--policy-config-file="+policy, "--descheduling-interval=15s", "--secure-port=0", "--v=1",
 		"--client-connection-kubeconfig="+suite.cluster.KubeconfigPath(localcluster.UserAdmin))
-	time.Sleep(*ecosystemFor)
+	e.lasts(*ecosystemFor)
 	owed, loose := len(c.evicted("owed")), len(c.evicted("loose"))
 	t.Logf("ecosystem: descheduler: %d pods of owed and %d of loose went", owed, loose)
 	if owed == 0 || loose == 0 {
@@ -410,7 +416,7 @@ func TestEcosystemKarpenter(t *testing.T) {
 	small := requests("cpu", "900m")
 	e.deploy("capped", 40, small)
 	e.expect("capped", 10, 30, "")
-	time.Sleep(15 * time.Second)
+	e.lasts(15 * time.Second)
 	awaitNodes(3, "a max of 9 cores is ten pods of 0.9")
 	e.deploy("loose", 40, small)
 	eventually(e, 3*time.Minute, "there are as many nodes as the limit of the NodePool allows", func() (bool, string) {
@@ -420,7 +426,7 @@ func TestEcosystemKarpenter(t *testing.T) {
 	e.deploy("owed", 0, small)
 	for began, round := time.Now(), 0; time.Since(began) < *ecosystemFor; round++ {
 		e.scale("owed", int32([]int{8, 2, 16, 0}[round%4]))
-		time.Sleep(30 * time.Second)
+		e.lasts(30 * time.Second)
 	}
 	c.tellVictims("karpenter", "owed", "loose", "capped")
 	for _, queue := range []string{"owed", "loose", "capped"} {
