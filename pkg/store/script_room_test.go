@@ -5,13 +5,11 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
-
-// mostGivenWay is how often in a row a pod gives way (package admission).
-const mostGivenWay = 20
 
 // roomChecks counts the pods that checkRoom compared with a pod that was about to get room
 // (law P2a), and roomErrors what it found where the store refused the pod then.
@@ -23,7 +21,7 @@ var roomChecks, roomErrors int
 // and its queue is below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
-	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= mostGivenWay {
+	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= admission.MostGivenWay {
 		return nil
 	}
 	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)

@@ -30,17 +30,17 @@ import (
 //
 // The scheduler gets events by listeners of its own. So its snapshot may have fewer pods on a
 // node than the store. Then the store does not know which queues are below their guarantees,
-// and the pod goes back to the order until it does, at most mostGivenWay times.
+// and the pod goes back to the order until it does, at most MostGivenWay times.
 
-// mostGivenWay is how often in a row a pod that found a node goes back to the order. Without
+// MostGivenWay is how often in a row a pod that found a node goes back to the order. Without
 // a bound pods that give way to each other would be tried for ever.
-const mostGivenWay = 20
+const MostGivenWay = 20
 
 // GivesWay tells whether a pod that found a node goes back to the order, and puts it there:
 // it is passed over, or others go before it.
 func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) bool {
 	// letAhead comes first, because passedOver gives the pod a new sort key.
-	if p.GaveWay >= mostGivenWay || !x.letAhead(p, node, seen, now) && !x.passedOver(p, now) {
+	if p.GaveWay >= MostGivenWay || !x.letAhead(p, node, seen, now) && !x.passedOver(p, now) {
 		return false
 	}
 	p.GaveWay++
