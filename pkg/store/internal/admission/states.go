@@ -112,7 +112,7 @@ func (x *States) Vacate(p *model.Pod) {
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
-	if why.Code != reasons.SchedulingGated {
+	if why.Code != reasons.SchedulingGated && !sawBefore(x.Cache.Nodes.Get(p.RequiredNode), p) {
 		x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
 	}
 	x.History.FailedAt(p, now)
@@ -120,6 +120,12 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	if p.Erred { // a cycle for a plan would end the same way
 		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	}
+}
+
+// sawBefore tells whether the node that a pod requires changed for the filters since the
+// pod's last decision.
+func sawBefore(n *cache.Node, p *model.Pod) bool {
+	return n != nil && p.Asker.SawNode > 0 && n.RefilteredSince(p.Asker.SawNode)
 }
 
 // ToAllocated makes a pod assumed or bound. Its admitted or pending charge becomes the
