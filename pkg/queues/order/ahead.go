@@ -1,6 +1,7 @@
 package order
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -74,18 +75,20 @@ func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
 // limited number of groups and asks, the first groups of each level. Then it yields as many
 // asks of groups that the max of a queue above the leaf of p blocks, the group with the
 // first ask first.
-func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector, yield func(*Ask) bool) {
-	if len(x.nodes) == 0 {
-		return
-	}
-	if x.stale {
-		x.reshare()
-	}
-	l := lookout{Index: x, room: room, left: mostAhead, yield: yield}
-	l.yieldInOrder(p, levels)
-	if !l.stopped {
-		l.left = mostAhead
-		l.yieldBlocked(p, levels)
+func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector) iter.Seq[*Ask] {
+	return func(yield func(*Ask) bool) {
+		if len(x.nodes) == 0 {
+			return
+		}
+		if x.stale {
+			x.reshare()
+		}
+		l := lookout{Index: x, room: room, left: mostAhead, yield: yield}
+		l.yieldInOrder(p, levels)
+		if !l.stopped {
+			l.left = mostAhead
+			l.yieldBlocked(p, levels)
+		}
 	}
 }
 

@@ -67,13 +67,15 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
-	x.Pending.Ahead(&own, levels, room, func(ask *order.Ask) bool {
+	for ask := range x.Pending.Ahead(&own, levels, room) {
 		w := x.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w)
 		}
-		return !l.lackRoom()
-	})
+		if l.lackRoom() {
+			break
+		}
+	}
 	for w := range x.Pending.Window.Pods() {
 		x.addTo(l, w)
 	}

@@ -2,6 +2,7 @@ package pending
 
 import (
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -139,9 +140,15 @@ func (x *Pending[P, A, D]) ForgetApp(a A) {
 }
 
 // Ahead is [order.Index.Ahead] for all pods without a slot.
-func (x *Pending[P, A, D]) Ahead(p *order.AskInfo, levels order.Levels, room resources.Vector, yield func(*order.Ask) bool) {
-	for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
-		o.Ahead(p, levels, room, yield)
+func (x *Pending[P, A, D]) Ahead(p *order.AskInfo, levels order.Levels, room resources.Vector) iter.Seq[*order.Ask] {
+	return func(yield func(*order.Ask) bool) {
+		for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
+			for ask := range o.Ahead(p, levels, room) {
+				if !yield(ask) {
+					return
+				}
+			}
+		}
 	}
 }
 
