@@ -139,6 +139,8 @@ func TestNodeBoundPodsGoFirstOnAnUnseenNode(t *testing.T) {
 	plugintest.WantStatus(t, "after the store saw it", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
 	s.store.AttemptNodeBound(agent.UID, nil, time.Now())
 	plugintest.WantStatus(t, "after the pod was tried there", filter(large), fwk.Success, "")
+	s.store.DeleteNode("n1", time.Now())
+	plugintest.WantStatus(t, "on the node that came back", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
 }
 
 func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {

@@ -36,7 +36,8 @@ func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 	}
 }
 
-// DeleteNode removes a node and ends its holds.
+// DeleteNode removes a node and ends its holds. If it comes back, pods that can run there only
+// go first, also before its event.
 func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	n, known, less := x.Cache.Nodes.Delete(name)
 	if n == nil {
@@ -49,6 +50,7 @@ func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	x.History.ChangedNode(n)
 	x.RouteNodes()
 	x.holds.EndNode(name, reservations.NodeGone, now)
+	x.Preemption.NodeBound.Renew(name, now)
 }
 
 // SetNodeSchedulable cordons a node, which ends its holds, or opens it.
