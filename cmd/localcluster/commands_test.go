@@ -108,7 +108,7 @@ func TestHelpNamesOnlyWhatIsThere(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if strings.Count(text, "  bin/localcluster ") != 3 || !strings.Contains(text, "http://127.0.0.1:7/ws/v1") || strings.Contains(text, "curl") {
+	if strings.Count(text, "  bin/localcluster ") != 3 || !strings.Contains(text, "web pages    http://127.0.0.1:7/\n") || !strings.Contains(text, "http://127.0.0.1:7/ws/v1") || strings.Contains(text, "curl") {
 		t.Errorf("unexpected help:\n%s", text)
 	}
 	l.dir = "/elsewhere"
