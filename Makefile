@@ -107,8 +107,8 @@ simulate: ## Random histories of the whole scheduler: STEPS= and SEED= choose.
 	go test -count=1 -timeout 8h -run '^TestSimulation$$' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS)) $(if $(SEED),-seed $(SEED))
 
 .PHONY: soak
-soak: ## The same, other histories every time, until one fails or it is stopped.
-	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
+soak: ## The same, other histories every time, until one fails or it is stopped; SEED=, BY= choose.
+	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED)) $(if $(BY),-by $(BY))
 
 # Packages that have locks. The store's own tests take minutes and no other lock.
 LOCKING := $(addprefix ./pkg/,audit eventlog evict informer inventory leader metrics plugins/preemption app record rest)

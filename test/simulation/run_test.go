@@ -15,6 +15,7 @@ import (
 var (
 	seedFlag     = flag.Uint64("seed", 0, "live the history of this seed only, and tell it; 0 for all")
 	firstFlag    = flag.Uint64("first", 1, "the first seed")
+	byFlag       = flag.Uint64("by", 1, "the distance between seeds; with -first 3 -by 4 all histories have the hostile tenant")
 	stepsFlag    = flag.Int("steps", 0, "live so many steps; 0 for the usual number")
 	bugFlag      = flag.String("bug", "", "plant a bug, by its name")
 	tellFlag     = flag.String("tell", "", "write all that happens to this file")
@@ -48,7 +49,7 @@ func TestSimulation(t *testing.T) {
 			steps = *stepsFlag
 		}
 		p := newProgress()
-		for seed := *firstFlag; p.steps < steps; seed++ {
+		for seed := *firstFlag; p.steps < steps; seed += *byFlag {
 			r := live(t, seed, historySteps, *bugFlag)
 			if p.add(r); r.err != nil {
 				t.Fatal(r.report())
@@ -68,7 +69,7 @@ func soak(t *testing.T) {
 	if seed == 1 {
 		seed = uint64(time.Now().Unix()) << 20 // other seeds than last time
 	}
-	for ; ; seed++ {
+	for ; ; seed += *byFlag {
 		r := live(t, seed, historySteps, *bugFlag)
 		if p.add(r); r.err != nil {
 			t.Fatal(r.report())
