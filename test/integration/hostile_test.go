@@ -84,7 +84,7 @@ var hostileCases = []hostileCase{
 	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil},
 	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil},
 	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil},
-	{"types-2000", "pods with 2,000 invented resource names each, all different", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil},
+	{"types-2000", "pods with 2,000 invented resource names each, all different", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, func(e *env, n int) { e.flood(n, inventedTypes(2000), foreign) }, nil},
 	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil},
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil},
@@ -92,6 +92,7 @@ var hostileCases = []hostileCase{
 	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil},
 	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil},
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil},
+	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil},
 	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil},
 	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil},
 	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil},
@@ -123,9 +124,9 @@ func (f figures) String() string {
 }
 
 // TestHostile times pods of another tenant during each attack. Of twenty, nineteen have
-// their node within 250 ms, or within twice the time that as many ordinary pods cost. Two
-// cases have another control: annotations the same pods of another scheduler, and askers
-// ordinary pods that fit no node.
+// their node within 250 ms, or within twice the time that as many ordinary pods cost. Four
+// cases have another control: annotations and types-2000 the same pods of another scheduler,
+// askers ordinary pods that fit no node, and applications such pods of one application.
 func TestHostile(t *testing.T) {
 	rows := []string{
 		"| case | pods | probes | p50 | p95 | max | p95 of ordinary pods | default-scheduler: p95 | of ordinary pods | holds |", "|---|---|---|---|---|---|---|---|---|---|",
@@ -363,6 +364,10 @@ func ordinary(int) podOption { return func(*corev1.Pod) {} }
 func nothing(*env, int) {}
 
 func fitsNoNode(int) podOption { return requests("cpu", "100") }
+
+func ofOneApplication(int) podOption {
+	return func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = "one" }
+}
 
 // annotated pods are nearly as large as the API server allows annotations to be.
 func annotated(int) podOption {
