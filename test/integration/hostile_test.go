@@ -220,6 +220,7 @@ func measureHostile(t *testing.T, borrow, attack func(*env, int), n int) (m meas
 	}
 	m.queue = e.probe("probe", stop, requests("cpu", cpu), inQueue("root.team"))
 	plain.Wait()
+	e.expectAnswers()
 	for _, p := range full {
 		if now := e.get(p); now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {
 			t.Errorf("pod %s of a queue within its guarantee is %s, deleted %v", p.Name, now.Status.Phase, now.DeletionTimestamp)
@@ -559,6 +560,20 @@ func (e *env) floodWithClaims(n int, mode string) {
 	e.flood(n, func(i int) podOption { return e.withClaim(evilName(i), class) })
 }
 
+// expectAnswers checks that a reader gets the queues and the metrics, within 5 s each.
+func (e *env) expectAnswers() {
+	began := time.Now()
+	if e.queue("root.team") == nil {
+		e.Error("REST does not show the queue")
+	}
+	queues := time.Since(began)
+	_, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/metrics")
+	e.ok(err)
+	if metrics := time.Since(began) - queues; max(queues, metrics) > 5*time.Second {
+		e.Errorf("a reader waited for the queues for %v, and for the metrics for %v", queues, metrics)
+	}
+}
+
 // attackREST holds connections open and reads events, until the test ends. A reader of
 // this machine is answered meanwhile.
 func attackREST(e *env, _ int) {
@@ -571,13 +586,7 @@ func attackREST(e *env, _ int) {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
 	for range int(hostileFor.Seconds()) {
-		began := time.Now()
-		if e.queue("root.team") == nil {
-			e.Error("REST does not show the queue")
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			e.Errorf("a reader waited for %v", took)
-		}
+		e.expectAnswers()
 		<-ticks.C
 	}
 }
