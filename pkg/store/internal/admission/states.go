@@ -112,7 +112,7 @@ func (x *States) Vacate(p *model.Pod) {
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
-	if why.Code != reasons.SchedulingGated && !sawBefore(x.Cache.Nodes.Get(p.RequiredNode), p) {
+	if why.Code != reasons.SchedulingGated && !decidedBefore(x.Cache.Nodes.Get(p.RequiredNode), p) {
 		x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
 	}
 	x.History.FailedAt(p, now)
@@ -122,9 +122,11 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	}
 }
 
-// sawBefore tells whether the node that a pod requires changed for the filters since the
-// pod's last decision.
-func sawBefore(n *cache.Node, p *model.Pod) bool {
+// decidedBefore tells whether the last decision for a pod is older than the last change of its
+// required node for the filters. Such a pod comes back soon; see plans.RecheckNode. Time counts
+// from the decision, and not from the queue as in holds.ReadBefore: a cycle that saw the change
+// is a try.
+func decidedBefore(n *cache.Node, p *model.Pod) bool {
 	return n != nil && p.Asker.SawNode > 0 && n.RefilteredSince(p.Asker.SawNode)
 }
 
