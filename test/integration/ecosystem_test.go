@@ -183,24 +183,47 @@ func (c *history) tellVictims(part string, groups ...string) int {
 }
 
 // TestEcosystemJobSet: the Jobs of two JobSets, in queues with guarantees, end one pod
-// after another for as long as the test runs, beside a Deployment that would take all. It
-// comes first and has all 24 cores, so 20 of its pods have to go for the guarantees.
+// after another for as long as the test runs, beside a Deployment that would take all. If it
+// comes last, there are at most 15 victims. If it comes first, it has all 24 cores, and 20 more
+// of its pods have to go for the guarantees.
 func TestEcosystemJobSet(t *testing.T) {
-	const guaranteed = 20
+	for _, c := range []struct {
+		part       string
+		looseFirst bool
+		victims    int
+	}{
+		{"jobset", false, 15},
+		{"jobset-loose-first", true, 20 + 15},
+	} {
+		t.Run(c.part, func(t *testing.T) { runJobSets(t, c.part, c.looseFirst, c.victims) })
+	}
+}
+
+func runJobSets(t *testing.T, part string, looseFirst bool, most int) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	e.runJobSet()
-	e.deploy("loose", 24)
-	e.expect("loose", 24, 0, "")
+	if looseFirst {
+		e.deploy("loose", 24)
+		e.expect("loose", 24, 0, "")
+	}
 	for queue, parallelism := range map[string]int64{"red": 20, "blue": 16} {
 		set := e.jobSet(queue, parallelism)
 		e.applyOne(set)
 		t.Cleanup(func() { e.ok(newApplier(t).delete(context.Background(), set)) })
 	}
+	if !looseFirst {
+		eventually(e, patience, "the guarantees are in use", func() (bool, string) {
+			red, _ := e.podsOf("red")
+			blue, _ := e.podsOf("blue")
+			return len(red) >= 12 && len(blue) >= 8, fmt.Sprintf("%d of red, %d of blue run", len(red), len(blue))
+		})
+		e.deploy("loose", 24)
+	}
 	e.lasts(*ecosystemFor)
-	if n := c.tellVictims("jobset", "red", "blue", "loose"); n > guaranteed+15 {
-		t.Errorf("%d victims, want at most 15 after the first %d", n, guaranteed)
+	if n := c.tellVictims(part, "red", "blue", "loose"); n > most {
+		t.Errorf("%d victims, want at most %d", n, most)
 	}
 	if ended := len(c.boundByNow("red")); ended < 12+int(ecosystemFor.Seconds()/40)*6 {
 		t.Errorf("only %d pods of red were bound", ended)
@@ -396,8 +419,8 @@ spec:
 `
 
 // TestEcosystemKarpenter: Karpenter adds nodes of four cores, four pods each, up to a
-// limit, for a queue with a max, one with a guarantee and one without. It adds none for pods
-// that a max keeps from running, no node stays empty, and all of them go in the end.
+// limit, for a queue with a max, one with a guarantee and one without. It adds as many as the
+// pods need that may run, no node stays empty, and all of them go in the end.
 func TestEcosystemKarpenter(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.nodePool = e.id
@@ -413,12 +436,22 @@ func TestEcosystemKarpenter(t *testing.T) {
 			return got == n, fmt.Sprint(got)
 		})
 	}
+	expectBought := func(n int, why string) {
+		e.Helper()
+		awaitNodes(n, why)
+		e.lasts(15 * time.Second)
+		if bought := len(nodes.ever()); bought != n {
+			t.Errorf("%d nodes were bought, want %d: %s", bought, n, why)
+		}
+	}
 	small := requests("cpu", "900m")
 	e.deploy("capped", 40, small)
 	e.expect("capped", 10, 30, "")
-	e.lasts(15 * time.Second)
-	awaitNodes(3, "a max of 9 cores is ten pods of 0.9")
-	e.deploy("loose", 40, small)
+	expectBought(3, "a max of 9 cores is ten pods of 0.9")
+	e.deploy("loose", 14, small)
+	e.expect("loose", 14, 0, "")
+	expectBought(6, "24 pods may run")
+	e.scale("loose", 40)
 	eventually(e, 3*time.Minute, "there are as many nodes as the limit of the NodePool allows", func() (bool, string) {
 		got := nodes.now()
 		return got >= 10, fmt.Sprint(got)
