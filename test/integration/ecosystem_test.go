@@ -41,6 +41,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 // Other projects' programs run here as their authors release them, beside two queues that
@@ -68,6 +69,10 @@ partitions:
       properties: {preemption.delay: 5s}
     - name: capped
       resources: {max: {vcore: 9}}
+    - name: user
+      limits: [{limit: each, users: ["*"], maxresources: {vcore: 4}}]
+    - {name: apps, maxapplications: 1}
+    - name: daemons
     - name: batch
     - name: loose
 `
@@ -418,70 +423,69 @@ spec:
       - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
 `
 
-// TestEcosystemKarpenter: Karpenter adds nodes of four cores, four pods each, up to a
-// limit, for a queue with a max, one with a guarantee and one without. It adds as many as the
-// pods need that may run, no node stays empty, and all of them go in the end.
+// TestEcosystemKarpenter: Karpenter adds nodes of four cores, four pods of 0.9 and a DaemonSet
+// pod each, up to a limit. It adds as many as the pods need that max, the limit of a user and
+// maxapplications let run, also after a max is lowered and raised. No DaemonSet pod preempts
+// on a new node, no node stays empty, and all of them go in the end.
 func TestEcosystemKarpenter(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.nodePool = e.id
 	c := e.keepHistory()
-	e.definitions("karpenter")
-	e.applyText(fmt.Sprintf(karpenterPool, pool, e.nodePool))
-	e.runs("karpenter", []string{"DISABLE_LEADER_ELECTION=true", "SYSTEM_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})
-	nodes := e.watchNodes()
-	awaitNodes := func(n int, why string) {
-		e.Helper()
-		eventually(e, 3*time.Minute, fmt.Sprintf("there are %d nodes: %s", n, why), func() (bool, string) {
-			got := nodes.now()
-			return got == n, fmt.Sprint(got)
-		})
-	}
-	expectBought := func(n int, why string) {
-		e.Helper()
-		awaitNodes(n, why)
-		e.lasts(15 * time.Second)
-		if bought := len(nodes.ever()); bought != n {
-			t.Errorf("%d nodes were bought, want %d: %s", bought, n, why)
-		}
-	}
 	small := requests("cpu", "900m")
+	e.createDaemonSet("agent", requests("cpu", "200m"))
 	e.deploy("capped", 40, small)
-	e.expect("capped", 10, 30, "")
-	expectBought(3, "a max of 9 cores is ten pods of 0.9")
+	e.expectWanted("capped", 40, 10)
+	e.configure(strings.Replace(ecosystemQueues, "max: {vcore: 9}", "max: {vcore: 3}", 1))
+	e.expectWanted("capped", 40, 3)
+	nodes := e.runKarpenter()
+	nodes.expectBought(1, "the max of 9 cores was lowered to 3, which is three pods of 0.9")
+	e.configure(ecosystemQueues)
+	nodes.expectBought(3, "a max of 9 cores is ten pods of 0.9")
+	e.create("user", 10, inQueue("root.user"), requests("cpu", "3"))
+	nodes.expectBought(4, "a limit of 4 cores for each user is one pod of 3")
+	e.create("apps", 5, inQueue("root.apps"), requests("cpu", "3"), func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = p.Name })
+	nodes.expectBought(5, "a pod of one application may run")
 	e.deploy("loose", 14, small)
+	nodes.expectBought(8, "14 more pods may run, two of them beside the others")
 	e.expect("loose", 14, 0, "")
-	expectBought(6, "24 pods may run")
 	e.scale("loose", 40)
-	eventually(e, 3*time.Minute, "there are as many nodes as the limit of the NodePool allows", func() (bool, string) {
-		got := nodes.now()
-		return got >= 10, fmt.Sprint(got)
-	})
+	nodes.await(10, "as many as the limit of the NodePool allows")
 	e.deploy("owed", 0, small)
 	for began, round := time.Now(), 0; time.Since(began) < *ecosystemFor; round++ {
 		e.scale("owed", int32([]int{8, 2, 16, 0}[round%4]))
 		e.lasts(30 * time.Second)
 	}
-	c.tellVictims("karpenter", "owed", "loose", "capped")
-	for _, queue := range []string{"owed", "loose", "capped"} {
+	groups := []string{"owed", "loose", "capped", "user", "apps"}
+	c.tellVictims("karpenter", groups...)
+	if victims := c.preempted("agent"); len(victims) > 0 {
+		t.Errorf("pods of the DaemonSet were preempted: %s", names(victims))
+	}
+	for _, queue := range groups[:3] {
 		e.scale(queue, 0)
 	}
-	awaitNodes(0, "nothing is wanted")
-	used := map[string]bool{}
-	for _, of := range []string{"owed", "loose", "capped"} {
-		for _, s := range c.boundByNow(of) {
-			used[s.pod.Spec.NodeName] = true
+	for _, of := range groups[3:] {
+		running, waiting := e.podsOf(of)
+		for _, p := range slices.Concat(waiting, running) {
+			e.endAtOnce(p)
 		}
 	}
-	bought := nodes.ever()
-	needless := slices.DeleteFunc(slices.Clone(bought), func(name string) bool { return used[name] })
-	t.Logf("ecosystem: karpenter: %d nodes bought, %d needless", len(bought), len(needless))
-	if len(needless) > 0 {
-		t.Errorf("%d of %d nodes never had a pod: %s", len(needless), len(bought), strings.Join(needless, " "))
-	}
+	nodes.await(0, "nothing is wanted")
+	nodes.expectUsed(c, groups...)
+}
+
+// runKarpenter starts Karpenter with a NodePool of the test, and records its nodes.
+func (e *env) runKarpenter() *seenNodes {
+	e.Helper()
+	e.definitions("karpenter")
+	e.applyText(fmt.Sprintf(karpenterPool, pool, e.nodePool))
+	nodes := e.watchNodes()
+	e.runs("karpenter", []string{"DISABLE_LEADER_ELECTION=true", "SYSTEM_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})
+	return nodes
 }
 
 // seenNodes are the nodes of a test by a watch, which sees also those that go at once.
 type seenNodes struct {
+	env  *env
 	mu   sync.Mutex
 	here map[string]bool // false: gone
 }
@@ -492,7 +496,7 @@ func (e *env) watchNodes() *seenNodes {
 	of := metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool}
 	client := suite.client.CoreV1().Nodes()
 	list := expect.Get(client.List(e.Context(), of))(e)
-	seen := &seenNodes{here: map[string]bool{}}
+	seen := &seenNodes{env: e, here: map[string]bool{}}
 	for i := range list.Items {
 		seen.here[list.Items[i].Name] = true
 	}
@@ -546,6 +550,43 @@ func (s *seenNodes) ever() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.here))
+}
+
+// await waits until there are so many nodes.
+func (s *seenNodes) await(n int, why string) {
+	s.env.Helper()
+	eventually(s.env, 3*time.Minute, fmt.Sprintf("there are %d nodes: %s", n, why), func() (bool, string) {
+		got := s.now()
+		return got == n, fmt.Sprint(got)
+	})
+}
+
+// expectBought waits until there are so many nodes, and fails if more were bought by then or
+// are bought soon after.
+func (s *seenNodes) expectBought(n int, why string) {
+	s.env.Helper()
+	s.await(n, why)
+	s.env.lasts(15 * time.Second)
+	if bought := len(s.ever()); bought != n {
+		s.env.Errorf("%d nodes were bought, want %d: %s", bought, n, why)
+	}
+}
+
+// expectUsed fails if a node never had a pod of the groups.
+func (s *seenNodes) expectUsed(c *history, groups ...string) {
+	s.env.Helper()
+	used := map[string]bool{}
+	for _, of := range groups {
+		for _, b := range c.boundByNow(of) {
+			used[b.pod.Spec.NodeName] = true
+		}
+	}
+	bought := s.ever()
+	needless := slices.DeleteFunc(slices.Clone(bought), func(name string) bool { return used[name] })
+	s.env.Logf("ecosystem: karpenter: %d nodes bought, %d needless", len(bought), len(needless))
+	if len(needless) > 0 {
+		s.env.Errorf("%d of %d nodes never had a pod: %s", len(needless), len(bought), strings.Join(needless, " "))
+	}
 }
 
 // selfSigned writes a certificate for a webhook server that nothing calls.
