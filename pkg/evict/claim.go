@@ -73,7 +73,7 @@ func covers(written, claim reservations.Claim) bool {
 // remains would become a hold again.
 func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error {
 	pod, err := e.find(w.Ref)
-	if err == nil && (pod.DeletionTimestamp != nil || w.Ended == reservations.Deleted) && !nominatedByHold(pod, w) {
+	if err == nil && (pod.DeletionTimestamp != nil || w.Ended == reservations.Deleted) && (pod.Status.NominatedNodeName == "" || !mayBeNominated(pod, w)) {
 		err = errGone
 	}
 	if err == nil {
@@ -82,7 +82,7 @@ func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error 
 			return nil
 		}
 		err = e.call(ctx, func(ctx context.Context) error {
-			return e.setStatus(ctx, w.Ref, e.endedCondition(w), nominatedByHold(pod, w))
+			return e.setStatus(ctx, w.Ref, e.endedCondition(w), mayBeNominated(pod, w))
 		})
 	}
 	switch {
@@ -102,11 +102,14 @@ func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error 
 	return nil
 }
 
-// nominatedByHold reports whether a hold that has ended left its asker nominated to the
-// node. The scheduler's filters reserve capacity for nominated pods. An asker without a
-// scheduling cycle, for instance one of a full queue, would keep that capacity forever.
-func nominatedByHold(asker *corev1.Pod, w *output.Work) bool {
-	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
+// mayBeNominated reports whether a hold that has ended may have left its asker nominated to
+// the node. The scheduler's filters keep room for nominated pods. An asker without a
+// scheduling cycle, for instance one of a full queue, would keep it forever. The scheduler
+// writes the nomination right after the plan is made, so a hold that lasts a moment ends
+// before the informer has that.
+func mayBeNominated(asker *corev1.Pod, w *output.Work) bool {
+	to := asker.Status.NominatedNodeName
+	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && (to == w.Hold.Node || to == "")
 }
 
 // endedCondition returns the condition of an asker after the end of its hold.

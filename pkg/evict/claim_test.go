@@ -223,13 +223,15 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 		name            string
 		ended           reservations.End
 		nominated, want string
+		unseen          bool // the informer does not have the nomination yet
 	}{
-		{"to the node that was held", reservations.GivenUp, "n1", ""},
-		{"by another scheduler", reservations.GivenUp, "n2", "n2"},
-		{"none", reservations.TimedOut, "", ""},
-		{"bound", reservations.Bound, "n1", "n1"},
-		{"deleted, and a finalizer keeps it", reservations.Deleted, "n1", ""},
-		{"deleted, and never nominated", reservations.Deleted, "", ""},
+		{"to the node that was held", reservations.GivenUp, "n1", "", false},
+		{"to the node that was held, a moment ago", reservations.GivenUp, "n1", "", true},
+		{"by another scheduler", reservations.GivenUp, "n2", "n2", false},
+		{"none", reservations.TimedOut, "", "", false},
+		{"bound", reservations.Bound, "n1", "n1", false},
+		{"deleted, and a finalizer keeps it", reservations.Deleted, "n1", "", false},
+		{"deleted, and never nominated", reservations.Deleted, "", "", false},
 	} {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
 			w := disruptFor("a")
@@ -241,6 +243,10 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 					p.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 				}
 			})
+			if c.unseen {
+				o.cluster.unseen["a"] = o.cluster.get("a")
+				o.cluster.unseen["a"].Status.NominatedNodeName = ""
+			}
 			o.books.queue(release(w, c.ended, timedOut))
 			pass(time.Second)
 			if got := o.cluster.get("a").Status.NominatedNodeName; got != c.want {
