@@ -54,7 +54,7 @@ func New(spec *config.Spec, options Options) *Store {
 	s.holds = holds.New(m, s.states)
 	s.plans = plans.New(m, s.states, s.groups, s.holds)
 	s.life = lifecycle.New(m, s.states, s.holds, s.plans)
-	s.cycle = &cycle.Cycle{Model: m, States: s.states, Slots: s.slots, Holds: s.holds, Plans: s.plans, Life: s.life}
+	s.cycle = cycle.New(m, s.states, s.slots, s.holds, s.plans, s.life)
 	return &Store{core: s, Readers: Readers{s}}
 }
 

@@ -51,7 +51,7 @@ func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) boo
 // in the order of model.ComparePods.
 func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	own := p.AskInfo()
-	levels := x.Pending.Order.Levels(&own)
+	levels := x.m.Pending.Order.Levels(&own)
 	if levels == order.AllLevels {
 		return nil
 	}
@@ -63,12 +63,12 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		room:   room,
 		rest:   room.Sub(p.Request),
 	}
-	if tree := x.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
+	if tree := x.m.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
-	for ask := range x.Pending.Ahead(&own, levels, room) {
-		w := x.Pods[types.UID(ask.UID())]
+	for ask := range x.m.Pending.Ahead(&own, levels, room) {
+		w := x.m.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w)
 		}
@@ -76,7 +76,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	for w := range x.Pending.Window.Pods() {
+	for w := range x.m.Pending.Window.Pods() {
 		x.addTo(l, w)
 	}
 	if !l.lackRoom() {
@@ -111,7 +111,7 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
 	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if other := w.AskInfo(); x.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
+	if other := w.AskInfo(); x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}
@@ -120,14 +120,14 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
 // mayRunInstead tells whether every quota lets w run if p waits. A pod that they refuse has no
 // right to the room, and must not hide the next one.
 func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
-	return w.State.HasSlot() || x.Cache.Books.CheckInstead(&p.CachePod, &w.App.CacheApp, w.Request).OK()
+	return w.State.HasSlot() || x.m.Cache.Books.CheckInstead(&p.CachePod, &w.App.CacheApp, w.Request).OK()
 }
 
 // exceeds tells whether a max that p counts against has no room for w beside p and others that
 // go before it. It adds w to these if there is room. Limits of users do not count, because
 // preemption makes no room in them.
 func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
-	tree := x.Cache.Tree()
+	tree := x.m.Cache.Tree()
 	v := queues.Admit(tree, w.App.Leaf, w.Request, queues.OnDemand(demand))
 	if v.OK() {
 		demand.Add(tree, w.App.Leaf, w.App.Owner, w.Request, false)
@@ -150,11 +150,11 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 // earlier cycle ended with an error. Otherwise p would be tried again and again until the
 // slot of the other pod ends.
 func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
-	n := x.Cache.Nodes.Get(node)
+	n := x.m.Cache.Nodes.Get(node)
 	if n == nil || isExempt(p) {
 		return false
 	}
-	if n.Known() && seen < n.Len() && x.Pending.Demand.AnyBut(p.UID) {
+	if n.Known() && seen < n.Len() && x.m.Pending.Demand.AnyBut(p.UID) {
 		x.putBack(p)
 		return true
 	}
@@ -180,7 +180,7 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		return false
 	}
 	if inFlight { // the scheduler's queue is to try them before p
-		x.Pending.Keys.Add(p.UID, rank, now.UnixNano())
+		x.m.Pending.Keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
 }
@@ -189,10 +189,10 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 // that have a slot. inFlight tells whether the scheduler's queue would try such a pod after
 // p now.
 func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, inFlight bool) {
-	rank = queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority)
+	rank = queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority)
 	for _, w := range ahead {
-		if w.State.HasSlot() && x.Pending.Keys.Before(p.UID, w.UID) {
-			key, _ := x.Pending.Keys.Get(w.UID)
+		if w.State.HasSlot() && x.m.Pending.Keys.Before(p.UID, w.UID) {
+			key, _ := x.m.Pending.Keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}
 	}
@@ -202,7 +202,7 @@ func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, inFlig
 // putBack puts a pod without a node back into the order.
 func (x *Slots) putBack(p *model.Pod) {
 	x.states.Withdraw(p)
-	x.Pending.Keys.Remove(p.UID)
+	x.m.Pending.Keys.Remove(p.UID)
 	x.states.ToQueued(p)
 }
 
@@ -212,16 +212,16 @@ func (x *Slots) putBack(p *model.Pod) {
 func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
 	x.putBack(p)
 	x.Unblock()
-	for ask, ok := x.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.Pending.Order.Next() {
-		first := x.Pods[types.UID(ask.UID())]
-		v := x.CheckPodQuota(first, queues.OnCommitted)
+	for ask, ok := x.m.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.m.Pending.Order.Next() {
+		first := x.m.Pods[types.UID(ask.UID())]
+		v := x.m.CheckPodQuota(first, queues.OnCommitted)
 		if v.OK() {
 			return true
 		}
 		x.block(ask.Group(), v)
 	}
 	for _, w := range ahead {
-		if w.State == state.Queued && x.CheckPodQuota(w, queues.OnCommitted).OK() {
+		if w.State == state.Queued && x.m.CheckPodQuota(w, queues.OnCommitted).OK() {
 			x.states.admit(w, now)
 			return true
 		}
@@ -235,7 +235,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
-	classes := &x.Pending.Classes
+	classes := &x.m.Pending.Classes
 	reopened := p.ReopenedAtAdmission != classes.Limit.Reopened()
 	if !p.State.HasSlot() || p.Asker.Holds() || !reopened || !classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false

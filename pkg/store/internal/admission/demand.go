@@ -17,16 +17,16 @@ import (
 // TakeDemand returns at most limit pods for which PodScheduled needs an update.
 func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 	x.recomputeDemand(now)
-	if !x.Started {
+	if !x.m.Started {
 		return nil
 	}
 	var out []output.Report
-	for _, uid := range x.Pending.Demand.ToCheck() {
+	for _, uid := range x.m.Pending.Demand.ToCheck() {
 		if len(out) == limit {
 			break
 		}
-		x.Pending.Demand.Checked(uid)
-		p := x.Pods[uid]
+		x.m.Pending.Demand.Checked(uid)
+		p := x.m.Pods[uid]
 		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asker.Holds() {
 			continue
 		}
@@ -51,7 +51,7 @@ func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
-	x.Pending.Demand.Add(p.UID)
+	x.m.Pending.Demand.Add(p.UID)
 	switch {
 	case p.WithinQuota && !p.App.Counted(): // the sum may predate the try: count the application again
 		x.startDemand(p.App, resources.Vector{})
@@ -62,7 +62,7 @@ func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
 
 // startDemand adds a request to the sum and, with the first one, its application.
 func (x *States) startDemand(a *model.App, request resources.Vector) {
-	x.Pending.Demand.Count(x.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
+	x.m.Pending.Demand.Count(x.m.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
 // ReadDemand takes over what PodScheduled of a pending pod says. This process or an
@@ -72,14 +72,14 @@ func (x *States) ReadDemand(p *model.Pod) {
 		return
 	}
 	if p.App != nil && p.Demand != objects.DemandOther {
-		x.Pending.Demand.Add(p.UID)
+		x.m.Pending.Demand.Add(p.UID)
 	}
-	x.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused or replaced
+	x.m.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused or replaced
 }
 
 // LeaveDemand takes out a pod that has got a node or lost its queue.
 func (x *States) LeaveDemand(p *model.Pod) {
-	if x.Pending.Demand.Remove(p.UID) {
+	if x.m.Pending.Demand.Remove(p.UID) {
 		p.WithinQuota, p.BeyondQuota = false, reasons.Reason{}
 	}
 }
@@ -93,18 +93,18 @@ func (x *States) countDemand(p *model.Pod) queues.Verdict {
 	if v := x.decideGroup(p.PodGroup); !v.OK() {
 		return v
 	}
-	if x.Pending.Demand.HasMember(p.UID) {
-		return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
+	if x.m.Pending.Demand.HasMember(p.UID) {
+		return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
 	}
 	return x.countOne(p) // it may start after those that the group lacks
 }
 
 // decideGroup is countGroup, once until the sum is recomputed.
 func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
-	v, decided := x.Pending.Demand.Decided(g.Name())
+	v, decided := x.m.Pending.Demand.Decided(g.Name())
 	if !decided {
 		v = x.countGroup(g)
-		x.Pending.Demand.Decide(g.Name(), v)
+		x.m.Pending.Demand.Decide(g.Name(), v)
 	}
 	return v
 }
@@ -112,12 +112,12 @@ func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
 // countGroup adds the missing members of a PodGroup to the sum, tried or not, or returns
 // the reason why they would not start. Of too many, those count that found no node.
 func (x *States) countGroup(g *model.PodGroup) queues.Verdict {
-	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.Pending.Demand.Has(m.UID) })
+	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.m.Pending.Demand.Has(m.UID) })
 	if !enough {
 		return model.Refused(g.Why())
 	}
-	shares, sum := sharesOf(missing), x.Pending.Demand.Sum()
-	counted := func(a *model.App) bool { return a.Counted() || x.Pending.Demand.Starts(a) }
+	shares, sum := sharesOf(missing), x.m.Pending.Demand.Sum()
+	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a) }
 	if v := x.checkTogether(g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
 		if running := x.checkTogether(g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
 			return running // as in countOne
@@ -126,21 +126,21 @@ func (x *States) countGroup(g *model.PodGroup) queues.Verdict {
 	}
 	for _, m := range missing {
 		x.startDemand(m.App, m.Request)
-		x.Pending.Demand.CountMember(m.UID)
+		x.m.Pending.Demand.CountMember(m.UID)
 	}
 	return queues.Granted
 }
 
 // countOne is countDemand for a pod that starts alone.
 func (x *States) countOne(p *model.Pod) queues.Verdict {
-	if !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) {
+	if !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
 		return queues.Granted
 	}
-	starts := !p.App.Counted() && !x.Pending.Demand.Starts(p.App)
+	starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App)
 	check := func(on queues.Basis) queues.Verdict {
-		return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, on)
+		return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, on)
 	}
-	if v := check(queues.OnDemand(x.Pending.Demand.Sum())); !v.OK() {
+	if v := check(queues.OnDemand(x.m.Pending.Demand.Sum())); !v.OK() {
 		if running := check(queues.OnAllocated); !running.OK() {
 			return running // as in the order, so that the reason stays the same
 		}
@@ -153,8 +153,8 @@ func (x *States) countOne(p *model.Pod) queues.Verdict {
 // setDemand sets a pod's verdict. If it changed, users are told.
 func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	if p.WithinQuota != v.OK() || p.BeyondQuota.Code != v.Reason.Code {
-		x.History.Changed(p)
-		x.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
+		x.m.History.Changed(p)
+		x.m.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
 	}
 	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
 }
@@ -162,34 +162,34 @@ func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 // recomputeDemand recomputes the sum after a change, at most once a second: in the order of
 // the waiting pods, as if each pod within had a node.
 func (x *States) recomputeDemand(now time.Time) {
-	if !x.Pending.Demand.Restart(now) {
+	if !x.m.Pending.Demand.Restart(now) {
 		return
 	}
-	waiting := x.Pending.Demand.Pods()
+	waiting := x.m.Pending.Demand.Pods()
 	if len(waiting) == 0 {
 		return
 	}
 	for _, uid := range waiting {
 		// A pod with a slot is about to be tried, before all others. After a start it has no
 		// verdict yet and counts, too.
-		if p := x.Pods[uid]; p.State.HasSlot() && p.BeyondQuota.None() && !p.Asker.Holds() {
+		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota.None() && !p.Asker.Holds() {
 			x.setDemand(p, x.countDemand(p), now)
 		}
 	}
 	t := x.newTrial()
 	for _, uid := range waiting {
-		switch p := x.Pods[uid]; {
+		switch p := x.m.Pods[uid]; {
 		case p.Asker.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
-		case !queues.HasQuota(x.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
+		case !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
 			x.setDemand(p, queues.Granted, now)
 		default:
-			t.push(p, x.Pending.Demand.Starts(p.App))
+			t.push(p, x.m.Pending.Demand.Starts(p.App))
 		}
 	}
 	t.run(x, now)
 	for _, uid := range waiting {
 		if ask := t.asks[uid]; ask != nil {
-			x.setDemand(x.Pods[uid], x.beyond(x.Pods[uid], ask.Group().Verdict()), now)
+			x.setDemand(x.m.Pods[uid], x.beyond(x.m.Pods[uid], ask.Group().Verdict()), now)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func (x *States) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now
 		case !v.OK():
 			x.setDemand(m, v, now)
 			t.remove(ask)
-		case x.Pending.Demand.HasMember(m.UID):
+		case x.m.Pending.Demand.HasMember(m.UID):
 			x.setDemand(m, v, now)
 			t.place(ask)
 		}
@@ -253,7 +253,7 @@ type trial struct {
 // newTrial returns a trial without pods.
 func (x *States) newTrial() *trial {
 	t := &trial{
-		tree:   x.Cache.Tree(),
+		tree:   x.m.Cache.Tree(),
 		index:  order.NewIndex(),
 		pods:   map[*order.Ask]*model.Pod{},
 		asks:   map[types.UID]*order.Ask{},
@@ -262,8 +262,8 @@ func (x *States) newTrial() *trial {
 		used:   map[*model.App]resources.Vector{},
 		below:  map[queues.ID]resources.Vector{},
 	}
-	t.index.SetCapacity(x.Cache.Capacity.Told())
-	t.index.SetStrict(x.Preemption.StrictGuarantee)
+	t.index.SetCapacity(x.m.Cache.Capacity.Told())
+	t.index.SetStrict(x.m.Preemption.StrictGuarantee)
 	return t
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Groups starts the members of PodGroups together, or none of them.
 type Groups struct {
-	*model.Model
+	m      *model.Model
 	states *States
 }
 
@@ -46,7 +46,7 @@ func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, state
 // toGroupBlocked takes a waiting pod out of the order until its group can start.
 func (x *Groups) toGroupBlocked(p *model.Pod) {
 	x.states.LeaveOrder(p)
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	p.Reason = reasons.Reason{}
 	x.states.Enter(p, state.GroupBlocked)
 }
@@ -59,7 +59,7 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 		x.toGroupBlocked(p)
 		return
 	}
-	x.Pending.Groups.Place(g, now.Add(x.Options.SlotLease))
+	x.m.Pending.Groups.Place(g, now.Add(x.m.Options.SlotLease))
 	for _, m := range g.Next() {
 		if m.State == state.GroupBlocked {
 			x.states.ToQueued(m)
@@ -71,24 +71,24 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 
 // mayStart tells whether a group may start now, and notes what it waits for otherwise.
 func (x *Groups) mayStart(g *model.PodGroup, now time.Time) bool {
-	x.Pending.Groups.Reopen(g)
+	x.m.Pending.Groups.Reopen(g)
 	if !g.Able() {
 		return false
 	}
-	if x.Pending.Groups.OthersPlaced(g, now) {
-		x.Pending.Groups.Wait(g)
+	if x.m.Pending.Groups.OthersPlaced(g, now) {
+		x.m.Pending.Groups.Wait(g)
 		return false
 	}
 	v := x.checkGroupQuota(g)
 	if !v.OK() {
-		x.Pending.Groups.Refuse(g, v)
+		x.m.Pending.Groups.Refuse(g, v)
 	}
 	return v.OK()
 }
 
 // TakeBackSlots calls takeBackSlots for groups that cannot start any more.
 func (x *Groups) TakeBackSlots() {
-	for _, g := range x.Pending.Groups.Touched() {
+	for _, g := range x.m.Pending.Groups.Touched() {
 		if !g.Able() && g.Admitted() > 0 {
 			x.takeBackSlots(g)
 		}
@@ -102,14 +102,14 @@ func (x *Groups) takeBackSlots(g *model.PodGroup) {
 	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
 		x.states.Vacate(m)
 		x.states.ToQueued(m)
-		x.Pending.Keys.Remove(m.UID)
+		x.m.Pending.Keys.Remove(m.UID)
 	}
 }
 
 // WakeGroups puts one member of each marked group into the order; the others follow if
 // the group starts.
 func (x *Groups) WakeGroups(now time.Time) {
-	for _, g := range x.Pending.Groups.TakeTouched(x.Options.SlotLease, now) {
+	for _, g := range x.m.Pending.Groups.TakeTouched(x.m.Options.SlotLease, now) {
 		x.wakeGroup(g)
 	}
 }
@@ -120,7 +120,7 @@ func (x *Groups) wakeGroup(g *model.PodGroup) {
 	if refused := !g.Refusal().OK(); refused && g.Able() && x.stillRefused(g) {
 		return
 	}
-	x.Pending.Groups.Reopen(g)
+	x.m.Pending.Groups.Reopen(g)
 	switch {
 	case g.Blocked() == 0:
 	case g.Missing() <= 0:
@@ -141,7 +141,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 		if inOrder {
 			x.states.LeaveOrder(m)
 		}
-		x.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
+		x.m.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
 		if inOrder {
 			x.states.ToQueued(m)
 		}
@@ -162,7 +162,7 @@ func (x *Groups) RetryGroup(p *model.Pod, now time.Time) {
 	if p.State == state.Unschedulable {
 		x.states.ToQueued(p)
 	}
-	x.states.Arm(p, x.Preemption.Later(now))
+	x.states.Arm(p, x.m.Preemption.Later(now))
 }
 
 // checkGroupQuota checks the quotas for the missing members: for each application as if the
@@ -181,12 +181,12 @@ func (x *States) checkTogether(
 	g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
 ) queues.Verdict {
 	for _, part := range shares {
-		v := x.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
+		v := x.m.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
 		if !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), n, v.Reason.Text)
 			return v
 		}
-		before.Add(x.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !counted(part.App))
+		before.Add(x.m.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !counted(part.App))
 	}
 	return queues.Granted
 }
@@ -210,13 +210,13 @@ func sharesOf(chosen []*model.Pod) []model.Share {
 // stillRefused checks again whether a queue has room for a group.
 func (x *Groups) stillRefused(g *model.PodGroup) bool {
 	at := g.Refusal().At
-	if x.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
+	if x.m.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
 		return false
 	}
 	v := x.checkGroupQuota(g)
 	if v.OK() {
 		return false
 	}
-	x.Pending.Groups.Refuse(g, v)
+	x.m.Pending.Groups.Refuse(g, v)
 	return true
 }

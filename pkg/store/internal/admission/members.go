@@ -13,17 +13,17 @@ import (
 // SetPodGroup sets how many members of a group start together; 0 if there is no such
 // PodGroup.
 func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
-	g := x.Pending.Groups.Get(name)
+	g := x.m.Pending.Groups.Get(name)
 	if g.Min() != minMember {
-		x.Pending.Demand.Changed()
+		x.m.Pending.Demand.Changed()
 	}
-	x.Pending.Groups.SetMin(g, minMember)
+	x.m.Pending.Groups.SetMin(g, minMember)
 	x.groupChanged(g, g.Complete(), true)
 }
 
 // JoinGroup updates the group that a pod names.
 func (x *States) JoinGroup(p *model.Pod) {
-	name := x.GroupNamed(p.Pod)
+	name := x.m.GroupNamed(p.Pod)
 	if p.PodGroup != nil && p.PodGroup.Name() == name {
 		return
 	}
@@ -31,8 +31,8 @@ func (x *States) JoinGroup(p *model.Pod) {
 	if name == (pending.GroupName{}) {
 		return
 	}
-	p.PodGroup = x.Pending.Groups.Get(name)
-	x.Pending.Demand.Changed()
+	p.PodGroup = x.m.Pending.Groups.Get(name)
+	x.m.Pending.Demand.Changed()
 	x.updateMember(p, p.Asker.Holds())
 }
 
@@ -43,9 +43,9 @@ func (x *States) LeaveGroup(p *model.Pod) {
 		return
 	}
 	complete := g.Complete()
-	x.Pending.Groups.Leave(g, p.UID)
+	x.m.Pending.Groups.Leave(g, p.UID)
 	p.PodGroup = nil
-	x.Pending.Demand.Changed()
+	x.m.Pending.Demand.Changed()
 	x.groupChanged(g, complete, p.Asker.Holds())
 }
 
@@ -60,7 +60,7 @@ func (x *States) SetHolds(p *model.Pod, holds bool) {
 func (x *States) updateMember(p *model.Pod, holds bool) {
 	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
-		x.Pending.Groups.Set(g, p.UID, p, p.State, p.Asker.Holds())
+		x.m.Pending.Groups.Set(g, p.UID, p, p.State, p.Asker.Holds())
 		x.groupChanged(g, complete, holds)
 	}
 }
@@ -73,7 +73,7 @@ func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
 		x.planAnew(g)
 	}
 	if holds || wasComplete != g.Complete() {
-		x.Preemption.Holds.TimesChange()
+		x.m.Preemption.Holds.TimesChange()
 	}
 }
 

@@ -13,17 +13,17 @@ import (
 // JudgeNodeBound judges again which node-bound pods go first on their nodes, and tells the
 // filters. It is called at the end of each change, after pods were admitted.
 func (x *Slots) JudgeNodeBound(now time.Time) {
-	for _, uid := range x.Preemption.NodeBound.TakeNoted() {
-		p, leaf := x.Pods[uid], queues.NoQueue
+	for _, uid := range x.m.Preemption.NodeBound.TakeNoted() {
+		p, leaf := x.m.Pods[uid], queues.NoQueue
 		if p == nil {
 			continue
 		}
 		if p.State == state.Queued {
 			leaf = p.App.Leaf
 		}
-		x.Freed(x.Preemption.NodeBound.Count(uid, x.goesFirst(p), leaf, now))
+		x.m.Freed(x.m.Preemption.NodeBound.Count(uid, x.goesFirst(p), leaf, now))
 	}
-	x.Preemption.NodeBound.Publish(x.Cache.Nodes.Allocatable)
+	x.m.Preemption.NodeBound.Publish(x.m.Cache.Nodes.Allocatable)
 }
 
 // goesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it
@@ -45,11 +45,11 @@ func (x *Slots) goesFirst(p *model.Pod) bool {
 	case judged(p):
 		return false
 	}
-	return x.CheckPodQuota(p, queues.OnCommitted).OK()
+	return x.m.CheckPodQuota(p, queues.OnCommitted).OK()
 }
 
 // block takes a group that a quota refuses out of the order.
 func (x *Slots) block(g *order.Group, v queues.Verdict) {
-	x.Pending.Order.Block(g, v)
-	x.Preemption.NodeBound.NoteInOrder(g.Leaf())
+	x.m.Pending.Order.Block(g, v)
+	x.m.Preemption.NodeBound.NoteInOrder(g.Leaf())
 }

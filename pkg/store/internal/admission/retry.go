@@ -16,10 +16,10 @@ import (
 // BringBackLost brings back all pods that wait for room on a node. It visits all pods, so it
 // runs at most once a second, for all lost pods of that second.
 func (x *States) BringBackLost(now time.Time) {
-	if !x.Pending.Lost.Tick(now) {
+	if !x.m.Pending.Lost.Tick(now) {
 		return
 	}
-	for _, p := range slices.SortedFunc(maps.Values(x.Pods), model.CompareUID) {
+	for _, p := range slices.SortedFunc(maps.Values(x.m.Pods), model.CompareUID) {
 		x.bringBack(p, now)
 	}
 }
@@ -29,7 +29,7 @@ func (x *States) BringBackLost(now time.Time) {
 // node bring it back.
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
-	case p.State != state.Unschedulable || x.Preemption.NodeBound.Awaits(p.UID):
+	case p.State != state.Unschedulable || x.m.Preemption.NodeBound.Awaits(p.UID):
 	case p.Foreign || p.Asker.Holds():
 		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 	default:
@@ -41,14 +41,14 @@ func (x *States) bringBack(p *model.Pod, now time.Time) {
 // still in its cycle is brought back when that cycle has failed.
 func (x *States) RetryTooEarly(p *model.Pod, now time.Time) {
 	asks := p.Foreign && model.MayAskForeign(p.Pod) || p.App != nil && p.RequiredNode != "" && p.State == state.Unschedulable
-	if x.Started && !x.Standby && asks && x.Pending.TooEarly.Take(p.UID) {
+	if x.m.Started && !x.m.Standby && asks && x.m.Pending.TooEarly.Take(p.UID) {
 		x.ReturnBy(p, now)
 	}
 }
 
 // RetryAllTooEarly calls RetryTooEarly for all pods when the store starts or begins to lead.
 func (x *States) RetryAllTooEarly(now time.Time) {
-	for _, p := range slices.SortedFunc(maps.Values(x.Pods), model.CompareUID) {
+	for _, p := range slices.SortedFunc(maps.Values(x.m.Pods), model.CompareUID) {
 		x.RetryTooEarly(p, now)
 	}
 }
@@ -65,7 +65,7 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 // EnterRetryOrder puts a backing-off or unschedulable pod into a retry order.
 func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
 	p.RetryIn = in
-	p.RetryAsk = in.Push(x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
+	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
 }
 
 // LeaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
@@ -79,14 +79,14 @@ func (x *States) LeaveRetryOrder(p *model.Pod) {
 // RetryFirst moves the first backing-off pod into the order if no pod is admitted. The
 // order has no other pod that can go on at that time.
 func (x *States) RetryFirst() bool {
-	if x.Pending.Window.Taken() > 0 {
+	if x.m.Pending.Window.Taken() > 0 {
 		return false
 	}
-	ask, ok := x.Pending.BackingOff.Next()
+	ask, ok := x.m.Pending.BackingOff.Next()
 	if !ok {
 		return false
 	}
-	p := x.Pods[types.UID(ask.UID())]
+	p := x.m.Pods[types.UID(ask.UID())]
 	x.leaveBackOff(p)
 	x.ToQueued(p)
 	return true
@@ -100,10 +100,10 @@ func (x *States) Arm(p *model.Pod, at time.Time) {
 	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
 		return // pods that require a node: see plans.AttemptNodeBound
 	}
-	if end := p.DelayEnd(x.Cache.Tree()); at.Before(end) {
+	if end := p.DelayEnd(x.m.Cache.Tree()); at.Before(end) {
 		at = end
 	}
-	x.PreemptionQueue.Arm(p.Asker, at)
+	x.m.PreemptionQueue.Arm(p.Asker, at)
 }
 
 // KeepArmed arms a pod unless a check of it is already due.
@@ -115,14 +115,14 @@ func (x *States) KeepArmed(p *model.Pod) {
 
 // IsArmed tells whether a check of a pod is due, queued or triggered by a watch.
 func (x *States) IsArmed(p *model.Pod) bool {
-	return x.PreemptionQueue.Waits(p.Asker) || x.Preemption.Watches.Has(p.UID)
+	return x.m.PreemptionQueue.Waits(p.Asker) || x.m.Preemption.Watches.Has(p.UID)
 }
 
 // Disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (x *States) Disarm(p *model.Pod) {
-	x.PreemptionQueue.Leave(p.Asker)
-	x.Preemption.Watches.Remove(p.UID)
-	x.Preemption.NodeBound.Await(p.UID, false)
+	x.m.PreemptionQueue.Leave(p.Asker)
+	x.m.Preemption.Watches.Remove(p.UID)
+	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 
 // LetThrough admits a stuck pod regardless of the window and the order.
@@ -134,5 +134,5 @@ func (x *States) LetThrough(p *model.Pod, now time.Time) {
 		x.Withdraw(p)
 		x.takeSlot(p, now)
 	}
-	x.Out.Activate = append(x.Out.Activate, p.Ref())
+	x.m.Out.Activate = append(x.m.Out.Activate, p.Ref())
 }

@@ -12,7 +12,7 @@ import (
 // Slots gives the slots of the window to the first pods of the order, and keeps room for
 // the pod that could preempt for it.
 type Slots struct {
-	*model.Model
+	m      *model.Model
 	states *States
 	groups *Groups
 }
@@ -26,16 +26,16 @@ func NewSlots(m *model.Model, states *States, groups *Groups) *Slots {
 // that a quota refuses leaves the order with all equal ones, and a PodGroup is admitted as
 // a whole.
 func (x *Slots) FillInOrder(now time.Time) {
-	for x.Pending.HasSlot() {
-		ask, ok := x.Pending.Order.Next()
+	for x.m.Pending.HasSlot() {
+		ask, ok := x.m.Pending.Order.Next()
 		if !ok {
 			return
 		}
-		p := x.Pods[types.UID(ask.UID())]
-		if p.EquivalenceClass != nil && x.Pending.Classes.Limit.Full() {
+		p := x.m.Pods[types.UID(ask.UID())]
+		if p.EquivalenceClass != nil && x.m.Pending.Classes.Limit.Full() {
 			return
 		}
-		if v := x.CheckPodQuota(p, queues.OnCommitted); !v.OK() {
+		if v := x.m.CheckPodQuota(p, queues.OnCommitted); !v.OK() {
 			x.block(ask.Group(), v)
 			continue
 		}
@@ -49,10 +49,10 @@ func (x *Slots) FillInOrder(now time.Time) {
 
 // Unblock checks blocked groups again where the blocking queue has got more room.
 func (x *Slots) Unblock() {
-	for _, g := range x.Pending.TakeBlocked(x.Cache.Tree()) {
-		a := x.Pods[types.UID(g.First().UID())].App
-		if v := x.Cache.Books.CheckQuota(&a.CacheApp, g.Request(), queues.OnCommitted); v.OK() {
-			x.Pending.Order.Unblock(g)
+	for _, g := range x.m.Pending.TakeBlocked(x.m.Cache.Tree()) {
+		a := x.m.Pods[types.UID(g.First().UID())].App
+		if v := x.m.Cache.Books.CheckQuota(&a.CacheApp, g.Request(), queues.OnCommitted); v.OK() {
+			x.m.Pending.Order.Unblock(g)
 		} else {
 			x.block(g, v)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // States moves pods from one state to another and keeps the books right.
-type States struct{ *model.Model }
+type States struct{ m *model.Model }
 
 // NewStates returns the transitions of the pods of a model.
 func NewStates(m *model.Model) *States { return &States{m} }
@@ -26,7 +26,7 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 	if to.WaitsForNode() || to == state.GroupBlocked {
 		p.AssumedRequest = nil // its cycle is over
 	}
-	x.History.Changed(p)
+	x.m.History.Changed(p)
 	x.SetState(p, to)
 }
 
@@ -36,32 +36,32 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	if from == state.Unschedulable {
 		x.LeaveRetryOrder(p)
 	}
-	x.Pending.Transitions.Note(from, to)
+	x.m.Pending.Transitions.Note(from, to)
 	p.State = to
 	x.updateMember(p, p.Asker.Holds())
-	x.History.Tally(p)
+	x.m.History.Tally(p)
 	if p.RequiredNode != "" {
-		x.Preemption.NodeBound.Note(p.UID)
+		x.m.Preemption.NodeBound.Note(p.UID)
 	}
-	x.Pending.Classes.Move(p.EquivalenceClass, from, to)
+	x.m.Pending.Classes.Move(p.EquivalenceClass, from, to)
 }
 
 // ToQueued moves a pod from any state without a node to Queued.
 func (x *States) ToQueued(p *model.Pod) {
 	x.Enter(p, state.Queued)
-	p.Ask = x.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
+	p.Ask = x.m.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
 }
 
 // LeaveOrder takes a waiting pod out of the order.
 func (x *States) LeaveOrder(p *model.Pod) {
-	x.Pending.Order.Remove(p.Ask)
+	x.m.Pending.Order.Remove(p.Ask)
 	p.Ask = nil
 }
 
 // admit: Queued to Admitted. The scheduler is to try the pod.
 func (x *States) admit(p *model.Pod, now time.Time) {
 	x.admitAgain(p, now)
-	x.Out.Activate = append(x.Out.Activate, p.Ref())
+	x.m.Out.Activate = append(x.m.Out.Activate, p.Ref())
 }
 
 // admitAgain: Queued to Admitted, for a pod that the scheduler is trying.
@@ -74,16 +74,16 @@ func (x *States) admitAgain(p *model.Pod, now time.Time) {
 // charged as arriving and therefore not as admitted.
 func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
-	x.History.Reports.Admitted(p.Report, now)
-	x.Pending.Window.Enter(p)
+	x.m.History.Reports.Admitted(p.Report, now)
+	x.m.Pending.Window.Enter(p)
 	if !p.Is(cache.Arriving) {
-		x.Charge(p, p.Amount(), p.In()|cache.Admitted)
+		x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
 	}
 	p.App.AddSlots(1)
-	x.Count(p.App)
-	p.ReopenedAtAdmission = x.Pending.Classes.Limit.Reopened()
-	x.Pending.Timers.Set(&p.Timer, now.Add(x.Options.Lease(p)))
-	x.Pending.Keys.Add(p.UID, queues.Rank(x.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
+	x.m.Count(p.App)
+	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()
+	x.m.Pending.Timers.Set(&p.Timer, now.Add(x.m.Options.Lease(p)))
+	x.m.Pending.Keys.Add(p.UID, queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
 }
 
 // leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
@@ -92,9 +92,9 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 func (x *States) leaveSlot(p *model.Pod) {
 	p.Asker.OverQuota = false
 	p.App.AddSlots(-1)
-	x.Pending.Window.Leave(p)
-	x.Pending.Timers.Clear(&p.Timer)
-	x.PreemptionQueue.End(p.UID)
+	x.m.Pending.Window.Leave(p)
+	x.m.Pending.Timers.Clear(&p.Timer)
+	x.m.PreemptionQueue.End(p.UID)
 	x.KeepArmed(p)
 }
 
@@ -102,9 +102,9 @@ func (x *States) leaveSlot(p *model.Pod) {
 // its room for other pods.
 func (x *States) Vacate(p *model.Pod) {
 	x.leaveSlot(p)
-	x.Charge(p, p.Amount(), p.In()&^cache.Admitted)
-	x.Count(p.App)
-	x.NoteMoreRoom(p.App.Leaf)
+	x.m.Charge(p, p.Amount(), p.In()&^cache.Admitted)
+	x.m.Count(p.App)
+	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
 // ToUnschedulable moves a pod to Unschedulable from a state with a slot (already taken back)
@@ -112,11 +112,11 @@ func (x *States) Vacate(p *model.Pod) {
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
-	if why.Code != reasons.SchedulingGated && !decidedBefore(x.Cache.Nodes.Get(p.RequiredNode), p) {
-		x.Freed(x.Preemption.NodeBound.Tried(p.UID, now))
+	if why.Code != reasons.SchedulingGated && !decidedBefore(x.m.Cache.Nodes.Get(p.RequiredNode), p) {
+		x.m.Freed(x.m.Preemption.NodeBound.Tried(p.UID, now))
 	}
-	x.History.FailedAt(p, now)
-	p.BackoffEnds = now.Add(x.Options.Backoff(p.Failed.Attempts()))
+	x.m.History.FailedAt(p, now)
+	p.BackoffEnds = now.Add(x.m.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
 		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	}
@@ -138,36 +138,36 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	} else {
 		x.Withdraw(p)
 	}
-	x.Pending.Keys.Remove(p.UID)
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.m.Pending.Keys.Remove(p.UID)
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.LeaveDemand(p)
 	x.Disarm(p)
 	x.Enter(p, to)
 	p.Node = node
-	x.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
-	x.PlaceOn(p, node, p.Amount())
-	x.History.NotePod(output.Allocated, p)
-	x.ChargeMoving(p)
+	x.m.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
+	x.m.PlaceOn(p, node, p.Amount())
+	x.m.History.NotePod(output.Allocated, p)
+	x.m.ChargeMoving(p)
 	if p.Asker.Holds() {
-		x.Preemption.Holds.TimesChange()
+		x.m.Preemption.Holds.TimesChange()
 	}
-	x.History.Counts.Allocated++
+	x.m.History.Counts.Allocated++
 	if to == state.Bound {
-		x.History.Begin(p.App, now)
+		x.m.History.Begin(p.App, now)
 	}
-	x.Count(p.App)
+	x.m.Count(p.App)
 }
 
 // LeaveAllocated takes back the charge of an assumed or bound pod, and takes it off its
 // node. The pod is no victim any more. The caller tells the ledger of holds (Holds.Gone).
 func (x *States) LeaveAllocated(p *model.Pod) {
-	x.History.NotePod(output.Released, p)
-	x.SetChosenBy(p, "")
-	x.PlaceOn(p, "", resources.Vector{})
-	x.Charge(p, p.Amount(), 0)
-	x.History.Counts.Released++
-	x.Count(p.App)
-	x.NoteMoreRoom(p.App.Leaf)
+	x.m.History.NotePod(output.Released, p)
+	x.m.SetChosenBy(p, "")
+	x.m.PlaceOn(p, "", resources.Vector{})
+	x.m.Charge(p, p.Amount(), 0)
+	x.m.History.Counts.Released++
+	x.m.Count(p.App)
+	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
 // Requeue moves a pod from Unschedulable to Queued, or to BackingOff while its back-off
@@ -178,14 +178,14 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 		return
 	}
-	x.Pending.NoteReturn(now)
+	x.m.Pending.NoteReturn(now)
 	if !p.BackoffEnds.After(now) {
 		x.ToQueued(p)
 		return
 	}
 	x.BackOff(p, p.BackoffEnds)
 	if !p.Erred {
-		x.EnterRetryOrder(p, &x.Pending.BackingOff)
+		x.EnterRetryOrder(p, &x.m.Pending.BackingOff)
 	}
 }
 
@@ -196,13 +196,13 @@ func (x *States) Refused(p *model.Pod) {
 		x.Withdraw(p)
 		x.ToQueued(p)
 	}
-	x.Pending.Keys.Remove(p.UID)
+	x.m.Pending.Keys.Remove(p.UID)
 }
 
 // NoteLost notes that a pod no longer uses a node as before.
 func (x *States) NoteLost(l pending.LostPod) {
-	if x.Started {
-		x.Pending.Lost.Add(l)
+	if x.m.Started {
+		x.m.Pending.Lost.Add(l)
 	}
 }
 
@@ -210,19 +210,19 @@ func (x *States) NoteLost(l pending.LostPod) {
 // as failed, so that others can go on, and comes back after its back-off.
 func (x *States) Expire(p *model.Pod, now time.Time) {
 	x.Vacate(p)
-	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.Options.Lease(p)), now)
-	x.BackOff(p, now.Add(x.Options.MaxBackoff))
+	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.m.Options.Lease(p)), now)
+	x.BackOff(p, now.Add(x.m.Options.MaxBackoff))
 }
 
 // BackOff makes an unschedulable pod back off until a time.
 func (x *States) BackOff(p *model.Pod, until time.Time) {
 	x.Enter(p, state.BackingOff)
-	x.Pending.Timers.Set(&p.Timer, until)
+	x.m.Pending.Timers.Set(&p.Timer, until)
 }
 
 // leaveBackOff takes a pod that failed out of the deadlines and out of its retry order.
 func (x *States) leaveBackOff(p *model.Pod) {
-	x.Pending.Timers.Clear(&p.Timer)
+	x.m.Pending.Timers.Clear(&p.Timer)
 	x.LeaveRetryOrder(p)
 }
 
@@ -246,7 +246,7 @@ func (x *States) ReturnBy(p *model.Pod, until time.Time) {
 	case p.State == state.Unschedulable:
 		x.BackOff(p, until)
 	case p.State == state.BackingOff && until.Before(p.Timer.When()):
-		x.Pending.Timers.Set(&p.Timer, until)
+		x.m.Pending.Timers.Set(&p.Timer, until)
 	}
 }
 
@@ -258,7 +258,7 @@ func (x *States) EndCycle(p *model.Pod) {
 		return
 	}
 	x.Withdraw(p)
-	x.Pending.Keys.Remove(p.UID)
+	x.m.Pending.Keys.Remove(p.UID)
 	x.Enter(p, state.Unschedulable)
 }
 
@@ -268,7 +268,7 @@ func (x *States) NoteRefusal(p *model.Pod) bool {
 	if p.App == nil || !p.Asker.Holds() {
 		return false
 	}
-	v := x.CheckPodQuota(p, queues.OnAllocated)
-	x.Pending.Holders.Set(p, v)
+	v := x.m.CheckPodQuota(p, queues.OnAllocated)
+	x.m.Pending.Holders.Set(p, v)
 	return !v.OK()
 }

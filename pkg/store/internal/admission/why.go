@@ -16,12 +16,12 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	switch {
 	case judged(p):
 		// The verdict may be old; users want the current numbers.
-		if latest := x.CheckPodQuota(p, queues.OnAllocated); latest.Reason.Code == why.Code {
+		if latest := x.m.CheckPodQuota(p, queues.OnAllocated); latest.Reason.Code == why.Code {
 			return latest.Reason
 		}
 	case p.State == state.Queued && !p.HeldByClass():
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
-			x.Cache.Tree().Queue(p.App.Leaf).Path, x.Pending.Order.EligibleAt(p.App.Leaf))
+			x.m.Cache.Tree().Queue(p.App.Leaf).Path, x.m.Pending.Order.EligibleAt(p.App.Leaf))
 	case p.State == state.BackingOff && why.Text == "" && p.Failed.Attempts() == 0:
 		return reasons.New(reasons.BackingOff, "the pod is tried again after a pause: %s", p.Reason.Text)
 	case p.State == state.BackingOff && why.Text == "":
@@ -40,8 +40,8 @@ func judged(p *model.Pod) bool {
 // the text of Explain for pods that are in the order or back off.
 func (x *States) Last(p *model.Pod) reasons.Reason {
 	switch {
-	case p.State == state.NoQueue && !x.Started:
-		return x.NotStarted()
+	case p.State == state.NoQueue && !x.m.Started:
+		return x.m.NotStarted()
 	case p.State == state.NoQueue:
 		return p.Reason
 	case judged(p):

@@ -20,70 +20,75 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// Cycle takes up the steps of scheduling cycles. The fields are what it calls.
+// Cycle takes up the steps of scheduling cycles. Make one with New.
 type Cycle struct {
-	*model.Model
-	States *admission.States
-	Slots  *admission.Slots
-	Holds  *holds.Holds
-	Plans  *plans.Plans
-	Life   *lifecycle.Lifecycle
+	m      *model.Model
+	states *admission.States
+	slots  *admission.Slots
+	holds  *holds.Holds
+	plans  *plans.Plans
+	life   *lifecycle.Lifecycle
+}
+
+// New returns the steps of cycles on a model.
+func New(m *model.Model, states *admission.States, slots *admission.Slots, held *holds.Holds, p *plans.Plans, life *lifecycle.Lifecycle) *Cycle {
+	return &Cycle{m, states, slots, held, p, life}
 }
 
 // Gate is Gate under the lock. changed is false if at most the state of the pod changed,
 // from Admitted to Scheduling, which no other pod and no reader depends on.
 func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	switch {
 	case !known:
 		return reasons.Brief(reasons.Starting), false
-	case p.Foreign && p.State == state.Unschedulable && x.Holds.BindingHold(p) && !p.Asker.Activated:
+	case p.Foreign && p.State == state.Unschedulable && x.holds.BindingHold(p) && !p.Asker.Activated:
 		return reasons.Brief(reasons.MakingRoom), false
 	case p.Foreign:
 		if !p.State.HasNode() {
-			p.NodesGeneration = x.Cache.Nodes.Generation()
+			p.NodesGeneration = x.m.Cache.Nodes.Generation()
 		}
 		return reasons.Reason{}, false
 	case p.State == state.Admitted:
-		x.States.SetState(p, state.Scheduling)
-		p.NodesGeneration = x.Cache.Nodes.Generation()
+		x.states.SetState(p, state.Scheduling)
+		p.NodesGeneration = x.m.Cache.Nodes.Generation()
 		return reasons.Reason{}, false
-	case !x.Started:
+	case !x.m.Started:
 		return reasons.Brief(reasons.Starting), false
 	}
 	if p.State == state.Scheduling && p.Asker.Holds() {
-		x.Holds.FailedHolder(p, now)
+		x.holds.FailedHolder(p, now)
 	}
 	if p.State == state.Scheduling {
 		// It entered before, so its cycle has ended without a call that reports the
 		// result.
-		x.States.Vacate(p)
-		x.States.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
-		x.Pending.Keys.Remove(uid)
+		x.states.Vacate(p)
+		x.states.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
+		x.m.Pending.Keys.Remove(uid)
 	}
-	if p.State == state.Unschedulable && !x.Holds.BindingHold(p) {
-		x.States.Requeue(p, now)
+	if p.State == state.Unschedulable && !x.holds.BindingHold(p) {
+		x.states.Requeue(p, now)
 	}
 	if p.State.HasNode() {
 		return reasons.Reason{}, true // it has passed every gate
 	}
-	return reasons.Brief(x.States.Last(p).Code), true
+	return reasons.Brief(x.states.Last(p).Code), true
 }
 
 // CheckQuota is the verdict at the beginning of a cycle. It does not check
 // maxapplications, and charges nothing.
 func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	switch {
 	case !known:
 		return model.Refused(reasons.New(reasons.Starting, "the pod is not known yet"))
 	case p.App == nil:
-		return model.Refused(x.States.Explain(p))
+		return model.Refused(x.states.Explain(p))
 	}
-	if v := x.States.CheckGroup(p); !v.OK() {
+	if v := x.states.CheckGroup(p); !v.OK() {
 		return v
 	}
-	return x.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, basis(p))
+	return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, basis(p))
 }
 
 // basis is what counts in a cycle of a pod: what has a node or holds one. Of a pod that holds
@@ -97,37 +102,37 @@ func basis(p *model.Pod) queues.Basis {
 
 // QuotaRefused puts a pod back into the order after a verdict against it.
 func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	switch {
 	case !known || p.Foreign:
-	case x.PreemptionQueue.Current() == uid && !p.Asker.OverQuota:
+	case x.m.PreemptionQueue.Current() == uid && !p.Asker.OverQuota:
 		p.Asker.OverQuota = true // the cycle may still make a plan for it
 	case p.Asker.Holds():
-		x.Holds.FailedHolder(p, now)
+		x.holds.FailedHolder(p, now)
 	default:
-		x.States.Refused(p)
+		x.states.Refused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
-		if p.App != nil && !x.CheckPodQuota(p, basis(p)).OK() {
+		if p.App != nil && !x.m.CheckPodQuota(p, basis(p)).OK() {
 			p.WithinQuota = false
 		}
-		x.States.FoundNoNode(p, now)
+		x.states.FoundNoNode(p, now)
 	}
 }
 
 // end ends the cycle of a pod without a node. It returns nil for a pod that cannot be in a
 // cycle, and for one that holds a node: the hold decides when that is tried again.
 func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
 		return nil
 	}
 	if p.Asker.Holds() {
-		x.Holds.FailedHolder(p, now)
+		x.holds.FailedHolder(p, now)
 		return nil
 	}
-	x.States.Withdraw(p)
-	x.Pending.Keys.Remove(uid)
+	x.states.Withdraw(p)
+	x.m.Pending.Keys.Remove(uid)
 	return p
 }
 
@@ -141,14 +146,14 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	if p.RequiredNode != "" || p.GroupIncomplete() {
 		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
-	x.Pending.Window.Failed()
-	x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
-	x.States.ToUnschedulable(p, why, now)
-	x.States.FoundNoNode(p, now)
-	x.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)
-	x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
-	if _, due := x.PreemptionQueue.When(p.Asker); !due {
-		x.States.Arm(p, p.Asker.RetryAt)
+	x.m.Pending.Window.Failed()
+	x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
+	x.states.ToUnschedulable(p, why, now)
+	x.states.FoundNoNode(p, now)
+	x.m.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)
+	x.states.EnterRetryOrder(p, &x.m.Pending.Unschedulable)
+	if _, due := x.m.PreemptionQueue.When(p.Asker); !due {
+		x.states.Arm(p, p.Asker.RetryAt)
 	}
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
@@ -156,10 +161,10 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 			from = preemption.Latest(from, p.Asker.RetryAt)
 		}
 		if from.After(now) {
-			x.States.BackOff(p, from)
+			x.states.BackOff(p, from)
 		}
-		x.Plans.RecheckNode(p)
-		x.States.RetryTooEarly(p, now)
+		x.plans.RecheckNode(p)
+		x.states.RetryTooEarly(p, now)
 	}
 }
 
@@ -168,9 +173,9 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 // tried (D0). A pod of another profile counts as tried, because the store is not told when
 // that plugin lets it go.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
-	p, gated := x.Pods[uid], why.Code == reasons.SchedulingGated
+	p, gated := x.m.Pods[uid], why.Code == reasons.SchedulingGated
 	if !gated || p != nil && p.Foreign {
-		x.Freed(x.Preemption.NodeBound.Tried(uid, now))
+		x.m.Freed(x.m.Preemption.NodeBound.Tried(uid, now))
 	}
 	if gated && p != nil && !p.State.HasSlot() {
 		return
@@ -178,48 +183,48 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	if p = x.end(uid, now); p == nil {
 		return
 	}
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.States.ToUnschedulable(p, why, now)
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.states.ToUnschedulable(p, why, now)
 	if gated {
 		p.BackoffEnds = now
 	} else {
-		x.States.BackOff(p, p.BackoffEnds)
+		x.states.BackOff(p, p.BackoffEnds)
 	}
-	x.States.KeepArmed(p)
+	x.states.KeepArmed(p)
 }
 
 // Assume is the binding verdict on a pod that found a node. It charges the pod, unless a
 // quota refuses it or pods that go before it need the room.
 func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queues.Verdict {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	switch {
 	case !known:
 		return model.Refused(reasons.New(reasons.Starting, "the pod is gone"))
 	case p.App == nil:
-		return model.Refused(x.States.Explain(p))
+		return model.Refused(x.states.Explain(p))
 	case p.State.HasNode():
 		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
-	v := x.States.CheckGroup(p)
+	v := x.states.CheckGroup(p)
 	if v.OK() {
-		v = x.CheckPodQuota(p, basis(p))
+		v = x.m.CheckPodQuota(p, basis(p))
 	}
 	if !v.OK() {
 		if p.Asker.Holds() {
-			x.Holds.FailedHolder(p, now)
+			x.holds.FailedHolder(p, now)
 		} else {
-			x.States.Refused(p)
-			x.States.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
+			x.states.Refused(p)
+			x.states.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
 		}
 		return v
 	}
-	if h, ok := x.Preemption.Holds.Of(uid); ok && h.Node != node {
+	if h, ok := x.m.Preemption.Holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
-		x.Holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
+		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
-	if x.Slots.GivesWay(p, node, seen, now) {
-		x.States.FoundNoNode(p, now)
+	if x.slots.GivesWay(p, node, seen, now) {
+		x.states.FoundNoNode(p, now)
 		return model.Refused(reasons.New(reasons.InOrder, "pods that are before it may run again"))
 	}
 	x.assume(p, node, now)
@@ -228,26 +233,26 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 
 // assume charges a pod as allocated on a node after all checks.
 func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
-	x.Pending.Classes.Placed(p.EquivalenceClass)
-	x.States.ToAllocated(p, state.Assumed, node, now)
+	x.m.Pending.Classes.Placed(p.EquivalenceClass)
+	x.states.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {
-		x.Holds.Supersede(p.On(), now)
-		x.Holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
+		x.holds.Supersede(p.On(), now)
+		x.holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
 	}
-	p.TreeGeneration = x.Cache.Tree().TreeGeneration()
-	x.Pending.Window.Placed()
+	p.TreeGeneration = x.m.Cache.Tree().TreeGeneration()
+	x.m.Pending.Window.Placed()
 }
 
 // Recheck checks an assumed pod again if queues changed since.
 func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
-	p, known := x.Pods[uid]
-	if !known || p.State != state.Assumed || p.TreeGeneration == x.Cache.Tree().TreeGeneration() {
+	p, known := x.m.Pods[uid]
+	if !known || p.State != state.Assumed || p.TreeGeneration == x.m.Cache.Tree().TreeGeneration() {
 		return queues.Granted
 	}
-	if v := x.Cache.Books.Recheck(&p.CachePod); !v.OK() {
+	if v := x.m.Cache.Books.Recheck(&p.CachePod); !v.OK() {
 		return v
 	}
-	p.TreeGeneration = x.Cache.Tree().TreeGeneration()
+	p.TreeGeneration = x.m.Cache.Tree().TreeGeneration()
 	return queues.Granted
 }
 
@@ -258,35 +263,35 @@ func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 // sets it once more, without effect. The cycle counts as one that ended with an error: the
 // pod comes back by itself, and no plan is made for it before that.
 func (x *Cycle) Forget(uid types.UID, now time.Time) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	if !known || p.State != state.Assumed {
 		return
 	}
 	node := p.Node
-	x.States.LeaveAllocated(p)
+	x.states.LeaveAllocated(p)
 	p.Node = ""
-	x.Charge(p, p.Request, cache.Pending)
-	x.States.Enter(p, state.Unschedulable)
-	x.ChargeMoving(p)
-	x.Pending.Window.Failed()
-	x.States.ToUnschedulable(p, whyForgotten(x.Preemption.Holds, p, node), now)
+	x.m.Charge(p, p.Request, cache.Pending)
+	x.states.Enter(p, state.Unschedulable)
+	x.m.ChargeMoving(p)
+	x.m.Pending.Window.Failed()
+	x.states.ToUnschedulable(p, whyForgotten(x.m.Preemption.Holds, p, node), now)
 	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
-	x.States.BackOff(p, p.BackoffEnds)
-	x.States.ReadDemand(p) // PodScheduled is from before the pod had a node
-	x.States.KeepArmed(p)
+	x.states.BackOff(p, p.BackoffEnds)
+	x.states.ReadDemand(p) // PodScheduled is from before the pod had a node
+	x.states.KeepArmed(p)
 	if p.Asker.Holds() {
-		x.Preemption.Holds.TimesChange()
+		x.m.Preemption.Holds.TimesChange()
 	}
-	x.Holds.Gone(uid, now)
-	x.Holds.WakeHolders(node, uid, now)
-	x.History.Reports.Look(p.Report, now.Add(history.Soon))
+	x.holds.Gone(uid, now)
+	x.holds.WakeHolders(node, uid, now)
+	x.m.History.Reports.Look(p.Report, now.Add(history.Soon))
 	if late := p.LateEvent; late != nil {
 		p.LateEvent = nil
-		x.Life.Apply(late, now)
+		x.life.Apply(late, now)
 	}
-	if x.Pods[uid] == p && p.State == state.BackingOff && !x.Cache.Tree().Queue(p.App.Leaf).Leaf {
-		x.Life.Unplace(p, now)
-		x.Life.Place(p, now)
+	if x.m.Pods[uid] == p && p.State == state.BackingOff && !x.m.Cache.Tree().Queue(p.App.Leaf).Leaf {
+		x.life.Unplace(p, now)
+		x.life.Place(p, now)
 	}
 }
 
@@ -345,22 +350,22 @@ func firstByName(a, b *model.Pod) *model.Pod {
 
 // NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
-	p := x.Pods[uid]
-	if h, ok := x.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
+	p := x.m.Pods[uid]
+	if h, ok := x.m.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
 		reason := reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why)
-		x.Holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
+		x.holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
 	}
 }
 
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
 // No event happened, so it is not tried earlier, but room goes to it first.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	if !known || p.State != state.Unschedulable {
 		return
 	}
-	x.States.BackOff(p, preemption.Latest(p.BackoffEnds, now.Add(preemption.AtMostEvery)))
+	x.states.BackOff(p, preemption.Latest(p.BackoffEnds, now.Add(preemption.AtMostEvery)))
 	if p.App != nil {
-		x.States.EnterRetryOrder(p, &x.Pending.Unschedulable)
+		x.states.EnterRetryOrder(p, &x.m.Pending.Unschedulable)
 	}
 }

@@ -14,10 +14,10 @@ import (
 // HoldsDue is when the first hold times out; zero for never. On a standby no hold times
 // out: that is left to the leader.
 func (x *Holds) HoldsDue() time.Time {
-	if x.Standby {
+	if x.m.Standby {
 		return time.Time{}
 	}
-	return x.Preemption.Holds.Due(x.Preemption.HoldTimeout, x.dueFrom())
+	return x.m.Preemption.Holds.Due(x.m.Preemption.HoldTimeout, x.dueFrom())
 }
 
 // dueFrom returns the start of each hold's time-out. It is at most LatestFrom: one time-out
@@ -37,13 +37,13 @@ func (x *Holds) HoldsDue() time.Time {
 func (x *Holds) dueFrom() reservations.From {
 	known := map[*model.PodGroup]time.Time{} // zero: no time-out
 	return func(asker types.UID, own time.Time) (time.Time, bool) {
-		p := x.Pods[asker]
+		p := x.m.Pods[asker]
 		switch {
 		case p.State.HasNode():
 			return time.Time{}, false
 		case p.RequiredNode != "":
-			if h, _ := x.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
-				own = preemption.Latest(own, h.Since.Add(x.Preemption.Required.StartDelay)) // before that, no victim may be chosen
+			if h, _ := x.m.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
+				own = preemption.Latest(own, h.Since.Add(x.m.Preemption.Required.StartDelay)) // before that, no victim may be chosen
 			}
 			return own, true
 		case !p.GroupIncomplete():
@@ -63,7 +63,7 @@ func (x *Holds) dueFrom() reservations.From {
 func (x *Holds) groupFrom(g *model.PodGroup) (from time.Time, bounded bool) {
 	var bound time.Time
 	for _, m := range g.Members() {
-		h, holds := x.Preemption.Holds.Of(m.UID)
+		h, holds := x.m.Preemption.Holds.Of(m.UID)
 		if !holds || m.RequiredNode != "" {
 			continue
 		}
@@ -83,21 +83,21 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 	if due := x.HoldsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range x.Preemption.Holds.Overdue(now, x.Preemption.HoldTimeout, x.dueFrom()) {
-		p := x.Pods[h.Asker]
+	for _, h := range x.m.Preemption.Holds.Overdue(now, x.m.Preemption.HoldTimeout, x.dueFrom()) {
+		p := x.m.Pods[h.Asker]
 		if p.RequiredNode != "" || !p.GroupIncomplete() {
-			x.EndHold(p, reservations.TimedOut, timedOut(x.Preemption.HoldTimeout, &h), now)
+			x.EndHold(p, reservations.TimedOut, timedOut(x.m.Preemption.HoldTimeout, &h), now)
 			continue
 		}
 		_, bounded := x.groupFrom(p.PodGroup)
-		why := groupTimedOut(p.PodGroup, x.Preemption.HoldTimeout, bounded, &h)
+		why := groupTimedOut(p.PodGroup, x.m.Preemption.HoldTimeout, bounded, &h)
 		for _, m := range p.PodGroup.Members() {
 			if m.RequiredNode == "" && !m.State.HasNode() {
 				x.EndHold(m, reservations.TimedOut, why, now)
 			}
 		}
 	}
-	x.Preemption.Holds.TimesChange()
+	x.m.Preemption.Holds.TimesChange()
 }
 
 // groupTimedOut is the reason of the holds of a PodGroup that did not start in time.

@@ -19,7 +19,7 @@ import (
 
 // Holds begins and ends holds. Make one with New.
 type Holds struct {
-	*model.Model
+	m      *model.Model
 	states *admission.States
 }
 
@@ -62,26 +62,26 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-	h.LatestFrom = h.Since.Add(x.Preemption.HoldTimeout)
+	h.LatestFrom = h.Since.Add(x.m.Preemption.HoldTimeout)
 	if h.Required { // before that, no victim may be chosen
-		h.LatestFrom = h.LatestFrom.Add(x.Preemption.Required.StartDelay)
+		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.Required.StartDelay)
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
 	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
-	if err := x.Preemption.Holds.Place(h); err != nil {
+	if err := x.m.Preemption.Holds.Place(h); err != nil {
 		return err
 	}
-	x.History.NoteHold(output.HoldBegan, &h)
+	x.m.History.NoteHold(output.HoldBegan, &h)
 	for _, uid := range h.Chosen {
-		x.choose(x.Pods[uid], p.UID)
+		x.choose(x.m.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
-	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.Cache.Nodes.Arrivals()
+	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.m.Cache.Nodes.Arrivals()
 	x.states.SetHolds(p, true)
 	x.states.EndCycle(p)
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.ChargeMoving(p)
-	x.Touch(x.Cache.Nodes.Get(h.Node))
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.m.ChargeMoving(p)
+	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
 	return nil
 }
@@ -90,9 +90,9 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 // node is gone already.
 func (x *Holds) choose(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
-		x.SetChosenBy(v, asker)
-		x.ChargeMoving(v)
-		x.TouchPod(v)
+		x.m.SetChosenBy(v, asker)
+		x.m.ChargeMoving(v)
+		x.m.TouchPod(v)
 	}
 }
 
@@ -101,8 +101,8 @@ func (x *Holds) choose(v *model.Pod, asker types.UID) {
 // them any more.
 func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []*model.Pod) {
 	for _, uid := range h.Chosen {
-		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
-			if x.choose(v, ""); v.On() != nil && !x.CountsAsLeaving(v) {
+		if v := x.m.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
+			if x.choose(v, ""); v.On() != nil && !x.m.CountsAsLeaving(v) {
 				stay = append(stay, v)
 			}
 		}
@@ -118,7 +118,7 @@ func (x *Holds) EndHold(p *model.Pod, end reservations.End, why reasons.Reason, 
 // FinishHold ends the hold of a pod as e says, if it has one. The pod goes on without it,
 // its victims that were not deleted stay, and the claim is taken back.
 func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
-	h, ok := x.Preemption.Holds.End(p.UID)
+	h, ok := x.m.Preemption.Holds.End(p.UID)
 	if !ok {
 		return
 	}
@@ -126,17 +126,17 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		p.Asker.Losses.PlacedAt = now
 	}
 	x.Release(p, h, &e, now)
-	x.History.NoteHold(output.HoldEnded, &h)
+	x.m.History.NoteHold(output.HoldEnded, &h)
 	p.Asker.Decision, p.Asker.Required = nil, nil
 	p.NodesGeneration = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
-	x.Pending.Holders.Remove(p)
-	x.Preemption.NodeBound.Await(p.UID, false)
+	x.m.Pending.Holders.Remove(p)
+	x.m.Preemption.NodeBound.Await(p.UID, false)
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)
 	}
-	x.ChargeMoving(p)
-	x.Freed(h.Node)
+	x.m.ChargeMoving(p)
+	x.m.Freed(h.Node)
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
 	if e.Node != h.Node {
@@ -150,14 +150,14 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.EnsureAsker()
 	losses := 0
-	if !x.Standby && e.IsLost(&h, p.GroupIncomplete()) { // a standby cannot know what is lost
+	if !x.m.Standby && e.IsLost(&h, p.GroupIncomplete()) { // a standby cannot know what is lost
 		mayBeIts := e.End != reservations.TimedOut && e.End != reservations.Deleted && e.Failed != preemption.CallFailed
 		undone := e.Failed == preemption.PlanUndone || mayBeIts && x.groupTook(p, &h)
 		e.Why, losses = x.countLoss(p, e.Why, undone, now)
 	}
 	p.Asker.LastHoldSince = h.Since
-	x.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
+	x.m.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
 
 // retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
@@ -168,9 +168,9 @@ func (x *Holds) retryWithoutHold(p *model.Pod, why reasons.Reason, now time.Time
 	}
 	if p.State == state.Unschedulable || p.State == state.BackingOff && !p.Erred {
 		p.Reason = why
-		x.states.ReturnBy(p, now.Add(x.Options.Backoff(1)))
+		x.states.ReturnBy(p, now.Add(x.m.Options.Backoff(1)))
 		if p.App != nil && p.RequiredNode == "" && p.RetryAsk == nil {
-			x.states.EnterRetryOrder(p, &x.Pending.BackingOff) // free room of other nodes goes to it first
+			x.states.EnterRetryOrder(p, &x.m.Pending.BackingOff) // free room of other nodes goes to it first
 		}
 	}
 	from, _ := p.PlanFrom()
@@ -184,9 +184,9 @@ func (x *Holds) goOnWithoutHold(p *model.Pod) {
 	if !p.State.HasSlot() || !p.Charged(cache.Admitted).IsZero() {
 		return
 	}
-	x.Charge(p, p.Amount(), p.In()|cache.Admitted)
+	x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
 	if p.PodGroup != nil {
-		x.Pending.Groups.Touch(p.PodGroup) // from now on it starts only with its group
+		x.m.Pending.Groups.Touch(p.PodGroup) // from now on it starts only with its group
 	}
 }
 
@@ -196,8 +196,8 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 	if end == reservations.NodeUnschedulable {
 		code = reasons.HoldNodeUnschedulable
 	}
-	for _, h := range x.Preemption.Holds.On(node) {
-		x.EndHold(x.Pods[h.Asker], end, reasons.New(code, "node %s is no longer held for the pod", node), now)
+	for _, h := range x.m.Preemption.Holds.On(node) {
+		x.EndHold(x.m.Pods[h.Asker], end, reasons.New(code, "node %s is no longer held for the pod", node), now)
 	}
 }
 
@@ -205,9 +205,9 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 // that can run only there. It repeats after each one: the victims of an ended hold may
 // stay, and then another hold may not fit either.
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
-	for _, h := range x.Preemption.Holds.On(n.Name()) {
-		p := x.Pods[h.Asker]
-		if h.Required || p.State.HasNode() || x.Free(n, h.Asker).Covers(h.Request) {
+	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
+		p := x.m.Pods[h.Asker]
+		if h.Required || p.State.HasNode() || x.m.Free(n, h.Asker).Covers(h.Request) {
 			continue
 		}
 		x.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
@@ -220,15 +220,15 @@ func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 // Rechoose replaces the victims of a hold. Pods that are no longer victims and were not
 // deleted stay.
 func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
-	old, _ := x.Preemption.Holds.Of(p.UID)
+	old, _ := x.m.Preemption.Holds.Of(p.UID)
 	stay := x.spare(&old, h.Chosen)
 	for _, uid := range h.Chosen {
-		x.choose(x.Pods[uid], p.UID)
+		x.choose(x.m.Pods[uid], p.UID)
 	}
 	h.Node = old.Node
 	h.Victims = x.Awaited(&h)
-	x.Preemption.Holds.Choose(p.UID, h, now)
-	x.Touch(x.Cache.Nodes.Get(h.Node))
+	x.m.Preemption.Holds.Choose(p.UID, h, now)
+	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	for _, v := range stay {
 		x.Stays(v, now)
 	}

@@ -27,12 +27,12 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now tim
 		l, waits = &p.PodGroup.Data.Losses, fmt.Sprintf("any pod of PodGroup %s", p.PodGroup.Name())
 	}
 	if undone {
-		l.Undo(why, waits, &x.Preemption.Options, now)
+		l.Undo(why, waits, &x.m.Preemption.Options, now)
 	} else {
-		l.Lose(why, waits, &x.Preemption.Options, now)
+		l.Lose(why, waits, &x.m.Preemption.Options, now)
 	}
 	p.Asker.Refused, p.Asker.TriedAt = l.Why, now
-	x.History.NotePlanResult(p, reasons.HoldGivenUp, l.Until)
+	x.m.History.NotePlanResult(p, reasons.HoldGivenUp, l.Until)
 	return l.Why, l.Count + l.Undone
 }
 
@@ -41,13 +41,13 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now tim
 // hold began do not explain what it lacks. Those that hold or held a node have the room that was
 // made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
-	n := x.Cache.Nodes.Get(h.Node)
+	n := x.m.Cache.Nodes.Get(h.Node)
 	if n == nil || !p.GroupIncomplete() {
 		return false
 	}
-	free := x.Free(n, p.UID)
+	free := x.m.Free(n, p.UID)
 	withoutOthers := free
-	for _, o := range x.PodsOn(n) {
+	for _, o := range x.m.PodsOn(n) {
 		own := o.Asker.Holds() || !o.Asker.PlacedAt().IsZero()
 		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.ArrivalsAtHold) > 0 {
 			withoutOthers = withoutOthers.Add(o.Request)
@@ -60,55 +60,55 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 // one node only, and the reason given to users until then. It is a loss if victims were
 // deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
-	h, held := x.Preemption.Holds.Of(p.UID)
+	h, held := x.m.Preemption.Holds.Of(p.UID)
 	if held && h.Binding() && h.Decision != p.Asker.Losses.LostDecision {
-		why, n := x.countLoss(p, x.tookNode(p, x.Cache.Nodes.Get(h.Node)), false, now)
-		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.Cache.Nodes.Arrivals()
-		x.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
-		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
+		why, n := x.countLoss(p, x.tookNode(p, x.m.Cache.Nodes.Get(h.Node)), false, now)
+		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.m.Cache.Nodes.Arrivals()
+		x.m.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
+		x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
 	}
 	return p.PlanFrom()
 }
 
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
-	others := slices.DeleteFunc(x.PodsOn(n), func(o *model.Pod) bool { return o == p })
+	others := slices.DeleteFunc(x.m.PodsOn(n), func(o *model.Pod) bool { return o == p })
 	return tookRoom("on node "+n.Name(), others, p.Asker.ArrivalsAtHold)
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
 func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 	var others []*model.Pod
-	for a := range x.Apps.Records() {
-		if !queues.IsBelow(x.Cache.Tree(), a.Leaf, id) {
+	for a := range x.m.Apps.Records() {
+		if !queues.IsBelow(x.m.Cache.Tree(), a.Leaf, id) {
 			continue
 		}
 		for o := range a.Living() {
 			if o != &p.CachePod && o.On() != nil {
-				others = append(others, x.Pods[o.UID])
+				others = append(others, x.m.Pods[o.UID])
 			}
 		}
 	}
-	return tookRoom("in queue "+x.Cache.Path(id), others, p.Asker.ArrivalsAtHold)
+	return tookRoom("in queue "+x.m.Cache.Path(id), others, p.Asker.ArrivalsAtHold)
 }
 
 // Taken returns what took the room that was made for a preemptor: pods on its node or in a
 // queue at its max, or a limit of its user or group. It is none if the room is there, or
 // will be once the awaited pods are gone.
 func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
-	if n := x.Cache.Nodes.Get(h.Node); !x.Free(n, p.UID).Covers(p.Request) {
+	if n := x.m.Cache.Nodes.Get(h.Node); !x.m.Free(n, p.UID).Covers(p.Request) {
 		return x.tookNode(p, n)
 	}
 	if !h.Clear() {
-		if q := OverMax(x.Cache.Tree(), p); q != nil {
+		if q := OverMax(x.m.Cache.Tree(), p); q != nil {
 			return x.tookQueue(p, q.ID)
 		}
 		return reasons.Reason{}
 	}
-	if v := queues.Admit(x.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
+	if v := queues.Admit(x.m.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return x.tookQueue(p, v.At)
 	}
-	if v := x.CheckPodLimits(p); !v.OK() {
+	if v := x.m.CheckPodLimits(p); !v.OK() {
 		return reasons.New(reasons.HoldSuperseded, "%s", v.Reason.Text)
 	}
 	return reasons.Reason{}
@@ -149,12 +149,12 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 // SuspectRefusal asks the executor how a pod that is gone has ended; see
 // [preemption.Refusals].
 func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
-	h, holds := x.Preemption.Holds.Of(p.UID)
+	h, holds := x.m.Preemption.Holds.Of(p.UID)
 	placed := p.Asker.PlacedAt()
 	if holds && h.Binding() && p.Node == h.Node {
 		placed = now
 	}
-	if x.Standby || p.Deleting || !preemption.MayBeRefused(placed, now) {
+	if x.m.Standby || p.Deleting || !preemption.MayBeRefused(placed, now) {
 		return
 	}
 	if !holds {
@@ -165,27 +165,27 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 		Controller: p.Controller,
 		OnlyNode:   p.RequiredNode,
 		Hold:       h,
-		Queue:      p.Queue(x.Cache.Tree()),
+		Queue:      p.Queue(x.m.Cache.Tree()),
 		Losses:     p.Asker.Losses,
 	}
 	if p.On() != nil {
 		r.Took = x.tookNode(p, p.On()).Text
 	}
-	x.Preemption.Refusals.Suspect(r, now)
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
+	x.m.Preemption.Refusals.Suspect(r, now)
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
 }
 
 // KubeletRefused counts a loss if a kubelet had no room for a preemptor, and passes the
 // losses on to the pod that replaces it.
 func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
-	r := x.Preemption.Refusals.Answer(uid, reason, &x.Preemption.Options, now)
+	r := x.m.Preemption.Refusals.Answer(uid, reason, &x.m.Preemption.Options, now)
 	if r == nil {
 		return reasons.Reason{}
 	}
 	gone := objects.Identity{UID: r.UID, Namespace: r.Namespace, Name: r.Name}
 	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: gone}}} // for EnterStep
-	x.EnterStep(p, output.Step{Kind: output.StepLost, Queue: r.Queue, Hold: r.Hold, Reason: r.Losses.Why, Losses: r.Losses.Count}, now)
-	if heir := x.Pods[r.Heir()]; heir != nil || r.Controller == "" {
+	x.m.EnterStep(p, output.Step{Kind: output.StepLost, Queue: r.Queue, Hold: r.Hold, Reason: r.Losses.Why, Losses: r.Losses.Count}, now)
+	if heir := x.m.Pods[r.Heir()]; heir != nil || r.Controller == "" {
 		x.passLosses(r, heir)
 	}
 	return r.Losses.Why
@@ -194,7 +194,7 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 // Inherit passes the losses of a refused pod to a new pod of the same controller, now or
 // once the refusal is known.
 func (x *Holds) Inherit(p *model.Pod, now time.Time) {
-	if r := x.Preemption.Refusals.Replace(p.Pod, now); r != nil {
+	if r := x.m.Preemption.Refusals.Replace(p.Pod, now); r != nil {
 		x.passLosses(r, p)
 	}
 }
@@ -202,12 +202,12 @@ func (x *Holds) Inherit(p *model.Pod, now time.Time) {
 // passLosses passes the losses of a refused pod to a pod, if that is pending, and forgets
 // the refused pod.
 func (x *Holds) passLosses(r *preemption.Refusal, heir *model.Pod) {
-	x.Preemption.Refusals.Done(r)
+	x.m.Preemption.Refusals.Done(r)
 	if heir == nil || heir.State.HasNode() || heir.Node != "" {
 		return
 	}
 	heir.Asker.Losses = r.Losses.Inherited()
 	if heir.App != nil && heir.RequiredNode == "" {
-		x.History.NotePlanResult(heir, reasons.HoldGivenUp, r.Losses.Until)
+		x.m.History.NotePlanResult(heir, reasons.HoldGivenUp, r.Losses.Until)
 	}
 }

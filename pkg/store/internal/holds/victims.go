@@ -20,15 +20,15 @@ import (
 // leave its node anyway.
 func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
-	if n := x.Cache.Nodes.Get(h.Node); n != nil {
-		for _, p := range x.PodsOn(n) {
-			if x.CountsAsLeaving(p) {
+	if n := x.m.Cache.Nodes.Get(h.Node); n != nil {
+		for _, p := range x.m.PodsOn(n) {
+			if x.m.CountsAsLeaving(p) {
 				out = append(out, p.UID)
 			}
 		}
 	}
 	for _, uid := range h.Chosen {
-		if v := x.Pods[uid]; v != nil && v.On() != nil {
+		if v := x.m.Pods[uid]; v != nil && v.On() != nil {
 			out = append(out, uid)
 		}
 	}
@@ -40,15 +40,15 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 	if p.App == nil {
 		return nil
 	}
-	return x.Cache.Books.Awaited(p.App.Leaf, p.Request)
+	return x.m.Cache.Books.Awaited(p.App.Leaf, p.Request)
 }
 
 // AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
 // waits there for pods of its own ([model.Pod.IsOfItsOwn]), and no holder is before it.
 // Whether it would fit beside them is not asked: amounts do not show a conflict of ports.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
-	return len(x.NodeBoundBefore(asker)) == 0 && slices.ContainsFunc(x.PodsOn(n), func(p *model.Pod) bool {
-		return x.CountsAsLeaving(p) && p.ChosenBy == "" && p.IsOfItsOwn(asker)
+	return len(x.NodeBoundBefore(asker)) == 0 && slices.ContainsFunc(x.m.PodsOn(n), func(p *model.Pod) bool {
+		return x.m.CountsAsLeaving(p) && p.ChosenBy == "" && p.IsOfItsOwn(asker)
 	})
 }
 
@@ -56,7 +56,7 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 	var out []*model.Pod
 	for _, uid := range h.Chosen {
-		if v := x.Pods[uid]; v != nil && v.ChosenBy == h.Asker && v.On() != nil && x.GoesSooner(v) {
+		if v := x.m.Pods[uid]; v != nil && v.ChosenBy == h.Asker && v.On() != nil && x.m.GoesSooner(v) {
 			out = append(out, v)
 		}
 	}
@@ -69,18 +69,18 @@ func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		if p := x.Pods[uid]; p != nil && !p.InGroupOf(asker) {
-			if waits[uid] = true; !x.Preemption.InPermit[uid] {
-				x.TouchPod(p)
+		if p := x.m.Pods[uid]; p != nil && !p.InGroupOf(asker) {
+			if waits[uid] = true; !x.m.Preemption.InPermit[uid] {
+				x.m.TouchPod(p)
 			}
 		}
 	}
-	for uid := range x.Preemption.InPermit {
-		if p := x.Pods[uid]; p != nil && !waits[uid] {
-			x.TouchPod(p)
+	for uid := range x.m.Preemption.InPermit {
+		if p := x.m.Pods[uid]; p != nil && !waits[uid] {
+			x.m.TouchPod(p)
 		}
 	}
-	x.Preemption.InPermit = waits
+	x.m.Preemption.InPermit = waits
 }
 
 // ListLeaving lists leaving pods, with their nodes if not the given one, and the time when
@@ -90,7 +90,7 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 	var names []string
 	var last time.Time
 	for _, uid := range slices.Compact(uids) {
-		v := x.Pods[uid]
+		v := x.m.Pods[uid]
 		name := v.Namespace + "/" + v.Name
 		if v.On().Name() != node {
 			name += " of node " + v.On().Name()
@@ -108,7 +108,7 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 // max of its path, once the leaving pods and the pods of without are gone. If it lacks
 // nothing and still is not placed, the filters have other reasons, such as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
-	free := x.FreeBeside(n, p)
+	free := x.m.FreeBeside(n, p)
 	for _, v := range without {
 		if v.On() == n {
 			free = free.Add(v.Uses())
@@ -119,13 +119,13 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 	}
 	gone := func(q *queues.Queue) (sum resources.Vector) {
 		for _, v := range without {
-			if queues.IsBelow(x.Cache.Tree(), v.App.Leaf, q.ID) {
+			if queues.IsBelow(x.m.Cache.Tree(), v.App.Leaf, q.ID) {
 				sum = sum.Add(v.Amount())
 			}
 		}
 		return sum
 	}
-	return queues.OverExpected(x.Cache.Tree(), p.App.Leaf, p.Request, gone) != nil
+	return queues.OverExpected(x.m.Cache.Tree(), p.App.Leaf, p.Request, gone) != nil
 }
 
 // ErrRoomWithoutVictim is returned for a plan with a victim that is not needed any more.
@@ -139,7 +139,7 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil
 	}
-	for _, v := range x.NotNeeded(p, x.Cache.Nodes.Get(h.Node), left) {
+	for _, v := range x.NotNeeded(p, x.m.Cache.Nodes.Get(h.Node), left) {
 		if !slices.Contains(p.Asker.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s %w", v.Namespace, v.Name, ErrRoomWithoutVictim)
 		}

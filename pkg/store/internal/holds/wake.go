@@ -19,10 +19,10 @@ import (
 // Gone tells the ledger that a pod is gone, and lets the preemptors through that waited for
 // it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
-	waited := x.Preemption.Holds.Waiting(uid)
-	x.Preemption.Holds.VictimGone(uid, now)
+	waited := x.m.Preemption.Holds.Waiting(uid)
+	x.m.Preemption.Holds.VictimGone(uid, now)
 	for _, asker := range waited {
-		p := x.Pods[asker]
+		p := x.m.Pods[asker]
 		p.Asker.Missed = 0 // there is more room than when it was tried
 		x.WakeHolder(p, now)
 	}
@@ -33,11 +33,11 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 // after it.
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
-	waited := x.Preemption.Holds.Waiting(v.UID)
-	x.Preemption.Holds.VictimStays(v.UID)
+	waited := x.m.Preemption.Holds.Waiting(v.UID)
+	x.m.Preemption.Holds.VictimStays(v.UID)
 	for _, asker := range waited {
-		p := x.Pods[asker]
-		h, _ := x.Preemption.Holds.Of(asker)
+		p := x.m.Pods[asker]
+		h, _ := x.m.Preemption.Holds.Of(asker)
 		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // not one that has room and leaves it to others
 			x.states.ReturnBy(p, now)
 		}
@@ -46,9 +46,9 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 
 // WakeHolders calls WakeHolder for the holders of a node except one.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
-	for _, h := range x.Preemption.Holds.On(node) {
+	for _, h := range x.m.Preemption.Holds.On(node) {
 		if h.Asker != except {
-			x.WakeHolder(x.Pods[h.Asker], now)
+			x.WakeHolder(x.m.Pods[h.Asker], now)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // WakeMembers calls WakeHolder for members of the PodGroups that changed, where the room of
 // the node that a member holds is not left to others any more.
 func (x *Holds) WakeMembers(now time.Time) {
-	for _, g := range x.Pending.Groups.Touched() {
+	for _, g := range x.m.Pending.Groups.Touched() {
 		if g.OthersFirst() {
 			continue
 		}
@@ -69,7 +69,7 @@ func (x *Holds) WakeMembers(now time.Time) {
 // WakeRefused calls WakeHolder for the holders that a quota refused and that no quota
 // refuses any more.
 func (x *Holds) WakeRefused(now time.Time) {
-	for _, p := range x.Pending.Holders.Take(model.ComparePods) {
+	for _, p := range x.m.Pending.Holders.Take(model.ComparePods) {
 		if !x.states.NoteRefusal(p) {
 			x.WakeHolder(p, now)
 		}
@@ -78,7 +78,7 @@ func (x *Holds) WakeRefused(now time.Time) {
 
 // WakeHolder lets a preemptor with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
-	h, ok := x.Preemption.Holds.Of(p.UID)
+	h, ok := x.m.Preemption.Holds.Of(p.UID)
 	if !ok || p.State.HasSlot() || p.State.HasNode() {
 		return
 	}
@@ -107,10 +107,10 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 // and kept more pods off the node.
 func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
-	x.Preemption.NodeBound.Renew(n.Name(), now)
-	x.Freed(n.Name())
-	for _, h := range x.Preemption.Holds.On(n.Name()) {
-		x.states.ReturnBy(x.Pods[h.Asker], now)
+	x.m.Preemption.NodeBound.Renew(n.Name(), now)
+	x.m.Freed(n.Name())
+	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
+		x.states.ReturnBy(x.m.Pods[h.Asker], now)
 	}
 }
 
@@ -118,7 +118,7 @@ func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 // before a change that matters to them. It is for the end of a cycle: no state shows whether
 // a pod of no queue is in one.
 func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
-	n := x.Cache.Nodes.Get(node)
+	n := x.m.Cache.Nodes.Get(node)
 	return n != nil && (p.State == state.Scheduling || p.Foreign && p.NodesGeneration > 0) && n.RefilteredSince(p.NodesGeneration)
 }
 
@@ -126,24 +126,24 @@ func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 // holds that node already or not.
 func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
-	return slices.DeleteFunc(x.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
+	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
 // Behind tells whether a pod that can run only on this node is before a preemptor that
 // holds the node. The preemptor then waits for it, regardless of free room.
 func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
-	return slices.ContainsFunc(x.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.Required })
+	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.Required })
 }
 
 // hasRoom tells whether a preemptor fits its node by amounts and within every max, while
 // leaving pods still count. A holder before it that fits now goes first. Another one must
 // still have room once the pods are gone that it waits for.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
-	n := x.Cache.Nodes.Get(h.Node)
+	n := x.m.Cache.Nodes.Get(h.Node)
 	if n == nil {
 		return false
 	}
-	room, before := n.Room(), x.HoldersBefore(h.Node, p.UID)
+	room, before := n.Room(), x.m.HoldersBefore(h.Node, p.UID)
 	var later resources.Vector
 	for _, b := range before {
 		if room.Covers(b.Request) {
@@ -152,13 +152,13 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 			later = later.Add(b.Request)
 		}
 	}
-	if !room.Covers(p.Request) || p.App != nil && !x.CheckPodQuota(p, queues.OnAllocated).OK() {
+	if !room.Covers(p.Request) || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
 		return false
 	}
 	if later.IsZero() {
 		return true
 	}
-	for _, v := range x.AwaitedBy(before, p.UID) {
+	for _, v := range x.m.AwaitedBy(before, p.UID) {
 		if v.On() == n {
 			room = room.Add(v.Uses())
 		}
@@ -172,10 +172,10 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if p.State != state.Scheduling {
 		return // already handled; the next cycle of an Admitted pod has not begun
 	}
-	h, _ := x.Preemption.Holds.Of(p.UID)
+	h, _ := x.m.Preemption.Holds.Of(p.UID)
 	stale := x.ReadBefore(p, h.Node)
 	x.states.EndCycle(p)
-	p.Erred, p.BackoffEnds = false, now.Add(x.Options.Backoff(1))
+	p.Erred, p.BackoffEnds = false, now.Add(x.m.Options.Backoff(1))
 	p.Reason = preemption.MakingRoom(&h)
 	switch {
 	case x.Ready(p, &h):
@@ -188,9 +188,9 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 // NextTry counts a failed cycle of a preemptor that is ready, and returns when it is tried
 // again.
 func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
-	wait, last := p.Asker.Miss(x.Preemption.RetryInterval)
+	wait, last := p.Asker.Miss(x.m.Preemption.RetryInterval)
 	if last {
-		x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
+		x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
 	}
 	return now.Add(wait)
 }
@@ -198,6 +198,6 @@ func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.
 // BindingHold tells whether a pod is bound to its held node, so that events on other
 // nodes do not help it.
 func (x *Holds) BindingHold(p *model.Pod) bool {
-	h, _ := x.Preemption.Holds.Of(p.UID) // zero for none
+	h, _ := x.m.Preemption.Holds.Of(p.UID) // zero for none
 	return len(h.Chosen) > 0 && (!h.Clear() || p.Asker.IsTried())
 }

@@ -12,26 +12,26 @@ import (
 
 // UpsertNode sets the allocatable of a node, and with it the capacity and the types that count.
 func (x *Lifecycle) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	n, more, came, changed := x.Cache.Nodes.Upsert(name, allocatable)
+	n, more, came, changed := x.m.Cache.Nodes.Upsert(name, allocatable)
 	if !changed {
 		return
 	}
-	x.SetCapacity(x.Cache.Capacity.Sum().Add(more), now)
+	x.m.SetCapacity(x.m.Cache.Capacity.Sum().Add(more), now)
 	kind := output.NodeChanged
 	if came {
 		kind = output.NodeCame
 	}
-	x.History.NoteNode(kind, n, x.Cache.Capacity.Sum())
-	x.History.ChangedNode(n)
-	x.RouteNodes()
+	x.m.History.NoteNode(kind, n, x.m.Cache.Capacity.Sum())
+	x.m.History.ChangedNode(n)
+	x.m.RouteNodes()
 	x.countTypes(cache.TypesIn(allocatable), now)
 	x.holds.RetryHolders(n, now)
 }
 
 // NodeChanged notes a change that matters to the filters only.
 func (x *Lifecycle) NodeChanged(name string, now time.Time) {
-	if n := x.Cache.Nodes.Get(name); n != nil {
-		x.Touch(n)
+	if n := x.m.Cache.Nodes.Get(name); n != nil {
+		x.m.Touch(n)
 		x.holds.RetryHolders(n, now)
 	}
 }
@@ -39,33 +39,33 @@ func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 // DeleteNode removes a node and ends its holds. If it comes back, pods that can run there only
 // go first, also before its event.
 func (x *Lifecycle) DeleteNode(name string, now time.Time) {
-	n, known, less := x.Cache.Nodes.Delete(name)
+	n, known, less := x.m.Cache.Nodes.Delete(name)
 	if n == nil {
 		return
 	}
-	x.SetCapacity(x.Cache.Capacity.Sum().Sub(less), now)
+	x.m.SetCapacity(x.m.Cache.Capacity.Sum().Sub(less), now)
 	if known {
-		x.History.NoteNode(output.NodeWent, n, x.Cache.Capacity.Sum())
+		x.m.History.NoteNode(output.NodeWent, n, x.m.Cache.Capacity.Sum())
 	}
-	x.History.ChangedNode(n)
-	x.RouteNodes()
+	x.m.History.ChangedNode(n)
+	x.m.RouteNodes()
 	x.holds.EndNode(name, reservations.NodeGone, now)
-	x.Preemption.NodeBound.Renew(name, now)
+	x.m.Preemption.NodeBound.Renew(name, now)
 }
 
 // SetNodeSchedulable cordons a node, which ends its holds, or opens it.
 func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
-	n, changed := x.Cache.Nodes.SetSchedulable(name, schedulable)
+	n, changed := x.m.Cache.Nodes.SetSchedulable(name, schedulable)
 	if changed {
-		x.RouteNodes()
+		x.m.RouteNodes()
 		kind := output.NodeClosed
 		if schedulable {
 			kind = output.NodeOpened
-			x.Preemption.NodeBound.Renew(name, now)
+			x.m.Preemption.NodeBound.Renew(name, now)
 		}
-		x.History.AddFact(output.Event{Kind: kind, Node: name})
+		x.m.History.AddFact(output.Event{Kind: kind, Node: name})
 	}
-	x.History.ChangedNode(n)
+	x.m.History.ChangedNode(n)
 	if !schedulable {
 		x.holds.EndNode(name, reservations.NodeUnschedulable, now)
 	}
@@ -73,21 +73,21 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 
 // UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace anew.
 func (x *Lifecycle) UpsertBudget(b objects.Budget) {
-	if x.Cache.Protection.UpsertBudget(b) {
-		x.TouchNamespace(b.Namespace)
+	if x.m.Cache.Protection.UpsertBudget(b) {
+		x.m.TouchNamespace(b.Namespace)
 	}
 }
 
 // DeleteBudget removes a PodDisruptionBudget.
 func (x *Lifecycle) DeleteBudget(namespace, name string) {
-	if x.Cache.Protection.DeleteBudget(namespace, name) {
-		x.TouchNamespace(namespace)
+	if x.m.Cache.Protection.DeleteBudget(namespace, name) {
+		x.m.TouchNamespace(namespace)
 	}
 }
 
 // SetPriorityClass sets whether the pods of a PriorityClass are opted out.
 func (x *Lifecycle) SetPriorityClass(name string, optOut bool) {
-	if x.Cache.Protection.SetClass(name, optOut) {
-		x.TouchAll()
+	if x.m.Cache.Protection.SetClass(name, optOut) {
+		x.m.TouchAll()
 	}
 }

@@ -26,12 +26,12 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		}
 		return
 	case p == nil:
-		p = model.NewPod(event, x.NoWaitState)
+		p = model.NewPod(event, x.m.NoWaitState)
 		p.State = state.Unschedulable
-		x.Pods[p.UID] = p
-		x.CountForeign(p, 1)
+		x.m.Pods[p.UID] = p
+		x.m.CountForeign(p, 1)
 		x.holds.Inherit(p, now)
-		x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+		x.m.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}
@@ -48,14 +48,14 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	x.renewForeign(p, event)
 	x.moveForeign(p, event.Node, now)
 	if touched {
-		x.TouchPod(p)
+		x.m.TouchPod(p)
 	}
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
 	if p.RequiredNode != "" {
 		x.holds.Supersede(p.On(), now)
 	}
-	x.DropWaitingState(p, now)
+	x.m.DropWaitingState(p, now)
 }
 
 // dropForeign removes a foreign pod that is gone or may not ask for room any more. One that
@@ -88,11 +88,11 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 func (x *Lifecycle) moveForeign(p *model.Pod, node string, now time.Time) {
 	before, used, came := p.On(), p.Uses(), !p.IsOn(node)
 	if came && before != nil {
-		x.History.NoteForeign(output.ForeignWent, p)
+		x.m.History.NoteForeign(output.ForeignWent, p)
 	}
-	x.PlaceOn(p, node, p.Request)
+	x.m.PlaceOn(p, node, p.Request)
 	if came {
-		x.History.NoteForeign(output.ForeignCame, p)
+		x.m.History.NoteForeign(output.ForeignCame, p)
 	}
 	if before != nil && (came || !p.Request.Covers(used)) {
 		x.holds.WakeHolders(before.Name(), "", now)
@@ -101,13 +101,13 @@ func (x *Lifecycle) moveForeign(p *model.Pod, node string, now time.Time) {
 
 // renewForeign takes over the content of an event and the owners of the pod.
 func (x *Lifecycle) renewForeign(p *model.Pod, event *objects.Pod) {
-	x.History.Changed(p)
+	x.m.History.Changed(p)
 	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
 	if !same {
-		x.CountForeign(p, -1)
+		x.m.CountForeign(p, -1)
 	}
-	x.ApplyEvent(p, event)
+	x.m.ApplyEvent(p, event)
 	if !same {
-		x.CountForeign(p, 1)
+		x.m.CountForeign(p, 1)
 	}
 }

@@ -29,10 +29,10 @@ func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 	if !hard {
 		return
 	}
-	g := x.Gangs[name]
+	g := x.m.Gangs[name]
 	if g == nil {
 		g = &model.HardGang{Name: name, HardPods: map[types.UID]*model.Pod{}, KeptBack: map[types.UID]*model.Pod{}}
-		x.Gangs[name] = g
+		x.m.Gangs[name] = g
 	}
 	g.HardPods[p.UID], p.Gang = p, g
 	if len(g.HardPods) == 1 {
@@ -44,10 +44,10 @@ func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
 // Hard.
 func (x *Lifecycle) keepBackEarlier(name cache.AppName, now time.Time) {
 	var members []*model.Pod
-	for _, a := range x.Apps.Named(name) {
+	for _, a := range x.m.Apps.Named(name) {
 		for living := range a.Living() {
-			if m := x.Pods[living.UID]; !m.State.HasNode() {
-				if id, _ := x.Identify(m.Pod); id.Gang == placement.GangSoft {
+			if m := x.m.Pods[living.UID]; !m.State.HasNode() {
+				if id, _ := x.m.Identify(m.Pod); id.Gang == placement.GangSoft {
 					members = append(members, m)
 				}
 			}
@@ -74,13 +74,13 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 	if len(g.HardPods) > 0 {
 		return
 	}
-	delete(x.Gangs, g.Name)
+	delete(x.m.Gangs, g.Name)
 	members := slices.SortedFunc(maps.Values(g.KeptBack), model.CompareAge)
 	for _, m := range members {
 		m.Gang = nil
 	}
 	for _, m := range members {
-		if x.Started {
+		if x.m.Started {
 			x.Place(m, now)
 		}
 	}
@@ -88,7 +88,7 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 
 // keepBack refuses a member of a gang while another pod asks for a Hard gang.
 func (x *Lifecycle) keepBack(p *model.Pod, id placement.Identity) reasons.Reason {
-	g := x.Gangs[cache.AppName{Namespace: p.Namespace, ID: id.Application}]
+	g := x.m.Gangs[cache.AppName{Namespace: p.Namespace, ID: id.Application}]
 	if g == nil || id.Shared || id.Gang != placement.GangSoft {
 		return reasons.Reason{}
 	}
@@ -104,7 +104,7 @@ func (x *Lifecycle) asksForHard(p *model.Pod) (cache.AppName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
 		return cache.AppName{}, false
 	}
-	id, _ := x.Identify(p.Pod)
+	id, _ := x.m.Identify(p.Pod)
 	// Pods share such an application by default: no user grouped them.
 	return cache.AppName{Namespace: p.Namespace, ID: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }

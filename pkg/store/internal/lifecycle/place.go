@@ -21,20 +21,20 @@ import (
 // PlaceAll tries to place every pod that has no queue: running pods first, because they
 // use resources whether they fit or not, then by age.
 func (x *Lifecycle) PlaceAll(now time.Time) {
-	all := slices.SortedFunc(maps.Values(x.Unplaced), func(a, b *model.Pod) int {
+	all := slices.SortedFunc(maps.Values(x.m.Unplaced), func(a, b *model.Pod) int {
 		return cmp.Or(-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), model.CompareAge(a, b))
 	})
 	for _, p := range all {
 		x.Place(p, now)
 	}
-	if len(x.Unplaced) == 0 {
-		x.Unplaced = map[types.UID]*model.Pod{} // maps do not shrink, and at Start it had all pods
+	if len(x.m.Unplaced) == 0 {
+		x.m.Unplaced = map[types.UID]*model.Pod{} // maps do not shrink, and at Start it had all pods
 	}
 }
 
 // Place gives an unplaced pod its application and queue, or the reason why it has none.
 func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
-	defer x.History.Tally(p)
+	defer x.m.History.Tally(p)
 	defer x.states.ReadDemand(p)
 	if p.Gated && p.Node == "" {
 		p.Reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
@@ -49,11 +49,11 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		x.refuse(p, reason)
 		return
 	}
-	delete(x.Unplaced, p.UID)
-	x.Join(a, p)
+	delete(x.m.Unplaced, p.UID)
+	x.m.Join(a, p)
 	if p.Node != "" {
 		x.states.ToAllocated(p, state.Bound, p.Node, now)
-		x.DropWaitingState(p, now)
+		x.m.DropWaitingState(p, now)
 		return
 	}
 	p.Reason, p.Failed = reasons.Reason{}, nil
@@ -61,16 +61,16 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	x.states.Arm(p, now)
 	switch {
 	case gang == placement.GangSoft:
-		x.History.Warn(p, reasons.SoftGangIgnored, now)
-	case p.Labels[objects.PodGroupLabel] != "" && !x.Pending.Groups.Followed:
-		x.History.Warn(p, reasons.PodGroupIgnored, now)
+		x.m.History.Warn(p, reasons.SoftGangIgnored, now)
+	case p.Labels[objects.PodGroupLabel] != "" && !x.m.Pending.Groups.Followed:
+		x.m.History.Warn(p, reasons.PodGroupIgnored, now)
 	}
 }
 
 // appFor finds or creates the application of a pod, and its queue if that is missing. It
 // also returns which gang the pod asks for.
 func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.Gang, reasons.Reason) {
-	id, reason := x.Identify(p.Pod)
+	id, reason := x.m.Identify(p.Pod)
 	if reason.None() && p.Node == "" {
 		reason = x.keepBack(p, id)
 	}
@@ -86,52 +86,52 @@ func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.G
 func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*model.App, reasons.Reason) {
 	running := p.Node != ""
 	name := model.AppName(p, id)
-	if a := x.Apps.Joinable(x.Cache.Tree(), name, running); a != nil {
+	if a := x.m.Apps.Joinable(x.m.Cache.Tree(), name, running); a != nil {
 		return a, reasons.Reason{}
 	}
-	result, reason := x.Rules(p, id)
+	result, reason := x.m.Rules(p, id)
 	if !reason.None() {
 		return nil, reason
 	}
-	if reason := x.Options.DynamicQueues.Admit(x.Cache.Tree(), result.Path, p.Namespace); !reason.None() {
+	if reason := x.m.Options.DynamicQueues.Admit(x.m.Cache.Tree(), result.Path, p.Namespace); !reason.None() {
 		if !running {
 			return nil, reason
 		}
 		result.Path = queues.RecoveryPath // a user that makes pods may give them a node
 	}
-	before := x.Cache.Tree().TreeGeneration()
-	leaf, err := x.Cache.Tree().AddDynamic(result.Path, p.Namespace)
+	before := x.m.Cache.Tree().TreeGeneration()
+	leaf, err := x.m.Cache.Tree().AddDynamic(result.Path, p.Namespace)
 	if err != nil {
 		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
 	}
-	x.IndexPath(leaf)
-	if x.Cache.Tree().TreeGeneration() != before {
-		x.quotasChanged(x.Cache.Tree().ApplyQuotasTo(leaf, x.Cache.Namespaces.Quota))
+	x.m.IndexPath(leaf)
+	if x.m.Cache.Tree().TreeGeneration() != before {
+		x.quotasChanged(x.m.Cache.Tree().ApplyQuotasTo(leaf, x.m.Cache.Namespaces.Quota))
 	}
-	if a := x.Apps.Rejoin(leaf, name); a != nil {
+	if a := x.m.Apps.Rejoin(leaf, name); a != nil {
 		return a, reasons.Reason{}
 	}
-	return x.NewApp(name, leaf, id.User.Name, id.User.Groups, p.Created, now), reasons.Reason{}
+	return x.m.NewApp(name, leaf, id.User.Name, id.User.Groups, p.Created, now), reasons.Reason{}
 }
 
 // refuse sets the reason why a pod has no queue.
 func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
-	if x.History.Events[output.Facts].Wants() && why.Code != p.Reason.Code {
-		wanted, _ := x.Identify(p.Pod)
+	if x.m.History.Events[output.Facts].Wants() && why.Code != p.Reason.Code {
+		wanted, _ := x.m.Identify(p.Pod)
 		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
-		x.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+		x.m.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}
 	p.Reason = why
 }
 
 // countTypes makes types count from now on, for all pods.
 func (x *Lifecycle) countTypes(names []string, now time.Time) {
-	if !x.Cache.Types.Add(names) {
+	if !x.m.Cache.Types.Add(names) {
 		return
 	}
 	var again []*model.Pod
-	for _, p := range x.Pods {
-		if !x.Cache.Types.IsSplit(p.Pod) {
+	for _, p := range x.m.Pods {
+		if !x.m.Cache.Types.IsSplit(p.Pod) {
 			again = append(again, p)
 		}
 	}
@@ -146,11 +146,11 @@ func (x *Lifecycle) countTypes(names []string, now time.Time) {
 func (x *Lifecycle) splitAgain(p *model.Pod, now time.Time) {
 	if late := p.LateEvent; late != nil {
 		event := *late
-		x.Cache.Types.Split(&event)
+		x.m.Cache.Types.Split(&event)
 		p.LateEvent = &event
 	}
 	event := *p.Pod
-	x.Cache.Types.Split(&event)
+	x.m.Cache.Types.Split(&event)
 	if p.Foreign || !p.State.HasNode() {
 		x.Apply(&event, now)
 		return

@@ -25,7 +25,7 @@ import (
 
 // Lifecycle takes up what informers tell. Make one with New.
 type Lifecycle struct {
-	*model.Model
+	m      *model.Model
 	states *admission.States
 	holds  *holds.Holds
 	plans  *plans.Plans
@@ -39,18 +39,18 @@ func New(m *model.Model, states *admission.States, held *holds.Holds, p *plans.P
 // Upsert handles an event of a pod.
 func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
-	x.Cache.Types.Split(&event)
-	x.Freed(x.Preemption.Holds.Claimed(&event))
-	x.Freed(x.Preemption.NodeBound.Update(&event, now))
+	x.m.Cache.Types.Split(&event)
+	x.m.Freed(x.m.Preemption.Holds.Claimed(&event))
+	x.m.Freed(x.m.Preemption.NodeBound.Update(&event, now))
 	x.Apply(&event, now)
 }
 
 // Overstay handles the end of the time for which a deleted pod counts as leaving. A victim
 // of a plan in force still counts; see [model.Pod.Lingers].
 func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
-	x.NoteOverdue(p)
-	x.DropWaitingState(p, now)
-	if !x.CountsAsLeaving(p) {
+	x.m.NoteOverdue(p)
+	x.m.DropWaitingState(p, now)
+	if !x.m.CountsAsLeaving(p) {
 		x.holds.Stays(p, now)
 	}
 }
@@ -58,7 +58,7 @@ func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
 // Apply handles an event of a pod with a normalized request: by kind of the pod, whether
 // it is known, and whether it has a node.
 func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
-	p, known := x.Pods[event.UID]
+	p, known := x.m.Pods[event.UID]
 	if event.Foreign {
 		x.upsertForeign(p, event, now)
 		return
@@ -75,13 +75,13 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 		x.confirm(p, event, now)
 	case p.State.HasNode():
 		// The bind is not seen yet. This event takes effect if the bind fails.
-		x.ChangeGuarded(p, func() { p.Deleting = event.Deleting })
+		x.m.ChangeGuarded(p, func() { p.Deleting = event.Deleting })
 		if p.State == state.Assumed {
 			p.LateEvent = event
 		}
-		x.History.Changed(p)
-		x.SetLives(p, !p.Deleting)
-		x.ChargeMoving(p)
+		x.m.History.Changed(p)
+		x.m.SetLives(p, !p.Deleting)
+		x.m.ChargeMoving(p)
 	default:
 		x.change(p, event, now)
 	}
@@ -89,26 +89,26 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 
 // Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
-	x.Freed(x.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}}))
-	x.Freed(x.Preemption.NodeBound.Remove(uid, now))
-	if p, known := x.Pods[uid]; known {
+	x.m.Freed(x.m.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}}))
+	x.m.Freed(x.m.Preemption.NodeBound.Remove(uid, now))
+	if p, known := x.m.Pods[uid]; known {
 		x.drop(p, now)
 	}
 }
 
 // add adds an unknown pod.
 func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
-	p := model.NewPod(event, x.NoWaitState)
-	x.Pods[p.UID] = p
-	x.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
-	x.Unplaced[p.UID] = p
-	x.History.Tally(p)
-	x.History.Changed(p)
+	p := model.NewPod(event, x.m.NoWaitState)
+	x.m.Pods[p.UID] = p
+	x.m.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+	x.m.Unplaced[p.UID] = p
+	x.m.History.Tally(p)
+	x.m.History.Changed(p)
 	x.holds.Inherit(p, now)
-	p.Report = x.History.Reports.Expect(p.UID, p.Told, now)
+	p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
 	x.states.JoinGroup(p)
 	x.enlist(p, now)
-	if x.Started {
+	if x.m.Started {
 		x.Place(p, now)
 		x.plans.Adopt(p, now)
 	}
@@ -128,30 +128,30 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 		x.states.LeaveAllocated(p)
 	}
 	x.states.Disarm(p)
-	x.Pending.Timers.Clear(&p.Timer)
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.m.Pending.Timers.Clear(&p.Timer)
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.states.LeaveDemand(p)
 	switch {
 	case p.Foreign:
-		x.CountForeign(p, -1)
+		x.m.CountForeign(p, -1)
 	case p.State != state.NoQueue:
 		if !p.State.HasNode() {
-			x.Charge(p, p.Amount(), 0)
+			x.m.Charge(p, p.Amount(), 0)
 		}
-		x.LeaveForGood(p, now)
+		x.m.LeaveForGood(p, now)
 	}
-	x.Pending.Keys.Remove(p.UID)
-	x.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
-	x.Preemption.Undeletable.Forget(p.UID)
-	delete(x.Pods, p.UID)
-	delete(x.Unplaced, p.UID)
-	x.History.Waits.Update(&p.Tallied, history.Tally{})
-	x.History.Reports.Forget(p.Report)
+	x.m.Pending.Keys.Remove(p.UID)
+	x.m.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
+	x.m.Preemption.Undeletable.Forget(p.UID)
+	delete(x.m.Pods, p.UID)
+	delete(x.m.Unplaced, p.UID)
+	x.m.History.Waits.Update(&p.Tallied, history.Tally{})
+	x.m.History.Reports.Forget(p.Report)
 	if p.Foreign && node != nil {
-		x.History.NoteForeign(output.ForeignWent, p)
+		x.m.History.NoteForeign(output.ForeignWent, p)
 	}
-	x.PlaceOn(p, "", resources.Vector{})
-	x.History.Pods.Remove(p, p.UID)
+	x.m.PlaceOn(p, "", resources.Vector{})
+	x.m.History.Pods.Remove(p, p.UID)
 	x.states.LeaveGroup(p)
 	x.leaveGang(p, now)
 	x.holds.Gone(p.UID, now)
@@ -167,24 +167,24 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 			x.checkAsAssumed(p, event, now)
 		}
 		if p.State == state.Assumed || looksDifferent(p.Pod, event) {
-			x.TouchPod(p)
+			x.m.TouchPod(p)
 		}
 		x.states.Enter(p, state.Bound)
 		p.LateEvent = nil
-		x.History.Begin(p.App, now)
+		x.m.History.Begin(p.App, now)
 		x.resize(p, event, now)
 		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 		x.follow(p, now)
-		x.DropWaitingState(p, now)
+		x.m.DropWaitingState(p, now)
 		return
 	}
 	// Another scheduler bound it, or the store has just started: quotas do not apply.
 	if p.State == state.NoQueue {
-		x.ApplyEvent(p, event)
-		x.History.Changed(p)
+		x.m.ApplyEvent(p, event)
+		x.m.History.Changed(p)
 		x.states.JoinGroup(p)
 		x.enlist(p, now)
-		if x.Started {
+		if x.m.Started {
 			x.Place(p, now)
 		}
 		return
@@ -193,33 +193,33 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.follow(p, now)
-	x.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
-	x.DropWaitingState(p, now)
+	x.m.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
+	x.m.DropWaitingState(p, now)
 }
 
 // resize applies any change of what an allocated pod uses.
 func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	before, elsewhere := p.On().Name(), !p.IsOn(event.Node)
 	if elsewhere {
-		x.History.NotePod(output.Released, p)
+		x.m.History.NotePod(output.Released, p)
 	}
 	x.renewPod(p, event)
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
-		x.Charge(p, event.Request, p.In())
-		x.NoteMoreRoom(p.App.Leaf)
+		x.m.Charge(p, event.Request, p.In())
+		x.m.NoteMoreRoom(p.App.Leaf)
 	}
 	switch {
 	case elsewhere:
-		x.History.NotePod(output.Allocated, p)
+		x.m.History.NotePod(output.Allocated, p)
 	case !more.IsZero():
-		x.History.AddFact(output.Event{Kind: output.Resized, App: p.App.EventName, Amount: more})
+		x.m.History.AddFact(output.Event{Kind: output.Resized, App: p.App.EventName, Amount: more})
 	}
 	if elsewhere || !more.IsZero() {
-		x.PlaceOn(p, event.Node, p.Amount())
+		x.m.PlaceOn(p, event.Node, p.Amount())
 		x.holds.WakeHolders(before, "", now)
 	}
-	x.ChargeMoving(p)
+	x.m.ChargeMoving(p)
 }
 
 // checkAsAssumed checks whether an assumed pod runs as it was assumed.
@@ -237,13 +237,13 @@ func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
 	same := p.App == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
 		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
-		x.SetLives(p, false)
+		x.m.SetLives(p, false)
 	}
-	x.ApplyEvent(p, event)
-	x.History.Changed(p)
+	x.m.ApplyEvent(p, event)
+	x.m.History.Changed(p)
 	x.states.JoinGroup(p)
 	if !same {
-		x.SetLives(p, !p.Deleting)
+		x.m.SetLives(p, !p.Deleting)
 	}
 }
 
@@ -267,16 +267,16 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State != state.NoQueue {
 		x.Unplace(p, now)
 	}
-	x.ApplyEvent(p, event)
-	x.History.Changed(p)
+	x.m.ApplyEvent(p, event)
+	x.m.History.Changed(p)
 	p.Reason = reasons.Reason{}
 	if p.Asker != nil {
 		p.Asker.Impossible = false
 	}
-	x.History.Tally(p)
+	x.m.History.Tally(p)
 	x.states.JoinGroup(p)
 	x.enlist(p, now)
-	if x.Started {
+	if x.m.Started {
 		x.Place(p, now)
 	}
 }
@@ -286,18 +286,18 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
 	x.states.Withdraw(p)
 	x.states.Disarm(p)
-	x.Charge(p, p.Amount(), 0)
-	x.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+	x.m.Charge(p, p.Amount(), 0)
+	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.states.LeaveDemand(p)
-	x.Leave(p, now)
+	x.m.Leave(p, now)
 	x.states.Enter(p, state.NoQueue)
-	x.Unplaced[p.UID] = p
+	x.m.Unplaced[p.UID] = p
 }
 
 // Lost handles the deletion of a pod that was last seen without a node. It may have been
 // bound meanwhile, so pods that wait for room are brought back.
 func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	lost, freed := pending.LostPod{UID: uid, When: now}, !known || p.Foreign
 	if known && p.On() != nil {
 		lost.Node, lost.Request, freed = p.On().Name(), p.AssumedUse().Add(p.Uncounted), true
@@ -313,15 +313,15 @@ func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
 // know, which are from an earlier process.
 func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 	switch {
-	case !x.Started:
+	case !x.m.Started:
 		return
-	case !x.Standby:
+	case !x.m.Standby:
 		if p.Claim != nil && !p.Asker.IsEcho(p.Claim.Since) {
 			x.plans.Adopt(p, now)
 		}
 		return
 	}
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
+	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
 		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
 	x.plans.Adopt(p, now)
@@ -330,9 +330,9 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 // staysPut tells whether a pod has the same application, queue and PodGroup after a change.
 // The hold of such a pod is kept, because pods were deleted for it.
 func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
-	before, _ := x.Identify(p.Pod)
-	after, _ := x.Identify(event)
-	return reflect.DeepEqual(before, after) && x.GroupNamed(p.Pod) == x.GroupNamed(event)
+	before, _ := x.m.Identify(p.Pod)
+	after, _ := x.m.Identify(event)
+	return reflect.DeepEqual(before, after) && x.m.GroupNamed(p.Pod) == x.m.GroupNamed(event)
 }
 
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its

@@ -22,7 +22,7 @@ import (
 // they began. Running pods are placed before.
 func (x *Plans) AdoptAll(now time.Time) {
 	var claimants []*model.Pod
-	for _, p := range x.Pods {
+	for _, p := range x.m.Pods {
 		if p.Claim != nil {
 			claimants = append(claimants, p)
 		}
@@ -41,7 +41,7 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 		return
 	}
 	h := x.claimed(p)
-	end, why := x.Cache.Nodes.Unusable(h.Node)
+	end, why := x.m.Cache.Nodes.Unusable(h.Node)
 	switch {
 	case p.State.HasNode():
 		end, why = reservations.Bound, reasons.Reason{}
@@ -59,12 +59,12 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 		x.holds.Release(p, h, &preemption.Ending{End: end, Node: p.Node, Why: why}, now)
 		return
 	}
-	placed, _ := x.Preemption.Holds.Of(p.UID)
+	placed, _ := x.m.Preemption.Holds.Of(p.UID)
 	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
-	x.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
+	x.m.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
 	if placed.Required {
-		x.holds.Supersede(x.Cache.Nodes.Get(placed.Node), now)
+		x.holds.Supersede(x.m.Cache.Nodes.Get(placed.Node), now)
 	} else {
 		x.holds.WakeHolder(p, now)
 	}
@@ -85,8 +85,8 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
 	for _, uid := range c.Victims {
-		v := x.Pods[uid]
-		h.Committed = h.Committed || v == nil || v.On() == nil || !x.GoesSooner(v)
+		v := x.m.Pods[uid]
+		h.Committed = h.Committed || v == nil || v.On() == nil || !x.m.GoesSooner(v)
 		if v == nil || v.ChosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)
 		}
@@ -105,7 +105,7 @@ func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 		return false
 	}
 	return !slices.ContainsFunc(c.Victims, func(uid types.UID) bool {
-		v := x.Pods[uid]
+		v := x.m.Pods[uid]
 		return v != nil && v.On() != nil && v.ChosenBy == ""
 	})
 }
@@ -114,12 +114,12 @@ func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 // and queues the writes of all holds, because the earlier writer may have stopped before
 // it was done.
 func (x *Plans) Lead(now time.Time) {
-	if !x.Standby {
+	if !x.m.Standby {
 		return
 	}
 	var work []output.Work
-	for _, p := range x.SortedPods() {
-		h, ok := x.Preemption.Holds.Of(p.UID)
+	for _, p := range x.m.SortedPods() {
+		h, ok := x.m.Preemption.Holds.Of(p.UID)
 		switch {
 		case ok && x.IsAsClaimed(p, &h):
 			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h})
@@ -128,9 +128,9 @@ func (x *Plans) Lead(now time.Time) {
 				"the process that led before has taken the hold of node %s back or changed it", h.Node), now)
 		}
 	}
-	x.Standby, x.Out.Work = false, work
-	x.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
-	if x.Started {
+	x.m.Standby, x.m.Out.Work = false, work
+	x.m.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
+	if x.m.Started {
 		x.AdoptAll(now)
 		x.states.RetryAllTooEarly(now)
 	}

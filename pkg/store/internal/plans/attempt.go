@@ -18,7 +18,7 @@ import (
 
 // Plans decides about plans. Make one with New.
 type Plans struct {
-	*model.Model
+	m      *model.Model
 	states *admission.States
 	groups *admission.Groups
 	holds  *holds.Holds
@@ -32,15 +32,15 @@ func New(m *model.Model, states *admission.States, groups *admission.Groups, hel
 // preemptor returns the pod that a plan is about, or why no plan is made or put into force
 // for it: it is gone, it has a node, or this process does not lead.
 func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
-	p, known := x.Pods[uid]
+	p, known := x.m.Pods[uid]
 	switch {
-	case !known || !x.Started:
+	case !known || !x.m.Started:
 		return nil, reasons.Brief(reasons.Starting)
 	case p.App == nil && !p.Foreign:
 		return nil, x.states.Explain(p)
 	case p.State.HasNode():
 		return p, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	case x.Standby && !p.Asker.Holds():
+	case x.m.Standby && !p.Asker.Holds():
 		// The scheduler may take a pod before the store learns that this process leads. A
 		// hold made then would not be written.
 		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room")
@@ -58,20 +58,20 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, v.Reason
 	}
 	if p.State.HasSlot() && !p.GroupIncomplete() {
-		x.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
+		x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	}
 	if why := x.mayPlan(p, now); !why.None() {
-		x.History.NotePlanResult(p, why.Code, now.Add(x.Preemption.RetryInterval))
+		x.m.History.NotePlanResult(p, why.Code, now.Add(x.m.Preemption.RetryInterval))
 		return nil, why
 	}
 	x.holds.SetInPermit(p, inPermit)
 	p.Asker.TriedAt, p.Asker.NoRoom = now, false
-	x.Preemption.Watches.PlanBegins()
-	ask := model.AskOf(&x.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
+	x.m.Preemption.Watches.PlanBegins()
+	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
-	w := x.PlanningWorld()
+	w := x.m.PlanningWorld()
 	w.Nodes = p.Sweeping().Rest(w.Nodes)
-	return &output.Attempt{Ask: ask, World: w, Strict: x.Preemption.StrictGuarantee}, reasons.Reason{}
+	return &output.Attempt{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // mayPlan runs the checks before a plan.
@@ -79,7 +79,7 @@ func (x *Plans) mayPlan(p *model.Pod, now time.Time) reasons.Reason {
 	if why := x.Never(p); !why.None() {
 		return why
 	}
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok {
+	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok {
 		taken := x.holds.Taken(p, &h)
 		if taken.None() {
 			return preemption.MakingRoom(&h)
@@ -104,7 +104,7 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 	switch {
 	case p.NeverPreempts:
 		return reasons.New(reasons.PreemptionNever, "its preemptionPolicy is Never")
-	case !x.Cache.Spec.PreemptionEnabled:
+	case !x.m.Cache.Spec.PreemptionEnabled:
 		return reasons.New(reasons.PreemptionDisabled, "queues do not preempt: the partition has preemption.enabled: false")
 	}
 	return cache.NotOffered(p.Pod)
@@ -113,15 +113,15 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 // NotNow returns why no plan is made for a pod now, and when one may be made; zero if time
 // does not decide that.
 func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again time.Time) {
-	leaf := x.Cache.Tree().Queue(p.App.Leaf)
-	if end := p.DelayEnd(x.Cache.Tree()); end.After(now) {
-		if !x.MeetsLaw4(p) { // no check of the pod follows the end of the delay
+	leaf := x.m.Cache.Tree().Queue(p.App.Leaf)
+	if end := p.DelayEnd(x.m.Cache.Tree()); end.After(now) {
+		if !x.m.MeetsLaw4(p) { // no check of the pod follows the end of the delay
 			return Law4Refusal(leaf), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
 	}
-	if v := x.CheckPodLimits(p); !v.OK() {
+	if v := x.m.CheckPodLimits(p); !v.OK() {
 		return v.Reason, time.Time{}
 	}
 	if from, why := p.PlanFrom(); from.After(now) {
@@ -130,10 +130,10 @@ func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again t
 	if tried, refused := p.LastRefused(); !refused.None() && tried.Add(preemption.AtMostEvery).After(now) {
 		return refused, tried.Add(preemption.AtMostEvery)
 	}
-	if at := x.Preemption.VictimsFrom(1, now); at.After(now) {
-		return x.Preemption.RoundIsFull(), at
+	if at := x.m.Preemption.VictimsFrom(1, now); at.After(now) {
+		return x.m.Preemption.RoundIsFull(), at
 	}
-	if at := x.Preemption.Limiter.PlansFrom(now); at.After(now) {
+	if at := x.m.Preemption.Limiter.PlansFrom(now); at.After(now) {
 		return reasons.New(reasons.PreemptionPaced,
 			"failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), at
 	}

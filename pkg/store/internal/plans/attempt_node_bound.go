@@ -45,14 +45,14 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 		why = reasons.Brief(reasons.Starting)
 	}
 	if why.Code == reasons.Starting {
-		x.Pending.TooEarly.Note(uid, now)
+		x.m.Pending.TooEarly.Note(uid, now)
 	}
 	if !why.None() {
 		return nil, why
 	}
-	x.Freed(x.Preemption.NodeBound.Tried(uid, now))
-	x.Preemption.NodeBound.Await(uid, false)
-	if n := x.Cache.Nodes.Get(p.RequiredNode); n != nil {
+	x.m.Freed(x.m.Preemption.NodeBound.Tried(uid, now))
+	x.m.Preemption.NodeBound.Await(uid, false)
+	if n := x.m.Cache.Nodes.Get(p.RequiredNode); n != nil {
 		x.holds.SetInPermit(p, inPermit)
 		p.Asker.Impossible = p.Asker.Impossible && p.Asker.SawNode == n.Generation()
 		p.Asker.SawNode = n.Generation()
@@ -63,18 +63,18 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 	p.Asker.TriedAt = now
 	a := x.nodeBoundInput(p, now)
 	if a.Params.Bound(p.Namespace) {
-		a.Node.Queues = x.Cache.Snapshot()
+		a.Node.Queues = x.m.Cache.Snapshot()
 	}
 	return a, reasons.Reason{}
 }
 
 // mayPlanNodeBound runs the checks before a decision.
 func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
-	if _, why := x.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
+	if _, why := x.m.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
 		return x.awaitNode(p, why, time.Time{})
 	}
 	if p.App != nil {
-		if v := x.CheckPodLimits(p); !v.OK() {
+		if v := x.m.CheckPodLimits(p); !v.OK() {
 			x.holds.EndHold(p, reservations.GivenUp, v.Reason, now)
 			return v.Reason
 		}
@@ -93,7 +93,7 @@ func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
 // no queue also comes back at the given time; for others the end of the cycle sees to that.
 func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reasons.Reason {
 	p.Asker.Refused = why
-	x.Preemption.NodeBound.Await(p.UID, x.Cache.Nodes.Get(p.RequiredNode) != nil)
+	x.m.Preemption.NodeBound.Await(p.UID, x.m.Cache.Nodes.Get(p.RequiredNode) != nil)
 	if p.Foreign && !from.IsZero() {
 		x.states.ReturnBy(p, from)
 	}
@@ -102,25 +102,25 @@ func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reas
 
 // nodeBoundInput returns the input of a decision for a pod.
 func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAttempt {
-	n := x.Cache.Nodes.Get(p.RequiredNode)
-	t := &x.Preemption.Snapshot.Types
+	n := x.m.Cache.Nodes.Get(p.RequiredNode)
+	t := &x.m.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p)
-	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.Cache.Tree(), p)}
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok {
+	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.m.Cache.Tree(), p)}
+	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types
-	return &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: x.Preemption.Required}
+	return &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.Required}
 }
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
 func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (*daemonset.Node, []objects.Ref) {
 	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
-	budgets, left := map[int]int{}, x.DisruptionsLeft(true)
-	for _, other := range x.PodsOn(n) {
-		v := x.PodView(t, other)
+	budgets, left := map[int]int{}, x.m.DisruptionsLeft(true)
+	for _, other := range x.m.PodsOn(n) {
+		v := x.m.PodView(t, other)
 		for i, b := range v.Budgets {
 			if _, known := budgets[b]; !known {
 				budgets[b] = len(view.Budgets)

@@ -22,9 +22,9 @@ import (
 // Commit judges a plan again on the state of now. It returns the victims to delete, or why
 // none may be.
 func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
-	p := x.Pods[asker]
+	p := x.m.Pods[asker]
 	x.holds.SetInPermit(p, inPermit)
-	h, ok := x.Preemption.Holds.Of(asker)
+	h, ok := x.m.Preemption.Holds.Of(asker)
 	if !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
@@ -41,7 +41,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s",
 			h.Node, preemption.OneLine(err))
 		x.abortPlan(p, &h, why, now)
-		x.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
+		x.m.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
@@ -58,16 +58,16 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 
 // commit begins the deletes of a plan and returns the victims to delete, by UID.
 func (x *Plans) commit(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) []output.Victim {
-	x.Preemption.Holds.Commit(p.UID, now)
+	x.m.Preemption.Holds.Commit(p.UID, now)
 	out := make([]output.Victim, 0, len(left))
 	for _, v := range left {
 		note := x.victimNote(p, v, h)
 		out = append(out, output.Victim{
-			Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.Cache.Tree()), Note: note, Grace: x.Preemption.Grace(v.Pod),
+			Ref: v.Ref(), Node: v.Node, Queue: v.Queue(x.m.Cache.Tree()), Note: note, Grace: x.m.Preemption.Grace(v.Pod),
 		})
-		x.History.NoteMessage(output.Chosen, v, note)
+		x.m.History.NoteMessage(output.Chosen, v, note)
 	}
-	x.EnterStep(p, output.Step{Kind: output.StepCommitted, Going: out}, now)
+	x.m.EnterStep(p, output.Step{Kind: output.StepCommitted, Going: out}, now)
 	return out
 }
 
@@ -87,13 +87,13 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		return err
 	}
 	x.chooseFor("", left)
-	x.ChargeMovingAs(p, 0)
+	x.m.ChargeMovingAs(p, 0)
 	err := x.lawful(p, h, left)
-	if v := x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
+	if v := x.m.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
 		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
 	}
 	x.chooseFor(p.UID, left)
-	x.ChargeMoving(p)
+	x.m.ChargeMoving(p)
 	if err == nil {
 		err = x.withinBudgets(p, h, left)
 	}
@@ -106,22 +106,22 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Ti
 		return fmt.Errorf("the pod has node %s", p.Node)
 	}
 	if p.App != nil {
-		if v := x.CheckPodLimits(p); !v.OK() {
+		if v := x.m.CheckPodLimits(p); !v.OK() {
 			return errors.New(v.Reason.Text)
 		}
 	}
 	x.chooseFor("", left)
 	defer x.chooseFor(p.UID, left)
 	a := x.nodeBoundInput(p, now)
-	a.Node.Queues = x.Cache.Tree() // the state without the plan is not published
+	a.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
 	return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
 }
 
 // chooseFor makes pods victims of a preemptor, or of none if asker is empty.
 func (x *Plans) chooseFor(asker types.UID, pods []*model.Pod) {
 	for _, v := range pods {
-		x.SetChosenBy(v, asker)
-		x.ChargeMoving(v)
+		x.m.SetChosenBy(v, asker)
+		x.m.ChargeMoving(v)
 	}
 }
 
@@ -161,25 +161,25 @@ func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.
 
 // lawful checks the laws for victims of a preemptor, on the current state.
 func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
-	x.Renew() // the victims stay in this state
-	w := &planner.World{Queues: x.Cache.Tree(), Budgets: x.DisruptionsLeft(true)}
-	t := &x.Preemption.Snapshot.Types
+	x.m.Renew() // the victims stay in this state
+	w := &planner.World{Queues: x.m.Cache.Tree(), Budgets: x.m.DisruptionsLeft(true)}
+	t := &x.m.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)
 	ask.Group = x.groupFor(p, p.Asker.Decision)
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
-		d.Victims = append(d.Victims, planner.Victim{Pod: x.PodView(t, v), Node: v.On().Name()})
+		d.Victims = append(d.Victims, planner.Victim{Pod: x.m.PodView(t, v), Node: v.On().Name()})
 		names = append(names, v.On().Name())
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
-			w.Nodes = append(w.Nodes, x.ViewOf(t, n, p.UID))
+		if n := x.m.Cache.Nodes.Get(name); n != nil && n.Known() {
+			w.Nodes = append(w.Nodes, x.m.ViewOf(t, n, p.UID))
 		}
 	}
 	w.Types = t.Names()
-	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.Preemption.StrictGuarantee})
+	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
 	if err == nil {
 		err = x.holds.Needed(p, h, left)
 	}
@@ -201,9 +201,9 @@ func (x *Plans) withinBudgets(p *model.Pod, h *reservations.Hold, left []*model.
 	}
 	going := make([]*planner.Pod, len(left))
 	for i, v := range left {
-		going[i] = x.PodView(&x.Preemption.Snapshot.Types, v)
+		going[i] = x.m.PodView(&x.m.Preemption.Snapshot.Types, v)
 	}
-	if n := planner.Violations(going, x.DisruptionsLeft(false)); n > allowed {
+	if n := planner.Violations(going, x.m.DisruptionsLeft(false)); n > allowed {
 		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, allowed)
 	}
 	return nil
@@ -228,14 +228,14 @@ func (x *Plans) whyVictim(asker, v *model.Pod, h *reservations.Hold) string {
 		return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
 	}
 	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
-		asker.Namespace, asker.Name, x.Cache.Path(asker.App.Leaf), h.Node, x.Cache.Path(v.App.Leaf))
+		asker.Namespace, asker.Name, x.m.Cache.Path(asker.App.Leaf), h.Node, x.m.Cache.Path(v.App.Leaf))
 }
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
 // not known: if there is room by amounts, it is taken to be the filters.
 func (x *Plans) remaining(p *model.Pod, a *output.NodeBoundAttempt, left []*model.Pod) daemonset.Decision {
 	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
-	byFilters := x.Free(x.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
+	byFilters := x.m.Free(x.m.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
 	known := p.Asker.Required
 	if known == nil {
 		known = &daemonset.Decision{}

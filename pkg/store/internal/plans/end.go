@@ -15,12 +15,12 @@ import (
 
 // VictimsDeleted lets the preemptor through if its node has room already.
 func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
-	h, ok := x.Preemption.Holds.Of(asker)
+	h, ok := x.m.Preemption.Holds.Of(asker)
 	if !ok {
 		return
 	}
-	p := x.Pods[asker]
-	x.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
+	p := x.m.Pods[asker]
+	x.m.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
 	if !h.Patient { // else it has its own deadline, or waits for a change of its node
 		x.holds.WakeHolder(p, now)
 	}
@@ -30,9 +30,9 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 // while, which begins at from. The plan may go on.
 func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 	for _, r := range refused {
-		if v := x.Pods[r.UID]; v != nil {
-			x.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.Preemption.Options, from)
-			x.TouchPod(v)
+		if v := x.m.Pods[r.UID]; v != nil {
+			x.m.Preemption.Undeletable.Refuse(r.UID, r.Why, &x.m.Preemption.Options, from)
+			x.m.TouchPod(v)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 // planned for again: else its next plan would choose them again.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
-	if p := x.Pods[asker]; p != nil {
+	if p := x.m.Pods[asker]; p != nil {
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CallFailed}, now)
 		until, _ := p.PlanFrom()
 		from = preemption.Latest(now, until)
@@ -52,8 +52,8 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 
 // AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.
 func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	if h, ok := x.Preemption.Holds.Of(asker); ok && h.Required {
-		x.abortPlan(x.Pods[asker], &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
+	if h, ok := x.m.Preemption.Holds.Of(asker); ok && h.Required {
+		x.abortPlan(x.m.Pods[asker], &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
 	}
 }
 
@@ -61,7 +61,7 @@ func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 // preemptor waits.
 func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	left := x.holds.Left(h)
-	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.Pods[uid]) })
+	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })
 	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.newDecisionID(p, now)}, now)
 	x.queueWrite(p, output.WorkRecord, nil, now)
 	x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))

@@ -42,7 +42,7 @@ func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group
 
 // withRequest returns a sum with the request of one more pod.
 func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner.Share {
-	for t, amount := range x.Preemption.Snapshot.Amounts(request) {
+	for t, amount := range x.m.Preemption.Snapshot.Amounts(request) {
 		for len(sum.Request) <= t {
 			sum.Request, sum.Least = append(sum.Request, 0), append(sum.Least, 0)
 		}
@@ -57,16 +57,16 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 // setFree sets what is free for a group on all nodes that take new pods. The planning
 // snapshot has that, except for the node that the preemptor holds.
 func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
-	x.Renew()
-	held, _ := x.Preemption.Holds.Of(p.UID)
-	for _, v := range x.Preemption.Snapshot.Nodes() {
-		n := x.Cache.Nodes.Get(v.Name)
+	x.m.Renew()
+	held, _ := x.m.Preemption.Holds.Of(p.UID)
+	for _, v := range x.m.Preemption.Snapshot.Nodes() {
+		n := x.m.Cache.Nodes.Get(v.Name)
 		if n == nil || n.Cordoned() {
 			continue
 		}
 		free := v.Free
 		if v.Name == held.Node {
-			free = x.Preemption.Snapshot.Amounts(x.FreeBeside(n, p))
+			free = x.m.Preemption.Snapshot.Amounts(x.m.FreeBeside(n, p))
 		}
 		for t, amount := range free {
 			for len(g.Free) <= t {
@@ -81,15 +81,15 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 // are gone and holders have what they wait for. If no plan for the pod found it, the filters
 // refuse the node, and may accept it once other members of the group are placed.
 func (x *Plans) nodeHasRoom(p *model.Pod) bool {
-	x.Renew()
-	request := x.Preemption.Snapshot.Amounts(p.Request)
-	return slices.ContainsFunc(x.Preemption.Snapshot.Nodes(), func(v *planner.Node) bool {
+	x.m.Renew()
+	request := x.m.Preemption.Snapshot.Amounts(p.Request)
+	return slices.ContainsFunc(x.m.Preemption.Snapshot.Nodes(), func(v *planner.Node) bool {
 		for t, amount := range request {
 			if amount > 0 && amount > v.Free.At(t) {
 				return false
 			}
 		}
-		n := x.Cache.Nodes.Get(v.Name)
+		n := x.m.Cache.Nodes.Get(v.Name)
 		return n != nil && !n.Cordoned()
 	})
 }

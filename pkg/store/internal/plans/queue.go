@@ -12,19 +12,19 @@ import (
 // EnqueueDue puts due pods into the order. If the delays of very many pods end at once,
 // the next Tick goes on; it is due at once.
 func (x *Plans) EnqueueDue(now time.Time) {
-	x.Preemption.Limiter.Recover(now)
-	room := x.Preemption.Limiter.Room(x.PreemptionQueue.Order.Eligible())
+	x.m.Preemption.Limiter.Recover(now)
+	room := x.m.Preemption.Limiter.Room(x.m.PreemptionQueue.Order.Eligible())
 	for range mostLooks {
 		if room == 0 {
 			return
 		}
-		uid, ok := x.PreemptionQueue.TakeDue(now)
+		uid, ok := x.m.PreemptionQueue.TakeDue(now)
 		if !ok {
 			return
 		}
-		if p := x.Pods[uid]; x.worthAPlan(p, now) {
+		if p := x.m.Pods[uid]; x.worthAPlan(p, now) {
 			ask := preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()}
-			x.PreemptionQueue.Enter(p.Asker, x.Cache.Tree(), p.App, p.App.Info(x.Cache.Tree()), ask)
+			x.m.PreemptionQueue.Enter(p.Asker, x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), ask)
 			room--
 		}
 	}
@@ -37,7 +37,7 @@ const mostLooks = 1000
 // watches what may change that.
 func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 	from, _ := p.PlanFrom()
-	again := preemption.Latest(p.DelayEnd(x.Cache.Tree()), p.Asker.RetryAt, from, x.Preemption.VictimsFrom(1, now))
+	again := preemption.Latest(p.DelayEnd(x.m.Cache.Tree()), p.Asker.RetryAt, from, x.m.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
 		again = preemption.Latest(again, t.RetryAt)
 	}
@@ -45,15 +45,15 @@ func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
 		x.states.Arm(p, again)
 		return false
 	}
-	x.Preemption.Watches.Remove(p.UID) // the time after its last refusal is over
+	x.m.Preemption.Watches.Remove(p.UID) // the time after its last refusal is over
 	switch {
-	case !x.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
-	case !x.MeetsLaw4(p), !x.CheckPodLimits(p).OK():
-		x.Preemption.Watches.Set(p.UID, watchedPath(x.Cache.Tree(), p))
+	case !x.m.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
+	case !x.m.MeetsLaw4(p), !x.m.CheckPodLimits(p).OK():
+		x.m.Preemption.Watches.Set(p.UID, watchedPath(x.m.Cache.Tree(), p))
 	case p.GroupIncomplete():
 		x.groups.RetryGroup(p, now)
 	case !isStuck(p):
-		x.states.Arm(p, x.Preemption.Later(now))
+		x.states.Arm(p, x.m.Preemption.Later(now))
 	default:
 		return true
 	}
@@ -79,12 +79,12 @@ func isStuck(p *model.Pod) bool {
 // takeChanges brings the next plan of the preemptors forward that watch a changed queue or
 // node, to a second after their last one. Pods that law 4 stops keep watching.
 func (x *Plans) takeChanges(now time.Time) {
-	for _, uid := range x.Preemption.Watches.Take(now) {
-		p := x.Pods[uid]
-		if !x.MeetsLaw4(p) {
+	for _, uid := range x.m.Preemption.Watches.Take(now) {
+		p := x.m.Pods[uid]
+		if !x.m.MeetsLaw4(p) {
 			continue
 		}
-		x.Preemption.Watches.Remove(uid)
+		x.m.Preemption.Watches.Remove(uid)
 		p.Sweeping().Restart()
 		soonest := p.Asker.TriedAt.Add(preemption.AtMostEvery)
 		if p.EquivalenceClass != nil {
@@ -100,20 +100,20 @@ func (x *Plans) takeChanges(now time.Time) {
 // no other pod is being tried.
 func (x *Plans) LetPreemptorThrough(now time.Time) {
 	x.takeChanges(now)
-	x.Preemption.Limiter.Recover(now)
-	for x.Started && !x.Standby && !x.Preemption.Limiter.PlansFrom(now).After(now) {
-		uid, ok := x.PreemptionQueue.First()
+	x.m.Preemption.Limiter.Recover(now)
+	for x.m.Started && !x.m.Standby && !x.m.Preemption.Limiter.PlansFrom(now).After(now) {
+		uid, ok := x.m.PreemptionQueue.First()
 		if !ok {
 			return
 		}
-		p := x.Pods[uid]
-		x.PreemptionQueue.LeaveOrder(p.Asker)
+		p := x.m.Pods[uid]
+		x.m.PreemptionQueue.LeaveOrder(p.Asker)
 		if !x.worthAPlan(p, now) {
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.
-		p.Asker.RetryAt = now.Add(x.Preemption.RetryInterval)
-		x.PreemptionQueue.Begin(uid)
+		p.Asker.RetryAt = now.Add(x.m.Preemption.RetryInterval)
+		x.m.PreemptionQueue.Begin(uid)
 		x.states.LetThrough(p, now)
 	}
 }

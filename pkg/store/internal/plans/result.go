@@ -18,28 +18,28 @@ import (
 
 // AcceptPlan begins the hold that a plan asks for.
 func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
-	x.Preemption.Watches.PlanEnds()
+	x.m.Preemption.Watches.PlanEnds()
 	p, why := x.preemptor(uid)
 	if !why.None() {
 		return why
 	}
 	if why = x.accept(p, d, now); !why.None() {
-		x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
+		x.m.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
 	}
 	return why
 }
 
 // accept puts a plan into force, or returns why not.
 func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
-	if h, holds := x.Preemption.Holds.Of(p.UID); holds {
+	if h, holds := x.m.Preemption.Holds.Of(p.UID); holds {
 		return preemption.MakingRoom(&h)
 	}
-	if _, why := x.Cache.Nodes.Unusable(d.Node); !why.None() {
+	if _, why := x.m.Cache.Nodes.Unusable(d.Node); !why.None() {
 		return why
 	}
 	chosen, why, again := x.mayChoose(d.Chosen(), now)
 	if !again.IsZero() {
-		x.History.NotePlanResult(p, why.Code, now.Add(x.Preemption.RetryInterval))
+		x.m.History.NotePlanResult(p, why.Code, now.Add(x.m.Preemption.RetryInterval))
 		x.states.Arm(p, again)
 	}
 	if !why.None() {
@@ -47,9 +47,9 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	}
 	going := make([]*model.Pod, 0, len(chosen))
 	for _, uid := range chosen {
-		going = append(going, x.Pods[uid])
+		going = append(going, x.m.Pods[uid])
 	}
-	idle := x.holds.NotNeeded(p, x.Cache.Nodes.Get(d.Node), going) // before they count as leaving
+	idle := x.holds.NotNeeded(p, x.m.Cache.Nodes.Get(d.Node), going) // before they count as leaving
 	since := p.Asker.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	stale := x.holds.ReadBefore(p, d.Node)
@@ -64,7 +64,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 		p.Asker.ByFilters = append(p.Asker.ByFilters, v.UID)
 	}
 	p.Sweeping().Restart()
-	x.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
+	x.m.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
 	x.queueWrite(p, output.WorkDisrupt, nil, now)
 	return reasons.Reason{}
 }
@@ -74,16 +74,16 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 // next round if that is the reason.
 func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, again time.Time) {
 	for _, v := range victims {
-		p := x.Pods[types.UID(v.UID)]
-		if p == nil || p.On() == nil || x.CountsAsLeaving(p) || !x.GoesSooner(p) {
+		p := x.m.Pods[types.UID(v.UID)]
+		if p == nil || p.On() == nil || x.m.CountsAsLeaving(p) || !x.m.GoesSooner(p) {
 			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name), time.Time{}
 		}
 		chosen = append(chosen, p.UID)
 	}
-	if at := x.Preemption.VictimsFrom(len(chosen), now); at.After(now) {
-		return nil, x.Preemption.RoundIsFull(), at
+	if at := x.m.Preemption.VictimsFrom(len(chosen), now); at.After(now) {
+		return nil, x.m.Preemption.RoundIsFull(), at
 	}
-	x.Preemption.VictimsChosen(len(chosen), now)
+	x.m.Preemption.VictimsChosen(len(chosen), now)
 	return chosen, reasons.Reason{}, time.Time{}
 }
 
@@ -91,16 +91,16 @@ func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types
 func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	p, over := x.preemptor(uid)
 	if !over.None() {
-		x.Preemption.Watches.PlanEnds()
+		x.m.Preemption.Watches.PlanEnds()
 		return over
 	}
-	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, watchesOf(x.Cache.Tree(), d), x.Preemption.RetryInterval
+	why, code, watched, retry := output.Refusal(d), reasons.PreemptionRefused, watchesOf(x.m.Cache.Tree(), d), x.m.Preemption.RetryInterval
 	if d.Outcome == planner.Wait {
 		why, watched, retry = x.roomAwaited(p, d.Node)
 		code = why.Code
 	}
-	x.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
-	x.History.NotePlanResult(p, code, now.Add(x.Preemption.RetryInterval))
+	x.m.EnterStep(p, output.Step{Kind: output.StepRefused, Decision: d, Reason: why}, now)
+	x.m.History.NotePlanResult(p, code, now.Add(x.m.Preemption.RetryInterval))
 	p.Asker.NoRoom = why.Code == reasons.PreemptionRefused && d.FitsCalls == 0 && len(*p.Sweeping()) == 0
 	if p.Sweeping().Continue(d) {
 		retry = preemption.AtMostEvery
@@ -110,9 +110,9 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 		t.TriedAt, t.RetryAt, t.Refused = now, p.Asker.RetryAt, why
 	}
 	x.states.Arm(p, p.Asker.RetryAt)
-	x.Preemption.Limiter.PlanFailed(len(x.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
-	x.Preemption.Watches.Set(p.UID, watched)
-	x.Preemption.Watches.PlanRefused(p.UID)
+	x.m.Preemption.Limiter.PlanFailed(len(x.m.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
+	x.m.Preemption.Watches.Set(p.UID, watched)
+	x.m.Preemption.Watches.PlanRefused(p.UID)
 	return why
 }
 
@@ -120,20 +120,20 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 // pod waits for, the changes that end the wait, and after which time the pod is planned
 // for without such a change.
 func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watched []preemption.Watched, retry time.Duration) {
-	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.Preemption.RetryInterval
+	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.m.Preemption.RetryInterval
 	leaving := x.holds.AwaitedOfQueues(p)
 	if len(leaving) > 0 {
-		watched = append(watched, watchedPath(x.Cache.Tree(), p)...)
+		watched = append(watched, watchedPath(x.m.Cache.Tree(), p)...)
 	}
 	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
 	var until []string
-	for _, h := range x.Preemption.Holds.On(node) {
+	for _, h := range x.m.Preemption.Holds.On(node) {
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
 	}
 	if len(leaving) > 0 {
 		until = append(until, "pods that leave already are gone: "+x.holds.ListLeaving(leaving, node))
 	}
-	if _, why := x.Cache.Nodes.Unusable(node); !why.None() {
+	if _, why := x.m.Cache.Nodes.Unusable(node); !why.None() {
 		return why, watched, retry
 	}
 	if len(until) == 0 {

@@ -19,21 +19,21 @@ import (
 func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if why.Code == reasons.Starting {
-		x.Pending.TooEarly.Note(uid, now)
+		x.m.Pending.TooEarly.Note(uid, now)
 	}
 	if !why.None() {
 		return p != nil && p.State.HasNode(), why
 	}
-	if _, why := x.Cache.Nodes.Unusable(d.Node); !why.None() {
+	if _, why := x.m.Cache.Nodes.Unusable(d.Node); !why.None() {
 		return false, x.awaitNode(p, why, time.Time{})
 	}
-	n := x.Cache.Nodes.Get(d.Node)
+	n := x.m.Cache.Nodes.Get(d.Node)
 	asDecided := n.Generation() == p.Asker.SawNode
-	h, _ := x.Preemption.Holds.Of(uid)
+	h, _ := x.m.Preemption.Holds.Of(uid)
 	stale := x.holds.ReadBefore(p, d.Node)
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
-		why = x.decline(p, d, declinedReason(x.Cache.Tree(), p, d), now)
+		why = x.decline(p, d, declinedReason(x.m.Cache.Tree(), p, d), now)
 	case d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep the node
 		// from all others for that time.
@@ -46,7 +46,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	if held {
 		kind = output.StepHeld
 	}
-	x.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
+	x.m.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
 		p.Asker.SawNode = n.Generation()
 	}
@@ -68,7 +68,7 @@ func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason,
 	byUsage := d.Outcome == daemonset.NoHold && d.RejectedByUsage()
 	p.Asker.ByTime = d.Stopped == planner.RuleExtender || byUsage // until the extender answers, or other nodes change
 	if p.Asker.ByTime {
-		again = now.Add(x.Preemption.RetryInterval)
+		again = now.Add(x.m.Preemption.RetryInterval)
 		p.Asker.RetryAt = again
 	}
 	p.Asker.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // the filters' answer may change at any time, amounts do not
@@ -95,7 +95,7 @@ func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 // victims.
 func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	next := x.nodeHoldFor(p, d, now)
-	switch old, held := x.Preemption.Holds.Of(p.UID); {
+	switch old, held := x.m.Preemption.Holds.Of(p.UID); {
 	case !held:
 		if err := x.beginNodeHold(p, d, next.Hold, now); err != nil {
 			return false, reasons.New(reasons.HoldGivenUp, "%v", err)
@@ -106,7 +106,7 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 		x.keepNodeHold(p, d, &old, next.Hold, now)
 	}
 	why := next.why
-	if h, _ := x.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(next.Chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+	if h, _ := x.m.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(next.Chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
 	p.Reason, p.Asker.Activated = why, false
@@ -170,7 +170,7 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 	if err := x.holds.PlaceHold(p, h); err != nil {
 		return err
 	}
-	x.holds.Supersede(x.Cache.Nodes.Get(d.Node), now)
+	x.holds.Supersede(x.m.Cache.Nodes.Get(d.Node), now)
 	x.disrupt(p, d, now)
 	return nil
 }
@@ -179,7 +179,7 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 // for it stay in it.
 func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	for _, uid := range old.Chosen {
-		if v := x.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
+		if v := x.m.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
 			h.Chosen = append(h.Chosen, uid)
 		}
 	}
@@ -199,28 +199,28 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
 	h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
-	x.Preemption.Holds.Choose(p.UID, h, now)
-	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.Preemption.RetryInterval)) {
+	x.m.Preemption.Holds.Choose(p.UID, h, now)
+	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
 }
 
 // queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
 func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
-	h, _ := x.Preemption.Holds.Of(p.UID)
+	h, _ := x.m.Preemption.Holds.Of(p.UID)
 	p.Asker.ToldAt = now
-	x.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, Required: d})
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, Required: d})
 }
 
 // setReturn sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
 func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
-	h, _ := x.Preemption.Holds.Of(p.UID)
+	h, _ := x.m.Preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
 		x.states.ReturnBy(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
-		x.Preemption.NodeBound.Await(p.UID, true)
+		x.m.Preemption.NodeBound.Await(p.UID, true)
 	case x.holds.Ready(p, &h):
 		x.states.ReturnBy(p, x.holds.NextTry(p, &h, now))
 	}
@@ -229,15 +229,15 @@ func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.T
 // RecheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
 func (x *Plans) RecheckNode(p *model.Pod) {
-	if n := x.Cache.Nodes.Get(p.RequiredNode); x.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
+	if n := x.m.Cache.Nodes.Get(p.RequiredNode); x.m.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
 		x.states.ReturnBy(p, p.Asker.TriedAt.Add(preemption.AtMostEvery))
 	}
 }
 
 // RecheckLater lets preemptors through when their node changed, at most once a second.
 func (x *Plans) RecheckLater(now time.Time) {
-	for _, uid := range x.Preemption.NodeBound.TakeChanged() {
-		p := x.Pods[uid]
+	for _, uid := range x.m.Preemption.NodeBound.TakeChanged() {
+		p := x.m.Pods[uid]
 		x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	}
 }
