@@ -315,6 +315,7 @@ func (e *env) tearDown() {
 	defer cancel()
 	alive := e.process != nil && e.process.Running()
 	e.checkNodes(ctx)
+	e.checkEvents(ctx)
 	e.removePods(ctx)
 	if e.process != nil {
 		expect.Holds(e, e.process.Stop())
@@ -341,6 +342,21 @@ func (e *env) checkNodes(ctx context.Context) {
 		e.Error(err)
 	} else if stats.Rejected() > 0 || stats.OvercommittedNodes > 0 {
 		e.Errorf("nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
+	}
+}
+
+// checkEvents finds sentences about pods of queues that tell users nothing.
+func (e *env) checkEvents(ctx context.Context) {
+	list, err := suite.client.CoreV1().Events(e.ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	if err != nil {
+		e.Error(err)
+		return
+	}
+	for i := range list.Items {
+		v := &list.Items[i]
+		if v.ReportingController == profile && (strings.Contains(v.Message, "claims to deallocate") || strings.Contains(v.Message, "rejection in ")) {
+			e.Errorf("pod %s is told of a step of the scheduler: %s", v.InvolvedObject.Name, v.Message)
+		}
 	}
 }
 
