@@ -10,8 +10,7 @@ import (
 // Options are the settings of a store, given once to New. A zero field means its default.
 type Options struct {
 	// Window and MaxWindow are the smallest and the largest number of pods let through
-	// the gate at a time (64 and 1,024). The plugin's arguments always set them, with 4
-	// as the default of Window.
+	// the gate at a time (4 and 1,024).
 	Window, MaxWindow int
 	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
 	SlotLease time.Duration
@@ -30,7 +29,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	setDefault(&o.Window, 64)
+	setDefault(&o.Window, 4)
 	setDefault(&o.MaxWindow, 1024)
 	setDefault(&o.SlotLease, 30*time.Second)
 	setDefault(&o.InitialBackoff, time.Second)
