@@ -29,7 +29,7 @@ import (
 type Store interface {
 	Upsert(pod objects.Pod, now time.Time)
 	Delete(pod types.UID, now time.Time)
-	Lost(pod types.UID, now time.Time)
+	DeleteLastSeenPending(pod types.UID, now time.Time)
 	UpsertNode(name string, allocatable resources.Vector, now time.Time)
 	SetNodeSchedulable(name string, ok bool, now time.Time)
 	NodeChanged(name string, now time.Time)
@@ -223,7 +223,7 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 		case pod == nil:
 		case missed && pod.Spec.NodeName == "":
 			w.forget(pod)
-			w.store.Lost(pod.UID, w.options.Clock.Now())
+			w.store.DeleteLastSeenPending(pod.UID, w.options.Clock.Now())
 		default:
 			w.podGone(pod)
 		}

@@ -221,7 +221,7 @@ func TestLostPod(t *testing.T) {
 	h.OnDelete(unknown(foreign))
 	s.uses(t, "pods=1 vcore=1000", "0")
 	var got []string
-	for _, lost := range s.store.LostPods(time.Now()) {
+	for _, lost := range s.store.FreedPods(time.Now()) {
 		got = append(got, string(lost.UID)+"@"+lost.Node)
 	}
 	if want := []string{"u3@n1", "f1@"}; !slices.Equal(got, want) {

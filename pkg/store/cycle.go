@@ -91,23 +91,23 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.change(now, func() { s.cycle.Forget(uid, now) })
 }
 
-// LostPod is a pod that no longer uses a node as before; see [Store.LostPods].
-type LostPod = pending.LostPod
+// FreedPod is a pod that no longer uses a node as before; see [Readers.FreedPods].
+type FreedPod = pending.FreedPod
 
-// LostPods returns the pods that a cycle which found no node must check for, oldest
+// FreedPods returns the pods that a cycle which found no node must check for, oldest
 // first; nearly always empty.
-func (s *Readers) LostPods(now time.Time) []LostPod {
+func (s *Readers) FreedPods(now time.Time) []FreedPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.model.Pending.Lost.Pods(now)
+	return s.model.Pending.FreedUnseen.Pods(now)
 }
 
 // Vanished says that a cycle saw these pods as gone. It had their room, so no pod needs
 // to be brought back for them again.
-func (s *Store) Vanished(pods []LostPod) {
+func (s *Store) Vanished(pods []FreedPod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model.Pending.Lost.Vanished(pods)
+	s.model.Pending.FreedUnseen.Vanished(pods)
 }
 
 // ComeBack brings back a pod that found no node while a pod that is gone was still

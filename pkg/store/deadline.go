@@ -16,7 +16,7 @@ func (s *core) next() time.Time {
 		m.Preemption.NodeBound.Due(),
 		m.Preemption.Undeletable.Due(),
 		s.holds.HoldsDue(),
-		m.Pending.Lost.Due(),
+		m.Pending.FreedUnseen.Due(),
 		m.Pending.Groups.Due(),
 		m.Pending.Timers.Next(),
 		m.Cache.Capacity.Due(),
@@ -42,7 +42,7 @@ func (s *Store) Tick(now time.Time) {
 	for p, ok := s.model.Pending.Timers.Due(now); ok; p, ok = s.model.Pending.Timers.Due(now) {
 		s.timerEnded(p, now)
 	}
-	s.states.BringBackLost(now)
+	s.states.BringBackWaiting(now)
 	s.plans.EnqueueDue(now)
 	s.holds.TimeOutHolds(now)
 	s.life.Sweep(now)

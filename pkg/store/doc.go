@@ -59,7 +59,7 @@
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only
-// informer events (Upsert, Delete, Lost) add or remove a pod, so a step for a pod that is
+// informer events (Upsert, Delete, DeleteLastSeenPending) add or remove a pod, so a step for a pod that is
 // gone changes nothing. Events of an assumed pod that arrive before its bind is seen take
 // effect if the bind fails.
 //

@@ -23,10 +23,11 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.change(now, func() { s.life.Delete(uid, now) })
 }
 
-// Lost handles the deletion of a pod that the informer had last seen without a node. It
-// may be of no queue. Pods that wait for room on a node are brought back.
-func (s *Store) Lost(uid types.UID, now time.Time) {
-	s.change(now, func() { s.life.Lost(uid, now) })
+// DeleteLastSeenPending handles the deletion of a pod that the informer had last seen
+// without a node. It may have been bound, so pods that wait for room on a node are brought
+// back. It may be of no queue.
+func (s *Store) DeleteLastSeenPending(uid types.UID, now time.Time) {
+	s.change(now, func() { s.life.DeleteLastSeenPending(uid, now) })
 }
 
 // UpsertNode sets the allocatable of a node, and adds a node that is not known.

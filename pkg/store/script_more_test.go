@@ -50,12 +50,12 @@ func (s *script) lostPods(words []string) string {
 	switch {
 	case len(words) == 0:
 	case words[0] == "gone":
-		s.store.Vanished(s.store.LostPods(s.now))
+		s.store.Vanished(s.store.FreedPods(s.now))
 	default:
 		s.store.ComeBack(types.UID(words[0]), s.now)
 	}
 	var b strings.Builder
-	for _, e := range s.store.LostPods(s.now) {
+	for _, e := range s.store.FreedPods(s.now) {
 		if e.Nominated {
 			fmt.Fprintf(&b, "%s, nominated to %s\n", e.UID, e.Node)
 			continue

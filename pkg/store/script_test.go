@@ -624,7 +624,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.Delete(p.UID, s.now)
 		delete(s.pods, p.Name)
 	case "lost":
-		st.Lost(p.UID, s.now)
+		st.DeleteLastSeenPending(p.UID, s.now)
 		delete(s.pods, p.Name)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)

@@ -113,11 +113,11 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 // Delete passes the deletion of a pod on.
 func (w *witness) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
 
-// Lost passes on that a pod last seen without a node is gone.
-func (w *witness) Lost(uid types.UID, now time.Time) {
+// DeleteLastSeenPending passes on that a pod last seen without a node is gone.
+func (w *witness) DeleteLastSeenPending(uid types.UID, now time.Time) {
 	w.gone(uid, now, func(uid types.UID, now time.Time) {
 		w.gaveBack = now
-		w.Store.Lost(uid, now)
+		w.Store.DeleteLastSeenPending(uid, now)
 	})
 }
 

@@ -216,7 +216,7 @@ func (pl *Plugin) report(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToSt
 	default:
 		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodeCount(), why), now)
 	}
-	pl.checkLostPods(pod.UID, now)
+	pl.checkFreedPods(pod.UID, now)
 }
 
 // rejection returns what PostFilter answers for a pod that holds no new node.

@@ -13,10 +13,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// BringBackLost brings back all pods that wait for room on a node. It visits all pods, so it
-// runs at most once a second, for all lost pods of that second.
-func (x *States) BringBackLost(now time.Time) {
-	if !x.m.Pending.Lost.Tick(now) {
+// BringBackWaiting brings back all pods that wait for room on a node. It visits all pods, so it
+// runs at most once a second, for all pods that freed room unseen in that second.
+func (x *States) BringBackWaiting(now time.Time) {
+	if !x.m.Pending.FreedUnseen.Tick(now) {
 		return
 	}
 	for _, p := range slices.SortedFunc(maps.Values(x.m.Pods), model.CompareUID) {

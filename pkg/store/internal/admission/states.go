@@ -189,9 +189,9 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 	}
 }
 
-// Refused puts a pod that a quota refused back into the order, where its group waits for
+// RequeueRefused puts a pod that a quota refused back into the order, where its group waits for
 // room.
-func (x *States) Refused(p *model.Pod) {
+func (x *States) RequeueRefused(p *model.Pod) {
 	if p.App != nil && p.State != state.Queued && !p.State.HasNode() {
 		x.Withdraw(p)
 		x.ToQueued(p)
@@ -199,10 +199,10 @@ func (x *States) Refused(p *model.Pod) {
 	x.m.Pending.Keys.Remove(p.UID)
 }
 
-// NoteLost notes that a pod no longer uses a node as before.
-func (x *States) NoteLost(l pending.LostPod) {
+// NoteFreedUnseen notes that a pod no longer uses a node as before.
+func (x *States) NoteFreedUnseen(l pending.FreedPod) {
 	if x.m.Started {
-		x.m.Pending.Lost.Add(l)
+		x.m.Pending.FreedUnseen.Add(l)
 	}
 }
 

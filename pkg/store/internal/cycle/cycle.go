@@ -110,7 +110,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	case p.Asker.Holds():
 		x.holds.FailedHolder(p, now)
 	default:
-		x.states.Refused(p)
+		x.states.RequeueRefused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
 		if p.App != nil && !x.m.CheckPodQuota(p, basis(p)).OK() {
@@ -213,7 +213,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		if p.Asker.Holds() {
 			x.holds.FailedHolder(p, now)
 		} else {
-			x.states.Refused(p)
+			x.states.RequeueRefused(p)
 			x.states.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
 		}
 		return v

@@ -44,7 +44,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 // A hold ends for these reasons (reservations.End):
 //
 //	Bound              the preemptor is bound (lifecycle.Apply)
-//	Deleted            the preemptor is gone (lifecycle.Apply, Delete, Lost)
+//	Deleted            the preemptor is gone (lifecycle.Apply, Delete, DeleteLastSeenPending)
 //	TimedOut           it was not used in time (TimeOutHolds)
 //	NodeGone           the node is gone (lifecycle.DeleteNode)
 //	NodeUnschedulable  the node is cordoned (lifecycle.SetNodeSchedulable), or the filters
@@ -140,7 +140,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.goOnWithoutHold(p)
 	x.WakeHolders(h.Node, p.UID, now)
 	if e.Node != h.Node {
-		x.states.NoteLost(pending.LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
+		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
 	x.retryWithoutHold(p, e.Why, now)
 }

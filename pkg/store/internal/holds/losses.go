@@ -147,7 +147,7 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 }
 
 // SuspectRefusal asks the executor how a pod that is gone has ended; see
-// [preemption.Refusals].
+// [preemption.KubeletRejections].
 func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	h, holds := x.m.Preemption.Holds.Of(p.UID)
 	placed := p.Asker.PlacedAt()
@@ -160,7 +160,7 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	if !holds {
 		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
 	}
-	r := preemption.Refusal{
+	r := preemption.KubeletRejection{
 		Ref:        p.Ref(),
 		Controller: p.Controller,
 		OnlyNode:   p.RequiredNode,
@@ -171,14 +171,14 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	if p.On() != nil {
 		r.Took = x.tookNode(p, p.On()).Text
 	}
-	x.m.Preemption.Refusals.Suspect(r, now)
+	x.m.Preemption.KubeletRejections.Suspect(r, now)
 	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
 }
 
 // KubeletRefused counts a loss if a kubelet had no room for a preemptor, and passes the
 // losses on to the pod that replaces it.
 func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
-	r := x.m.Preemption.Refusals.Answer(uid, reason, &x.m.Preemption.Options, now)
+	r := x.m.Preemption.KubeletRejections.Answer(uid, reason, &x.m.Preemption.Options, now)
 	if r == nil {
 		return reasons.Reason{}
 	}
@@ -194,15 +194,15 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 // Inherit passes the losses of a refused pod to a new pod of the same controller, now or
 // once the refusal is known.
 func (x *Holds) Inherit(p *model.Pod, now time.Time) {
-	if r := x.m.Preemption.Refusals.Replace(p.Pod, now); r != nil {
+	if r := x.m.Preemption.KubeletRejections.Replace(p.Pod, now); r != nil {
 		x.passLosses(r, p)
 	}
 }
 
 // passLosses passes the losses of a refused pod to a pod, if that is pending, and forgets
 // the refused pod.
-func (x *Holds) passLosses(r *preemption.Refusal, heir *model.Pod) {
-	x.m.Preemption.Refusals.Done(r)
+func (x *Holds) passLosses(r *preemption.KubeletRejection, heir *model.Pod) {
+	x.m.Preemption.KubeletRejections.Done(r)
 	if heir == nil || heir.State.HasNode() || heir.Node != "" {
 		return
 	}

@@ -227,7 +227,7 @@ func (x *Lifecycle) checkAsAssumed(p *model.Pod, event *objects.Pod, now time.Ti
 	had := p.AssumedUse()
 	p.AssumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
-		x.states.NoteLost(pending.LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
+		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}
 }
 
@@ -294,17 +294,17 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.m.Unplaced[p.UID] = p
 }
 
-// Lost handles the deletion of a pod that was last seen without a node. It may have been
-// bound meanwhile, so pods that wait for room are brought back.
-func (x *Lifecycle) Lost(uid types.UID, now time.Time) {
+// DeleteLastSeenPending handles the deletion of a pod that was last seen without a node.
+// It may have been bound meanwhile, so pods that wait for room are brought back.
+func (x *Lifecycle) DeleteLastSeenPending(uid types.UID, now time.Time) {
 	p, known := x.m.Pods[uid]
-	lost, freed := pending.LostPod{UID: uid, When: now}, !known || p.Foreign
+	room, freed := pending.FreedPod{UID: uid, When: now}, !known || p.Foreign
 	if known && p.On() != nil {
-		lost.Node, lost.Request, freed = p.On().Name(), p.AssumedUse().Add(p.Uncounted), true
+		room.Node, room.Request, freed = p.On().Name(), p.AssumedUse().Add(p.Uncounted), true
 	}
 	x.Delete(uid, now)
 	if freed {
-		x.states.NoteLost(lost)
+		x.states.NoteFreedUnseen(room)
 	}
 }
 

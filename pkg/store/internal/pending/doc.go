@@ -13,11 +13,12 @@
 //	Classes     equivalence classes of pods that found no node
 //	ClassLimit  how many members of classes may be admitted at a time
 //	Groups      PodGroups: which members can go on, and for what a group waits
-//	Refused     pods that hold a node and that a quota refuses
+//	BlockedHolders
+//	            pods that hold a node and that a quota refuses
 //	Demand      pods that found no node and would run on new nodes
 //	Keys        sort keys of pods in the scheduler's queue
 //	Timers      pods by deadline
-//	Lost        pods that gave room back without an event in the scheduler's queue
+//	FreedUnseen pods that gave room back without an event in the scheduler's queue
 //	TooEarly    pods that asked for room before the store was ready
 //	Transitions changes of state that the table does not have
 package pending

@@ -163,12 +163,12 @@ func TestTimersInOrder(t *testing.T) {
 // TestLost: pods are brought back at most once a second for all lost pods, and a lost pod
 // is forgotten once a cycle saw it as gone, or after five minutes.
 func TestLost(t *testing.T) {
-	var l pending.Lost
+	var l pending.FreedUnseen
 	if l.Tick(epoch) || !l.Due().IsZero() {
 		t.Error("none is lost, and pods are brought back")
 	}
-	a := pending.LostPod{UID: "a", Node: "n1", When: epoch}
-	b := pending.LostPod{UID: "b", Node: "n1", When: epoch.Add(time.Second)}
+	a := pending.FreedPod{UID: "a", Node: "n1", When: epoch}
+	b := pending.FreedPod{UID: "b", Node: "n1", When: epoch.Add(time.Second)}
 	l.Add(a)
 	if !l.Tick(epoch) || l.Tick(epoch.Add(time.Hour)) {
 		t.Error("pods are brought back once, at once")
@@ -187,15 +187,15 @@ func TestLost(t *testing.T) {
 			t.Errorf("lost: %v, want %v", got, want)
 		}
 	}
-	l.Vanished([]pending.LostPod{{UID: "a", Node: "n2", When: epoch}, {UID: "b", Node: "n1", When: epoch}})
+	l.Vanished([]pending.FreedPod{{UID: "a", Node: "n2", When: epoch}, {UID: "b", Node: "n1", When: epoch}})
 	same(epoch, "a", "b")
 	same(epoch.Add(5*time.Minute), "b")
-	l.Vanished([]pending.LostPod{b})
+	l.Vanished([]pending.FreedPod{b})
 	same(epoch)
 
 	// A standby only adds.
 	l.Add(a)
-	l.Add(pending.LostPod{UID: "c", When: epoch.Add(5 * time.Minute)})
+	l.Add(pending.FreedPod{UID: "c", When: epoch.Add(5 * time.Minute)})
 	same(epoch, "c")
 }
 

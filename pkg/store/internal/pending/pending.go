@@ -22,9 +22,9 @@ type Pending[P, A comparable, D any] struct {
 	Timers        Timers[P]
 	Keys          Keys // read without the store's lock
 	Groups        *Groups[P, D]
-	Holders       Refused[P] // that a quota refuses
+	Holders       BlockedHolders[P] // that a quota refuses
 	Demand        Demand[A]
-	Lost          Lost
+	FreedUnseen   FreedUnseen
 	TooEarly      TooEarly
 	Transitions   state.Transitions
 
@@ -49,7 +49,7 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		Classes:       newClasses(index, largest),
 		Timers:        NewTimers[P](),
 		Groups:        NewGroups[P, D](members),
-		Holders:       NewRefused[P](),
+		Holders:       NewBlockedHolders[P](),
 		Demand:        NewDemand[A](),
 		moreRoom:      map[queues.ID]struct{}{},
 	}

@@ -69,7 +69,7 @@ func TestTakeFill(t *testing.T) {
 // TestRefused checks that a holder is taken once when the queue that refuses it got more
 // room, in the given order, and only while that queue refuses it.
 func TestRefused(t *testing.T) {
-	x := pending.NewRefused[int]()
+	x := pending.NewBlockedHolders[int]()
 	at := func(q queues.ID) queues.Verdict { return queues.Verdict{At: q, Reason: reasons.Brief(reasons.OverMax)} }
 	take := func(want ...int) {
 		t.Helper()

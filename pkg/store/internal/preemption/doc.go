@@ -8,7 +8,8 @@
 //	Queue      when stuck pods get a plan
 //	Limiter    how often plans are made, and how many pods they disrupt
 //	Losses     holds that a preemptor lost, and the pause after them
-//	Refusals   pods that a kubelet may have refused although room was made for them
+//	KubeletRejections
+//	           pods that a kubelet may have refused although room was made for them
 //	Undeletable
 //	           victims that the API server refused to delete, and for how long they are none
 //	Watches    the queues and nodes that a refusal named

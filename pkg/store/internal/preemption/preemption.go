@@ -10,11 +10,11 @@ import (
 // Preemption has all state of the component. Each part has its own Check.
 type Preemption struct {
 	Options
-	Limiter   Limiter
-	Watches   Watches
-	Snapshot  Snapshot
-	NodeBound *NodeBound
-	Refusals  Refusals
+	Limiter           Limiter
+	Watches           Watches
+	Snapshot          Snapshot
+	NodeBound         *NodeBound
+	KubeletRejections KubeletRejections
 	// Undeletable are victims that the API server refused to delete.
 	Undeletable Undeletable
 	Holds       *Holds
@@ -38,7 +38,7 @@ func New() *Preemption {
 func (p *Preemption) Check() error {
 	return errors.Join(
 		p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(),
-		p.NodeBound.Check(), p.Refusals.Check(), p.Holds.Check(),
+		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Holds.Check(),
 	)
 }
 

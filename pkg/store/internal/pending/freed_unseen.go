@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Lost has pods that freed room on a node without an event in the scheduling queue for
+// FreedUnseen has pods that freed room on a node without an event in the scheduling queue for
 // the end of a pod there. The scheduler's cache frees the room, but nothing brings back
 // the pods that wait for it until the queue flushes unschedulable pods after five
 // minutes. So the store brings them back. There are four kinds:
@@ -27,29 +27,29 @@ import (
 //     nominated pod as running. If the nomination was not written yet, or the write
 //     failed, then the next cycle of the pod ends the nomination without any event.
 //
-// The states of a lost pod:
+// The states of such a pod:
 //
-//	        lose                       Tick, at most once a second
-//	gone ──────────► lost, untold ──────────────────────────────► lost, told
+//	        Add                  Tick, at most once a second
+//	gone ──────────► untold ──────────────────────────────────────► told
 //	                                                                  │
 //	  a cycle that found no node knew that it is gone (Vanished),     │
 //	  or the scheduler's queue has been flushed since                 │
 //	over ◄────────────────────────────────────────────────────────────┘
 //
 // A pod that is brought back may be tried before the scheduler's cache is updated,
-// because the cache has a separate listener. If such a cycle still finds the lost pod on
+// because the cache has a separate listener. If such a cycle still finds the pod on
 // its node, the tried pod comes back by itself (Store.ComeBack).
-type Lost struct {
-	pods []LostPod // in the order in which they were lost
+type FreedUnseen struct {
+	pods []FreedPod // in the order of Add
 	// toTell is true while waiting pods must be brought back; told is when that was last
 	// done.
 	toTell bool
 	told   time.Time
 }
 
-// LostPod is a pod that no longer uses a node as before, without an event for that in the
+// FreedPod is a pod that no longer uses a node as before, without an event for that in the
 // scheduling queue.
-type LostPod struct {
+type FreedPod struct {
 	UID types.UID
 	// Node is where the store had the pod; empty if the store had it on no node, although
 	// the scheduler may have chosen one.
@@ -65,52 +65,52 @@ type LostPod struct {
 	When time.Time
 }
 
-// lostFor is after how long a lost pod is forgotten: by then the scheduler's queue has
+// keptFor is after how long such a pod is forgotten: by then the scheduler's queue has
 // flushed and retried all unschedulable pods.
-const lostFor = 5 * time.Minute
+const keptFor = 5 * time.Minute
 
-// lostEvery is the shortest time between two times that waiting pods are brought back.
-const lostEvery = time.Second
+// tellEvery is the shortest time between two times that waiting pods are brought back.
+const tellEvery = time.Second
 
 // Add notes that a pod no longer uses a node as before.
-func (l *Lost) Add(p LostPod) {
+func (l *FreedUnseen) Add(p FreedPod) {
 	l.forget(p.When)
 	l.pods = append(l.pods, p)
 	l.toTell = true
 }
 
-// forget forgets the pods that were lost long ago.
-func (l *Lost) forget(now time.Time) {
-	for len(l.pods) > 0 && !now.Before(l.pods[0].When.Add(lostFor)) {
+// forget forgets the pods that were added long ago.
+func (l *FreedUnseen) forget(now time.Time) {
+	for len(l.pods) > 0 && !now.Before(l.pods[0].When.Add(keptFor)) {
 		l.pods = l.pods[1:]
 	}
 }
 
 // Pods returns the pods that a cycle which found no node must check for, oldest first;
 // nearly always empty.
-func (l *Lost) Pods(now time.Time) []LostPod {
+func (l *FreedUnseen) Pods(now time.Time) []FreedPod {
 	l.forget(now)
 	return slices.Clone(l.pods)
 }
 
 // Vanished forgets pods that a cycle saw as gone.
-func (l *Lost) Vanished(seen []LostPod) {
-	l.pods = slices.DeleteFunc(l.pods, func(p LostPod) bool {
-		return slices.ContainsFunc(seen, func(v LostPod) bool { return v.UID == p.UID && v.Node == p.Node && v.When.Equal(p.When) })
+func (l *FreedUnseen) Vanished(seen []FreedPod) {
+	l.pods = slices.DeleteFunc(l.pods, func(p FreedPod) bool {
+		return slices.ContainsFunc(seen, func(v FreedPod) bool { return v.UID == p.UID && v.Node == p.Node && v.When.Equal(p.When) })
 	})
 }
 
 // Due is when the pods that wait for room are brought back; zero for never.
-func (l *Lost) Due() time.Time {
+func (l *FreedUnseen) Due() time.Time {
 	if !l.toTell {
 		return time.Time{}
 	}
-	return l.told.Add(lostEvery)
+	return l.told.Add(tellEvery)
 }
 
 // Tick tells whether the pods that wait for room must be brought back now. It is true once
-// for all pods that were lost in the last second, because that visits all pods.
-func (l *Lost) Tick(now time.Time) bool {
+// for all pods that were added in the last second, because that visits all pods.
+func (l *FreedUnseen) Tick(now time.Time) bool {
 	if due := l.Due(); due.IsZero() || due.After(now) {
 		return false
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Refusals has pods that ended soon after they were bound to the node that was held for
-// them, oldest first. Its zero value is ready.
+// KubeletRejections has pods that ended soon after they were bound to the node that was
+// held for them, oldest first. Its zero value is ready.
 //
 // A kubelet refuses a pod if its node has no room for it (OutOfcpu, OutOfmemory, ...),
 // because another scheduler bound a pod there at the same time. If room had been made for
@@ -34,7 +34,7 @@ import (
 //	                                                                               pause ends
 //
 // At most mostRefusals are remembered; beyond that the oldest is forgotten.
-type Refusals struct{ list []*Refusal }
+type KubeletRejections struct{ list []*KubeletRejection }
 
 const (
 	// MostRefusals is how many pods are remembered.
@@ -44,8 +44,8 @@ const (
 	refusalTime = time.Minute
 )
 
-// Refusal is a pod that may have been refused by its kubelet.
-type Refusal struct {
+// KubeletRejection is a pod that may have been refused by its kubelet.
+type KubeletRejection struct {
 	objects.Ref
 	// Controller identifies the pods that replace it; for a pod of a DaemonSet, together
 	// with the only node that it can run on.
@@ -67,7 +67,7 @@ func MayBeRefused(placedAt, now time.Time) bool {
 }
 
 // Suspect remembers a pod until the answer of the executor.
-func (r *Refusals) Suspect(x Refusal, now time.Time) {
+func (r *KubeletRejections) Suspect(x KubeletRejection, now time.Time) {
 	r.forget(now)
 	if len(r.list) == MostRefusals {
 		r.list = r.list[1:]
@@ -78,8 +78,8 @@ func (r *Refusals) Suspect(x Refusal, now time.Time) {
 
 // Answer notes how a pod ended: refused for a reason of the kubelet, or in another way if
 // the reason is empty. It returns the pod if that is a loss, and nil otherwise.
-func (r *Refusals) Answer(uid types.UID, reason string, o *Options, now time.Time) *Refusal {
-	i := slices.IndexFunc(r.list, func(x *Refusal) bool { return x.UID == uid && !x.refused })
+func (r *KubeletRejections) Answer(uid types.UID, reason string, o *Options, now time.Time) *KubeletRejection {
+	i := slices.IndexFunc(r.list, func(x *KubeletRejection) bool { return x.UID == uid && !x.refused })
 	if i < 0 {
 		return nil
 	}
@@ -96,17 +96,17 @@ func (r *Refusals) Answer(uid types.UID, reason string, o *Options, now time.Tim
 }
 
 // Heir returns the pod that replaces a refused one; empty if none came yet.
-func (x *Refusal) Heir() types.UID { return x.heir }
+func (x *KubeletRejection) Heir() types.UID { return x.heir }
 
 // Done forgets a refused pod: its losses were passed on, or nothing can replace it.
-func (r *Refusals) Done(x *Refusal) {
-	r.list = slices.DeleteFunc(r.list, func(y *Refusal) bool { return y == x })
+func (r *KubeletRejections) Done(x *KubeletRejection) {
+	r.list = slices.DeleteFunc(r.list, func(y *KubeletRejection) bool { return y == x })
 }
 
 // Replace notes that a new pod replaces the oldest remembered pod of its controller and
 // node. It returns that pod if it is known to be refused, so that its losses pass to the
 // new pod now, and nil otherwise.
-func (r *Refusals) Replace(p *objects.Pod, now time.Time) *Refusal {
+func (r *KubeletRejections) Replace(p *objects.Pod, now time.Time) *KubeletRejection {
 	if len(r.list) == 0 || p.Controller == "" || p.Node != "" {
 		return nil
 	}
@@ -122,15 +122,15 @@ func (r *Refusals) Replace(p *objects.Pod, now time.Time) *Refusal {
 	return nil
 }
 
-func (r *Refusals) forget(now time.Time) {
-	r.list = slices.DeleteFunc(r.list, func(x *Refusal) bool { return !now.Before(x.until) })
+func (r *KubeletRejections) forget(now time.Time) {
+	r.list = slices.DeleteFunc(r.list, func(x *KubeletRejection) bool { return !now.Before(x.until) })
 }
 
 // Len is how many pods are remembered.
-func (r *Refusals) Len() int { return len(r.list) }
+func (r *KubeletRejections) Len() int { return len(r.list) }
 
 // Check verifies that refusals are bounded and still needed.
-func (r *Refusals) Check() error {
+func (r *KubeletRejections) Check() error {
 	if len(r.list) > MostRefusals {
 		return fmt.Errorf("refusals: %d, at most %d are remembered", len(r.list), MostRefusals)
 	}

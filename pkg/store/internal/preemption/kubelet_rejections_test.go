@@ -12,14 +12,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-func suspect(uid string) preemption.Refusal {
-	return preemption.Refusal{Ref: objects.Ref{UID: types.UID(uid), Namespace: "ns", Name: uid}, Controller: "rs", Took: "others took the room"}
+func suspect(uid string) preemption.KubeletRejection {
+	return preemption.KubeletRejection{Ref: objects.Ref{UID: types.UID(uid), Namespace: "ns", Name: uid}, Controller: "rs", Took: "others took the room"}
 }
 
 // TestRefusalsPassOn: the losses of a refused pod pass to one pod of its controller,
 // whichever is known first.
 func TestRefusalsPassOn(t *testing.T) {
-	var r preemption.Refusals
+	var r preemption.KubeletRejections
 	o := preemption.DefaultOptions()
 	heir := &objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}
 	r.Suspect(suspect("a"), epoch)
@@ -65,7 +65,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	if preemption.MayBeRefused(time.Time{}, epoch) || !preemption.MayBeRefused(epoch, epoch.Add(time.Minute)) || preemption.MayBeRefused(epoch, epoch.Add(time.Minute+1)) {
 		t.Error("the wrong pods are suspected")
 	}
-	var r preemption.Refusals
+	var r preemption.KubeletRejections
 	for range preemption.MostRefusals + 1 {
 		r.Suspect(suspect("a"), epoch)
 	}
@@ -80,7 +80,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	if r.Answer("late", "OutOfcpu", &o, late); r.Replace(&objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}, late.Add(o.RetryInterval)) != nil {
 		t.Error("the losses pass on after the pause")
 	}
-	r.Suspect(preemption.Refusal{}, epoch.Add(time.Minute))
+	r.Suspect(preemption.KubeletRejection{}, epoch.Add(time.Minute))
 	if r.Check() == nil {
 		t.Error("a refusal of no pod is not noticed")
 	}

@@ -48,13 +48,13 @@ func TestLostPod(t *testing.T) {
 				running("v1", "n1", 200), running("v2", "n2", 200),
 			})
 			for _, name := range c.lost {
-				cl.store.Lost(plugintest.Pod(name, 0).UID, cl.now)
+				cl.store.DeleteLastSeenPending(plugintest.Pod(name, 0).UID, cl.now)
 			}
 			cl.store.Tick(cl.now) // requeues the pods that wait now; the asker comes later
 			if got := cl.tried(t); got.Code != c.want {
 				t.Errorf("the pod waits for %v, want %s", got, c.want)
 			}
-			if got := cl.store.LostPods(cl.now); len(got) != c.left {
+			if got := cl.store.FreedPods(cl.now); len(got) != c.left {
 				t.Errorf("left to look for: %v, want %d", got, c.left)
 			}
 		})
@@ -93,7 +93,7 @@ func TestShrunkPod(t *testing.T) {
 			t.Fatal(v)
 		}
 		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)
-		if got := cl.store.LostPods(cl.now); len(got) != 1 {
+		if got := cl.store.FreedPods(cl.now); len(got) != 1 {
 			t.Fatalf("requested %d and then 100: %v", before, got)
 		}
 		cl.store.Tick(cl.now)
@@ -112,7 +112,7 @@ func TestLostPodOfADaemonSetsNode(t *testing.T) {
 		asker.Spec.SchedulerName = corev1.DefaultSchedulerName
 		never := corev1.PreemptNever
 		asker.Spec.PreemptionPolicy = &never
-		cl.store.Lost(plugintest.Pod(lost, 0).UID, cl.now)
+		cl.store.DeleteLastSeenPending(plugintest.Pod(lost, 0).UID, cl.now)
 		cl.store.Tick(cl.now)
 		cl.answer(t, asker)
 		cl.cameBack()

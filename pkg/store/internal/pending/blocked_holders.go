@@ -10,20 +10,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// Refused has the pods that hold a node and that a quota refuses, by the queue of the quota.
-type Refused[P comparable] struct {
+// BlockedHolders has the pods that hold a node and that a quota refuses, by the queue of the quota.
+type BlockedHolders[P comparable] struct {
 	at  map[P]queues.ID
 	by  map[queues.ID]map[P]struct{}
 	due map[P]struct{} // the queue has more room since
 }
 
-// NewRefused returns no pods.
-func NewRefused[P comparable]() Refused[P] {
-	return Refused[P]{at: map[P]queues.ID{}, by: map[queues.ID]map[P]struct{}{}, due: map[P]struct{}{}}
+// NewBlockedHolders returns no pods.
+func NewBlockedHolders[P comparable]() BlockedHolders[P] {
+	return BlockedHolders[P]{at: map[P]queues.ID{}, by: map[queues.ID]map[P]struct{}{}, due: map[P]struct{}{}}
 }
 
 // Set sets the verdict of the quotas on a pod.
-func (x *Refused[P]) Set(p P, v queues.Verdict) {
+func (x *BlockedHolders[P]) Set(p P, v queues.Verdict) {
 	x.Remove(p)
 	if v.OK() {
 		return
@@ -35,7 +35,7 @@ func (x *Refused[P]) Set(p P, v queues.Verdict) {
 }
 
 // Remove forgets a pod.
-func (x *Refused[P]) Remove(p P) {
+func (x *BlockedHolders[P]) Remove(p P) {
 	at, refused := x.at[p]
 	if !refused {
 		return
@@ -49,17 +49,17 @@ func (x *Refused[P]) Remove(p P) {
 }
 
 // Has tells whether a queue refused a pod.
-func (x *Refused[P]) Has(at queues.ID) bool { return len(x.by[at]) > 0 }
+func (x *BlockedHolders[P]) Has(at queues.ID) bool { return len(x.by[at]) > 0 }
 
 // MoreRoom notes that a queue has more room.
-func (x *Refused[P]) MoreRoom(at queues.ID) { maps.Copy(x.due, x.by[at]) }
+func (x *BlockedHolders[P]) MoreRoom(at queues.ID) { maps.Copy(x.due, x.by[at]) }
 
 // All iterates over the pods, in no particular order.
-func (x *Refused[P]) All() iter.Seq[P] { return maps.Keys(x.at) }
+func (x *BlockedHolders[P]) All() iter.Seq[P] { return maps.Keys(x.at) }
 
 // Take returns the pods whose queue got more room since the last call; order is a strict
 // total order.
-func (x *Refused[P]) Take(order func(a, b P) int) []P {
+func (x *BlockedHolders[P]) Take(order func(a, b P) int) []P {
 	if len(x.due) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (x *Refused[P]) Take(order func(a, b P) int) []P {
 }
 
 // Check verifies that the pods are listed both ways.
-func (x *Refused[P]) Check() error {
+func (x *BlockedHolders[P]) Check() error {
 	listed := 0
 	for _, pods := range x.by {
 		listed += len(pods)

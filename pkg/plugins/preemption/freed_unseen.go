@@ -13,18 +13,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// checkLostPods compares the nodes of this cycle with the pods that freed capacity unseen
-// (see [store.LostPod]). If one of them is still on a node, unchanged, the scheduler's
+// checkFreedPods compares the nodes of this cycle with the pods that freed capacity unseen
+// (see [store.FreedPod]). If one of them is still on a node, unchanged, the scheduler's
 // cache does not know yet, and the pod that was tried is requeued.
-func (pl *Plugin) checkLostPods(pod types.UID, now time.Time) {
+func (pl *Plugin) checkFreedPods(pod types.UID, now time.Time) {
 	s := pl.process.Store()
-	lost := s.LostPods(now)
+	lost := s.FreedPods(now)
 	lister := pl.handle.SnapshotSharedLister()
 	if len(lost) == 0 || lister == nil {
 		return
 	}
 	there := stillThere(lost, lister.NodeInfos())
-	var vanished []store.LostPod
+	var vanished []store.FreedPod
 	for i := range lost {
 		l := &lost[i]
 		switch {
@@ -41,7 +41,7 @@ func (pl *Plugin) checkLostPods(pod types.UID, now time.Time) {
 }
 
 // nominated reports whether a pod is nominated to a node that it no longer holds.
-func (pl *Plugin) nominated(l *store.LostPod) bool {
+func (pl *Plugin) nominated(l *store.FreedPod) bool {
 	if h, held := pl.process.Store().Holds().Of(l.UID); held && h.Node == l.Node {
 		return false // it holds the node again
 	}
@@ -50,7 +50,7 @@ func (pl *Plugin) nominated(l *store.LostPod) bool {
 
 // stillThere returns the pods as the nodes of a cycle have them; nil for a pod that its
 // node does not have. If the node of a pod is not known, all nodes are searched.
-func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
+func stillThere(lost []store.FreedPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
 	there := make([]*corev1.Pod, len(lost))
 	anywhere := map[types.UID]int{}
 	for i, l := range lost {
