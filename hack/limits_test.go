@@ -20,6 +20,7 @@ const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
+	mostOfAll   = 60500 // lines of all packages; lower it when lines go
 )
 
 // Types of packages that mirror documents (apis, pkg/rest) may have any number of fields.
@@ -132,6 +133,11 @@ func (s *sizes) over() []string {
 	add("fields", s.fields, mostFields, "apis/", "pkg/rest")
 	add("methods", s.methods, mostMethods)
 	add("lines", s.lines, mostLines)
+	all := 0
+	for _, n := range s.lines {
+		all += n
+	}
+	add("lines", map[string]int{"the tree": all}, mostOfAll)
 	slices.Sort(found)
 	return found
 }
