@@ -257,24 +257,20 @@ func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
 }
 
 // Forget takes back Assume. The pod backs off, and the latest event during its bind takes
-// effect.
-//
-// ChargeMoving and whyForgotten read the state, so it is set before them; ToUnschedulable
-// sets it once more, without effect. The cycle counts as one that ended with an error: the
-// pod comes back by itself, and no plan is made for it before that.
+// effect. The cycle counts as one that ended with an error: the pod comes back by itself, and
+// no plan is made for it before that.
 func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	p, known := x.m.Pods[uid]
 	if !known || p.State != state.Assumed {
 		return
 	}
-	node := p.Node
+	node, why := p.Node, whyForgotten(x.m.Preemption.Holds, p)
 	x.states.LeaveAllocated(p)
 	p.Node = ""
 	x.m.Charge(p, p.Request, cache.Pending)
-	x.states.Enter(p, state.Unschedulable)
-	x.m.ChargeMoving(p)
 	x.m.Pending.Window.Failed()
-	x.states.ToUnschedulable(p, whyForgotten(x.m.Preemption.Holds, p, node), now)
+	x.states.ToUnschedulable(p, why, now)
+	x.m.ChargeMoving(p)
 	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	x.states.BackOff(p, p.BackoffEnds)
 	x.states.ReadDemand(p) // PodScheduled is from before the pod had a node
@@ -295,10 +291,11 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	}
 }
 
-// whyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
-// gives its place back when another member finds none, or waits too long on the node that
-// it holds. No pod is bound on a node that is held for another pod by that time.
-func whyForgotten(held *preemption.Holds, p *model.Pod, node string) reasons.Reason {
+// whyForgotten is why an assumed pod is not bound to its node. A member of a PodGroup gives
+// its place back when another member finds none, or waits too long on the node that it
+// holds. No pod is bound on a node that is held for another pod by that time.
+func whyForgotten(held *preemption.Holds, p *model.Pod) reasons.Reason {
+	node := p.Node
 	if p.GroupIncomplete() {
 		if why := whyWithoutPlace(held, p); why != "" {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because %s", p.PodGroup.Name(), node, why)
@@ -328,7 +325,7 @@ func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
 		return fmt.Sprintf("pod %s found no node: %s", failed.Name, failed.Reason.Text)
 	}
 	if holder == nil {
-		return tooFew(p.PodGroup.Placed()+1, p.PodGroup.Min())
+		return tooFew(p.PodGroup.Placed(), p.PodGroup.Min())
 	}
 	h, _ := held.Of(holder.UID)
 	return fmt.Sprintf("pod %s waits for its place on node %s, which it holds; pods still to leave for it: %d", holder.Name, h.Node, len(h.Victims))
