@@ -92,13 +92,12 @@ func (e *env) fit(t *corev1.PodTemplateSpec, of string, added map[string]string)
 }
 
 // createFrom makes a pod of a template, as a controller does.
-func (e *env) createFrom(t corev1.PodTemplateSpec, name, of string, added map[string]string) {
+func (e *env) createFrom(t corev1.PodTemplateSpec, name, of string, added map[string]string) *corev1.Pod {
 	e.Helper()
 	e.fit(&t, of, added)
-	p := e.createPod(&corev1.Pod{
+	return e.createPod(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: name, Labels: t.Labels, Annotations: t.Annotations}, Spec: t.Spec,
 	})
-	e.awaitRunning(p)
 }
 
 func (e *env) createJob(job *batchv1.Job, of string, added map[string]string) {
@@ -178,12 +177,18 @@ func TestControllerSamples(t *testing.T) {
 	if len(files) != len(parts) {
 		t.Errorf("%d samples, %d of them are tested: %v", len(files), len(parts), files)
 	}
-	for file, run := range parts { // side by side: the Job controller takes 10 s to replace a pod
-		e.run(file, func(e *env) {
-			e.Parallel()
-			run(e)
-		})
-	}
+	e.run("samples", func(e *env) {
+		for file, run := range parts { // side by side: the Job controller takes 10 s to replace a pod
+			e.run(file, func(e *env) {
+				e.Parallel()
+				run(e)
+			})
+		}
+	})
+	e.kill()
+	e.start()
+	e.awaitMembers("ray", 3, "ray-head")
+	e.awaitMembers("serve", 3, "serve-0")
 }
 
 // runsJobSample: a preempted pod of the Job is recreated. A failure that counts would end
@@ -275,30 +280,38 @@ func (e *env) runsLeaderWorkerSetSample() {
 		if i == 0 {
 			template = "leaderTemplate"
 		}
-		e.createFrom(part[corev1.PodTemplateSpec](e, set, "spec", "leaderWorkerTemplate", template), name, "lws", map[string]string{
+		e.awaitRunning(e.createFrom(part[corev1.PodTemplateSpec](e, set, "spec", "leaderWorkerTemplate", template), name, "lws", map[string]string{
 			"leaderworkerset.sigs.k8s.io/name": "serve", "leaderworkerset.sigs.k8s.io/group-index": "0",
 			"leaderworkerset.sigs.k8s.io/worker-index": fmt.Sprint(i),
-		})
+		}))
 	}
 	e.awaitMembers("serve", 3, "serve-0")
 }
 
-// runsRayClusterSample creates the head last: its role counts, not its age.
+// runsRayClusterSample creates all pods in one second, the head last, so all are the oldest:
+// the role of the head counts.
 func (e *env) runsRayClusterSample() {
 	cluster := e.sample("raycluster.yaml", "RayCluster")
-	create := func(name, kind string, path ...any) {
+	create := func(name, kind string, path ...any) *corev1.Pod {
 		template := part[corev1.PodTemplateSpec](e, cluster, path...)
 		template.Spec.SchedulerName = profile
-		e.createFrom(template, name, "ray", map[string]string{
+		return e.createFrom(template, name, "ray", map[string]string{
 			"ray.io/cluster": "ray", "ray.io/node-type": kind, "ray.io/is-ray-node": "yes",
 			placement.KeyLegacyApplicationID: part[string](e, cluster, "metadata", "labels", placement.KeyApplicationID),
 			placement.KeyLegacyQueue:         part[string](e, cluster, "metadata", "labels", placement.KeyQueue),
 		})
 	}
-	for _, name := range []string{"ray-workers-worker-a", "ray-workers-worker-b"} {
-		create(name, "worker", "spec", "workerGroupSpecs", 0, "template")
-	}
-	create("ray-head", "head", "spec", "headGroupSpec", "template")
+	eventually(e, patience, "all pods are made in one second", func() (bool, string) {
+		first := create("ray-workers-worker-a", "worker", "spec", "workerGroupSpecs", 0, "template")
+		create("ray-workers-worker-b", "worker", "spec", "workerGroupSpecs", 0, "template")
+		last := create("ray-head", "head", "spec", "headGroupSpec", "template")
+		if first.CreationTimestamp.Equal(&last.CreationTimestamp) {
+			return true, ""
+		}
+		e.clear("ray")
+		return false, "they are made again"
+	})
+	e.expect("ray", 3, 0, "")
 	e.awaitMembers("ray", 3, "ray-head")
 }
 
@@ -314,7 +327,7 @@ func (e *env) runsWorkflowSample() {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		template.Spec.Containers = []corev1.Container{part[corev1.Container](e, workflow, "spec", "templates", 1, "container")}
 		template.Spec.Containers[0].Name = "main"
-		e.createFrom(template, fmt.Sprintf("etl-transform-%d-%s", i, item), "workflow", nil)
+		e.awaitRunning(e.createFrom(template, fmt.Sprintf("etl-transform-%d-%s", i, item), "workflow", nil))
 	}
 	e.awaitMembers("9e6f1c52-7a47-4f0e-a0a5-0d8c5f6a3b11", 3)
 }
