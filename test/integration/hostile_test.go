@@ -84,7 +84,7 @@ var hostileCases = []hostileCase{
 	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil},
 	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil},
 	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil},
-	{"types-2000", "pods with 2,000 invented resource names each, all different", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil},
+	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil},
 	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil},
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil},
@@ -346,6 +346,13 @@ func (e *env) inTurn(n int, every time.Duration, do func(i int) error) {
 		})
 	}
 	doing.Wait()
+}
+
+// oneEachSecond makes pods for as long as others are timed.
+func oneEachSecond(option func(i int) podOption) func(*env, int) {
+	return func(e *env, n int) {
+		e.inTurn(n, time.Second, func(i int) error { return e.createEvil(i, option) })
+	}
 }
 
 func (e *env) createEvil(i int, options ...func(i int) podOption) error {
