@@ -12,52 +12,58 @@ type View interface {
 	Queue(id ID) *Queue
 }
 
-// Basis says which usage a verdict is judged on.
+// Basis says which usage a verdict is judged on: columns of the books, and the pods of a
+// Demand on top of them.
 type Basis struct {
-	committed bool
-	demand    *Demand // nil for none
+	columns columns
+	extra   *Demand // nil for none
 }
 
-// OnAllocated judges what has a node; PreFilter and Reserve use it for pods that
-// hold one. OnCommitted adds what was let through
-// the gate and has no node yet; the gate uses it, so that it does not let
-// through more than can be placed.
-var (
-	OnAllocated = Basis{}
-	OnCommitted = Basis{committed: true}
+// columns are the columns of the books that count. Each has those before it, too.
+type columns uint8
+
+const (
+	allocated columns = iota // has a node
+	arriving                 // holds a node and has none yet
+	committed                // was let through the gate and has no node yet
 )
 
-// OnArriving judges what has a node or holds one; plans use it, and PreFilter and Reserve,
-// for there the asked pod is one of the admitted. The asked pod holds none.
-var OnArriving = OnDemand(&Demand{})
+var (
+	// OnAllocated judges what has a node. PreFilter and Reserve use it for pods that hold one.
+	OnAllocated = Basis{columns: allocated}
+	// OnArriving judges what has a node or holds one. Plans use it, and PreFilter and Reserve
+	// for pods that hold none: the pod that asks is one of those that were let through.
+	OnArriving = Basis{columns: arriving}
+	// OnCommitted adds what was let through the gate and has no node yet. The gate uses it, so
+	// that it does not let through more than can be placed.
+	OnCommitted = Basis{columns: committed}
+)
 
 // OnDemand judges what has a node, what is arriving, and the demand: what would run if
 // nodes came. What was let through counts once it is known whether it found a node.
-func OnDemand(d *Demand) Basis { return Basis{demand: d} }
+func OnDemand(d *Demand) Basis { return OnArriving.With(d) }
 
-// With adds pods that are to be let through at the same time to OnCommitted.
-func (on Basis) With(d *Demand) Basis { return Basis{on.committed, d} }
+// With adds pods to what counts, such as those that are to be let through at the same time.
+func (on Basis) With(d *Demand) Basis { return Basis{on.columns, d} }
 
 // used is what a queue uses on this basis.
 func (on Basis) used(q *Queue) resources.Vector {
-	switch {
-	case on.committed:
-		return q.Committed().Add(on.demand.of(q.ID))
-	case on.demand != nil:
-		return q.Allocated.Add(q.Arriving).Add(on.demand.of(q.ID))
-	}
-	return q.Allocated
+	return on.sum(q.Allocated, q.Arriving, q.Admitted).Add(on.extra.of(q.ID))
 }
 
 // usedBy is what a user or group uses on this basis.
 func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
-	switch {
-	case on.committed:
-		return u.Allocated.Add(u.Admitted).Add(u.Arriving).Add(on.demand.ofOwner(by))
-	case on.demand != nil:
-		return u.Allocated.Add(u.Arriving).Add(on.demand.ofOwner(by))
+	return on.sum(u.Allocated, u.Arriving, u.Admitted).Add(on.extra.ofOwner(by))
+}
+
+func (on Basis) sum(has, arrives, admitted resources.Vector) resources.Vector {
+	switch on.columns {
+	case committed:
+		return has.Add(admitted).Add(arrives)
+	case arriving:
+		return has.Add(arrives)
 	}
-	return u.Allocated
+	return has
 }
 
 // Verdict is the answer to "may this ask run now".
@@ -104,9 +110,9 @@ func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
 	b := resources.WorstBreach(q.Max.Breaches(used, ask))
 	waiting := ""
 	switch {
-	case on.committed && q.Admitted.Add(on.demand.of(q.ID)).Get(b.Name) > 0:
+	case on.columns == committed && q.Admitted.Add(on.extra.of(q.ID)).Get(b.Name) > 0:
 		waiting = " (with pods about to be placed)"
-	case !on.committed && on.demand.of(q.ID).Get(b.Name) > 0:
+	case on.columns != committed && on.extra.of(q.ID).Get(b.Name) > 0:
 		waiting = " (with pods that wait for a node)"
 	}
 	return markPermanent(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
@@ -148,8 +154,8 @@ func IsBelow(v View, id, of ID) bool {
 // leaf: maxapplications of the leaf and every ancestor, root included.
 func AdmitApplication(v View, leaf ID, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		waiting, text := on.demand.starting(q.ID), ""
-		if waiting > 0 && !on.committed {
+		waiting, text := on.extra.starting(q.ID), ""
+		if waiting > 0 && on.columns != committed {
 			text = " or waiting for a node"
 		}
 		if n := max(q.Running, 0) + waiting; q.MaxApplications > 0 && uint64(n) >= q.MaxApplications {

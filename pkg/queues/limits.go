@@ -179,14 +179,14 @@ func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := userLimit(q, o.User); limit != nil {
 			by := Charged{q.ID, false, o.User}
-			n := l.usage[by].Running + on.demand.startingOf(by)
+			n := l.usage[by].Running + on.extra.startingOf(by)
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
 			by := Charged{q.ID, true, o.Group}
-			n := l.usage[by].Running + on.demand.startingOf(by)
+			n := l.usage[by].Running + on.extra.startingOf(by)
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
 			}
