@@ -15,8 +15,8 @@ import (
 // columns is the width that every terminal has.
 const columns = 79
 
-// screen shows messages, and below them one line that changes. Where the output is no terminal, the changing line is
-// printed anew, at most every ten seconds.
+// screen shows messages, and below them one line that changes. If the output is not a terminal, the changing line
+// is printed again at most every ten seconds.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer

@@ -21,10 +21,9 @@ Pods choose it by spec.schedulerName. Queues are read from the ConfigMaps
 yunikorn-defaults and yunikorn-configs, key queues.yaml. Without --config it runs
 one profile, yunikorn, under its own lease, beside the cluster's own scheduler.`
 
-// newCommand returns the command that sets the given options by its flags and
-// runs the scheduler. It is upstream's NewSchedulerCommand but for
-// what happens between making the scheduler and running it, where upstream
-// leaves no room for us.
+// newCommand returns the command that sets the given options by its flags and runs the
+// scheduler. It is a copy of upstream's NewSchedulerCommand, because upstream has no hook
+// between making the scheduler and running it.
 func newCommand(opts *options.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "scheduler",

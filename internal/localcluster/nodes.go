@@ -127,8 +127,8 @@ func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
 	return stats, nil
 }
 
-// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. After it, it
-// starts no more.
+// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. It
+// starts no call after an error.
 func parallel(n int, do func(int) error) error {
 	group, ctx := errgroup.WithContext(context.Background())
 	group.SetLimit(16)

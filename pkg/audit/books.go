@@ -163,7 +163,7 @@ func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsa
 }
 
 // mendBooks is what to do about books that are wrong.
-const mendBooks = "restart the scheduler to have its books made anew, and please report this"
+const mendBooks = "restart the scheduler, which rebuilds its books, and please report this"
 
 // firstOf is an error of some of the lines about books, with the number of the others
 // and what to do; nil for no line.

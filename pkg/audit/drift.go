@@ -42,9 +42,9 @@ const (
 	secondLook = 15 * time.Second
 	// firstLook is how long after the start the first round is made.
 	firstLook = 5 * time.Second
-	// slice is how many things are compared at a time, and breath the pause after it.
-	slice  = 200
-	breath = 5 * time.Millisecond
+	// slice is how many things are compared at a time, and slicePause the pause after it.
+	slice      = 200
+	slicePause = 5 * time.Millisecond
 	// soonLook is secondLook for a health check: longer than any event is late.
 	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
@@ -53,7 +53,7 @@ const (
 
 // Truth is what the API server says, as far as the informers know.
 type Truth interface {
-	// Pods and Nodes are all there are. Nothing in them is to be changed.
+	// Pods and Nodes return all of them. Callers must not change them.
 	Pods() ([]*corev1.Pod, error)
 	Nodes() ([]*corev1.Node, error)
 	// Read is a pod as the store is told of it; false for one it is not told of.

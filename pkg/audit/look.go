@@ -35,18 +35,18 @@ type look struct {
 	only     map[name]difference
 	found    map[name]difference
 	compared int
-	hurry    bool // no breath is taken
+	hurry    bool // without pauses
 }
 
-// wanted tells whether something is to be compared. It takes a breath from time to
-// time, and is false once the context has ended.
+// wanted tells whether to compare a thing. It pauses after every slice, and returns false once
+// the context has ended.
 func (l *look) wanted(kind Kind, id string) bool {
 	if l.only != nil {
 		if _, ok := l.only[name{kind, id}]; !ok {
 			return false
 		}
 	}
-	if l.compared++; l.compared%slice == 0 && !l.hurry && !loop.Pause(l.ctx, l.drift.Clock, breath) {
+	if l.compared++; l.compared%slice == 0 && !l.hurry && !loop.Pause(l.ctx, l.drift.Clock, slicePause) {
 		return false
 	}
 	return l.ctx.Err() == nil

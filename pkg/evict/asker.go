@@ -135,9 +135,9 @@ func (e *Executor) retry(ctx context.Context, a *asker, w *output.Work, err erro
 	return e.stopped(ctx, err) || !final(err) && e.Clock.Since(a.failedAt) < patience
 }
 
-// reconcile does for an asker what can be done now. An error means that it is to be
-// called again later. Without the lease nothing is done, and a plan is committed again
-// if the lease comes back.
+// reconcile does for an asker what can be done now. It is called again later if it returns an
+// error. Without the lease it does nothing. A plan is committed again if the lease comes
+// back.
 func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 	for {
 		a, want := e.next(uid)
@@ -211,7 +211,7 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 	}
 	switch going, ok := e.commit(a, w); {
 	case !ok:
-	case !claims(want.hold, going): // decided anew meanwhile: the work of that decision writes its claim and the taint first
+	case !claims(want.hold, going): // decided again meanwhile: the work of that decision writes its claim and the taint first
 		e.done(a, w)
 	default:
 		a.plan, a.failing = newPlan(w, going, e.Clock.Now()), nil

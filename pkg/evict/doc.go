@@ -31,9 +31,9 @@
 //	failed   ──► marks cleared, Store.FailPlan; for a node-bound pod without a
 //	             deleted victim, where a victim is being bound: Store.AbortPlan
 //
-// What is to be written is always compared with what is there: a claim, a taint or a mark
-// that exists is not written again, and a victim counts as success if it is gone, or if
-// another pod has its name now. So work that another process began is work like any other.
+// Every write is first compared with what exists: a claim, a taint or a mark that exists is
+// not written again, and a victim counts as deleted if it is gone, or if another pod has its
+// name now. So work that another process began needs no special case.
 //
 // # Order of writes
 //

@@ -26,7 +26,7 @@ type Store interface {
 	// TakeWork returns the pending writes, each once, in order.
 	TakeWork() []output.Work
 	// Commit returns the victims still to be deleted for the asker. If they were chosen
-	// anew since its work was taken, they may not be in its claim yet. If the plan is not
+	// again since its work was taken, they may not be in its claim yet. If the plan is not
 	// lawful any more, Commit returns the reason and ends the hold, or only the plan of a
 	// node-bound asker. InPermit are the pods that wait for a Permit plugin. Commit is
 	// called again if the marks of the victims take more than one try.

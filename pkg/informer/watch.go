@@ -266,7 +266,7 @@ func (w *Watcher) checkClaim(old, pod *corev1.Pod) {
 		}
 	}
 	if _, err := reservations.ParseClaim(held.Message); err != nil {
-		w.options.Logger.Error(err, "Which node the pod holds cannot be read; it holds none, and may ask for room anew. "+
+		w.options.Logger.Error(err, "Which node the pod holds cannot be read; it holds none, and may ask for room again. "+
 			"Nothing but the scheduler should write this condition", "pod", klog.KObj(pod), "condition", reservations.HeldCondition)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// bite is how many changes are taken at a time: what a scheduling cycle may have
-// to wait for, about 50 us.
+// bite is how many changes are taken at a time. A scheduling cycle may have to wait for one
+// bite, about 50 us.
 const bite = 256
 
 // Source is where changes come from; a store. The inventory is its only consumer.
@@ -37,7 +37,7 @@ type Inventory struct {
 	nodes     parts[string, output.NodeRecord, Node]
 	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
-	// These lists of the view are old.
+	// These are true if the list of the view is out of date.
 	staleUnplaced, stalePreempted bool
 	view                          *View
 }
@@ -65,8 +65,8 @@ func (i *Inventory) View() *View {
 	return i.lockedView()
 }
 
-// Pods returns all pods that are known as they are now, those of no queue and of no
-// known node included, in no order.
+// Pods returns all known pods as they are now, in no order. It includes pods without a queue
+// and pods whose node is not known.
 func (i *Inventory) Pods() []*Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,8 +85,8 @@ func (i *Inventory) lockedView() *View {
 	}
 }
 
-// Find returns the pod of a name as it is now; nil if there is none. Of several, one of
-// which was made anew and the end of the first was not reported yet, it is the youngest.
+// Find returns the pod of a name as it is now; nil if there is none. It returns the youngest
+// of several: a pod can be recreated before the end of the first is reported.
 func (i *Inventory) Find(namespace, name string) *Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,7 +100,7 @@ func (i *Inventory) Find(namespace, name string) *Pod {
 	return found
 }
 
-// Whys says of each pod why it does not run; none for those that do.
+// Whys returns for each pod why it does not run; no reason for a pod that runs.
 func (i *Inventory) Whys(pods []*Pod) []reasons.Reason {
 	uids := make([]types.UID, len(pods))
 	for at, p := range pods {
@@ -198,7 +198,7 @@ func (i *Inventory) dropNode(name string) {
 	}
 }
 
-// same tells whether nothing happened since the view before.
+// same tells whether nothing changed since the last view.
 func (i *Inventory) same(rest *output.Rest) bool {
 	was := &i.view.Rest
 	return i.apps.same() && i.nodes.same() && !i.staleUnplaced && !i.stalePreempted &&
@@ -206,7 +206,7 @@ func (i *Inventory) same(rest *output.Rest) bool {
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
 
-// renew makes the view of now: what is old anew, the rest as it was.
+// renew replaces the view. Lists that changed are rebuilt, the others are kept.
 func (i *Inventory) renew(rest *output.Rest) {
 	if i.same(rest) {
 		return

@@ -1,13 +1,13 @@
 package inventory
 
-// members are pods that have something in common, in no order. There are two such lists
-// for every pod of a cluster, and a map would need six times as much of each.
+// members are the pods of one application or one node, in no order. Every pod of a cluster
+// is in two such lists. A map would need six times the memory.
 type members struct {
 	list  []*Pod
-	place func(*Pod) *int32 // where a pod says that it is in the list
+	place func(*Pod) *int32 // the field of a pod with its index in the list
 }
 
-// Where a pod is among those of its application, and among those of its node.
+// inApp and inNode are the indexes of a pod in the lists of its application and its node.
 func inApp(p *Pod) *int32  { return &p.inApp }
 func inNode(p *Pod) *int32 { return &p.inNode }
 
@@ -17,8 +17,8 @@ func (m *members) add(p *Pod) {
 	m.list = append(m.list, p)
 }
 
-// remove takes out a pod, if it is there. A wrong count of a reader must not end the
-// scheduler.
+// remove removes a pod. It does nothing if the pod is not in the list, because an error in
+// the inventory must not end the scheduler.
 func (m *members) remove(p *Pod) {
 	if !m.has(p) {
 		return

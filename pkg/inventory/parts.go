@@ -2,12 +2,12 @@ package inventory
 
 import "slices"
 
-// parts are all applications or all nodes, by key. R is the record of one, M what is made
-// of it for views.
+// parts are all applications or all nodes, by key. R is the store's record of one, M is its
+// form in views.
 type parts[K comparable, R, M any] struct {
 	by    map[K]*part[R, M]
 	stale []*part[R, M]
-	// moved is true if the list has others than before, or those have another place.
+	// moved is true if members of the list came or went, or if their order changed.
 	moved   bool
 	place   func(*Pod) *int32
 	make    func(*R, []*Pod) *M
@@ -15,11 +15,11 @@ type parts[K comparable, R, M any] struct {
 	compare func(a, b *M) int
 }
 
-// part is an application or a node. It is made anew when it is stale.
+// part is an application or a node. It is rebuilt for the next view when it is stale.
 type part[R, M any] struct {
-	record *R // nil before it was told, and for a node that is not known
+	record *R // nil before the source reports it, and for an unknown node
 	pods   members
-	made   *M // as it was last; nil for never
+	made   *M // the version of the last view; nil before the first
 	stale  bool
 }
 
@@ -41,7 +41,8 @@ func (p *parts[K, R, M]) touch(x *part[R, M]) {
 
 func (p *parts[K, R, M]) same() bool { return len(p.stale) == 0 && !p.moved }
 
-// renew lists them as they are now, in place where none came or went.
+// renew returns the list as it is now. It keeps the order of the list before, unless members
+// came, went or moved.
 func (p *parts[K, R, M]) renew(before []*M) []*M {
 	if p.same() {
 		return before

@@ -19,13 +19,13 @@ type Pod struct {
 	*output.PodRecord
 	agreed atomic.Pointer[corev1.Pod]
 
-	inApp, inNode int32 // its places among others, guarded by Inventory.mu
+	inApp, inNode int32 // indexes in the lists of its application and node, guarded by Inventory.mu
 }
 
 // Agree notes that this version of the pod equals the API server's. Both are immutable.
 func (p *Pod) Agree(listed *corev1.Pod) { p.agreed.Store(listed) }
 
-// Agrees tells whether that was noted.
+// Agrees tells whether Agree was called with this version.
 func (p *Pod) Agrees(listed *corev1.Pod) bool { return p.agreed.Load() == listed }
 
 // Application is an application with its pods. Immutable.
@@ -35,8 +35,8 @@ type Application struct {
 	Allocations, Requests []*Pod
 }
 
-// Highest is the highest priority of its pods that have no node; the lowest number of
-// 32 bits where all have one.
+// Highest is the highest priority of its pods that have no node; the lowest 32-bit number if
+// all have one.
 func (a *Application) Highest() int64 {
 	highest := int64(math.MinInt32)
 	for _, p := range a.Requests {
@@ -48,19 +48,19 @@ func (a *Application) Highest() int64 {
 // Node is a node with the pods on it. Immutable.
 type Node struct {
 	output.NodeRecord
-	// Allocated is used by pods of queues, Occupied by foreign ones.
+	// Allocated is the usage of pods of queues, Occupied that of foreign pods.
 	Allocated, Occupied resources.Vector
-	// Allocations are the pods of queues, Foreign the others; the oldest first, then by UID.
+	// Allocations are the pods of queues, Foreign the foreign pods; the oldest first, then by UID.
 	Allocations, Foreign []*Pod
 }
 
-// Available is what is left of the node; negative where it holds too much.
+// Available is the free capacity of the node; negative if its pods request more than it has.
 func (n *Node) Available() resources.Vector {
 	return n.Allocatable.Sub(n.Allocated).Sub(n.Occupied)
 }
 
-// Tenth is how much pods of queues use of a resource of the node: 0 for at most a tenth, 9
-// for more than nine.
+// Tenth is the share of a resource of the node that pods of queues use, in tenths: 0 for at
+// most one tenth, 9 for more than nine.
 func (n *Node) Tenth(resource string) int {
 	used, most := n.Allocated.Get(resource), n.Allocatable.Get(resource)
 	for i := range resources.Amount(9) {
@@ -75,23 +75,23 @@ func (n *Node) Tenth(resource string) int {
 // View is everything at one moment. Immutable.
 type View struct {
 	output.Rest
-	// Generation grows with everything that changes in views of one inventory: two
-	// with the same say the same.
+	// Generation grows with every change. Two views of one inventory with the same
+	// generation have the same content.
 	Generation uint64
-	// Applications have a queue and pods; the first submitted first, then by
+	// Applications are those with a queue and with pods; the first submitted first, then by
 	// namespace, ID and queue.
 	Applications []*Application
 	// Nodes are sorted by name.
 	Nodes []*Node
-	// Unplaced are the pods without a queue, Preempted the victims that are not gone
-	// yet; the oldest first, then by UID.
+	// Unplaced are the pods without a queue, Preempted the victims that still exist; the
+	// oldest first, then by UID.
 	Unplaced, Preempted []*Pod
 	// Holders are the askers that hold a node.
 	Holders map[types.UID]*Pod
 }
 
-// Tenths are the names of the nodes, by type of resource and by how many tenths of it pods of
-// queues use. A node at a limit is below it; one that has nothing of a type is not there.
+// Tenths are the names of the nodes, by type of resource and by [Node.Tenth]. A node without
+// a type is not listed for it.
 func (v *View) Tenths() map[string]*[10][]string {
 	out := map[string]*[10][]string{}
 	for _, n := range v.Nodes {
@@ -120,7 +120,7 @@ func (v *View) InQueue(path string) []*Application {
 	return out
 }
 
-// UnplacedApplications are the wanted ones of the pods without a queue, by the application
+// UnplacedApplications returns the wanted pods without a queue, grouped by the application
 // that they would be in, in the order of the view.
 func (v *View) UnplacedApplications(wanted func(*Pod) bool) [][]*Pod {
 	type name struct{ namespace, id, queue string }
@@ -144,7 +144,7 @@ func (v *View) UnplacedApplications(wanted func(*Pod) bool) [][]*Pod {
 	return out
 }
 
-// Preempting is what victims that are not gone yet use, by queue.
+// Preempting is the usage of the victims that still exist, by queue.
 func (v *View) Preempting() map[queues.ID]resources.Vector {
 	out := map[queues.ID]resources.Vector{}
 	for _, p := range v.Preempted {
@@ -168,7 +168,7 @@ func (v *View) Node(name string) *Node {
 	return v.Nodes[at]
 }
 
-// Containers is how many pods of queues have a node that is known.
+// Containers is the number of pods of queues on known nodes.
 func (v *View) Containers() int {
 	total := 0
 	for _, a := range v.Applications {

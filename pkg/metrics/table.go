@@ -44,7 +44,7 @@ var table = []Entry{
 	{"queues_hidden", Gauge, nil, "Queues that have no series of their own, because there are too many queues; those above them include them."},
 	{"queue_unmet_guarantee_seconds_total", Counter, []string{"queue", "reason"},
 		"For how long a queue was under its guarantee while pods waited that preemption could lawfully make room for, by what they waited for."},
-	{"time_to_guarantee_seconds", Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
+	{"time_to_guarantee_seconds", Histogram, nil, "For how long each time a queue was under its guarantee while pods waited that preemption could lawfully make room for."},
 	{"gated_pods", Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
 	{"holds", Gauge, []string{"kind", "state"}, "Nodes held for pods, by the kind of pod, and whether the victims are gone."},
 	{"longest_clear_hold_timestamp_seconds", Gauge, []string{"kind"}, "When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits."},

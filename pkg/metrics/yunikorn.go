@@ -190,8 +190,8 @@ func (p *page) nodes(v *inventory.View) {
 	}
 }
 
-// usageName is the name for a type of resource. It is false for types that have
-// other characters than names of metrics, but for the dash: two might be the same.
+// usageName returns the name of a metric for a type of resource. It returns false for types
+// with characters other than a to z and the dash, because two types could get the same name.
 func usageName(resource string) (string, bool) {
 	for _, c := range resource {
 		if c != '-' && (c < 'a' || c > 'z') {

@@ -7,43 +7,46 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// View is a tree that can be asked for queues: a Snapshot or a Draft.
+// View is a tree of queues: a Snapshot or a Draft.
 type View interface {
 	Queue(id ID) *Queue
 }
 
-// Basis says which usage a verdict is judged on: columns of the books, and the pods of a
-// Demand on top of them.
+// Basis is the usage that a verdict is based on: columns of the books, plus the pods of a
+// Demand.
 type Basis struct {
 	columns columns
 	extra   *Demand // nil for none
 }
 
-// columns are the columns of the books that count. Each has those before it, too.
+// columns are the columns of the books that count. Each includes those before it.
 type columns uint8
 
 const (
-	allocated columns = iota // has a node
-	arriving                 // holds a node and has none yet
-	committed                // was let through the gate and has no node yet
+	allocated columns = iota // pods that have a node
+	arriving                 // pods that hold a node and have none yet
+	committed                // pods that passed the gate and have no node yet
 )
 
 var (
-	// OnAllocated judges what has a node. PreFilter and Reserve use it for pods that hold one.
+	// OnAllocated counts pods that have a node. PreFilter and Reserve use it for pods that
+	// hold one.
 	OnAllocated = Basis{columns: allocated}
-	// OnArriving judges what has a node or holds one. Plans use it, and PreFilter and Reserve
-	// for pods that hold none: the pod that asks is one of those that were let through.
+	// OnArriving counts pods that have or hold a node. Plans use it, and PreFilter and
+	// Reserve use it for a pod that holds no node. It leaves out the pods that passed the
+	// gate, because the pod in question is one of them.
 	OnArriving = Basis{columns: arriving}
-	// OnCommitted adds what was let through the gate and has no node yet. The gate uses it, so
-	// that it does not let through more than can be placed.
+	// OnCommitted also counts pods that passed the gate and have no node yet. The gate uses
+	// it, so that no more pods pass than can be placed.
 	OnCommitted = Basis{columns: committed}
 )
 
-// OnDemand judges what has a node, what is arriving, and the demand: what would run if
-// nodes came. What was let through counts once it is known whether it found a node.
+// OnDemand counts pods that have or hold a node, plus the demand: what would run on new
+// nodes. A pod that passed the gate counts once it is known whether it found a node.
 func OnDemand(d *Demand) Basis { return OnArriving.With(d) }
 
-// With adds pods to what counts, such as those that are to be let through at the same time.
+// With returns the basis with the pods of a Demand added, such as those that pass the gate
+// together.
 func (on Basis) With(d *Demand) Basis { return Basis{on.columns, d} }
 
 // used is what a queue uses on this basis.

@@ -176,10 +176,10 @@ func (quotas Quotas) of(q *Queue) (namespace string, quota *NamespaceQuota) {
 }
 
 // ApplyQuotas gives each dynamic leaf the quota of its namespace; a leaf without one has
-// the template's. It returns the leaves that it changed. It is to be called when leaves
-// came or went, and when namespaces or the specification changed. One of the leaves that
-// were made for a namespace has what it is guaranteed: with each further one a user that may
-// name queues would be guaranteed that much more.
+// the template's. It returns the leaves that it changed. Call it when leaves came or went,
+// and when namespaces or the specification changed. Only one of the leaves that were made
+// for a namespace has the guarantee of the namespace. Otherwise users could multiply it by
+// naming more queues.
 func (d *Draft) ApplyQuotas(quotas Quotas) (changed []ID) {
 	var leaves []*Queue
 	guaranteed := map[string]*Queue{}

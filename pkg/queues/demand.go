@@ -2,21 +2,21 @@ package queues
 
 import "github.com/paddock-scheduler/paddock/pkg/resources"
 
-// Demand is what would run if nodes came: the sum of what pods that found no node request,
-// as far as quotas allow all of them at once. It is kept for each queue with a max, for
-// each user and group with a limit, and as the number of applications that would start.
-// A pod that a quota refuses on top of the demand cannot run on a new node, so a cluster
-// autoscaler should add none for it. Demand is no charge: it refuses nothing else. It is
-// also the sum of pods that are to be let through at the same time ([Basis.With]).
+// Demand is the sum of the requests of pods that found no node, as far as quotas allow all
+// of these pods at once: what would run on new nodes. It is kept for each queue with a max,
+// for each user and group with a limit, and as the number of applications that would start.
+// If a quota has no room for a pod beside the demand, the pod could not run on a new node,
+// and a cluster autoscaler should add none for it. Demand is not charged to queues.
+// [Basis.With] also uses a Demand, as the sum of the pods that pass the gate together.
 //
-// It has one writer and no lock. The zero value, and nil for readers, is empty.
+// It has one writer and no lock. The zero value is empty; for readers, nil is empty too.
 type Demand struct {
 	queues map[ID]resources.Vector
 	owners map[Charged]resources.Vector
 	// starts and startsOf count the applications that would start.
 	starts   map[ID]int
 	startsOf map[Charged]int
-	beneath  *Demand // is read as part of this one; nil for none
+	beneath  *Demand // readers see the sum of both; nil for none
 }
 
 // NewDemand returns an empty demand.
@@ -27,15 +27,16 @@ func NewDemand() *Demand {
 	}
 }
 
-// OnTop returns a demand that is read as the sum of this one and of what is added to it.
+// OnTop returns a demand that reads as the sum of d and of what is added to it. Adding to it
+// does not change d.
 func (d *Demand) OnTop() *Demand {
 	top := NewDemand()
 	top.beneath = d
 	return top
 }
 
-// Add counts a pod of a leaf and an owner. Starts is true for the first pod of an
-// application that does not count against maxapplications yet.
+// Add adds a pod of a leaf and an owner. starts is true for the first pod of an application
+// that does not count against maxapplications yet.
 func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts bool) {
 	n := 0
 	if starts {
@@ -90,7 +91,7 @@ func (d *Demand) startingOf(by Charged) int {
 }
 
 // HasQuota tells whether any quota is on the path of a leaf: a max below root, a limit of
-// users or groups, or maxapplications. Pods of other leaves are always within.
+// users or groups, or maxapplications. Pods of other leaves are always within quota.
 func HasQuota(v View, leaf ID) bool {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
 		if !q.IsRoot() && !q.Max.IsUnlimited() || q.MaxApplications > 0 || len(q.Limits) > 0 {

@@ -144,8 +144,8 @@ func (d *Draft) TreeGeneration() uint64 { return d.treeGeneration }
 // Changed tells whether anything changed since the last publication.
 func (d *Draft) Changed() bool { return d.dirty }
 
-// Fork returns a draft with the queues of this one, which changes independently of it. It
-// is to be called right after Publish, when this draft owns nothing.
+// Fork returns a draft with the queues of this one, which changes independently of it.
+// Call it right after Publish, when this draft owns nothing.
 func (d *Draft) Fork() *Draft {
 	f := *d
 	f.free, f.dynamic.by = slices.Clone(d.free), maps.Clone(d.dynamic.by)

@@ -174,7 +174,7 @@ var table = []Entry{
 	{SoftGangIgnored, "The pods of a gang with gangSchedulingStyle=Soft run as ordinary pods, each as soon as it can, because this scheduler does not offer gangs yet.",
 		"If the application can start pod by pod there is nothing to do. Otherwise give it a queue with enough guaranteed for all of it, or make its pods members of a PodGroup, where the scheduler is installed with Coscheduling."},
 	{PodGroupIgnored, "The pods of a PodGroup run as ordinary pods, each as soon as it can, because the scheduler is installed without Coscheduling.",
-		"If they can start one by one there is nothing to do; remove the label to be told no more. Otherwise ask whoever runs the scheduler to install it with PodGroups: docs/install.md says how."},
+		"If they can start one by one there is nothing to do; remove the label and this reason goes away. Otherwise ask whoever runs the scheduler to install it with PodGroups: docs/install.md says how."},
 	{PodGroupIncomplete, "The pods of a PodGroup start together, and there is no such PodGroup, or not enough of its pods can start.",
 		"Read the sentence. If there is no such PodGroup make it, or correct the label; else make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",

@@ -122,7 +122,7 @@ func (l *Ledger) VictimGone(victim types.UID, now time.Time) {
 }
 
 // VictimStays is VictimGone for a pod that is still there and that no hold counts on any
-// more. The time-out of a hold goes on and does not begin anew.
+// more. The time-out of a hold continues and does not restart.
 func (l *Ledger) VictimStays(victim types.UID) {
 	l.remove(victim, (*Hold).TimeFrom)
 }

@@ -14,33 +14,33 @@ import (
 const (
 	// keepAbove is the size in bytes, as it is sent, from which an answer is kept.
 	keepAbove = 32 << 10
-	// keepPerKiB is how long an answer is given again for each KiB of it, and
-	// keepAtMost bounds that. Making a KiB takes about 0.2 ms, so a page is made for
-	// one part in 150 of the time, one of a very large cluster for one in 40.
+	// keepPerKiB is how long an answer is kept for each KiB of it, at most keepAtMost.
+	// Making a KiB takes about 0.2 ms, so a page that is always asked for is made during
+	// 1/150 of the time, a page of a very large cluster during 1/40.
 	keepPerKiB = 30 * time.Millisecond
 	keepAtMost = 5 * time.Second
-	// cacheSize bounds what is kept of all answers, and what is copied of one, in bytes.
+	// cacheSize bounds the size of all kept answers, and of the copy of one, in bytes.
 	cacheSize = 8 << 20
 )
 
-// pageCache keeps large answers for a moment, compressed as they were sent, so that
-// many readers cost what one does. How long depends on the size and not on the time
-// it took, so a busy machine does not make pages stale, and a small cluster's never
-// are. An answer that was kept says how old it is, in seconds (header Age).
+// pageCache keeps large answers for a moment, compressed as they were sent, so that many
+// readers cost as much as one. The time depends on the size of the answer and not on how
+// long it took to make, so pages of a small cluster are never stale, even on a busy machine.
+// The header Age of a cached answer is its age in seconds.
 type pageCache struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex // guards the rest; nothing is called while it is held
 	pages map[string]*keptPage
 	size  int
-	// copier is the answer that is copied while it is sent, one at a time, and copy is
-	// what it has sent. A reader that takes longer than anything is kept loses the
-	// place, so slow readers hold no memory.
+	// copier is the only answer that is copied while it is sent; copy is what it has sent
+	// so far. After keepAtMost another answer may replace it, so slow readers hold no
+	// memory.
 	copier *copyingWriter
 	copy   []byte
 }
 
-// keptPage is never changed once it is kept.
+// keptPage is an answer in the cache. Immutable.
 type keptPage struct {
 	header       http.Header
 	body         []byte
@@ -51,8 +51,7 @@ func newPageCache(c clock.PassiveClock) *pageCache {
 	return &pageCache{clock: c, pages: map[string]*keptPage{}}
 }
 
-// wrap answers from the cache where it can. Otherwise the handler answers, which
-// compresses.
+// wrap answers from the cache if it can. Otherwise the handler answers; it compresses.
 func (p *pageCache) wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -73,14 +72,13 @@ func (p *pageCache) wrap(handler http.Handler) http.Handler {
 	})
 }
 
-// pageAsked is the page and all that an answer may depend on: the headers that are
-// named in some answer's Vary.
+// pageAsked is the key of a page: its address, and the headers that answers name in Vary.
 func pageAsked(r *http.Request) string {
 	return r.URL.RequestURI() + "\n" + strings.Join(r.Header.Values("Accept-Encoding"), ",") + "\n" + strings.Join(r.Header.Values("Accept"), ",")
 }
 
-// find returns what is kept of a page; nil if nothing is. Then the answer is copied,
-// if no other is.
+// find returns the cached page; nil if there is none. In that case it starts to copy the
+// answer, unless another answer is being copied.
 func (p *pageCache) find(c *copyingWriter, key string) *keptPage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +117,8 @@ func (p *pageCache) drop(c *copyingWriter) {
 	}
 }
 
-// keep keeps an answer that was copied as a whole, unless it is small or its time is
-// over. Where there is no room, all others go.
+// keep adds an answer that was copied completely, unless it is small or its time is over.
+// If there is no room for it, all other answers are removed.
 func (p *pageCache) keep(c *copyingWriter, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,13 +137,12 @@ func (p *pageCache) keep(c *copyingWriter, key string) {
 	p.size += len(p.copy)
 }
 
-// copyingWriter copies what it sends, if that may be kept: answers without an error
-// that are compressed.
+// copyingWriter copies what it sends if the answer is compressed and not an error.
 type copyingWriter struct {
 	http.ResponseWriter
 	cache  *pageCache
 	began  time.Time
-	status int // zero before there is one
+	status int // zero before it is known
 }
 
 func (w *copyingWriter) WriteHeader(status int) {

@@ -11,8 +11,8 @@ import (
 )
 
 // boundedListener keeps the open connections within the limits. A connection beyond the
-// limit of its address is closed at once. Where all places are taken, the connection that
-// has been without a request for longest gives its place to the new one.
+// limit of its address is closed at once. If all places are taken, the new connection
+// replaces the one that has had no request for longest.
 type boundedListener struct {
 	net.Listener
 	limits limits
@@ -60,8 +60,8 @@ func loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// enter adds a connection, and returns the ones that gave up their places. It is false
-// where there is no place for the connection.
+// enter adds a connection, and returns the ones that it replaces. It returns false if there
+// is no place for the connection.
 func (b *boundedListener) enter(conn *boundedConn, now time.Time) (entered bool, gone []*boundedConn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *boundedListener) room(conn *boundedConn) bool {
 	return conn.known || len(b.open)-b.known < b.limits.connections-b.limits.reserved
 }
 
-// removeIdle removes the connections that have been without a request for too long.
+// removeIdle removes the connections that have had no request for too long.
 func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
 	for conn := range b.open {
 		if conn.idle() && now.Sub(conn.since) >= b.limits.crowdedIdle {
@@ -107,8 +107,8 @@ func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
 	return gone
 }
 
-// longestIdle returns the connection that has been without a request for longest; nil
-// where each has one.
+// longestIdle returns the connection that has had no request for longest; nil if each has
+// one.
 func (b *boundedListener) longestIdle() (longest *boundedConn) {
 	for conn := range b.open {
 		if conn.idle() && (longest == nil || conn.since.Before(longest.since)) {
@@ -190,8 +190,8 @@ func admitted(ctx context.Context) {
 	})
 }
 
-// unknown notes that the guard knows the sender of a request of the connection not. What
-// comes over a connection from this machine stays that of a known reader.
+// unknown notes that the guard does not know the sender of a request of the connection. A
+// connection from this machine stays that of a known reader.
 func unknown(ctx context.Context) {
 	conn, ok := ctx.Value(connKey{}).(*boundedConn)
 	if !ok || loopback(conn.host) {

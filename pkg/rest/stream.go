@@ -15,7 +15,7 @@ import (
 // streamBite is how many records a stream takes at a time.
 const streamBite = 100
 
-// EventStream is a stream that is being read, in a dump.
+// EventStream is an open stream, as a dump lists it.
 type EventStream struct {
 	// Name is the address of the reader.
 	Name      string
@@ -24,13 +24,14 @@ type EventStream struct {
 	known bool // may have a reserved place
 }
 
-// streams are those that are open.
+// streams are the open streams.
 type streams struct {
 	mu   sync.Mutex // guards the rest
 	open []*EventStream
 }
 
-// enter adds a stream; false if there are as many as may be, or as many of this reader.
+// enter adds a stream. It returns false if the limit of all streams, or that of this reader,
+// is reached.
 func (s *streams) enter(stream *EventStream, l *limits) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,11 +68,10 @@ func (s *streams) list() []EventStream {
 	return out
 }
 
-// eventStream answers GET events/stream: a line about this process, then a record a
-// line as things happen, after the last count ones that happened before. The
-// stream ends when its reader goes away, does not take a few lines within some
-// seconds, is overtaken by the ring of records, or may not read any more: then its
-// last line is the problem that says so.
+// eventStream answers GET events/stream: a line about this process, the last count records,
+// and then each new record, one per line. The stream ends when its reader closes it, does
+// not read the lines within limits.streamTime, falls behind the oldest record that is kept,
+// or may not read any more. In the last case the last line is the problem.
 func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if !s.recorded(w) {
 		return
@@ -99,7 +99,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	lowest, next := s.options.Events.Bounds()
 	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
 	sender.turnedAway = func() *documents.Problem { return turnedAway(s.options.Guard, r) }
-	_ = sender.connection.SetReadDeadline(time.Time{}) // nothing more is to be read
+	_ = sender.connection.SetReadDeadline(time.Time{}) // the request has been read
 	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
 }
 
@@ -113,7 +113,7 @@ type sender struct {
 	records    []eventlog.Record
 }
 
-// follow sends records from the one with the number first on, until the end.
+// follow sends the records from number first on, until the stream ends.
 func (s *sender) follow(done <-chan struct{}, first uint64) {
 	s.make(func() {
 		p := documents.NewPage(&s.text)
@@ -143,8 +143,8 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 	}
 }
 
-// goesOn waits for more where there is nothing to send, and asks about the reader
-// again when it is time to; false where the stream is over.
+// goesOn waits for a record if there is none to send, and asks the guard again from time to
+// time whether the reader may read. It returns false if the stream is over.
 func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
 	if len(s.records) > 0 {
 		select {
@@ -179,14 +179,14 @@ func (s *sender) end(why *documents.Problem) {
 	_ = s.send() // the reader has gone away
 }
 
-// make makes lines, which counts as making an answer.
+// make makes lines. The time counts as making an answer.
 func (s *sender) make(lines func()) {
 	s.server.inFlight.enter()
 	defer s.server.inFlight.leave()
 	lines()
 }
 
-// send sends the lines there are; the reader has to take them in time.
+// send sends the pending lines. It fails if the reader does not read them in time.
 func (s *sender) send() error {
 	if s.text.Len() == 0 {
 		return nil

@@ -223,7 +223,7 @@ func numberOf(n *record.Number) numberRow {
 	return row
 }
 
-// notesOf says what else is to be known of a decision.
+// notesOf returns the notes on a decision.
 func notesOf(d *record.Decision) []string {
 	var out []string
 	add := func(yes bool, text string) {

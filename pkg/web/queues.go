@@ -133,7 +133,7 @@ func queuesPage(r *request) (any, string) {
 	return out, ""
 }
 
-// search lists the queues that are to be shown, by path.
+// search returns the queues that the page shows, by path.
 func search(s *queues.Snapshot, find, show string) []*queues.Queue {
 	var found []*queues.Queue
 	for q := range s.All() {

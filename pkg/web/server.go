@@ -228,8 +228,8 @@ func tagOf(content []byte) string {
 	return fmt.Sprintf(`W/"%x-%d"`, h.Sum64(), len(content))
 }
 
-// tagOfView identifies what still pages are made from. Views of another process
-// begin to count anew, so its start belongs to the tag.
+// tagOfView identifies what still pages are made from. The tag contains the start of the
+// process, because the generations of views start at 1 in each process.
 func (p *Pages) tagOfView(v *inventory.View, c Configuration, standsBy bool) string {
 	return `W/"` + strconv.FormatInt(p.started.UnixNano(), 36) + "-" + strconv.FormatUint(v.Generation, 36) + "-" +
 		strconv.FormatUint(c.Version, 36) + "-" + strconv.FormatBool(standsBy) + `"`

@@ -5,8 +5,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Forecast is what is to be expected of one tree. Lists are sorted by path, then
-// type, and empty where there is nothing to tell.
+// Forecast is the expected effect of one tree. Lists are sorted by path, then type, and may
+// be empty.
 type Forecast struct {
 	OverMax  []OverMax  `json:"overMax"`
 	Unmet    []Unmet    `json:"unmetGuarantees"`

@@ -137,7 +137,7 @@ func (l *lookout) yieldBlocked(p *AskInfo, levels Levels) {
 }
 
 // yieldBelow yields the asks at or below n that are below a guarantee on the path up to
-// top. It returns false if no further asks are to be yielded.
+// top. It returns false if the iteration has ended.
 func (l *lookout) yieldBelow(n, top *node) bool {
 	for _, g := range n.groups.Items() {
 		if l.left--; l.left < 0 {
@@ -155,8 +155,7 @@ func (l *lookout) yieldBelow(n, top *node) bool {
 	return true
 }
 
-// yieldAll yields the asks of a group. It returns false if no further asks are to be
-// yielded.
+// yieldAll yields the asks of a group. It returns false if the iteration has ended.
 func (l *lookout) yieldAll(g *Group) bool {
 	for _, b := range g.batches.Items() {
 		for _, a := range b.asks.Items() {

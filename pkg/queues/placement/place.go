@@ -36,8 +36,8 @@ type Request struct {
 type Result struct {
 	// Path is the full path of the leaf, in lower case; empty when refused.
 	Path string
-	// Create is true when the leaf does not exist and is to be made as a dynamic
-	// queue, with those of its parents that are missing.
+	// Create is true if the leaf does not exist and the caller must make it as a dynamic
+	// queue, with its missing parents.
 	Create bool
 	// Rule names what decided: "provided", "tag namespace", "fixed root.a",
 	// "default queue" or "recovery"; empty when refused.
@@ -107,8 +107,8 @@ func Place(rules []config.Rule, req Request, tree Tree) (Result, reasons.Reason)
 	return Result{Trace: a.trace}, refusal(a.trace, mostTelling(a.trace, req.Identity.Queue != ""))
 }
 
-// ask returns the queue a rule gives and whether it is to be made. The path may
-// be set also where the verdict refuses it.
+// ask returns the queue that a rule gives, and whether the caller must make it. The path may
+// be set even if the verdict refuses it.
 func (a *attempt) ask(rule *config.Rule) (path string, create bool, v verdict) {
 	if path, v = a.evaluate(rule); v.ok() {
 		create, v = a.judge(path)

@@ -23,17 +23,17 @@ func (v verdict) below(parent string) verdict {
 	return v
 }
 
-// pass says that the next rule is to be asked.
+// pass is a verdict after which the next rule is tried.
 func pass(code reasons.Code, format string, args ...any) verdict {
 	return verdict{code: code, why: fmt.Sprintf(format, args...)}
 }
 
-// skip says that the rule has nothing to say about the pod.
+// skip is the verdict of a rule that does not apply to the pod.
 func skip(format string, args ...any) verdict {
 	return pass(reasons.NoPlacementRuleMatched, format, args...)
 }
 
-// stop says that no further rule is to be asked.
+// stop is a verdict after which no further rule is tried.
 func stop(code reasons.Code, format string, args ...any) verdict {
 	v := pass(code, format, args...)
 	v.final = true

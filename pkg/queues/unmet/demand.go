@@ -7,30 +7,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Demand is a queue with lawful unmet demand, and what that waits for.
+// Demand is a queue with lawful unmet demand, and the reason why its pods still wait.
 type Demand struct {
 	// Queue is its path.
 	Queue  string
 	Reason reasons.Code
 }
 
-// byNearness are the reasons, those first with which demand is served soonest.
+// byNearness are the reasons, sorted by how soon they let demand be served.
 var byNearness = []reasons.Code{
 	reasons.MakingRoom, reasons.InOrder, reasons.PreemptionPaced, reasons.PreemptionDelayed,
 	reasons.HoldGivenUp, reasons.PreemptionRefused, reasons.PreemptionDisabled,
 }
 
-// candidate is a leaf with pods that wait, and the queues of its path with a guarantee
-// that they would be charged to.
+// candidate is a leaf with waiting pods, and the queues on its path that are under a
+// guarantee to which these pods would be charged.
 type candidate struct {
 	leaf  *queues.Queue
 	under []queues.ID
 }
 
-// Find returns the queues with lawful unmet demand, parents first, then by name.
-// WaitsFor says of each leaf what its pods wait for; no reason means that none of
-// them counts. Where leaves below a queue wait for different things, what is
-// nearest to being served stands for the queue.
+// Find returns the queues with lawful unmet demand, parents first, then by name. waitsFor
+// returns for each leaf the reason why its pods wait; no reason if none of its pods counts.
+// If leaves below a queue have different reasons, the queue has the first of them in
+// byNearness.
 func Find(s *queues.Snapshot, waitsFor func(leaves []*queues.Queue) []reasons.Code) []Demand {
 	found := candidates(s)
 	if len(found) == 0 {
@@ -61,8 +61,7 @@ func Find(s *queues.Snapshot, waitsFor func(leaves []*queues.Queue) []reasons.Co
 	return out
 }
 
-// nearer returns the reason that is nearer to being served; the first is empty for
-// none.
+// nearer returns the reason that comes first in byNearness; a may be empty.
 func nearer(a, b reasons.Code) reasons.Code {
 	if a == "" || slices.Index(byNearness, b) < slices.Index(byNearness, a) {
 		return b
@@ -83,8 +82,8 @@ func candidates(s *queues.Snapshot) []candidate {
 	return out
 }
 
-// underGuarantee returns the queues of a leaf's path that are under a guarantee
-// which the leaf's pods could be charged to.
+// underGuarantee returns the queues on a leaf's path that are under a guarantee to which the
+// leaf's pods could be charged.
 func underGuarantee(s *queues.Snapshot, leaf *queues.Queue) []queues.ID {
 	var under []queues.ID
 	for name, pending := range leaf.Pending.All() {

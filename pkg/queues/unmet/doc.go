@@ -1,12 +1,13 @@
-// Package unmet finds the queues that are under their guarantee although pods wait there
-// that preemption could lawfully serve, and adds up for how long: the time to guarantee.
+// Package unmet finds the queues that are under their guarantee while pods wait there that
+// preemption could lawfully make room for. It adds up for how long: the time to guarantee.
 //
-// A queue has lawful unmet demand in a type that it guarantees if it uses less of
-// it than that, and a leaf at or below it has pods that wait for some, and every
-// queue from that leaf up to it that guarantees the type, too, is under its own
-// guarantee (law 4, judged for victims outside the queue). [Find] looks at a
-// snapshot; what the pods of a leaf wait for, the store says.
+// A queue has lawful unmet demand in a type that it guarantees if
+//   - it uses less of the type than its guarantee,
+//   - a leaf at or below it has waiting pods that request the type, and
+//   - every queue from that leaf up to it that also guarantees the type is under its own
+//     guarantee (law 4, judged for victims outside the queue).
 //
-// A [Meter] is looked at from time to time and has no clock: what was found at one
-// look is taken to have lasted until the next.
+// [Find] looks at a snapshot. The store says why the pods of a leaf wait.
+//
+// A [Meter] has no clock. It assumes that what one look found lasted until the next look.
 package unmet

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Total is for how long a queue had lawful unmet demand that waited for a reason.
+// Total is for how long a queue had lawful unmet demand with one reason.
 type Total struct {
 	Demand
 	Time time.Duration
@@ -16,20 +16,20 @@ type Total struct {
 // Meter adds up how long demand was unmet. Make one with NewMeter.
 type Meter struct {
 	at    time.Time // of the last look; zero before the first
-	found []Demand  // then
+	found []Demand  // at the last look
 	since map[string]time.Time
 	total map[Demand]time.Duration
 }
 
-// NewMeter returns a meter that has seen nothing.
+// NewMeter returns an empty meter.
 func NewMeter() *Meter {
 	return &Meter{since: map[string]time.Time{}, total: map[Demand]time.Duration{}}
 }
 
-// Look takes what is found now; a queue is in it at most once. It returns how long
-// the demand was unmet of each queue where it is no more, in the order of their
-// paths: the queue got what it is guaranteed, or nothing waits there any more.
-// Times that are not after the last look add nothing.
+// Look records the unmet demand that was found at a time, with each queue at most once. It
+// returns for how long demand was unmet in each queue where it has ended, in the order of
+// their paths. Demand ends when the queue has its guarantee, or when no pod waits there. A
+// time that is not after the last look adds nothing.
 func (m *Meter) Look(now time.Time, found []Demand) []time.Duration {
 	if m.at.IsZero() {
 		m.at = now
@@ -58,26 +58,26 @@ func (m *Meter) Look(now time.Time, found []Demand) []time.Duration {
 	return ended
 }
 
-// Pause forgets what was found: nothing is added before the next look, and no
-// demand is taken to have ended.
+// Pause forgets what the last look found. The time until the next look is not added, and no
+// demand counts as ended.
 func (m *Meter) Pause() {
 	m.at, m.found = time.Time{}, nil
 	clear(m.since)
 }
 
-// Keep forgets queues that are not there any more.
+// Keep forgets the queues that do not exist any more.
 func (m *Meter) Keep(there func(queue string) bool) {
 	maps.DeleteFunc(m.since, func(queue string, _ time.Time) bool { return !there(queue) })
 	m.found = slices.DeleteFunc(m.found, func(d Demand) bool { return !there(d.Queue) })
 }
 
-// Take returns the totals and begins to add up anew.
+// Take returns the totals and resets them to zero.
 func (m *Meter) Take() []Total {
 	defer clear(m.total)
 	return m.Totals()
 }
 
-// Totals returns what was added up since Take, by queue and reason.
+// Totals returns the totals since the last Take, sorted by queue and reason.
 func (m *Meter) Totals() []Total {
 	out := make([]Total, 0, len(m.total))
 	for d, t := range m.total {
