@@ -20,7 +20,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-02T03:04:05Z"},
 	{regexp.MustCompile(`this one in \d+[hms0-9.]*`), "this one in 59m30s"},
-	{regexp.MustCompile(`Let through at the moment: \d+ of at most \d+`), "Let through at the moment: 0 of at most 64"},
+	{regexp.MustCompile(`Let through at the moment: \d+ of at most \d+`), "Let through at the moment: 0 of at most 4"},
 	{regexp.MustCompile(`Tried without success: \d+`), "Tried without success: 3"},
 	{regexp.MustCompile(`(?m)(\S)[ ]+$`), "$1"},
 	{regexp.MustCompile(`(?m)(  +)(\d+h)?(\d+m)?\d+s(  +|$)`), "${1}40s$4"},
