@@ -26,7 +26,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
-	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
@@ -136,25 +134,6 @@ func (e *env) definitions(of string) {
 		text := expect.Get(os.ReadFile(file))(e)
 		e.applyText(string(text))
 	}
-}
-
-// template is what a controller makes pods of a queue from.
-func (e *env) template(queue string, options ...podOption) corev1.PodTemplateSpec {
-	pod := e.pod("", queue, append(options, inQueue("root."+queue))...)
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
-}
-
-// deploy makes a Deployment of a queue, named like the queue.
-func (e *env) deploy(queue string, replicas int32, options ...podOption) {
-	e.Helper()
-	_, err := suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: queue},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: e.template(queue, options...)},
-	}, metav1.CreateOptions{})
-	e.ok(err)
-	e.Cleanup(func() {
-		e.ok(suite.client.AppsV1().Deployments(e.ns).Delete(context.Background(), queue, inBackground()))
-	})
 }
 
 // lasts lets a load run for a time, and fails at once if the scheduler ends.
@@ -614,9 +593,4 @@ func freePort(t *testing.T) int {
 	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
-}
-
-// completesAfter makes a pod end by itself.
-func completesAfter(d time.Duration) podOption {
-	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
 }
