@@ -23,7 +23,9 @@ type words struct {
 var (
 	word   = regexp.MustCompile(`[A-Za-z']+`)
 	people = regexp.MustCompile(`^(?i:who|whom|nobody|somebody|everybody)$`)
-	coined = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|OwnAsks|NotOwed|putOff)$`)
+	// ofTests are names of tests with such a word.
+	ofTests = regexp.MustCompile(`^(Test|Fuzz|Benchmark).*(Who|Nobody|Somebody|Everybody)(m?[A-Z_]|m?$)`)
+	coined  = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|OwnAsks|NotOwed|putOff)$`)
 )
 
 // read adds a file. Its text is nil where the file is to be read.
@@ -39,7 +41,12 @@ func (w *words) read(t *testing.T, name string, text any) {
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && coined.MatchString(id.Name) {
+		id, ok := n.(*ast.Ident)
+		switch {
+		case !ok:
+		case ofTests.MatchString(id.Name):
+			w.people = append(w.people, files.Position(id.Pos()).String()+": "+id.Name)
+		case coined.MatchString(id.Name):
 			w.coined = append(w.coined, files.Position(id.Pos()).String()+": "+id.Name)
 		}
 		return true
@@ -50,32 +57,54 @@ func (w *words) read(t *testing.T, name string, text any) {
 // of things what they do; people are users and administrators.
 func (w *words) tooManyPeople() bool { return len(w.people)*5000 > w.all }
 
-// TestWordsOfTheCode: comments speak of things as things, and identifiers have the words
-// that a maintainer of kube-scheduler would expect.
-func TestWordsOfTheCode(t *testing.T) {
+// read reads the files below the directories that are tests, or those that are none.
+func read(t *testing.T, tests bool, dirs ...string) words {
+	t.Helper()
 	var w words
-	for _, dir := range []string{"apis", "cmd", "internal", "pkg"} {
+	for _, dir := range dirs {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata") {
+			if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") && strings.HasSuffix(name, "_test.go") == tests && !strings.Contains(name, "testdata") {
 				w.read(t, name, nil)
 			}
 			return err
 		})
 		expect.OK(t, err)
 	}
+	return w
+}
+
+// checkPeople checks the share of words for people.
+func (w *words) checkPeople(t *testing.T) {
+	t.Helper()
 	if w.tooManyPeople() {
 		t.Errorf("%d words for people in %d words of comments, at most 1 in 5,000:\n%s", len(w.people), w.all, strings.Join(w.people, "\n"))
 	}
+}
+
+// TestWordsOfTheCode: comments speak of things as things, and identifiers have the words
+// that a maintainer of kube-scheduler would expect.
+func TestWordsOfTheCode(t *testing.T) {
+	w := read(t, false, "apis", "cmd", "internal", "pkg")
+	w.checkPeople(t)
 	if len(w.coined) > 0 {
 		t.Errorf("identifiers that the field has other words for:\n%s", strings.Join(w.coined, "\n"))
 	}
 }
 
+// TestWordsOfTests: the same for comments in tests, and for the names of tests.
+func TestWordsOfTests(t *testing.T) {
+	w := read(t, true, "apis", "cmd", "hack", "internal", "pkg", "test", "tools")
+	if w.all < 10_000 {
+		t.Errorf("only %d words of comments were read", w.all)
+	}
+	w.checkPeople(t)
+}
+
 // TestWordsAreFound plants words of both kinds.
 func TestWordsAreFound(t *testing.T) {
 	var w words
-	w.read(t, "a.go", "// Package a waits for whom nobody knows.\npackage a\n\nvar twins int\n")
-	if !w.tooManyPeople() || len(w.people) != 2 || len(w.coined) != 1 {
+	w.read(t, "a.go", "// Package a waits for whom nobody knows.\npackage a\n\nvar twins int\n\nfunc TestEndOfWhoWaits() {}\n")
+	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 1 {
 		t.Errorf("found %q and %q", w.people, w.coined)
 	}
 }

@@ -133,7 +133,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 		t.Errorf("sent %q over HTTPS and %q over HTTP", trusted.authorization, plain.authorization)
 	}
 	if ask("queues", "--server", trusted.URL, "--certificate-authority", authority, "--tls-server-name", "example.com"); len(trusted.authorization) != 1 || trusted.authorization[0] != "Bearer secret" {
-		t.Errorf("sent %q to who is trusted", trusted.authorization) // or the above proves nothing
+		t.Errorf("sent %q to the trusted server", trusted.authorization) // or the above proves nothing
 	}
 	if ask("queues", "--server", trusted.URL, "--insecure-skip-tls-verify"); len(trusted.authorization) != 2 || trusted.authorization[1] != "Bearer secret" {
 		t.Errorf("sent %q without a check", trusted.authorization)

@@ -47,7 +47,7 @@ import (
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
 //	gone               $SERVER is where no server listens any more
-//	kubeconfig         a file "kubeconfig" for an API server whose service proxy leads to
+//	kubeconfig         a file "kubeconfig" for an API server with a service proxy that leads to
 //	                   what was served last; it wants namespace/name:port of the input
 func TestScripts(t *testing.T) {
 	files := expect.Get(filepath.Abs("testdata"))(t)

@@ -165,7 +165,7 @@ func TestSightings(t *testing.T) {
 	for _, s := range sightings {
 		got = append(got, s.Order.String())
 		if s.Before != "" && !strings.Contains(s.Stack, "inOrder") {
-			t.Errorf("the stack is not that of who took the lock:\n%s", s.Stack)
+			t.Errorf("the stack is not that of the goroutine that took the lock:\n%s", s.Stack)
 		}
 	}
 	if slices.Sort(got); err != nil || !slices.Equal(got, []string{" before lockorder.a.mu", " before lockorder.b.mu", "lockorder.a.mu before lockorder.b.mu"}) {

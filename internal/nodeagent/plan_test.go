@@ -77,9 +77,9 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// TestDeletionBeforeItIsToldOf: the lister shows a deletion before the agent's handler is
+// TestDeletionBeforeItsEvent: the lister shows a deletion before the agent's handler is
 // called, and until then it is unknown how much of its grace period the pod has had.
-func TestDeletionBeforeItIsToldOf(t *testing.T) {
+func TestDeletionBeforeItsEvent(t *testing.T) {
 	now := time.Unix(1000, 0)
 	pod := deleting(running(testPod("p", "n"), now.Add(-time.Minute)), now, 30)
 	if got := nextStep(pod, admitted, script{}, time.Time{}, now); got != (step{}) {

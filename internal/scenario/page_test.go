@@ -39,7 +39,7 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 		{"`defects/stale_filter_state`, ", "", "defects/stale_filter_state is not on the page"},
 		{"`loops/circle`", "`loops/square`", "there is no story loops/square"},
 		{"d7_need.txt", "d9_need.txt", "pkg/planner/daemonset/testdata/d9_need.txt"},
-		{"TestAHoldEndsWhenItsNodeTakesThePodNoMore", "TestKnots", "test/framework has no TestKnots"},
+		{"TestHoldEndsWhenItsNodeRefusesThePod", "TestKnots", "test/framework has no TestKnots"},
 		{"d6_single.txt", "d6_multiple.txt", "pkg/planner/daemonset/testdata/d6_single.txt is not on the page"},
 		{"required_delay.txt", "required.txt", "pkg/store/testdata/required_delay.txt is not on the page"},
 		{"| D8 no victim", "| No victim", "rule D8 is not on the page"},

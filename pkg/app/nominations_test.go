@@ -24,9 +24,9 @@ type nominating struct {
 
 func (n nominating) NominatedPodsForNode(string) []fwk.PodInfo { return n.pods }
 
-// TestNominationThatCannotBeTakenBack: the log says so once the second attempt fails, and
+// TestNominationThatCannotBeRemoved: the log says so once the second attempt fails, and
 // then once a minute.
-func TestNominationThatCannotBeTakenBack(t *testing.T) {
+func TestNominationThatCannotBeRemoved(t *testing.T) {
 	pod := plugintest.Pod("p", 1)
 	pod.Status.NominatedNodeName = "n1"
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})

@@ -55,7 +55,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	expect.Same(t, "decisions for DaemonSet pods are made with other settings", want, got.Required)
 }
 
-func TestTurnedAwayPodsAreBoundedAndInvitedOnce(t *testing.T) {
+func TestRejectedPodsAreBoundedAndRequeuedOnce(t *testing.T) {
 	var p Process
 	for i := range mostTurnedAway + 10 {
 		pod := plugintest.Pod(fmt.Sprintf("p-%d", i), 1)
@@ -122,7 +122,7 @@ func TestFollowPodGroups(t *testing.T) {
 		profiles map[string][]string // by time, the profiles that start PodGroups
 		followed int
 	}{
-		{"nobody says so", nil, 0},
+		{"no profile says so", nil, 0},
 		{"first", map[string][]string{before: {plugintest.Profile}}, 1},
 		{"last", map[string][]string{after: {plugintest.Profile}}, 1},
 		{"twice", map[string][]string{before: {plugintest.Profile, plugintest.Profile}, after: {plugintest.Profile}}, 1},

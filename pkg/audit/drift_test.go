@@ -367,13 +367,13 @@ func TestNowFindsWhatStays(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 0 {
-			t.Errorf("who asks now makes a round: %v, %v", err, l.counted)
+			t.Errorf("a call of Now makes a round: %v, %v", err, l.counted)
 		}
 	})
 }
 
-// TestDriftThatGoes is not shown any more; many are cut short.
-func TestDriftThatGoes(t *testing.T) {
+// TestDriftThatEndedIsNotShown is not shown any more; many are cut short.
+func TestDriftThatEndedIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLand(t)
 		l.notTold(func() {

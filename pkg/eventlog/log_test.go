@@ -239,7 +239,7 @@ func TestRing(t *testing.T) {
 	check(3, 9, nil, 0, 3)
 	_, more, ok := l.Next(nil, 3, 9)
 	if !ok {
-		t.Error("who is up to date is not overtaken")
+		t.Error("a reader that is up to date is not overtaken")
 	}
 	l.add([]Record{{Nanos: 3}, {Nanos: 4}, {Nanos: 5}, {Nanos: 6}, {Nanos: 7}, {Nanos: 8}})
 	<-more
@@ -247,10 +247,10 @@ func TestRing(t *testing.T) {
 	check(4, 9, nil, 5, 9)
 	check(1<<63, 9, nil, 5, 9)
 	if got, _, ok := l.Next(nil, 3, 9); ok || len(got) > 0 {
-		t.Error("who was overtaken is not told so")
+		t.Error("a reader that was overtaken is not told so")
 	}
 	if got, _, ok := l.Next(nil, 7, 9); !ok || len(got) != 2 {
-		t.Error("who is behind gets the rest")
+		t.Error("a reader that is behind gets the rest")
 	}
 }
 

@@ -372,7 +372,7 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestRunGoesOnWithOtherPods: a namespace of more than a batch of pods whose status cannot
+// TestRunGoesOnWithOtherPods: a namespace with more than a batch of pods whose status cannot
 // be written delays no report of another namespace, and a later report of a pod replaces
 // the one that failed.
 func TestRunGoesOnWithOtherPods(t *testing.T) {

@@ -145,9 +145,9 @@ func TestTheEndsOfAHold(t *testing.T) {
 	}
 }
 
-// TestLostRoomIsTold: while the node stays held, or after the pod was bound, a loss is
+// TestLostRoomIsReported: while the node stays held, or after the pod was bound, a loss is
 // reported by an event only.
-func TestLostRoomIsTold(t *testing.T) {
+func TestLostRoomIsReported(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		w := disruptFor("a")
 		o.books.plan(w)
@@ -168,9 +168,9 @@ func TestLostRoomIsTold(t *testing.T) {
 	})
 }
 
-// TestInquire: if the informer no longer has a pod, how the pod ended is read from the
+// TestEndOfAPodIsReadFromTheAPIServer: if the informer no longer has a pod, how the pod ended is read from the
 // API server.
-func TestInquire(t *testing.T) {
+func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		phase          corev1.PodPhase
@@ -258,7 +258,7 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 
 var timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
 
-func TestAReleaseOfWhoIsGone(t *testing.T) {
+func TestReleaseForADeletedAsker(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"deleted":  func(c *cluster) { c.remove("a") },
 		"replaced": func(c *cluster) { c.update("a", func(p *corev1.Pod) { p.UID = "another" }) },
@@ -348,8 +348,8 @@ func TestWhatAConflictMeans(t *testing.T) {
 		}{
 			{"the same pod", refOf("a"), conflict, nil, conflict},
 			{"another one", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
-			{"nobody", refOf("b"), conflict, nil, errGone},
-			{"nobody knows", refOf("a"), conflict, lost, lost},
+			{"no pod", refOf("b"), conflict, nil, errGone},
+			{"unknown", refOf("a"), conflict, lost, lost},
 			{"no conflict", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
 		} {
 			o.cluster.fail(on("get", "a", c.lookup))

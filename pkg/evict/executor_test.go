@@ -63,7 +63,7 @@ func TestAHoldWithoutVictims(t *testing.T) {
 	})
 }
 
-func TestAPlanThatIsOff(t *testing.T) {
+func TestPlanThatIsRefusedAtCommit(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.books.off = reasons.New(reasons.HoldGivenUp, "queue root.a has its guarantee by now")
 		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
@@ -301,9 +301,9 @@ func TestCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestTheEnd: with calls, back-offs and releases in progress, Run ends at once, makes no
+// TestRunEndsAtOnce: with calls, back-offs and releases in progress, Run ends at once, makes no
 // further call, and leaves no goroutine.
-func TestTheEnd(t *testing.T) {
+func TestRunEndsAtOnce(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, newCluster(t, pods("a", "b", "c", "v1", "v2", "v3")...))
@@ -333,8 +333,8 @@ func TestTheEnd(t *testing.T) {
 	expect.Holds(t, goleak.Find(before))
 }
 
-// TestTheEndWaits: Run waits for a call that takes long.
-func TestTheEndWaits(t *testing.T) {
+// TestRunEndsAfterACallInProgress: Run waits for a call that takes long.
+func TestRunEndsAfterACallInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, newCluster(t, pods("a")...))
 		o.cluster.latency = 4 * time.Second

@@ -21,7 +21,7 @@ import (
 
 const (
 	done = "committed [uid-a], disrupted [uid-a], given up 0"
-	// doneLate is that of a plan whose marks took more than one try.
+	// doneLate is that of a plan with marks that took more than one try.
 	doneLate = "committed [uid-a uid-a], disrupted [uid-a], given up 0"
 )
 
@@ -268,7 +268,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 }
 
 // TestAMarkThatIsRefusedForAWhile: the plan is tried on, because one of its victims ended by
-// itself. Once the mark is accepted, that of the next victim is refused: nobody is deleted.
+// itself. Once the mark is accepted, that of the next victim is refused: no pod is deleted.
 func TestAMarkThatIsRefusedForAWhile(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("patch", "v1", lasting()["forbidden"]))
@@ -484,9 +484,9 @@ func TestAHoldEndsWhileAVictimIsRefused(t *testing.T) {
 	})
 }
 
-// TestSparedBeforeGivenUp: marks are cleared before FailPlan, because after it another plan
+// TestMarksAreClearedBeforeFailPlan: marks are cleared before FailPlan, because after it another plan
 // may have chosen the pod.
-func TestSparedBeforeGivenUp(t *testing.T) {
+func TestMarksAreClearedBeforeFailPlan(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.fail(func(_ int, c call) fault {
 			if c.condition.Reason == sparedReason {
@@ -548,7 +548,7 @@ func TestAnEndlessFailureIsRolledBack(t *testing.T) {
 	})
 }
 
-func TestAPodInPermitIsTurnedAway(t *testing.T) {
+func TestPodInPermitIsRejected(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		var asked []string
 		o.Reject = func(uid types.UID, message string) bool {

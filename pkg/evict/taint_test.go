@@ -48,7 +48,7 @@ func (o *office) expectWrites(t *testing.T, want ...string) {
 	}
 }
 
-func TestOthersAreKeptOff(t *testing.T) {
+func TestNodeIsTaintedBeforeCommit(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		committed := false
 		o.books.committing = func() {
@@ -470,8 +470,8 @@ func TestTaintsThatAreLeft(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestTheTaintCannotBeTakenBack: the failure is reported and the removal retried.
-func TestTheTaintCannotBeTakenBack(t *testing.T) {
+// TestTaintRemovalIsRetried: the failure is reported and the removal retried.
+func TestTaintRemovalIsRetried(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
 		o.books.plan(w, victimsOf("a", "v1")...)
@@ -489,8 +489,8 @@ func TestTheTaintCannotBeTakenBack(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestACallOffTakesTheTaintBack: the taint is removed although the node stays held.
-func TestACallOffTakesTheTaintBack(t *testing.T) {
+// TestAbortedPlanRemovesTheTaint: the taint is removed although the node stays held.
+func TestAbortedPlanRemovesTheTaint(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.setNode("v1", "")
 		w := disruptFor("a", "v1")
@@ -508,9 +508,9 @@ func TestACallOffTakesTheTaintBack(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestTaintsAreTakenBackAtTheEnd: they are removed at the end of a process that leads,
+// TestTaintsAreRemovedAtTheEnd: they are removed at the end of a process that leads,
 // and at no other time.
-func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
+func TestTaintsAreRemovedAtTheEnd(t *testing.T) {
 	for _, leads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, newCluster(t, pods("a", "v1")...))

@@ -126,7 +126,7 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 		bug, want string
 		plan      func(m *model, f *filters) (planner.Decision, bool)
 	}{
-		{"asks nobody", "passes false", func(m *model, f *filters) (planner.Decision, bool) {
+		{"asks no filter", "passes false", func(m *model, f *filters) (planner.Decision, bool) {
 			m.fits = nil
 			_, d, _ := real(m, nil)
 			f.model, m.fits = m, f.fits
@@ -157,13 +157,13 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 			f.calls = d.FitsCalls
 			return d, d.Outcome == planner.Refuse && all
 		}},
-		{"lets nobody back", "is not needed", func(m *model, f *filters) (planner.Decision, bool) {
+		{"lets no pod back", "is not needed", func(m *model, f *filters) (planner.Decision, bool) {
 			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) {
 				all := o.all(node)
 				return all, len(all) > len(set) && o.lawful(node, all) && o.passes(node, all)
 			})
 		}},
-		{"takes who is in the way, lawful or not", "lawful false", func(m *model, f *filters) (planner.Decision, bool) {
+		{"takes pods in the way, lawful or not", "lawful false", func(m *model, f *filters) (planner.Decision, bool) {
 			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) })
 		}},
 		{"miscounts", "said are", func(m *model, f *filters) (planner.Decision, bool) {

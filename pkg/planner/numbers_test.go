@@ -257,7 +257,7 @@ func (o *oracle) mustReject(d planner.Decision) []planner.Rejection {
 	return out
 }
 
-// undeletable names the pods whose deletion was refused.
+// undeletable names the pods that the API server refused to delete.
 func (o *oracle) undeletable() (out []string) {
 	for _, p := range o.pods {
 		if p.protection == planner.Refused {

@@ -106,7 +106,7 @@ func TestSentences(t *testing.T) {
 			"the pods that could make room cannot be deleted; the API server refused to delete pods, which are not chosen for a while: default/v0 on node n ()",
 			"",
 		},
-		{"nobody", func(m *model) { m.pods = nil; m.nodes[0].allocatable[0] = 1 },
+		{"no pod", func(m *model) { m.pods = nil; m.nodes[0].allocatable[0] = 1 },
 			"no node has pods that could make room",
 			"",
 		},

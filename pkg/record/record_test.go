@@ -123,7 +123,7 @@ func stages(d *Decision) []string {
 	return out
 }
 
-func TestTheWayOfADecision(t *testing.T) {
+func TestStagesOfADecision(t *testing.T) {
 	s := newStory(Options{})
 	s.hold("a", "d1", "v")
 	first := s.Last("uid-a")
@@ -415,8 +415,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestWhyAPodHadToGo: a victim's decision is found by its name and its UID.
-func TestWhyAPodHadToGo(t *testing.T) {
+// TestDecisionOfAVictim: a victim's decision is found by its name and its UID.
+func TestDecisionOfAVictim(t *testing.T) {
 	s := newStory(Options{})
 	s.hold("x", "d1", "v1", "v2")
 	s.hold("y", "d2", "v3")

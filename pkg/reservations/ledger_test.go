@@ -301,7 +301,7 @@ func sameAs(v *View, l *Ledger) error {
 }
 
 // A time-out may count from a time later than when the hold became clear.
-func TestATimeOutMayCountFromLater(t *testing.T) {
+func TestTimeOutCountsFromALaterTime(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"), hold("b", "n2"), hold("c", "n3", "v"))
 	l.VictimGone("v", start.Add(time.Second))
@@ -324,7 +324,7 @@ func TestATimeOutMayCountFromLater(t *testing.T) {
 
 // A later decision keeps the beginning of a hold and its place; the time-out counts from
 // when the last victim is gone.
-func TestChooseAnew(t *testing.T) {
+func TestChooseAgainKeepsTheHold(t *testing.T) {
 	l := NewLedger()
 	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))
 	later := start.Add(time.Hour)

@@ -30,7 +30,7 @@ func (f *fickle) Admit(r *http.Request, _ bool) error {
 	defer f.mu.Unlock()
 	f.asked++
 	if r.Header.Get("Authorization") != "Bearer mine" {
-		return errors.New("who is asked about sends no token")
+		return errors.New("the request has no token")
 	}
 	r.Header.Del("Authorization")
 	return f.says
@@ -56,7 +56,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c, guard := newCluster(t, ""), &fickle{}
 			stream := guardedStream(t, c, guard, quietly)
-			for i, says := range []error{nil, errors.New("nobody answers"), nil} {
+			for i, says := range []error{nil, errors.New("no answer"), nil} {
 				guard.say(says)
 				time.Sleep(c.server.limits.streamAdmitted)
 				synctest.Wait()
@@ -107,7 +107,7 @@ func isEnd(t *testing.T, last []byte, why error) {
 // when it goes on, it gets what was on the way, and the rest if it still may read.
 func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
 	const inHand = 10 * streamBite
-	for _, says := range []error{nil, errors.New("nobody answers"), ErrUnknown, ErrForbidden} {
+	for _, says := range []error{nil, errors.New("no answer"), ErrUnknown, ErrForbidden} {
 		synctest.Test(t, func(t *testing.T) {
 			c, guard := newCluster(t, ""), &fickle{}
 			stream := guardedStream(t, c, guard, func(l *limits) { l.streamTime = 2 * l.streamAdmitted })

@@ -204,7 +204,7 @@ func TestLargePagesAreKept(t *testing.T) {
 		c.http.ServeHTTP(w, r)
 		got := w.Header().Get("Content-Type")
 		if asked := strings.Contains(got, "json"); asked != (accept != "") || w.Body.Len() < keepAbove {
-			t.Errorf("who accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
+			t.Errorf("a client that accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
 		}
 	}
 	age, first := ask()

@@ -23,7 +23,7 @@ func (doorman) Admit(r *http.Request, _ bool) error {
 	case "stranger":
 		return fmt.Errorf("%w: no", ErrForbidden)
 	}
-	return errors.New("nobody answers")
+	return errors.New("no answer")
 }
 
 func TestGuard(t *testing.T) {

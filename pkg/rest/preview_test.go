@@ -58,8 +58,8 @@ func TestPreviewAnswers(t *testing.T) {
 		{"too large", previewServer(echo{}), strings.Repeat("x", documents.PreviewBytes+1), 413, "at most 262144 bytes"},
 		{"no pod", previewServer(echo{err: &documents.ManifestError{Text: "kind: is missing"}}), "", 400, "kind: is missing"},
 		{"trouble", previewServer(echo{err: errors.New("no nodes")}), "", 500, "no nodes"},
-		{"nobody yet", previewServer(nil), "", 503, "makes no previews"},
-		{"nobody", NewServer(Options{}), "", 503, "makes no previews"},
+		{"no previewer yet", previewServer(nil), "", 503, "makes no previews"},
+		{"no previewer", NewServer(Options{}), "", 503, "makes no previews"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := post(t.Context(), tt.server.Handler(), tt.body)
@@ -138,7 +138,7 @@ func (l left) Preview(ctx context.Context, _ []byte) (*documents.Preview, error)
 	return nil, ctx.Err()
 }
 
-func TestPreviewsGiveTheirTurnBack(t *testing.T) {
+func TestCancelledPreviewReleasesItsTurn(t *testing.T) {
 	begun := make(left)
 	s := previewServer(begun)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -44,7 +44,7 @@ partitions:
 	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
 		x := c.explanation(t, pod)
 		if told := slices.Contains(x.ToDo, documents.AskLeader); !x.Standby || told != want {
-			t.Errorf("pod %s: standby %t, told to ask who leads: %t, want %t", pod, x.Standby, told, want)
+			t.Errorf("pod %s: standby %t, told to ask the leader: %t, want %t", pod, x.Standby, told, want)
 		}
 	}
 	want := "Pod ns/tried was let through; what came of it the replica that leads knows, and this one stands by."

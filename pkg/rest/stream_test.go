@@ -217,7 +217,7 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 		}
 	}()
 	flood(t, c, func() bool {
-		eventually(t, "who reads is kept waiting", func() bool { return seen.Load() > int64(c.pods)-2000 })
+		eventually(t, "the reader is kept waiting", func() bool { return seen.Load() > int64(c.pods)-2000 })
 		return len(c.server.streams.list()) == 1
 	})
 	if r, err := http.Get("http://" + s.address + batchPath + "?count=1"); err != nil || r.StatusCode != http.StatusOK {

@@ -46,7 +46,7 @@ func TestARunThatDiesIsGoneOnWith(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverRunIsNotForgotten(t *testing.T) {
+func TestTestsThatNeverRanAreUnfinished(t *testing.T) {
 	got, err := newTrial(t, "#!/bin/sh\nprintf '=== RUN   TestA\\n--- PASS: TestA (0.00s)\\nPASS\\n'\n").run(t.Context())
 	if want := (verdicts{"TestA": "pass", "TestB": "unfinished", "TestC": "unfinished"}); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("verdicts %v, %v, want %v", got, err, want)
@@ -93,7 +93,7 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 
 // A bug is noticed by tests that fail with it and pass without, not by tests that fail in
 // both cases or did not end.
-func TestBugIsNoticedByTestsThatPassWithoutIt(t *testing.T) {
+func TestBugIsNoticedByTestsThatFailOnlyWithIt(t *testing.T) {
 	with := verdicts{"TestA": "fail", "TestB": "fail", "TestC": "unfinished", "TestD": "pass", "TestE": "fail"}
 	without := verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass", "TestD": "pass"}
 	if got := noticedBy(with, without); !slices.Equal(got, []string{"TestA"}) {

@@ -137,10 +137,10 @@ func (c *cluster) addDevice(node, class string) {
 	}, metav1.CreateOptions{}))(c.t)
 }
 
-// TestWhatAPodWithoutANodeIsTold: the message of QueuePreemption is the whole message of
+// TestMessageOfAPodWithoutANode: the message of QueuePreemption is the whole message of
 // PostFilter for a pod without claims. DynamicResources comes after it, has nothing to
 // add for such a pod, and returns an error if its PreFilter did not run.
-func TestWhatAPodWithoutANodeIsTold(t *testing.T) {
+func TestMessageOfAPodWithoutANode(t *testing.T) {
 	lost := func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},

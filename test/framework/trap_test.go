@@ -39,12 +39,12 @@ partitions:
     - name: borrows
 `
 
-// TestAHoldEndsWhenItsNodeTakesThePodNoMore: while victims still leave, the node gets a
+// TestHoldEndsWhenItsNodeRefusesThePod: while victims still leave, the node gets a
 // taint or loses a label, so that the asker cannot run there whichever pods are
 // preempted. The hold ends, and the condition that autoscalers read then says that the
 // asker needs a node. A change that still lets the asker run ends no hold. When the node is
 // as before and the victim is gone, the asker runs there.
-func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
+func TestHoldEndsWhenItsNodeRefusesThePod(t *testing.T) {
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
 	}

@@ -234,9 +234,9 @@ const (
 	bobInfo   = `{"user":"bob","groups":["system:authenticated"]}` // as bob may write it
 )
 
-// TestWhoMaySetTheUser is a table of requests: the account that makes an object, the user
+// TestAccountsThatMaySetTheUser is a table of requests: the account that makes an object, the user
 // that the pods name, and the answer of the API server.
-func TestWhoMaySetTheUser(t *testing.T) {
+func TestAccountsThatMaySetTheUser(t *testing.T) {
 	applyPolicies(t, installed(t, "admission.yaml"))
 	p := newPoliced(t, "policed-user", nil)
 	const anybody, trusted = "bob", "operator"

@@ -311,7 +311,7 @@ func TestEcosystemSamplesFollowTheirDefinitions(t *testing.T) {
 	}
 }
 
-// jobSet makes a JobSet with one Job, whose pods run for 40 s each. It has the defaults
+// jobSet makes a JobSet with one Job. Its pods run for 40 s each. It has the defaults
 // that JobSet's webhook would set: the API server does not reach that.
 func (e *env) jobSet(queue string, parallelism int64) *unstructured.Unstructured {
 	e.Helper()

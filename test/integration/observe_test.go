@@ -238,7 +238,7 @@ func (e *env) metrics() string {
 	// A scheduler that has just started may not have read the client CA from the API
 	// server yet, and takes the request for an anonymous one until it has.
 	var body []byte
-	eventually(e, patience, "the scheduler knows who asks for its metrics", func() (bool, string) {
+	eventually(e, patience, "the scheduler knows the user that asks for its metrics", func() (bool, string) {
 		body, err = fetch(e.Context(), client, e.process.URL()+"/metrics")
 		if err != nil && strings.Contains(err.Error(), "system:anonymous") {
 			return false, err.Error()

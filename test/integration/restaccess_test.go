@@ -80,7 +80,7 @@ func TestRESTAccess(t *testing.T) {
 		return response.StatusCode, string(body)
 	}
 	const page = "/ws/v1/partition/default/queues"
-	eventually(e, patience, "who is permitted reads the queues", func() (bool, string) {
+	eventually(e, patience, "a permitted user reads the queues", func() (bool, string) {
 		code, body := ask(page, permitted)
 		return code == http.StatusOK && strings.Contains(body, "root.a"), body
 	})

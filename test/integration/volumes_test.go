@@ -56,7 +56,7 @@ func bindsFor(limit time.Duration) func(*settings) {
 	return func(s *settings) { s.volumes = map[string]any{"bindTimeoutSeconds": limit.Seconds()} }
 }
 
-// TestVolumesThatNeverCome: a pod whose claim has no volume, or does not exist, preempts
+// TestVolumesThatNeverCome: a pod with a claim that has no volume or does not exist preempts
 // nothing and holds nothing, although its queue is below its guarantee. Pods that have a
 // node and wait for volumes that are never made are charged to their queue, and lose the
 // node when the time for binding is over: then the pods of a queue below its guarantee go

@@ -144,7 +144,7 @@ func inDocs(t *testing.T) func(string) bool {
 	return func(v string) bool { return strings.Contains(docs, "`"+v+"`") }
 }
 
-func TestWhatIsWrongIsFound(t *testing.T) {
+func TestWrongExpressionsAreFound(t *testing.T) {
 	known := map[string]metric{"a_total": {labels: []string{"state"}}, "h_seconds": {histogram: true}}
 	open := func(v string) bool { return v == "open" }
 	for expr, want := range map[string]string{

@@ -38,7 +38,7 @@ func TestWrongHeldIsNoticed(t *testing.T) {
 		"none": held(200, 0), "one more": held(200, 101), "all": held(200, 200), "pods are gone": held(199, 100),
 	} {
 		if wrongHeld(pods, 200, 100) == nil {
-			t.Errorf("%s: nobody noticed", name)
+			t.Errorf("%s: not noticed", name)
 		}
 	}
 }

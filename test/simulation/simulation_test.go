@@ -64,7 +64,7 @@ type simulation struct {
 	// DaemonSets that ever were.
 	ties, sets sync.Map
 	misled     misled             // pods, of demand
-	astray     map[types.UID]bool // pods whose queue the hostile tenant has changed
+	astray     map[types.UID]bool // pods of which the hostile tenant has changed the queue
 	evilSets   int                // DaemonSets that the hostile tenant has made
 	ends       chan struct{}      // closed when the history ends
 

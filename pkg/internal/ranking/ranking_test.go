@@ -90,7 +90,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 }
 
 // An item that changed and was not told about is found by looking at the first.
-func TestHeapNeedsToBeTold(t *testing.T) {
+func TestCheckFindsAChangeWithoutUpdate(t *testing.T) {
 	h := ranking.New(less)
 	items := []*item{{value: 1, id: 1, at: -1}, {value: 2, id: 2, at: -1}, {value: 3, id: 3, at: -1}}
 	for _, i := range items {

@@ -71,7 +71,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"twice", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
 			d.Victims[1] = d.Victims[0]
 		}, "listed twice"},
-		{"nobody", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Victims = nil }, "preempts no pod"},
+		{"no victim", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Victims = nil }, "preempts no pod"},
 		{"foreign", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
 			n.Pods[0].Protection = planner.Foreign
 		}, "preemptForeign"},

@@ -62,9 +62,9 @@ func (c waitCounts) require(t *testing.T, worlds uint64) {
 	}
 }
 
-// TestFiltersThatMiss has an asker that requires one of the pods to stay. Its decisions
+// TestAskerThatRequiresAnotherPod has an asker that requires one of the pods to stay. Its decisions
 // are always correct, but not always of the least harm.
-func TestFiltersThatMiss(t *testing.T) {
+func TestAskerThatRequiresAnotherPod(t *testing.T) {
 	preempted := 0
 	for seed := uint64(1); seed <= 5000; seed++ {
 		m := generate(seed, 8)

@@ -146,9 +146,9 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// TestOthersAreLetGo: upstream lets those go that wait when it thinks that enough have a
+// TestAllowNeedsTheStoresVerdict: upstream lets those go that wait when it thinks that enough have a
 // place; they do if the store thinks so, too, or are of no PodGroup.
-func TestOthersAreLetGo(t *testing.T) {
+func TestAllowNeedsTheStoresVerdict(t *testing.T) {
 	for running, want := range map[int]int{2: 0, 3: 1} {
 		pod := member("asks", "g")
 		_, h := scene(t, nil, running, pod)
@@ -182,8 +182,8 @@ func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 	}
 }
 
-// TestWhyAPlaceIsTakenBack: the reasons of upstream's plugin, as people read them.
-func TestWhyAPlaceIsTakenBack(t *testing.T) {
+// TestReasonsOfUpstreamsRejections: the reasons of upstream's plugin, as people read them.
+func TestReasonsOfUpstreamsRejections(t *testing.T) {
 	pod := member("p", "g")
 	_, h := scene(t, nil, 2, pod)
 	w := &atWait{pod: pod}

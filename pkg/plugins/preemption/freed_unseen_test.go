@@ -37,7 +37,7 @@ func TestLostPod(t *testing.T) {
 		want reasons.Code
 		left int
 	}{
-		{"nobody", nil, reasons.NoNodeFits, 0},
+		{"no pod", nil, reasons.NoNodeFits, 0},
 		{"the cache has it", []string{"v1"}, reasons.BackingOff, 1},
 		{"the cache has it, without a node", []string{"v1", "v1"}, reasons.BackingOff, 2},
 		{"the cache knows", []string{"stranger"}, reasons.NoNodeFits, 0},

@@ -162,9 +162,9 @@ func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheSchedulerMayNotHaveHeard: a pod that is gone, and that the scheduler's snapshot
+// TestDeletedPodInTheSnapshotTakesNoPlace: a pod that is gone, and that the scheduler's snapshot
 // still has, takes no place.
-func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
+func TestDeletedPodInTheSnapshotTakesNoPlace(t *testing.T) {
 	gone := withPort(running("gone", "n1", 100), 80)
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{gone, running("v1", "n1", 50)})
 	expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(gone))
@@ -190,9 +190,9 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 }
 
-// TestNominationsMakeWay: a pod nominated to the node does not count as if it ran there
+// TestNominatedPodsDoNotCountOnAHeldNode: a pod nominated to the node does not count as if it ran there
 // once a node-bound pod holds the node.
-func TestNominationsMakeWay(t *testing.T) {
+func TestNominatedPodsDoNotCountOnAHeldNode(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
 	asker := daemon("asker", "n1", 100)
 	c.answer(t, asker)

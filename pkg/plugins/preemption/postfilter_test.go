@@ -175,9 +175,9 @@ func TestTheRealFiltersJudge(t *testing.T) {
 	}
 }
 
-// TestAMaxInTheWay: PreFilter rejects, so the filters did not run for the nodes; the plan
+// TestPlanRunsFiltersAfterARefusedPreFilter: PreFilter rejects, so the filters did not run for the nodes; the plan
 // runs them.
-func TestAMaxInTheWay(t *testing.T) {
+func TestPlanRunsFiltersAfterARefusedPreFilter(t *testing.T) {
 	queues := strings.Replace(twoQueues, "    queues:\n    - {name: a,",
 		"    queues:\n    - {name: p, resources: {max: {vcore: 1}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", 1)
 	tainted := node("n1", 4000)

@@ -159,8 +159,8 @@ func (c *cluster) everything(t *testing.T) string {
 	return text
 }
 
-// TestPreviewForetells compares a preview with what a cycle then does.
-func TestPreviewForetells(t *testing.T) {
+// TestPreviewAgreesWithTheCycle compares a preview with what a cycle then does.
+func TestPreviewAgreesWithTheCycle(t *testing.T) {
 	for _, tt := range []struct {
 		name, queue string
 		milliCPU    int64

@@ -222,9 +222,9 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	plugintest.WantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
 }
 
-// TestTurnedAwayPodsAreInvitedBack: no cluster event reports the end of a hold, so the
+// TestPodsRejectedByAHoldAreRequeued: no cluster event reports the end of a hold, so the
 // store requeues the pods that the hold kept off.
-func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
+func TestPodsRejectedByAHoldAreRequeued(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *scene, *corev1.Pod){
 		"the asker is deleted": func(t *testing.T, s *scene, asker *corev1.Pod) { s.handle.Delete(t, asker) },
 		"the asker is bound": func(t *testing.T, s *scene, asker *corev1.Pod) {

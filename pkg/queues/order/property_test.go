@@ -20,7 +20,7 @@ func TestOrderProperty(t *testing.T) {
 	})
 }
 
-func TestOrderPropertyFindsWhatTheIndexWasNotTold(t *testing.T) {
+func TestOrderPropertyFindsMissingUpdates(t *testing.T) {
 	for _, loses := range []string{"use", "application use", "block", "unblock", "close", "open", "submitted", "class", "settings", "capacity", "leave", "strict"} {
 		t.Run(loses, func(t *testing.T) {
 			for seed := range 2000 {

@@ -68,8 +68,8 @@ func TestFind(t *testing.T) {
 		usage []string
 		want  []string
 	}{
-		{"nobody waits", nil, nil},
-		{"nobody waits for what is guaranteed", []string{"root.b pending=vcore=1"}, nil},
+		{"no pod waits", nil, nil},
+		{"no pod waits for what is guaranteed", []string{"root.b pending=vcore=1"}, nil},
 		{"no guarantee", []string{"root.c pending=vcore=1"}, nil},
 		{"a leaf and its parent", []string{"root.a.x used=vcore=3 pending=vcore=1"}, []string{"root.a", "root.a.x"}},
 		{"the leaf has its own, so it may not ask for its parent", []string{"root.a.x used=vcore=4 pending=vcore=1"}, nil},

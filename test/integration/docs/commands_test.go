@@ -333,8 +333,8 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-// TestLeftOver runs a command that leaves a process behind that keeps its output open.
-func TestLeftOver(t *testing.T) {
+// TestCommandThatLeavesAProcess runs a command that leaves a process behind that keeps its output open.
+func TestCommandThatLeavesAProcess(t *testing.T) {
 	const command = "sleep 3600 & echo $! > left"
 	defer func() {
 		if _, err := shell(t.Context(), "kill $(cat left); rm left", 0, setting{}); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestPutOff: a pod that Coscheduling rejected before it was tried is requeued by the
+// TestPodsRejectedByCoschedulingAreDeferred: a pod that Coscheduling rejected before it was tried is requeued by the
 // store, and no victims are chosen for it. A pod that another plugin rejected waits for
 // the events that the plugin registered.
-func TestPutOff(t *testing.T) {
+func TestPodsRejectedByCoschedulingAreDeferred(t *testing.T) {
 	for plugin, want := range map[string]reasons.Code{"Coscheduling": reasons.BackingOff, "VolumeBinding": reasons.NoNodeFits} {
 		t.Run(plugin, func(t *testing.T) {
 			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
