@@ -31,6 +31,9 @@
 //	failed   ──► marks cleared, Store.FailPlan; for a node-bound pod without a
 //	             deleted victim, where a victim is being bound: Store.AbortPlan
 //
+// The only DELETE of pods is deletePod in call.go. plan.go decides when (advance), victim.go
+// calls it (evict), and the executor of package app rejects a pod in Permit.
+//
 // Every write is first compared with what exists: a claim, a taint or a mark that exists is
 // not written again, and a victim counts as deleted if it is gone, or if another pod has its
 // name now. So work that another process began needs no special case.

@@ -25,7 +25,7 @@ type columns uint8
 const (
 	allocated columns = iota // pods that have a node
 	arriving                 // pods that hold a node and have none yet
-	committed                // pods that passed the gate and have no node yet
+	committed                // pods that have a slot and no node yet
 )
 
 var (
@@ -33,11 +33,11 @@ var (
 	// hold one.
 	OnAllocated = Basis{columns: allocated}
 	// OnArriving counts pods that have or hold a node. Plans use it, and PreFilter and
-	// Reserve use it for a pod that holds no node. It leaves out the pods that passed the
-	// gate, because the pod in question is one of them.
+	// Reserve use it for a pod that holds no node. It leaves out pods with a
+	// slot, because the pod in question is one of them.
 	OnArriving = Basis{columns: arriving}
-	// OnCommitted also counts pods that passed the gate and have no node yet. The gate uses
-	// it, so that no more pods pass than can be placed.
+	// OnCommitted also counts pods that have a slot and no node yet. It is asked before a pod
+	// gets a slot, so that no more pods have one than can be placed.
 	OnCommitted = Basis{columns: committed}
 )
 

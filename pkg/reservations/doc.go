@@ -8,12 +8,12 @@
 //	(none) ───────────────────────► clearing ───────────────────► clear
 //	   │                               │                            │
 //	   └──── Place, no victims ────────┼───────────────────────────►│
-//	                                   │ End, or overdue            │ End, or overdue
+//	                                   │ End                        │ End
 //	                                   ▼                            ▼
 //	                          ended: bound, deleted, superseded, node gone,
 //	                          node unschedulable, timed out, given up
 //
-// A hold in either state times out. While victims are left, the time counts from when they
+// A hold in either state times out: the store ends those that [Ledger.Overdue] returns. While victims are left, the time counts from when they
 // were last told to go; after that, from when the last one was gone. [Hold.TimeFrom] has
 // the rule.
 //

@@ -59,13 +59,13 @@
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only
-// informer events (Upsert, Delete, DeleteLastSeenPending) add or remove a pod, so a step for a pod that is
-// gone changes nothing. Events of an assumed pod that arrive before its bind is seen take
-// effect if the bind fails.
+// informer events (Upsert, Delete, DeleteLastSeenPending) add or remove a pod, so a step for
+// a pod that is gone changes nothing. Events of an assumed pod that arrive before its bind is
+// seen take effect if the bind fails.
 //
 // Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
-// Package internal/plans draws the states of pods that can run on one node only, package
-// internal/holds those of other preemptors.
+// The states of pods that can run on one node only are drawn in attempt_node_bound.go of
+// internal/plans, those of other preemptors in hold.go of internal/holds.
 //
 // # Accounting
 //

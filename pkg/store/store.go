@@ -149,8 +149,19 @@ func (s *core) unlockUnfilled(now time.Time) {
 	}
 }
 
-// fill admits the next pods of the order while the window has room, and the first pod that
-// backs off when the order has none.
+// fill gives slots after each change, in these steps:
+//
+//  1. take back slots of PodGroups that cannot start, and put back what a quota blocked
+//  2. let holders through that have room now: members of PodGroups, then those that a quota
+//     refused
+//  3. let one preemptor through, for which a plan is to be made
+//  4. put back the PodGroups that can go on
+//  5. admit pods in order while the window has room
+//  6. when the order has none, put back the first pod that backs off, and admit it
+//
+// Three ways to a slot are outside of it: a holder gets one when its last victim is gone
+// (Holds.WakeHolder) or its time comes (timerEnded in deadline.go), and a hidden pod gets
+// that of a pod which goes back to the order at Reserve (Slots.GivesWay).
 func (s *core) fill(now time.Time) {
 	if s.model.Pending.Returning() {
 		return // the order is about to change

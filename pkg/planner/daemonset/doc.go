@@ -8,8 +8,8 @@
 // code with Plan except guarantees.go.
 //
 // Only the max of queues matters here (D2). No guarantee, fence or delay applies to such
-// an asker, and its victims may be of its own queue and application. The remaining
-// problem is about one node:
+// an asker, unless daemonSetNamespaces leaves its namespace out (guarantees.go). Its victims
+// may be of its own queue and application. The remaining problem is about one node:
 //
 //	world.go      the input
 //	need.go       what the asker lacks on the node (D7)

@@ -9,13 +9,14 @@
 //	problem.go        the problem of one asker: path, fence (law 7), what is over a max
 //	path.go           the path from a victim's leaf to the asker's path: priority (law
 //	                  6), the queues that a victim counts in
-//	laws.go           where certain types are contested: laws 4 and 5 on single pods,
-//	                  law 2 as the amounts that may be taken from each queue
-//	group.go          laws 2 and 4 for an asker that starts together with a group
+//	laws.go           where certain types are contested: laws 4 and 5 on single pods
+//	                  (judge), law 2 as the amounts that may be taken from each queue
+//	                  (takableFrom, findShort, gains)
+//	group.go          laws 2 and 4 for an asker that starts together with a group (lacks)
 //	survey.go         a node: what the asker lacks, and the candidates
 //	lower_bound.go    lower bounds of the harm of any plan on a node, and of its waste
 //	candidate_pool.go candidates on other nodes, for a queue over its max (P3)
-//	node_search.go    the best set of victims on a node; bound.go prunes,
+//	node_search.go    the best set of victims on a node, law 2 on sets (lawful); bound.go prunes,
 //	                  spare.go reduces a set that the search did not find
 //	key.go            the order of plans
 //	plan.go           all nodes: a first pass over each, then a search where it may help

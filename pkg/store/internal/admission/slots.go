@@ -24,7 +24,8 @@ func NewSlots(m *model.Model, states *States, groups *Groups) *Slots {
 
 // FillInOrder gives slots to the first pods of the order while the window has room. A pod
 // that a quota refuses leaves the order with all equal ones, and a PodGroup is admitted as
-// a whole.
+// a whole. A pod of an equivalence class waits while [pending.ClassLimit] is full, and all
+// pods behind it wait, too.
 func (x *Slots) FillInOrder(now time.Time) {
 	for x.m.Pending.HasSlot() {
 		ask, ok := x.m.Pending.Order.Next()

@@ -21,7 +21,8 @@ type States struct{ m *model.Model }
 func NewStates(m *model.Model) *States { return &States{m} }
 
 // Enter sets the state of a pod. Every state change goes through it or SetState, so that
-// counts stay right.
+// counts stay right. Only the first state is set without it: NoQueue by a zero record, and
+// Unschedulable for a pod of no queue (lifecycle).
 func (x *States) Enter(p *model.Pod, to state.State) {
 	if to.WaitsForNode() || to == state.GroupBlocked {
 		p.AssumedRequest = nil // its cycle is over

@@ -126,8 +126,16 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 	}
 }
 
-// CheckQuota is the verdict of all quotas on one more request of an application: max on
-// the path of its queue, limits of its owner, and maxapplications.
+// The verdicts of the books on one more request of an application:
+//
+//	CheckQuota    all quotas: max on the path of its queue, limits of its owner, maxapplications
+//	CheckQuotaAs  the same, with maxapplications asked or not
+//	CheckInstead  the same, as if another pod had no slot
+//	CheckLimits   without max: what preemption never makes room in
+//	CheckHold     CheckLimits for a pod that is to hold a node
+//	Recheck       max and limits for a pod that is charged already
+
+// CheckQuota is the verdict of all quotas on one more request of an application.
 func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
 	return b.CheckQuotaAs(a, a.counted, request, on)
 }
@@ -231,7 +239,8 @@ func (b *Books) BelowGuarantee(leaf queues.ID, request resources.Vector, strict 
 }
 
 // Recheck is the verdict on a pod that is charged as allocated already, after a change of
-// the configuration. maxapplications is not checked, because its application runs.
+// the configuration. maxapplications is not checked, because its application runs. Max is
+// compared without [queues.Admit], because the usage here is that without the pod.
 func (b *Books) Recheck(p *Pod) queues.Verdict {
 	a := p.app
 	for q := range b.tree.Ancestors(a.Leaf) {

@@ -6,7 +6,8 @@
 // preemption. The package calls model and admission; see model for the order of the
 // packages.
 //
-//	hold.go      the begin and the end of a hold, and other victims for it
+//	hold.go      the begin and the end of a hold, and other victims for it; the drawing of
+//	             its states, and all reasons for its end with their callers
 //	victims.go   the pods that a preemptor waits for, and whether they must go
 //	wake.go      when a preemptor is let through
 //	deadline.go  time-outs
