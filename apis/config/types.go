@@ -118,8 +118,8 @@ type QueueSortArgs struct {
 	MetricsQueues *int32 `json:"metricsQueues,omitempty"`
 
 	// MaxDynamicQueues is how many queues rules with create: true make at most, parents of
-	// others included. A pod that needs one more waits with reason TooManyQueues. A pod
-	// that comes with a node is charged to root.@recovery@ then. Default: 1000. Bounds: at
+	// others included. A pod that needs one more waits with reason TooManyQueues, unless
+	// it has a node already: then it is charged to root.@recovery@. Default: 1000. Bounds: at
 	// least 0, where 0 is no bound.
 	// +optional
 	MaxDynamicQueues *int32 `json:"maxDynamicQueues,omitempty"`
@@ -142,13 +142,13 @@ type QueueSortArgs struct {
 	// +optional
 	GenerateUniqueAppID bool `json:"generateUniqueAppId"`
 
-	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
-	// their node, and they are not preempted until they are deleted. Verified: a DaemonSet
-	// of apps/v1 with the name and UID of the pod's controller exists in its namespace and
-	// is not being deleted. Claimed: an owner of the pod has kind DaemonSet, as with
-	// YuniKorn; every user that may make pods can write that and take room of queues with
-	// a guarantee, so it is for clusters of one tenant. Verified needs leave to list and
-	// watch daemonsets. Default: Verified.
+	// DaemonSetOwner says which pods are pods of DaemonSets. Room is made for these on their
+	// node, and they are not preempted until they are deleted. Verified: a DaemonSet of
+	// apps/v1 with the name and UID of the pod's controller exists in its namespace and is
+	// not being deleted. This needs the right to list and watch daemonsets. Claimed: an owner
+	// of the pod has kind DaemonSet, as with YuniKorn. Every user that may make pods can
+	// write such an owner and so take room of queues with a guarantee, so Claimed is for
+	// clusters of one tenant. Default: Verified.
 	// Bounds: Verified or Claimed.
 	// +optional
 	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`
@@ -174,11 +174,11 @@ type QueueSortArgs struct {
 	RESTAddress *string `json:"restAddress,omitempty"`
 
 	// RESTHosts are the names under which clients may ask for the interface, beside IP
-	// addresses, localhost, yunikorn-service and the host of restAddress: a request for
-	// another name gets 421, because a web page of any site can have its name lead here.
-	// A name without a dot is that of a Service in the namespace of the ConfigMaps, and
-	// stands for NAME.NAMESPACE, NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local,
-	// too. Default: none. Bounds: names of DNS, without a port.
+	// addresses, localhost, yunikorn-service and the host of restAddress. A request for
+	// another name gets 421, because any web site can point its own name at this address.
+	// A name without a dot is that of a Service in the namespace of the ConfigMaps. It also
+	// stands for NAME.NAMESPACE, NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local.
+	// Default: none. Bounds: names of DNS, without a port.
 	// +optional
 	RESTHosts []string `json:"restHosts,omitempty"`
 
@@ -195,10 +195,11 @@ type QueueSortArgs struct {
 	// +optional
 	RESTTLSKeyFile string `json:"restTLSKeyFile"`
 
-	// RESTAuthorization says which clients may read. None: all that reach the address.
-	// Delegated: those that send a bearer token that the API server knows and may "get"
-	// the path, with /paddock before it, as a nonResourceURL; the scheduler then needs
-	// leave to create tokenreviews and subjectaccessreviews, and the interface is HTTPS.
+	// RESTAuthorization says which clients may read: with None all that reach the address,
+	// with Delegated those with a permission in the API server. Delegated: a client sends a
+	// bearer token that the API server knows, and its user may "get" the path, with /paddock
+	// before it, as a nonResourceURL. The scheduler then needs the right to create
+	// tokenreviews and subjectaccessreviews, and the interface is HTTPS.
 	// Default: None. Bounds: None or Delegated.
 	// +optional
 	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
@@ -313,12 +314,11 @@ type NodeReservationArgs struct {
 
 	// HoldTaint says whether a node gets a taint (NoSchedule) while it is held and
 	// pods go to make room on it, so that schedulers outside this process do not
-	// take the room. Auto taints where no profile of this process is
-	// default-scheduler; where the API server refuses the taint, room is made
-	// without it. Always taints whatever the profiles are; where the taint is
-	// refused, no pod is preempted: so in place of kube-scheduler Always needs the
-	// right to patch nodes, which overlay replace-default does not give. Never
-	// taints nothing. Default: Auto. Bounds: Auto, Always or Never.
+	// take the room. Auto: nodes get it if no profile of this process is
+	// default-scheduler. If the API server refuses the taint, room is made without it.
+	// Always: nodes get it with any profiles. If the taint is refused, no pod is preempted.
+	// So in place of kube-scheduler, Always needs the right to patch nodes, which overlay
+	// replace-default does not give. Never: no node gets it. Default: Auto. Bounds: Auto, Always or Never.
 	// +optional
 	HoldTaint HoldTaint `json:"holdTaint,omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the lists of arguments anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the lists of arguments")
 
 const (
 	pagePath  = "../../docs/configuration.md"
@@ -46,10 +46,25 @@ func rows(text string) [][]string {
 	return out
 }
 
+// longestCell is how many bytes a cell of a list has at most.
+const longestCell = 200
+
+// split returns the first sentences of a text that fit in a cell, and the others.
+func split(text string) (cell, rest string) {
+	all := sentences(text)
+	for n := len(all); n > 1; n-- {
+		if cell = strings.Join(all[:n], " "); len(cell) <= longestCell {
+			return cell, strings.Join(all[n:], " ")
+		}
+	}
+	return all[0], strings.Join(all[1:], " ")
+}
+
 // lists are the arguments as the page has them.
 func lists(arguments []Arguments) string {
 	var b strings.Builder
 	for _, a := range arguments {
+		var more strings.Builder // below the table
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", a.Plugin, strings.Replace(a.About, a.Plugin+"Args", "They", 1))
 		b.WriteString("| argument | type | default | bounds | meaning |\n|---|---|---|---|---|\n")
 		for _, f := range a.Fields {
@@ -57,7 +72,14 @@ func lists(arguments []Arguments) string {
 			if bounds == "" {
 				bounds = "-"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, f.Default, bounds, f.Meaning)
+			cell, rest := split(f.Meaning)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, f.Default, bounds, cell)
+			if rest != "" {
+				fmt.Fprintf(&more, "* `%s`: %s\n", f.Name, rest)
+			}
+		}
+		if more.Len() > 0 {
+			b.WriteString("\n" + more.String())
 		}
 	}
 	return b.String()
@@ -75,5 +97,17 @@ func TestPageIsUpToDate(t *testing.T) {
 		expect.OK(t, os.WriteFile(pagePath, []byte(want), 0o644))
 		page = want
 	}
-	expect.Same(t, "the page and what it is made from (-) differ; make it anew with: go test ./internal/reference -rewrite", want, page)
+	expect.Same(t, "the page and what it is made from (-) differ; rewrite it with: go test ./internal/reference -rewrite", want, page)
+}
+
+func TestCellsAreShort(t *testing.T) {
+	_, text, _ := strings.Cut(readPage(t), listHead)
+	text, _, _ = strings.Cut(text, listEnd)
+	for _, row := range rows(text) {
+		for _, cell := range row {
+			if len(cell) > longestCell {
+				t.Errorf("%s has a cell of %d bytes, at most %d: begin the comment with a shorter sentence", row[0], len(cell), longestCell)
+			}
+		}
+	}
 }
