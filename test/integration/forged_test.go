@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
-// forgedQueues are a queue below its guarantee, and one that has no guarantee and may
-// preempt nothing.
+// forgedQueues are two queues below their guarantees, one of them a fence, and three
+// without a guarantee, which may preempt nothing.
 const forgedQueues = `
 partitions:
 - name: default
@@ -23,7 +24,10 @@ partitions:
     submitacl: "*"
     queues:
     - {name: team, resources: {guaranteed: {vcore: 100}}, properties: {preemption.delay: 500ms}}
+    - {name: fenced, resources: {guaranteed: {vcore: 100}}, properties: {preemption.policy: fence, preemption.delay: 500ms}}
     - {name: evil, properties: {preemption.delay: 500ms}}
+    - {name: lends}
+    - {name: closed, properties: {preemption.policy: disabled}}
 `
 
 // saysItIsOf names an owner. The garbage collector looks up the owners of all pods and
@@ -48,21 +52,46 @@ func requiresNode(node string) podOption {
 }
 
 // TestForgedOwners: every user that may make pods can name any owner in them. Such a pod
-// takes no room of a queue that is below its guarantee, and is not safe from preemption
-// by it.
+// takes no more room of others than an ordinary one, and is not safe from preemption.
 func TestForgedOwners(t *testing.T) {
 	const invented = "11111111-1111-1111-1111-111111111111"
 	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
 	c := e.keepHistory()
-	e.run("take no room", func(e *env) {
-		part := e.apart("room", 0, localcluster.NodeSpec{})
-		node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
-		e.ok(part.createAtOnce("team", 0, 4, inQueue("root.team"), requests("cpu", "1")))
-		e.expect("team", 4, 0, "")
-		forged := part.createPod(part.pod("forged", "forged", inQueue("root.evil"), requiresNode(node), saysItIsOf("fake.example/v1", "DaemonSet", "x", invented)))
-		part.awaitTold(forged, "law 4")
-		c.expectNoMore(2*calm, 0, "team")
-	})
+	optsOut := func(p *corev1.Pod) { p.Annotations[allowPreemption] = "false" }
+	for i, row := range []struct {
+		what, victims, asker string
+		options              []podOption
+		guarded, off         bool
+		told                 string
+	}{
+		{"a guarantee", "team", "evil", nil, false, false, "law 4"},
+		{"an opt-out", "team", "evil", []podOption{optsOut}, false, false, "law 4"},
+		{"a budget", "team", "evil", nil, true, false, "law 4"},
+		{"a fence", "lends", "fenced", nil, false, false, "law 7"},
+		{"policy disabled", "closed", "team", nil, false, false, "preemption.policy disabled"},
+		{"preemption disabled", "lends", "team", nil, false, true, "queues do not preempt"},
+	} {
+		e.run("take no room against "+row.what, func(e *env) {
+			if row.off {
+				e.configure(strings.Replace(forgedQueues, "name: default", "name: default\n  preemption: {enabled: false}", 1))
+			}
+			part, of := e.apart(fmt.Sprint("room-", i), 0, localcluster.NodeSpec{}), fmt.Sprint("spared-", i)
+			node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+			e.ok(part.createAtOnce(of, 0, 4, append(row.options, inQueue("root."+row.victims), requests("cpu", "1"))...))
+			e.expect(of, 4, 0, "")
+			if row.guarded {
+				e.guard(of, 4, 0)
+			}
+			asker := func(name string, options ...podOption) {
+				options = append(options, inQueue("root."+row.asker), requiresNode(node))
+				part.awaitTold(part.createPod(part.pod(fmt.Sprint(name, i), fmt.Sprint("asker-", i), options...)), row.told)
+			}
+			asker("ordinary-")
+			asker("forged-", saysItIsOf("fake.example/v1", "DaemonSet", "x", invented))
+			c.expectNoMore(2*calm, 0, of)
+		})
+	}
+	e.configure(forgedQueues)
 	e.run("are no shield", func(e *env) {
 		part := e.apart("shield", 0, localcluster.NodeSpec{})
 		node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
