@@ -14,26 +14,26 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// ownerLooks is how often what users and groups are charged is looked at before it is
-// called wrong, ownerPause the time between two looks. Usage and pods are read at
-// different moments, so a single difference proves nothing.
+// ownerLooks is how many looks must find the same difference in the charges of a user or
+// group before it counts as wrong, ownerPause the time between two looks. Usage and pods are
+// read at different moments, so a single difference proves nothing.
 const (
 	ownerLooks = 5
 	ownerPause = time.Second
 	ownersBite = 256
 )
 
-// Books adds up the pods: every application, queue, user and group is charged with
-// the sum of its pods. All is added up from views, without a lock of the store.
+// Books checks that every application, queue, user and group is charged with the sum of its
+// pods. It reads views only, without a lock of the store.
 type Books struct {
 	Inventory *inventory.Inventory
-	// Owners returns what users and groups are charged, and how many are in all. It is
-	// asked for ownersBite at a time.
+	// Owners returns the charges of users and groups, and the number of all of them. It is
+	// called for ownersBite of them at a time.
 	Owners func(of []queues.Charged) (usage []queues.OwnerUsage, all int)
 }
 
-// Check names what is not charged as it should be; nil if all is. It waits by pause
-// only, which is false when the caller no longer waits for the answer.
+// Check returns an error with the wrong charges; nil if there are none. It waits only by
+// pause, which returns false when the caller no longer waits for the answer.
 func (b *Books) Check(pause func(time.Duration) bool) error {
 	var lines []string
 	v := b.Inventory.View()
@@ -52,8 +52,8 @@ func (b *Books) Check(pause func(time.Duration) bool) error {
 	return firstOf(append(lines, b.owners(v, pause)...))
 }
 
-// sumsOf is what each queue should be charged: its applications, of each what its pods
-// with a node request.
+// sumsOf returns the correct charge of each queue: the sum of its applications. Allocated is
+// the requests of their pods that have a node.
 func sumsOf(v *inventory.View) map[queues.ID]queues.Usage {
 	sums := map[queues.ID]queues.Usage{}
 	for _, a := range v.Applications {
@@ -69,7 +69,7 @@ func sumsOf(v *inventory.View) map[queues.ID]queues.Usage {
 	return sums
 }
 
-// requested is what pods request together.
+// requested returns the sum of the requests of pods.
 func requested(pods []*inventory.Pod) (sum resources.Vector) {
 	for _, p := range pods {
 		sum = sum.Add(p.Request)
@@ -95,10 +95,10 @@ func charged(what string, got, want resources.Vector) string {
 	return fmt.Sprintf("it is charged %v as %s, its pods make %v", got, what, want)
 }
 
-// ownerDifference is how what an owner is charged differs from what its pods make.
+// ownerDifference is the difference between the charge of an owner and the sum of its pods.
 type ownerDifference struct {
 	text  string
-	extra string // what it is charged too much; it stays as it is while pods come and go
+	extra string // the charge less the sum; the same in each look, although pods come and go
 }
 
 // owners compares users and groups.
@@ -162,11 +162,11 @@ func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsa
 	}
 }
 
-// mendBooks is what to do about books that are wrong.
+// mendBooks is the remedy for wrong books.
 const mendBooks = "restart the scheduler, which rebuilds its books, and please report this"
 
-// firstOf is an error of some of the lines about books, with the number of the others
-// and what to do; nil for no line.
+// firstOf returns an error with the first lines about books, the number of further lines and
+// the remedy; nil if there is no line.
 func firstOf(lines []string) error {
 	if len(lines) == 0 {
 		return nil

@@ -21,11 +21,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Kind is what differs.
+// Kind is the kind of thing that differs.
 type Kind string
 
-// The kinds. Pod and Node: the store has them otherwise than the API server. Quota:
-// a queue is charged with something else than the sum of its pods.
+// The kinds. Pod and Node: the store and the API server differ. Quota: the charge of a queue
+// is not the sum of its pods.
 const (
 	Pod   Kind = "pod"
 	Node  Kind = "node"
@@ -38,14 +38,14 @@ var Kinds = []Kind{Pod, Node, Quota}
 const (
 	// lookInterval is the time between two rounds.
 	lookInterval = time.Minute
-	// secondLook is how long what differs is given to come right.
+	// secondLook is the time between the two looks of a round.
 	secondLook = 15 * time.Second
 	// firstLook is how long after the start the first round is made.
 	firstLook = 5 * time.Second
 	// slice is how many things are compared at a time, and slicePause the pause after it.
 	slice      = 200
 	slicePause = 5 * time.Millisecond
-	// soonLook is secondLook for a health check: longer than any event is late.
+	// soonLook is secondLook for a health check. Events are never that late.
 	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
@@ -56,9 +56,9 @@ type Truth interface {
 	// Pods and Nodes return all of them. Callers must not change them.
 	Pods() ([]*corev1.Pod, error)
 	Nodes() ([]*corev1.Node, error)
-	// Read is a pod as the store is told of it; false for one it is not told of.
+	// Read returns a pod as it is reported to the store; false if it is not reported.
 	Read(pod *corev1.Pod) (objects.Pod, bool)
-	// Allocatable is what the store is told of a node.
+	// Allocatable returns the resources of a node as they are reported to the store.
 	Allocatable(node *corev1.Node) resources.Vector
 }
 
@@ -74,7 +74,7 @@ type Drift struct {
 
 	mu     sync.Mutex // guards the rest
 	known  map[name]difference
-	spared map[types.UID]*corev1.Pod // the store need not know them, as of the last look at all; not changed once it is here
+	spared map[types.UID]*corev1.Pod // pods that the last look at all found unneeded in the store; immutable
 	failed error                     // the last round could not be made
 	rounds int
 }
@@ -85,12 +85,12 @@ type name struct {
 	id   string
 }
 
-// difference is how it does.
+// difference is how the thing differs.
 type difference struct {
 	what    string // the thing, for people
 	version string // of the object in the API server
 	text    string
-	since   time.Time // when it was called drift
+	since   time.Time // when it was first found to be drift
 }
 
 // Run compares from time to time until the context ends.
@@ -109,7 +109,7 @@ func (d *Drift) Run(ctx context.Context) {
 	}
 }
 
-// Round compares everything, and what differs a second time.
+// Round compares everything, and compares again what differs.
 func (d *Drift) Round(ctx context.Context) error {
 	if !d.Inventory.View().Started {
 		return nil // the books are not made up yet
@@ -134,7 +134,7 @@ func (d *Drift) Round(ctx context.Context) error {
 	return nil
 }
 
-// lasting leaves in first what differs in the same way the second time, with the same
+// lasting removes from first the differences that are not the same in second, with the same
 // version of the object.
 func lasting(first, second map[name]difference) {
 	for n, was := range first {
@@ -144,7 +144,7 @@ func lasting(first, second map[name]difference) {
 	}
 }
 
-// conclude takes what differed twice for what is wrong from now on.
+// conclude makes the differences of a round the known drift. It logs and counts new ones.
 func (d *Drift) conclude(found map[name]difference) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,7 +170,7 @@ func sorted(m map[name]difference) []name {
 	return slices.SortedFunc(maps.Keys(m), func(a, b name) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) })
 }
 
-// Check names what is wrong with the books as of the last round; nil if nothing is.
+// Check returns an error with the drift that the last round found; nil if there was none.
 func (d *Drift) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,11 +185,11 @@ func (d *Drift) Check() error {
 	return firstOf(lines)
 }
 
-// Now compares the pods, without a pause between them, and names what differs; nil if
-// nothing does. Events are late as a rule: what differs is given soonLook to come right,
-// by pause, and is wrong only if it stays as it is. Pause is false when the caller no
-// longer waits for the answer; then it is nil. Now takes the store's lock only to learn
-// what changed.
+// Now compares the pods, without pauses between them, and returns an error with the
+// differences; nil if there are none. Events are usually late, so Now looks again after
+// soonLook and reports only differences that stay the same. It waits only by pause, which
+// returns false when the caller no longer waits for the answer; then Now returns nil. It
+// takes the store's lock only to read changes.
 func (d *Drift) Now(pause func(time.Duration) bool) error {
 	if !d.Inventory.View().Started {
 		return nil
@@ -210,7 +210,7 @@ func (d *Drift) Now(pause func(time.Duration) bool) error {
 	return firstOf(lines)
 }
 
-// podsNow looks at pods in a hurry, at all or only at those that are named.
+// podsNow compares pods without pauses: all, or only those in only.
 func (d *Drift) podsNow(only map[name]difference) (map[name]difference, error) {
 	l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
 	err := l.pods()

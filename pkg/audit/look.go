@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// look compares, everything or only what is named, and returns what differs.
+// look compares everything, or only what is in only, and returns the differences.
 func (d *Drift) look(ctx context.Context, only map[name]difference) (map[name]difference, error) {
 	l := &look{drift: d, ctx: ctx, only: only, found: map[name]difference{}}
 	if err := l.pods(); err != nil {
@@ -58,8 +58,8 @@ func (l *look) differs(kind Kind, id, what, version, text string) {
 	}
 }
 
-// pods compares all pods. One that agreed and stayed as it was on both sides need not
-// be compared again, and most pods of a cluster stay as they are.
+// pods compares all pods. A pod that agreed and did not change on either side is not compared
+// again. That saves most of the work, because most pods do not change between two looks.
 func (l *look) pods() error {
 	known := map[types.UID]*inventory.Pod{}
 	for _, p := range l.drift.Inventory.Pods() {
@@ -94,8 +94,8 @@ func (l *look) pods() error {
 	return nil
 }
 
-// spare remembers the pods that the store need not know, unless there are none to
-// remember, and returns those of before.
+// spare stores the pods that the store need not know, unless pods is nil, and returns the
+// previous ones.
 func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*corev1.Pod) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,8 +105,8 @@ func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*cor
 	return before
 }
 
-// sameAs tells whether the store has a pod, nil for none, as it is listed, and notes what
-// differs.
+// sameAs tells whether the store's record of a pod, nil for none, equals the listed pod. It
+// notes the difference.
 func (l *look) sameAs(record *output.PodRecord, listed *corev1.Pod) bool {
 	var said *objects.Pod
 	if pod, told := l.drift.Truth.Read(listed); told {
@@ -150,13 +150,13 @@ func nodeDiffers(n *inventory.Node, allocatable resources.Vector, schedulable bo
 	return ""
 }
 
-// quotas adds up the pods of every queue. All is of one moment.
+// quotas compares the charge of every queue with the sum of its pods, both of one view.
 func (l *look) quotas() {
 	v := l.drift.Inventory.View()
 	sums := sumsOf(v)
 	for q := range v.Queues.All() {
 		if sum := sums[q.ID].Allocated; l.wanted(Quota, q.Path) && !q.Allocated.Equal(sum) {
-			// The difference of the two stays as it is while pods come and go.
+			// The text has only the difference, which stays the same while pods come and go.
 			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sum)))
 		}
 	}

@@ -16,24 +16,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Kind says by which rules was decided.
+// Kind says which rules were applied.
 type Kind string
 
-// The kinds. Queue: a queue below its guarantee takes it back (laws 1 to 7).
-// Required: a pod that can run on one node only needs that (D1 to D8).
+// The kinds. Queue: a queue takes back its guarantee (laws 1 to 7). Required: a pod needs
+// the only node that it can run on (D1 to D8).
 const (
 	Queue    Kind = "queue"
 	Required Kind = "required"
 )
 
-// Decision is what was decided about one asker at one moment, with the numbers it
-// was judged by, and what became of it. Immutable. Amounts are in base units, as
-// in package resources.
+// Decision is a decision about one asker at one moment, with the numbers that it is based on
+// and the stages that followed. Immutable. Amounts are in base units, as in package
+// resources.
 type Decision struct {
 	// ID is unique; it is the UID of the asker if the hold of an earlier process has none.
 	ID string `json:"id"`
-	// Time is when it was made; Last when it was made again with the same outcome
-	// and reason, and Times how often it was made in all.
+	// Time is when it was first made, Last when it was last made with the same outcome
+	// and reason, and Times how often it was made.
 	Time  time.Time   `json:"time"`
 	Last  time.Time   `json:"last"`
 	Times int         `json:"times"`
@@ -47,15 +47,15 @@ type Decision struct {
 	// TakenUp is true where the decision was made by an earlier process: only its node
 	// and its victims are known.
 	TakenUp bool `json:"takenUp,omitempty"`
-	// Node is the node that is held, or would have been.
+	// Node is the node that is held, or that a refused plan would have held.
 	Node string `json:"node,omitempty"`
-	// Reason and Message are what people are told.
+	// Reason and Message are the reason and the sentence that users see.
 	Reason  reasons.Code `json:"reason,omitempty"`
 	Message string       `json:"message"`
 	// Contested are the types that the asker lacks.
 	Contested []string `json:"contested,omitempty"`
 	Victims   []Victim `json:"victims,omitempty"`
-	// Numbers are what the laws were asked about.
+	// Numbers are the amounts that the laws compared.
 	Numbers []Number `json:"numbers,omitempty"`
 	// Rejected counts the pods that could not be victims, by rule.
 	Rejected []Rejection `json:"rejected,omitempty"`
@@ -64,7 +64,7 @@ type Decision struct {
 	OptedOut   int   `json:"optedOut,omitempty"`
 	Violations int64 `json:"budgetViolations,omitempty"`
 	Choice
-	// Stages are what became of it, in order.
+	// Stages are what happened to it, in order.
 	Stages []Stage `json:"stages"`
 }
 
@@ -72,16 +72,16 @@ type Decision struct {
 type Choice struct {
 	// Unfit are nodes that the filters refuse whichever pods go.
 	Unfit []string `json:"unfitNodes,omitempty"`
-	// FilterCalls is how often the real filters were asked. Incomplete is true when
-	// not every choice was weighed.
+	// FilterCalls is how often the real filters were called. Incomplete is true if some
+	// choices were not compared.
 	FilterCalls int  `json:"filterCalls"`
 	Incomplete  bool `json:"incomplete,omitempty"`
 }
 
-// Victim is a pod that is to go.
+// Victim is a pod that the decision preempts.
 type Victim struct {
 	objects.Ref
-	// Queue is its leaf; empty for a pod of no queue, and where that is not known any more.
+	// Queue is its leaf; empty if it has none, or if the leaf is not known any more.
 	Queue    string           `json:"queue,omitempty"`
 	Node     string           `json:"node,omitempty"`
 	Requests map[string]int64 `json:"requests,omitempty"`
@@ -91,13 +91,13 @@ type Victim struct {
 	AskerEffective *int64 `json:"askerEffectivePriority,omitempty"`
 	OptedOut       bool   `json:"optedOut,omitempty"`
 	Originator     bool   `json:"originator,omitempty"`
-	// Class is what it is to its application (D5), of a decision of kind required.
+	// Class is its class of victims (D5), in a decision of kind required.
 	Class string `json:"class,omitempty"`
-	// Note is what people are told on the victim.
+	// Note is the message on the victim.
 	Note string `json:"note,omitempty"`
 }
 
-// VictimOf is what a decision says of a pod that is to go; nil for a pod that is not.
+// VictimOf returns the victim with a UID; nil if the pod is not a victim.
 func (d *Decision) VictimOf(pod types.UID) *Victim {
 	for i := range d.Victims {
 		if d.Victims[i].UID == pod {
@@ -107,25 +107,26 @@ func (d *Decision) VictimOf(pod types.UID) *Victim {
 	return nil
 }
 
-// chose tells whether a pod of a name or UID is to go; true where none is named.
+// chose tells whether a pod with a name or UID is a victim. It returns true for an empty name.
 func (d *Decision) chose(pod string) bool {
 	return pod == "" || slices.ContainsFunc(d.Victims, func(v Victim) bool { return v.Name == pod || string(v.UID) == pod })
 }
 
-// Number is what one rule was asked about: one type of one queue or, for D7, of the
-// node. What is absent plays no part.
+// Number has the amounts that one rule compared: one type of one queue or, for D7, of the
+// node. An absent amount plays no part.
 type Number struct {
 	// Law is "2", "4", "5", "7" or "D7".
 	Law      string `json:"law"`
 	Queue    string `json:"queue,omitempty"`
 	Resource string `json:"resource"`
-	// Used is used before, Taken what the victims free, Asked what the asker adds.
+	// Used is the usage before, Taken the amount that the victims free, Asked the amount
+	// that the asker adds.
 	Used       *int64 `json:"used,omitempty"`
 	Taken      *int64 `json:"taken,omitempty"`
 	Asked      *int64 `json:"asked,omitempty"`
 	Guaranteed *int64 `json:"guaranteed,omitempty"`
 	Max        *int64 `json:"max,omitempty"`
-	// Free is what the node has left, Short what is missing there.
+	// Free is the free amount of the node, Short the missing amount.
 	Free  *int64 `json:"free,omitempty"`
 	Short *int64 `json:"short,omitempty"`
 }
@@ -142,19 +143,19 @@ const (
 	StageHeld = "held"
 	// StageTakenUp: the hold of an earlier process was taken up.
 	StageTakenUp = "taken up"
-	// StageCommitted: judged again on the state of then, the victims are let go.
+	// StageCommitted: the plan was judged again and is lawful; the victims are deleted.
 	StageCommitted = "committed"
-	// StageDisrupted: all victims are on their way.
+	// StageDisrupted: all victims are deleted or terminating.
 	StageDisrupted = "disrupted"
-	// StageCalledOff: judged again, no pod goes; the node stays held.
+	// StageCalledOff: the plan was judged again and is dropped; the node stays held.
 	StageCalledOff = "called off"
-	// StageLost: others took the room that was made; the node stays held, or the kubelet
-	// refused the pod that had been bound.
+	// StageLost: other pods took the room. The node stays held, or the kubelet refused the
+	// bound pod.
 	StageLost = "lost"
 )
 
-// Stage is what happened to a decision at a time. The last stage of a hold is named
-// after the end of that: bound, deleted, superseded, node gone, node
+// Stage is a step in the life of a decision. The last stage of a hold is named after the
+// end of the hold: bound, deleted, superseded, node gone, node
 // unschedulable, timed out or given up.
 type Stage struct {
 	Stage   string       `json:"stage"`
@@ -163,7 +164,7 @@ type Stage struct {
 	Message string       `json:"message,omitempty"`
 }
 
-// decisionOf is the decision that a step carries, without stages.
+// decisionOf returns the decision of a step, without stages.
 func decisionOf(s *output.Step) *Decision {
 	d := &Decision{
 		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: s.Ref, Queue: s.Queue, Kind: Queue,
@@ -188,7 +189,7 @@ func decisionOf(s *output.Step) *Decision {
 	return d
 }
 
-// addQueue adds what queue preemption decided.
+// addQueue adds the decision of queue preemption.
 func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.Node, d.Contested, d.OptedOut, d.Violations = q.Node, q.Contested, q.OptedOut, q.Violations
 	d.Unfit, d.FilterCalls, d.Incomplete = q.Unfit, q.FitsCalls, !q.Exhaustive
@@ -223,7 +224,7 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 	}
 }
 
-// addRequired adds what was decided about the only node that a pod can run on.
+// addRequired adds the decision about the only node that a pod can run on.
 func (d *Decision) addRequired(r *daemonset.Decision, types []string) {
 	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = Required, r.Node, r.OptedOut, r.Violations, r.FitsCalls
 	if r.Outcome != daemonset.Fits {

@@ -21,11 +21,11 @@ type bar struct {
 	Entitled, Above, Waiting piece
 	// Occupied is used by pods of other schedulers, after Above; nodes only.
 	Occupied piece
-	// Guarantee is where the guarantee ends, Limit where the max does; -1 for none.
+	// Guarantee is the place of the guarantee, Limit that of the max; -1 for none.
 	Guarantee, Limit int
 	// The numbers; empty for none.
 	Used, Guaranteed, Max, Wanted, Foreign string
-	// Says is all of it as a sentence.
+	// Says is the bar as a sentence.
 	Says string
 }
 
@@ -39,11 +39,11 @@ type scale struct {
 	promised                            bool
 	limit                               resources.Amount
 	limited                             bool
-	// room is what the bar stands for where there is no limit.
+	// room is the length of the bar if there is no limit.
 	room resources.Amount
 }
 
-// place is where an amount ends in a bar that stands for full of it.
+// place returns the place of an amount in a bar of length full.
 func place(a, full resources.Amount) int {
 	if a <= 0 || full <= 0 {
 		return 0
@@ -56,8 +56,8 @@ func place(a, full resources.Amount) int {
 	return max(int(quotient), 1)
 }
 
-// full is what the whole bar stands for: the limit, or the room there is; more
-// where more is used or promised.
+// full returns the amount of the whole bar: the limit, or the room; more if more is used or
+// guaranteed.
 func (s scale) full() resources.Amount {
 	full := s.room
 	if s.limited {
@@ -112,7 +112,7 @@ func (s scale) sentence() string {
 	return visible(s.name) + ": " + strings.Join(parts, ", ")
 }
 
-// rank puts the types that everything has first.
+// rank sorts the types that every queue and node has first.
 func rank(name string) int {
 	switch name {
 	case resources.CPU:
@@ -135,7 +135,7 @@ func byRank(a, b string) int {
 // common are the types that are shown of every queue and node.
 var common = []string{resources.CPU, resources.Memory}
 
-// ranked are types and those of amounts as they are shown, each once.
+// ranked returns the given types and those of amounts in the order of a page, each once.
 func ranked(types []string, amounts ...iter.Seq2[string, resources.Amount]) []string {
 	types = slices.Clone(types)
 	for _, all := range amounts {

@@ -10,14 +10,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// Configuration is what is known of the configuration beside what is in force.
+// Configuration is the state of the configuration.
 type Configuration struct {
-	// Version grows with each change of the rest.
+	// Version grows with each change of the other fields.
 	Version uint64
-	// Source is where the one in force was read, and Since when; empty while none is.
+	// Source is where the configuration in force was read, and Since when; empty while
+	// none is in force.
 	Source string
 	Since  time.Time
-	// Failure is the last that could not be used; nil for none.
+	// Failure is the last configuration that could not be used; nil for none.
 	Failure *Failure
 }
 
@@ -28,7 +29,7 @@ type Failure struct {
 	Source string
 	// Err says why; its problems have lines where it is a [config.InvalidError].
 	Err error
-	// Corrected is when a valid one was read after it; zero while there was none.
+	// Corrected is when a valid one was read after it; zero before that.
 	Corrected time.Time
 }
 
@@ -39,7 +40,7 @@ func (p *Pages) configuration() Configuration {
 	return p.options.Configuration()
 }
 
-// warningsOf are what people are told on every page.
+// warningsOf returns the warnings that every page has.
 func warningsOf(v *inventory.View, c Configuration) []warning {
 	var out []warning
 	if !v.Started {
@@ -82,7 +83,7 @@ type failure struct {
 	Source        string
 	At, Corrected moment
 	Problems      []config.Problem
-	// Text is what there is to say where there are no problems with lines.
+	// Text is the error if it has no problems with lines.
 	Text string
 }
 

@@ -53,7 +53,7 @@ type decisionRow struct {
 	Age            string
 	Namespace, Pod string
 	Queue, Node    linked
-	// Outcome is a word for it, Kind how that looks.
+	// Outcome is the outcome in a word, Kind its style.
 	Outcome, Kind string
 	Code          reasons.Code
 	Message       string
@@ -70,7 +70,7 @@ type decisionRow struct {
 // unlisted counts the victims and the numbers of a decision that the page does not show.
 type unlisted struct{ Victims, Numbers int }
 
-// victimRow is a pod that is to go.
+// victimRow is a victim.
 type victimRow struct {
 	Namespace, Pod string
 	Queue, Node    linked
@@ -80,13 +80,14 @@ type victimRow struct {
 	Marks          []mark
 }
 
-// numberRow is what one law was asked about, written out; empty for what plays no part.
+// numberRow has the amounts that one law compared, as text; empty for an amount that plays no
+// part.
 type numberRow struct {
 	Law, Queue, Resource                               string
 	Used, Taken, Asked, Guaranteed, Max, Free, Missing string
 }
 
-// stageRow is what became of a decision.
+// stageRow is a stage of a decision.
 type stageRow struct {
 	Stage, Message string
 	Time           moment
@@ -196,7 +197,7 @@ func requested(m map[string]int64) string {
 	return amounts(resources.VectorOf(entries...))
 }
 
-// laws says in a few words what a law demands.
+// laws are short descriptions of the laws.
 var laws = map[string]string{
 	"2":  "law 2: no queue falls below its guarantee",
 	"4":  "law 4: the preemptor's queue is below its guarantee",

@@ -2,12 +2,11 @@
 // quotas, waiting pods and why they wait, nodes with their holders, what was decided, the
 // configuration and what was wrong with the last one, the health.
 //
-// The pages are made here, whole: there is no script, and nothing comes from
-// elsewhere. A browser that shows text only shows everything. What a page says is
-// of one view of the inventory, and no page lists more than fits on one: there are
-// filters, and pages of lists, so that 5,000 queues cost no more than 50.
+// The server makes whole pages: they have no script and load nothing from elsewhere, and a
+// text browser shows everything. A page has the content of one view of the inventory. Long
+// lists have filters and are split into pages, so that 5,000 queues cost as much as 50.
 //
-// Everything that is shown is untrusted: names, labels, messages of errors. html/template
-// escapes it for its context, the content security policy of server.go lets a browser run
-// nothing even so, and [visible] shows characters that would hide or reverse others.
+// Everything on a page is untrusted: names, labels, messages of errors. html/template
+// escapes it for its context, the content security policy of server.go forbids scripts in
+// any case, and [visible] makes characters visible that would hide or reverse others.
 package web

@@ -2,7 +2,7 @@ package web
 
 import "time"
 
-// Check is something that was checked, as YuniKorn's interface has it.
+// Check is one check with its result, in the form of YuniKorn's interface.
 type Check struct {
 	Name             string
 	Succeeded        bool
@@ -10,7 +10,8 @@ type Check struct {
 	DiagnosisMessage string // what is wrong; empty for nothing
 }
 
-// Checked is what the checks found, and when they began; the zero value before that.
+// Checked has the results of the checks, and when they began; the zero value before the
+// first.
 type Checked struct {
 	At     time.Time
 	Checks []Check
@@ -20,9 +21,9 @@ type Checked struct {
 type healthContent struct {
 	Started bool
 	Checks  []Check
-	// Checked is when; nothing if they were not through once.
+	// Checked is when the checks began; empty before the first result.
 	Checked moment
-	// Wrong is how many checks found something.
+	// Wrong is how many checks failed.
 	Wrong int
 	Since moment
 	Facts []fact

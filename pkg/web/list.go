@@ -2,22 +2,23 @@ package web
 
 import "strconv"
 
-// pager says which part of a list is shown, and where the others are.
+// pager is the part of a list that a page shows, with links to the other parts.
 type pager struct {
-	// First and Last are the numbers of what is shown, from 1; Total is how many there are.
+	// First and Last are the numbers of the shown items, from 1; Total is the length of
+	// the list.
 	First, Last, Total int
-	// Thing is what they are, one of them.
+	// Thing is the word for one item.
 	Thing string
 	// Page is the number of this page, of so many.
 	Page, Pages int
 	// Previous and Next are addresses; empty where there is none.
 	Previous, Next string
-	// from and to are the same for a slice.
+	// from and to are First and Last as bounds of a slice.
 	from, to int
 }
 
-// cut says which part of a list the request is for: the n-th so many. A page after
-// the last is the last.
+// cut returns the part of a list that the request is for. A page number after the last page
+// gives the last page.
 func (r *request) cut(parameter, thing string, total, size int) pager {
 	pages := max((total+size-1)/size, 1)
 	page := min(r.number(parameter), pages)
@@ -34,7 +35,7 @@ func (r *request) cut(parameter, thing string, total, size int) pager {
 	return p
 }
 
-// Says is what is shown, as a sentence.
+// Says describes the shown part in a sentence.
 func (p pager) Says() string {
 	all := count(p.Total, p.Thing)
 	switch {

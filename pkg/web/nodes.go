@@ -155,7 +155,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	return row
 }
 
-// stateOf says what a hold waits for.
+// stateOf returns what a hold waits for.
 func stateOf(h *reservations.Hold) string {
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:

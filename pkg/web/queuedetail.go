@@ -10,12 +10,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// queueDetail is all there is to say of one queue.
+// queueDetail is everything that the page of a queue shows.
 type queueDetail struct {
 	queueRow
 	Path string
 	Leaf bool
-	// Settings are what it was told to be.
+	// Settings are its configuration.
 	Settings []fact
 	Limits   []limitRow
 	// Applications are those of the queue itself.
@@ -104,7 +104,7 @@ func limited(l resources.Limit) string {
 	return strings.Join(names, ", ")
 }
 
-// settingsOf says how a queue is set, what is not the default last.
+// settingsOf returns the settings of a queue, with those that are not the default last.
 func settingsOf(v *inventory.View, q *queues.Queue) []fact {
 	var out []fact
 	add := func(yes bool, name, value string) {
@@ -143,7 +143,7 @@ func promised(g resources.Guarantee) string {
 	return limited(resources.LimitFrom(g.Map()))
 }
 
-// headroom is the room people are shown: there is not more than the nodes have.
+// headroom is the headroom that the page shows: at most what the nodes have.
 func headroom(s *queues.Snapshot, q *queues.Queue) resources.Limit {
 	return queues.Headroom(s, q.ID).Min(s.ShownMax(s.Root()).Headroom(s.Root().Allocated))
 }

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// levelsAtOnce is how many queues a page has below the one it is about: levels
-	// that do not fit are pages of their own.
+	// levelsAtOnce is how many queues a page has below its queue. Levels that do not fit
+	// are on pages of their own.
 	levelsAtOnce = 200
 	// queuesAtOnce is how many children of one queue, or found queues, are on a page.
 	queuesAtOnce = 100
-	// openAtOnce is up to how many queues their levels are shown unfolded.
+	// openAtOnce is up to how many queues a page shows all levels unfolded.
 	openAtOnce = 60
 	// typesAtOnce is how many types of resources a queue of a list has.
 	typesAtOnce = 5
@@ -44,7 +44,7 @@ var queueChoices = []choice{
 
 // queuesContent is what is on the page of queues.
 type queuesContent struct {
-	// Find and Shows are what the list is narrowed to.
+	// Find and Shows are the filters of the list.
 	Find  string
 	Shows []choice
 	// Path are the queues from root to the one that the page is about.
@@ -90,10 +90,10 @@ type queueRow struct {
 	Open  bool
 }
 
-// mark is something about a queue or a node that stands out.
+// mark is a label on a queue or a node.
 type mark struct {
 	Text string
-	// Kind is how it looks: "fence", "alert", "quiet".
+	// Kind is its style: "fence", "alert", "quiet".
 	Kind string
 	// Help says what it means.
 	Help string
@@ -158,8 +158,7 @@ func shows(q *queues.Queue, show string) bool {
 	return true
 }
 
-// short tells whether a queue has less than it is guaranteed of a type that pods
-// of it wait for.
+// short tells whether a queue is below its guarantee in a type that its waiting pods request.
 func short(q *queues.Queue) bool {
 	for name := range q.Guaranteed.Missing(q.Used()).All() {
 		if q.Pending.Get(name) > 0 {
@@ -169,7 +168,7 @@ func short(q *queues.Queue) bool {
 	return false
 }
 
-// full tells whether a queue uses all of a type that it may use.
+// full tells whether a queue is at its max in a type.
 func full(q *queues.Queue) bool {
 	if q.IsRoot() {
 		return false
@@ -245,7 +244,7 @@ func rowOf(v *inventory.View, q *queues.Queue, name string) queueRow {
 	return row
 }
 
-// marksOf says what stands out of a queue: what is wrong, then what was set.
+// marksOf returns the marks of a queue: first what is wrong, then what was configured.
 func marksOf(q *queues.Queue) []mark {
 	var out []mark
 	add := func(yes bool, kind, text, help string) {
@@ -263,7 +262,7 @@ func marksOf(q *queues.Queue) []mark {
 	return out
 }
 
-// barsOf are the types that a queue uses, wants, is promised or limited in.
+// barsOf returns a bar for each type that a queue uses, waits for, guarantees or limits.
 func barsOf(v *inventory.View, q *queues.Queue) []bar {
 	var bars []bar
 	limit := v.Queues.ShownMax(q)
@@ -282,9 +281,9 @@ func barsOf(v *inventory.View, q *queues.Queue) []bar {
 	return bars
 }
 
-// typesOf are the types to show of a queue: CPU and memory, and others it has to
-// do with. How many pods there are is said in words, unless they are limited or
-// promised.
+// typesOf returns the types of the bars of a queue: CPU and memory, and other types with
+// an amount. The number of pods has a bar only if it is limited or guaranteed; otherwise it
+// is in the text.
 func typesOf(v *inventory.View, q *queues.Queue) []string {
 	show := []iter.Seq2[string, resources.Amount]{
 		q.Guaranteed.All(), q.Max.All(), withoutPods(q.Allocated).All(), withoutPods(q.Pending).All(),

@@ -11,11 +11,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 )
 
-// longestValue is how many bytes of a parameter are looked at: more than any name
-// there is has.
+// longestValue is how many bytes of a parameter are read: more than any name has.
 const longestValue = 512
 
-// request is what a page is made from.
+// request has everything that a page is made from.
 type request struct {
 	*inventory.View
 	now    time.Time

@@ -30,7 +30,7 @@ var style []byte
 //go:embed static/icon.svg
 var icon []byte
 
-// Options are what the pages are told once.
+// Options configure the pages.
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
@@ -38,17 +38,16 @@ type Options struct {
 	Record *record.Record
 	// Clock tells the time.
 	Clock clock.PassiveClock
-	// Configuration says what is known of the configuration beside the view; nil
-	// for nothing.
+	// Configuration returns the state of the configuration; nil for none.
 	Configuration func() Configuration
 	// Taint returns the taint by which other schedulers are kept off a held node, or
 	// nothing; nil where nodes have none.
 	Taint func(node string) string
-	// Health says what was checked last; nil where nothing is checked.
+	// Health returns the last results of the checks; nil if there are no checks.
 	Health func() Checked
 	// StandsBy tells whether another replica leads; nil for never.
 	StandsBy func() bool
-	// Version is what runs, for people; may be empty.
+	// Version is the version that the pages show; may be empty.
 	Version string
 }
 
@@ -63,12 +62,12 @@ type Pages struct {
 type page struct {
 	// path is below the root, without a slash; title is what it is called.
 	path, title string
-	// still is true where everything on the page is in the view and the configuration:
-	// nothing depends on the time, or on the taints of nodes.
+	// still is true if the page depends only on the view and the configuration, and not on
+	// the time or on the taints of nodes.
 	still bool
 	// hidden pages are not in the list of pages.
 	hidden bool
-	// make says what is on the page, or what there is not, as a sentence.
+	// make returns the content of the page, or a sentence about what does not exist.
 	make func(r *request) (content any, missing string)
 
 	template *template.Template
@@ -145,7 +144,7 @@ type frame struct {
 	Pages    []tab
 	Warnings []warning
 	Content  any
-	Missing  string // what there is not; empty for nothing
+	Missing  string // a sentence about what does not exist; empty for nothing
 	Version  string
 }
 
@@ -155,7 +154,7 @@ type tab struct {
 	Here           bool
 }
 
-// warning is what people are told on every page.
+// warning is a warning that every page has.
 type warning struct{ Text, Link, Address string }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
@@ -198,7 +197,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	answer(w, r, "text/html; charset=utf-8", tag, body.Bytes())
 }
 
-// header is what all answers have.
+// header sets the headers that all answers have.
 func header(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -209,7 +208,7 @@ func header(w http.ResponseWriter) {
 	h.Set("Cache-Control", "private, no-cache")
 }
 
-// answer answers, unless the client has the page already.
+// answer sends the page, unless the client has it already.
 func answer(w http.ResponseWriter, r *http.Request, kind, tag string, body []byte) {
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {

@@ -13,12 +13,12 @@ import (
 // longest is how many characters of a text are shown.
 const longest = 2000
 
-// bidirectional are the characters that turn around what follows; such a name
-// would be shown as another.
+// bidirectional are the characters that reverse the text after them. A name with one would
+// look like another name.
 var bidirectional = []*unicode.RangeTable{unicode.Bidi_Control}
 
-// visible shows characters that cannot be seen, or hide others, by their number,
-// and cuts what is too long to be read.
+// visible replaces characters that are invisible, or that hide others, by their number, and
+// cuts text that is too long.
 func visible(s string) string {
 	plain := len(s) <= longest
 	for i := 0; plain && i < len(s); i++ {
@@ -48,7 +48,7 @@ func inBytes(name string) bool {
 	return name == resources.Memory || name == "ephemeral-storage" || strings.HasPrefix(name, "hugepages-")
 }
 
-// unit is what amounts of a type are counted in where the number does not say.
+// unit is the unit of amounts of a type, for numbers without one.
 func unit(name string) string {
 	if name == resources.CPU {
 		return "cores"
@@ -101,7 +101,7 @@ func amountOf(name string, a resources.Amount) string {
 	return quantity(name, a) + " " + visible(name)
 }
 
-// decimal writes a number with as many decimals as matter.
+// decimal writes a number with three significant digits or so.
 func decimal(f float64) string {
 	switch size := max(f, -f); {
 	case size >= 1000:

@@ -8,8 +8,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// waitingAtOnce is how many waiting pods are on a page, and so for how many the
-// store is asked why.
+// waitingAtOnce is how many waiting pods are on a page. The store computes the reasons of so
+// many pods for it.
 const waitingAtOnce = 50
 
 // Which pods of an application are listed.
@@ -25,11 +25,11 @@ var waitingChoices = []choice{
 
 // waitingContent is what is on the page of waiting pods.
 type waitingContent struct {
-	// Queue, Namespace and Application are what the list is narrowed to.
+	// Queue, Namespace and Application are the filters of the list.
 	Queue, Namespace, Application string
 	Each                          []choice
 	Filtered                      bool
-	// Pods is how many wait in all that the list is narrowed to.
+	// Pods is how many pods that match the filters wait.
 	Pods  int
 	Rows  []waitingRow
 	Pager pager
@@ -38,7 +38,7 @@ type waitingContent struct {
 // waitingRow is a pod that waits, and why.
 type waitingRow struct {
 	Namespace, Name, Application string
-	// Queue is empty for a pod that has none; Wanted is what it says of itself then.
+	// Queue is empty for a pod without a queue; Wanted is then the queue that it names.
 	Queue        linked
 	Wanted       string
 	Created      moment
@@ -56,7 +56,7 @@ type waitingRow struct {
 	Span int
 }
 
-// waiting is a pod to show for itself, and for others of its application.
+// waiting is a pod of the list, which also stands for other pods of its application.
 type waiting struct {
 	pod    *inventory.Pod
 	others int
@@ -116,13 +116,13 @@ func (r *request) waiting(filter *waitingContent, every bool) (list []waiting, p
 
 func wantedQueue(pod *inventory.Pod) string { return strings.ToLower(pod.Wanted.Queue) }
 
-// wants tells whether something is not filtered out. A queue stands for all below it.
+// wants tells whether a filter matches. The filter of a queue includes the queues below it.
 func (c *waitingContent) wants(queue, namespace, application string) bool {
 	return (c.Queue == "" || queues.Within(queue, c.Queue)) &&
 		(c.Namespace == "" || namespace == c.Namespace) && (c.Application == "" || application == c.Application)
 }
 
-// decided are the reasons that a decision stands behind.
+// decided are the reasons that come from a decision.
 var decided = map[reasons.Code]bool{
 	reasons.PreemptionRefused: true, reasons.PodGroupBeyondGuarantee: true, reasons.MakingRoom: true, reasons.WaitingForRoom: true, reasons.RoomAwaited: true, reasons.RoomImpossible: true,
 	reasons.HoldTimedOut: true, reasons.HoldSuperseded: true, reasons.HoldNodeGone: true, reasons.HoldNodeUnschedulable: true, reasons.HoldGivenUp: true,
@@ -155,7 +155,7 @@ func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	return row
 }
 
-// sentence ends a text as a sentence ends.
+// sentence adds a full stop to a text if it has none.
 func sentence(text string) string {
 	if text == "" || strings.ContainsRune(".!?…", []rune(text)[len([]rune(text))-1]) {
 		return text
@@ -163,7 +163,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// span joins the reasons of rows that follow each other and say the same.
+// span joins the reasons of consecutive rows if they are the same.
 func span(rows []waitingRow) {
 	first := 0
 	for i := range rows {
