@@ -143,25 +143,41 @@ func workOf(s *Store, do func()) cost {
 	return cost{after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc, visits() - visited}
 }
 
+// mostTypes is how many types there are to visit at an event, at most: those of plans, of the
+// books of all queues, and of the requests that are charged. Also, if set, is called before.
+func (c crowd) mostTypes(t *testing.T, also func(*Store)) (most int) {
+	c.beside(t, func(s *Store) {
+		if also != nil {
+			also(s)
+		}
+		n := len(s.model.Preemption.Snapshot.Names())
+		for q := range s.model.Cache.Tree().All() {
+			for _, v := range []resources.Vector{q.Allocated, q.Leaving, q.Arriving, q.Preempted, q.Admitted, q.Pending} {
+				n += v.Len()
+			}
+		}
+		for _, p := range s.model.Pods {
+			n += p.Request.Len()
+		}
+		most = max(most, n)
+	})
+	return most
+}
+
 // TestInventedTypes: pods with types that no node offers cost others at most twice what
-// as many ordinary pods cost. Usage sums and plans have only types that a node offers or a
-// queue names.
+// as many ordinary pods cost, and leave no more types to visit at any event.
 func TestInventedTypes(t *testing.T) {
 	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
+	want := crowd{pods: 1000}.mostTypes(t, nil)
 	for _, n := range []int{20, cache.MostTypes - 1, 200} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			own, others, s := crowd{pods: 1000, types: n}.beside(t, nil)
+			own, others, _ := crowd{pods: 1000, types: n}.beside(t, nil)
 			t.Logf("ordinary pods cost others %+v, pods with invented types %+v; their own cost is %+v", ordinary, others, own)
 			if !others.isAtMostTwice(ordinary) {
 				t.Errorf("pods with %d invented types each cost others %+v, ordinary ones %+v", n, others, ordinary)
 			}
-			if got := len(s.model.Preemption.Snapshot.Names()); got > 4 {
-				t.Errorf("plans have %d types", got)
-			}
-			for q := range s.model.Cache.Tree().All() {
-				if got := q.Pending.Len(); got > 3 {
-					t.Errorf("queue %s: %d types are pending", q.Path, got)
-				}
+			if got := (crowd{pods: 1000, types: n}).mostTypes(t, nil); got > want {
+				t.Errorf("with pods with %d invented types each an event may visit %d types, with ordinary ones %d", n, got, want)
 			}
 		})
 	}
@@ -213,7 +229,7 @@ func (c crowd) costs(t *testing.T, also func(*Store)) (half, all cost) {
 }
 
 // TestWorkThatGrowsIsFound plants work at each event that grows with the queues, without
-// an allocation, and a list that grows by copying.
+// an allocation, a list that grows by copying, and books with invented types.
 func TestWorkThatGrowsIsFound(t *testing.T) {
 	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
 	lists := map[*Store][]string{}
@@ -221,6 +237,12 @@ func TestWorkThatGrowsIsFound(t *testing.T) {
 		lists[s] = append(slices.Clone(lists[s]), make([]string, 20)...)
 	}); all.isLinear(half) {
 		t.Errorf("a list that grows by copying is not found: %+v, %+v", half, all)
+	}
+	if got, want := (crowd{pods: 1000, types: 20}).mostTypes(t, func(s *Store) {
+		root := s.model.Cache.Tree().Root()
+		root.Pending = root.Pending.Add(invented(len(s.model.Pods), 1))
+	}), (crowd{pods: 1000}).mostTypes(t, nil); got <= want {
+		t.Errorf("invented types in the books are not found: %d, %d", got, want)
 	}
 	for name, planted := range map[string]func(*Store){
 		"a walk through all queues": func(s *Store) {
