@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -181,9 +182,16 @@ partitions:
 	p.allow("bob", "admin")
 	p.awaitValidation("bob")
 	p.awaitPolicies("must say whose they are", func() error { return p.make("bob", "Pod", nil) })
-	for what, m := range map[string]marks{"nobody's": nil, "by name alone": {markUsername: "bob"}, "of no group": {markInfo: `{"user":"bob"}`}} {
-		if err := p.make("bob", "Pod", m); err == nil {
-			t.Errorf("a pod is made that is %s", what)
+	for what, c := range map[string]struct {
+		says  marks
+		wants string
+	}{
+		"without a user": {nil, "must say whose they are"},
+		"by name alone":  {marks{markUsername: "bob"}, "alone leaves out the groups"},
+		"of no group":    {marks{markInfo: `{"user":"bob"}`}, "the annotation must be exactly"},
+	} {
+		if err := p.make("bob", "Pod", c.says); err == nil || !strings.Contains(err.Error(), c.wants) {
+			t.Errorf("a pod %s: %v, want a refusal that says %q", what, err, c.wants)
 		}
 	}
 	for i := range 2 {

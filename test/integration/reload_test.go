@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -36,18 +37,13 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.create("p", 3, inQueue("root.a"))
 	e.expect("p", 1, 2, reasons.OverMax)
 	e.putConfigMap(&corev1.ConfigMap{})
-	e.awaitMetric(reloadSuccess, "0")
+	e.awaitNoDocument("the configuration before stays in force: there is no queue document")
 	e.expectStill("p", 1, 2, reasons.OverMax)
 
 	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{"Queues.yaml": oneLeaf("2")}})
 	e.kill()
 	e.start()
-	e.awaitMetric(reloadSuccess, "0")
-	m, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(t.Context(), config.QueuesConfigMap, metav1.GetOptions{})
-	e.ok(err)
-	e.awaitEvent(m, string(reasons.ConfigurationInvalid), "no pod of a queue is scheduled before there is a valid one: there is no queue document")
-	e.awaitText("/configuration", "there is no queue document")
-	e.awaitText("/ws/v1/scheduler/healthcheck", "there is no queue document")
+	e.awaitNoDocument("no pod of a queue is scheduled before there is a valid one: there is no queue document")
 	e.expectStill("p", 1, 2, reasons.ConfigurationInvalid)
 
 	e.configure(oneLeaf("2"))
@@ -56,4 +52,15 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
 	e.awaitMetric(reloadSuccess, "0")
 	e.expectStill("p", 2, 1, "")
+}
+
+// awaitNoDocument waits until metric, event, page and health check say that there is no
+// document.
+func (e *env) awaitNoDocument(event string) {
+	e.Helper()
+	e.awaitMetric(reloadSuccess, "0")
+	m := expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{}))(e)
+	e.awaitEvent(m, string(reasons.ConfigurationInvalid), event)
+	e.awaitText("/configuration", "there is no queue document")
+	e.awaitText("/ws/v1/scheduler/healthcheck", "there is no queue document")
 }
