@@ -348,7 +348,7 @@ func (e *env) inTurn(n int, every time.Duration, do func(i int) error) {
 	doing.Wait()
 }
 
-// oneEachSecond makes pods for as long as others are timed.
+// oneEachSecond makes one pod a second.
 func oneEachSecond(option func(i int) podOption) func(*env, int) {
 	return func(e *env, n int) {
 		e.inTurn(n, time.Second, func(i int) error { return e.createEvil(i, option) })
