@@ -43,7 +43,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		}
 	}
 	if ask.RequiredNode != "" {
-		return s.unaskedThere(in, &ask)
+		return s.unaskedThere(in, pod, &ask)
 	}
 	used := in.running(spec)
 	if s.addRan(used); !spec.PreemptionEnabled || used.refuses(claimantOf(&ask), exceptMax) != "" {
@@ -66,7 +66,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
+		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayUse(name, pod.UID, false).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
@@ -97,9 +97,9 @@ func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) (kept resourc
 
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as
 // long as no pod there can be preempted. The callers hold both locks.
-func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
+func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Pod) error {
 	w, n := in.witness, s.api.node(ask.RequiredNode)
-	if n == nil || n.Spec.Unschedulable || dirty(n) || s.settings.leave && ask.Namespace == evil {
+	if n == nil || n.Spec.Unschedulable || refuses(n, pod) || s.settings.leave && ask.Namespace == evil {
 		return nil
 	}
 	for _, h := range w.Holds().All() {

@@ -108,6 +108,8 @@ const (
 	bugEndless      = "rules make queues without an end"
 	bugUndead       = "the deletion of a pod without a node is not noticed"
 	bugClings       = "a held node that the filters refuse is not noticed"
+	bugMislabelled  = "a held node that lost the label of its asker is not noticed"
+	bugNodeStays    = "the end of a node that is held is not noticed"
 	bugClingsThere  = "a node held for a pod of a DaemonSet and refused by the filters is not noticed"
 	bugMeekThere    = "some pods of DaemonSets are treated as if they never preempt"
 )
@@ -192,6 +194,8 @@ var bugs = []struct{ name, complaint string }{
 	{bugUndead, "it has ended, and the store has it still"},
 	{bugOneByOne, "calls .* back when it plans for"},
 	{bugClings, "does not tolerate its taint for"},
+	{bugMislabelled, "does not match its label for"},
+	{bugNodeStays, "still, and the node is gone"},
 	{bugClingsThere, "does not tolerate its taint for"},
 	{bugUntried, "keeps room on node .* \\(D0\\)"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},

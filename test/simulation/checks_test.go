@@ -230,7 +230,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	required, only := s.requiredNode(pod), onlyNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {
-		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", dirty(n):
+		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
 		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))), s.hauntedByUpstream(in, n.Name):
 		default:

@@ -336,6 +336,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			c.in.api.writes--
 		}
 		for _, condition := range says.Status.Conditions {
+			c.in.sim.countDemand(pod, &condition)
 			c.in.sim.judgeClaim(c.in, pod, &condition)
 			message := ""
 			if condition.Type == reservations.HeldCondition && condition.Status == corev1.ConditionFalse {

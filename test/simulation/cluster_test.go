@@ -77,7 +77,7 @@ const touchedConfig = "the configuration"
 func (s *simulation) putNode(name string, m move) {
 	n := s.api.node(name)
 	if n == nil {
-		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), CreationTimestamp: metav1.Now(), Labels: map[string]string{corev1.LabelHostname: name}}}
+		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), CreationTimestamp: metav1.Now(), Labels: map[string]string{corev1.LabelHostname: name, diskLabel: fastDisk}}}
 	}
 	n = n.DeepCopy()
 	n.Status.Allocatable = corev1.ResourceList{
@@ -131,6 +131,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	s.requireLabel(pod, m)
 	if profile == managed {
 		pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, fmt.Sprintf("%s-%s-%d", pod.Namespace, queue, m.b/8%3)
 		pod.Annotations = map[string]string{}

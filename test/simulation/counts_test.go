@@ -36,6 +36,12 @@ const (
 	originated                     // plans that take originators, each compared with others
 	unhealthy                      // plans that take pods which run and are not ready, of a budget
 	undeletable                    // deletes that were refused because the pod is too large
+	invented                       // types that no node offers, of pods that were told
+	unwanted                       // pods that were told that no node is wanted for them
+	wantedAgain                    // pods for which that was taken back
+	heldTainted                    // holds of nodes that got a taint which the asker does not tolerate
+	heldRelabelled                 // holds of nodes that lost the label which the asker requires
+	heldGone                       // holds of nodes that were deleted
 	kindsCounted
 )
 
@@ -43,8 +49,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues; %d deletes of pods that are too large",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues], c[undeletable])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues; %d deletes of pods that are too large; %d invented types; %d pods were told that no node is wanted, %d of them the opposite later; %d held nodes were tainted, %d lost a label, %d were deleted",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues], c[undeletable], c[invented], c[unwanted], c[wantedAgain], c[heldTainted], c[heldRelabelled], c[heldGone])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -70,30 +76,39 @@ var shares = []struct {
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
-// floors are the minimum counts for every set of histories. Without them, the daily
-// histories could have settings that never exercise a check, and would show nothing.
+// floors are counted at least once in every set of histories, or in those of so many steps.
+// Without them, the daily histories could have settings that never exercise a check, and
+// would show nothing.
 var floors = []struct {
-	what string
-	of   counted
+	what  string
+	of    counted
+	steps int
 }{
-	{"room was checked against the order", rooms},
-	{"pod that waits at rest was tried with a plan", asked},
-	{"node was left to a pod that can run there only", keptFirst},
-	{"plan was judged by a budget", guarded},
-	{"plan was judged beside pods that are nominated", besideNominated},
-	{"room was made and lost", lost},
-	{"pod was bound by the neighbour", besideBound},
-	{"pod of the hostile tenant stayed", lingered},
-	{"pod named a DaemonSet that does not exist", forgeries},
-	{"plan took originators", originated},
-	{"pod with a node named another queue", moved},
-	{"rule made as many queues as it may", fullOfQueues},
-	{"plan took a pod of a budget that is not ready", unhealthy},
-	{"delete of a pod that is too large", undeletable},
+	{"room was checked against the order", rooms, 0},
+	{"pod that waits at rest was tried with a plan", asked, 0},
+	{"node was left to a pod that can run there only", keptFirst, 0},
+	{"plan was judged by a budget", guarded, 0},
+	{"plan was judged beside pods that are nominated", besideNominated, 0},
+	{"room was made and lost", lost, 0},
+	{"pod was bound by the neighbour", besideBound, 0},
+	{"pod of the hostile tenant stayed", lingered, 0},
+	{"pod named a DaemonSet that does not exist", forgeries, 0},
+	{"plan took originators", originated, 0},
+	{"pod with a node named another queue", moved, 0},
+	{"rule made as many queues as it may", fullOfQueues, 0},
+	{"plan took a pod of a budget that is not ready", unhealthy, 0},
+	{"delete of a pod that is too large", undeletable, 0},
+	{"invented type", invented, 0},
+	{"pod was told that no node is wanted", unwanted, 0},
+	{"pod was told later that a node is wanted", wantedAgain, 0},
+	{"held node was deleted", heldGone, 1_000_000},
+	{"held node was tainted", heldTainted, 1_000_000},
+	{"held node lost a label", heldRelabelled, 1_000_000},
+	{"pod that stays was preempted", shortened, 1_000_000},
 }
 
 // tooFew finds histories of which too little was judged.
-func (c *counts) tooFew() error {
+func (c *counts) tooFew(steps int) error {
 	var errs []error
 	for _, s := range shares {
 		if part, all := s.of(c); part*100 < all*s.percent || all == 0 {
@@ -101,7 +116,7 @@ func (c *counts) tooFew() error {
 		}
 	}
 	for _, f := range floors {
-		if c[f.of] == 0 {
+		if c[f.of] == 0 && steps >= f.steps {
 			errs = append(errs, fmt.Errorf("no %s", f.what))
 		}
 	}
@@ -111,23 +126,27 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, asked: 1, rooms: 1, keptFirst: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1, lingered: 1, shortened: 1, forgeries: 1, originated: 1, unhealthy: 1, moved: 1, fullOfQueues: 1, undeletable: 1}
-	if err := enough.tooFew(); err != nil {
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5}
+	for _, f := range floors {
+		enough[f.of] = 1
+	}
+	const steps = 1_000_000
+	if err := enough.tooFew(steps); err != nil {
 		t.Error(err)
 	}
 	for _, worse := range []counted{undecided, unbound, restless, swept} {
 		c := enough
-		if c[worse]++; c.tooFew() == nil {
+		if c[worse]++; c.tooFew(steps) == nil {
 			t.Errorf("not found: %v", c)
 		}
 	}
 	for _, f := range floors {
 		c := enough
-		if c[f.of] = 0; c.tooFew() == nil {
+		if c[f.of] = 0; c.tooFew(steps) == nil {
 			t.Errorf("not noticed: no %s", f.what)
 		}
 	}
-	if (&counts{}).tooFew() == nil {
+	if (&counts{}).tooFew(steps) == nil {
 		t.Error("a run without any judged plan is not found")
 	}
 }

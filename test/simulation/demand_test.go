@@ -178,6 +178,19 @@ func (in *instance) beyondQuota(pod types.UID) reasons.Reason {
 	return why
 }
 
+// countDemand counts pods that are told that no node is wanted for them, and those for which
+// this is taken back.
+func (s *simulation) countDemand(before *corev1.Pod, says *corev1.PodCondition) {
+	gated := saidOfDemand(before) == corev1.PodReasonSchedulingGated
+	switch {
+	case says.Type != corev1.PodScheduled:
+	case says.Reason == corev1.PodReasonSchedulingGated && !gated:
+		s.count(unwanted)
+	case says.Reason == corev1.PodReasonUnschedulable && gated:
+		s.count(wantedAgain)
+	}
+}
+
 // demandWrongly tells whether a patch of a pod is lost by a planted bug.
 func (s *simulation) demandWrongly(pod *corev1.Pod, says []corev1.PodCondition) bool {
 	return slices.ContainsFunc(says, func(c corev1.PodCondition) bool {

@@ -137,7 +137,7 @@ func (s *simulation) movePod(m move) bool {
 // nodeWithRoom returns the name of a node that can take a pod; empty for none.
 func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
 	for _, n := range s.api.allNodes() {
-		if informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Covers(request(pod)) {
+		if selects(pod, n) && informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Covers(request(pod)) {
 			return n.Name
 		}
 	}
@@ -290,14 +290,17 @@ func (s *simulation) moveRest(m move) {
 			return
 		}
 		n = n.DeepCopy()
-		if m.kind == "cordon" {
+		switch {
+		case s.settings.labels && m.b%4 > 0:
+			relabel(n)
+		case m.kind == "cordon":
 			n.Spec.Unschedulable = !n.Spec.Unschedulable
-		} else if dirty(n) {
+		case dirty(n):
 			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isDirt)
-		} else {
+		default:
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "dirty", Effect: corev1.TaintEffectNoSchedule})
 		}
-		s.logf("%s node %s: %v, %v", m.kind, name, n.Spec.Unschedulable, n.Spec.Taints)
+		s.logf("%s node %s: %v, %v, %s", m.kind, name, n.Spec.Unschedulable, n.Spec.Taints, n.Labels[diskLabel])
 		s.api.put(s.api.nodes, n)
 		s.api.touch(nil, name)
 	case "lose node":

@@ -43,7 +43,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	free = free.Max(got.Request) // the filters accepted it: the process may not know yet which pods have gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || !w.waitsForRoom(&ask, &got, node) {
+		if !waited[ask.UID] || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || w.in.sim.isChoosy(ask.UID) || !w.waitsForRoom(&ask, &got, node) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}

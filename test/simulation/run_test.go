@@ -56,7 +56,7 @@ func TestSimulation(t *testing.T) {
 			}
 		}
 		t.Log(p)
-		if err := p.counts.tooFew(); err != nil && steps >= 10_000 {
+		if err := p.counts.tooFew(steps); err != nil && steps >= 10_000 {
 			t.Error(err)
 		}
 	}

@@ -145,6 +145,8 @@ type arguments struct {
 	sickly bool
 	// stuck tells whether some deleted pods do not end.
 	stuck bool
+	// labels tells whether some pods require a label of their node.
+	labels bool
 	// limited tells whether queues have limits of users and groups, and maxapplications.
 	limited bool
 	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace

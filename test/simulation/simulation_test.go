@@ -63,6 +63,7 @@ type simulation struct {
 	// ties has, by UID, the pods with an affinity to one node; sets the keys of all
 	// DaemonSets that ever were.
 	ties, sets sync.Map
+	choosy     sync.Map           // by UID, the pods that require a label of their node
 	misled     misled             // pods, of demand
 	astray     map[types.UID]bool // pods of which the hostile tenant has changed the queue
 	evilSets   int                // DaemonSets that the hostile tenant has made
@@ -132,6 +133,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s.letIn()
 	s.settings.sickly = seed%4 == 2 || bug == bugUnhealthy
 	s.settings.stuck = seed%4 == 0 || bug == bugOverdue
+	s.settings.labels = seed%7 == 3 || bug == bugMislabelled
 	s.settings.limited = seed%4 == 1 || slices.Contains([]string{bugUserLimit, bugMaxApps, bugNeverBack, bugUnlimited}, bug)
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone || bug == bugOneByOne || bug == bugMembers
 	s.suit()

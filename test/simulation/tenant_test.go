@@ -322,7 +322,7 @@ func (w *witness) tiedElsewhere(pod types.UID, node string) bool {
 // observed is what a witness notes for the checks of this file.
 type observed struct {
 	begun     map[begin]time.Time     // when each hold was seen first
-	refused   map[begin]time.Time     // since when the node of each hold has a taint that refuses the asker
+	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
 	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
 	wentAt    time.Time               // when a pod was last told to be gone
@@ -346,9 +346,16 @@ func newObserved() observed {
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
-// was. The caller holds mu.
+// was. It counts the invented types of new pods. The caller holds mu.
 func (w *witness) judgeOwner(p *objects.Pod) {
 	s := w.in.sim
+	if _, known := w.pods[p.UID]; !known {
+		for kind := range p.Request.All() {
+			if strings.HasPrefix(kind, "invented.") {
+				s.count(invented)
+			}
+		}
+	}
 	if p.RequiredNode != "" && s.onceRequired(p.UID) == "" {
 		s.fault("%s: %s is taken for a pod of a DaemonSet that does not exist", w.in.name, p.Name)
 	}
@@ -432,15 +439,20 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// judgeRefused finds a pod that still holds a node some time after the process has seen
-// a taint of the node that the pod does not tolerate. A member of a PodGroup that lacks
+// judgeRefused finds a pod that still holds a node some time after the process has seen a
+// taint that the pod does not tolerate, or that a label which it requires is gone. A member of a PodGroup that lacks
 // others is not tried, so its hold ends with its time. The callers hold the lock of the API
 // server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
-	if n == nil || !dirty(n) || !h.Required && w.apart(&p) {
+	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
+	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.Required && w.apart(&p) {
 		delete(w.refused, key)
 		return
+	}
+	what := "match its label"
+	if dirty(n) {
+		what = "tolerate its taint"
 	}
 	if w.refused[key].IsZero() {
 		version, _ := strconv.ParseInt(n.ResourceVersion, 10, 64)
@@ -454,7 +466,7 @@ func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 		most *= 2 // calls that fail can delay a cycle for the lease of its slot
 	}
 	if since := now.Sub(w.refused[key]); since > most {
-		w.in.sim.fault("%s holds node %s for %s, which does not tolerate its taint for %v", w.in.name, h.Node, h.Name, since)
+		w.in.sim.fault("%s holds node %s for %s, which does not %s for %v", w.in.name, h.Node, h.Name, what, since)
 	}
 }
 
@@ -472,7 +484,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	delete(w.gaveWay, pod.UID)
 	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
-	if h, holds := before.Of(pod.UID); holds && (p.in.sim.bug == bugClings && !h.Required || p.in.sim.bug == bugClingsThere && h.Required) {
+	if h, holds := before.Of(pod.UID); holds && (slices.Contains([]string{bugClings, bugMislabelled}, p.in.sim.bug) && !h.Required || p.in.sim.bug == bugClingsThere && h.Required) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)

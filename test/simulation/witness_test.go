@@ -180,7 +180,16 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 	delete(w.nodes, name)
 	w.told++
 	delete(w.cordoned, name)
-	w.Store.DeleteNode(name, now)
+	if w.in.sim.bug != bugNodeStays || len(w.Holds().On(name)) == 0 {
+		w.in.sim.counts[heldGone].Add(int64(len(w.Holds().On(name))))
+		w.Store.DeleteNode(name, now)
+	}
+	for _, h := range w.Holds().On(name) {
+		if !w.Store.Ready() {
+			break // it ends no hold before it has a configuration
+		}
+		w.in.sim.fault("%s holds node %s for %s still, and the node is gone", w.in.name, name, h.Name)
+	}
 }
 
 // UpsertBudget passes an update of a PodDisruptionBudget on.
@@ -215,6 +224,7 @@ func (w *witness) TakeWork() []output.Work {
 	for i := range work {
 		switch work[i].Kind {
 		case output.WorkRelease:
+			w.countRefused(&work[i])
 			w.noteLoss(&work[i])
 		case output.WorkDisrupt:
 			w.judgeNominated(&work[i])
