@@ -70,6 +70,8 @@ func (x *Groups[P, D]) Set(g *Group[P, D], uid types.UID, pod P, in state.State,
 	x.change(g, func() {
 		if m := g.members[uid]; m != nil {
 			g.count(m, -1)
+		} else {
+			x.touchRefused(g)
 		}
 		g.members[uid] = &member[P]{pod, in, holds}
 		g.count(g.members[uid], 1)
@@ -81,8 +83,16 @@ func (x *Groups[P, D]) Leave(g *Group[P, D], uid types.UID) {
 	x.change(g, func() {
 		g.count(g.members[uid], -1)
 		delete(g.members, uid)
+		x.touchRefused(g)
 	})
 	x.drop(g)
+}
+
+// touchRefused marks a group that a quota refused: other members may be the next ones now.
+func (x *Groups[P, D]) touchRefused(g *Group[P, D]) {
+	if !g.refusal.OK() {
+		x.Touch(g)
+	}
 }
 
 // count adds a member to the counts of its group, or subtracts it.
