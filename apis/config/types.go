@@ -213,7 +213,7 @@ type QueueSortArgs struct {
 type QueuePreemptionArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// RetryInterval is the wait before an asker whose plan was refused or did
+	// RetryInterval is the wait before an asker with a plan that was refused or did
 	// not help is planned for again, as a duration; a change of what the
 	// refusal named may bring it earlier, at most once a second. An asker that
 	// lost the room made for it waits for twice as long with each loss in a row,

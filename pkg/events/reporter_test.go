@@ -372,8 +372,8 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestRunGoesOnWithOtherPods: a namespace with more than a batch of pods whose status cannot
-// be written delays no report of another namespace, and a later report of a pod replaces
+// TestRunGoesOnWithOtherPods: in a namespace the status of more pods than a batch has cannot be
+// written. That delays no report of another namespace, and a later report of a pod replaces
 // the one that failed.
 func TestRunGoesOnWithOtherPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

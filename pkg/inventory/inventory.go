@@ -66,7 +66,7 @@ func (i *Inventory) View() *View {
 }
 
 // Pods returns all known pods as they are now, in no order. It includes pods without a queue
-// and pods whose node is not known.
+// and pods on nodes that are not known.
 func (i *Inventory) Pods() []*Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -34,20 +34,6 @@ partitions:
       properties: {preemption.delay: 1s}
 `
 
-// jobQueues has the guarantee of owed in ecosystemGuarantees.
-const jobQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: 20}}
-      properties: {preemption.delay: 2s}
-    - name: loose
-`
-
 // TestFreeRoomGoesToThePodThatWouldPreempt: a pod ends by itself while a pod of a queue
 // below its guarantee and a pod of a queue without one wait. The first of the two gets the
 // room, although the share of its queue is larger, and no pod is preempted.
@@ -77,7 +63,7 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 // time one ends, the next one gets the room, and no pod of the Deployment that is preempted
 // for it later.
 func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
-	e := setup(t, jobQueues)
+	e := setup(t, strings.Replace(freeRoomQueues, "vcore: 3", "vcore: 20", 1)) // as in ecosystemGuarantees
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	for i := range 4 {
