@@ -63,7 +63,8 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 // time one ends, the next one gets the room, and no pod of the Deployment that is preempted
 // for it later.
 func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
-	e := setup(t, strings.Replace(freeRoomQueues, "vcore: 3", "vcore: 20", 1)) // as in ecosystemGuarantees
+	// The guarantee is that of ecosystemGuarantees.
+	e := setup(t, strings.NewReplacer("vcore: 3", "vcore: 20", "delay: 1s", "delay: 2s").Replace(freeRoomQueues))
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	for i := range 4 {
