@@ -70,7 +70,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	if r.Limiter == nil {
 		r.Limiter = flowcontrol.NewTokenBucketRateLimiter(20, batch)
 	}
-	loop.Every(ctx, r.Clock, 250*time.Millisecond, func() {
+	loop.Every(ctx, r.Clock, 100*time.Millisecond, func() {
 		if r.Leading() {
 			r.tell(ctx)
 		}

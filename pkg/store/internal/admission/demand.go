@@ -44,7 +44,7 @@ func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 // charged: a pod beyond is still tried, and runs where it fits.
 //
 //	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
-//	once a second, after a change: the sum is computed over all of them, in the order
+//	some time after a change: the sum is computed over all of them, in the order
 
 // FoundNoNode adds a pod that found no node to the demand, if every quota allows it.
 func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
@@ -159,8 +159,8 @@ func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
 }
 
-// recomputeDemand recomputes the sum after a change, at most once a second: in the order of
-// the waiting pods, as if each pod within had a node.
+// recomputeDemand recomputes the sum after a change, when its interval has passed: in the
+// order of the waiting pods, as if each pod within had a node.
 func (x *States) recomputeDemand(now time.Time) {
 	if !x.m.Pending.Demand.Restart(now) {
 		return

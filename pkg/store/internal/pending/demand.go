@@ -13,15 +13,22 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// demandEvery is how often the demand is computed anew while things change.
-const demandEvery = time.Second
+// While things change, the demand is computed anew after a time in proportion to its pods. A
+// pod takes 10 to 15 µs (BenchmarkDemand of package store), so the store's lock is held for at
+// most 8 % of the time. The shortest time is below the second for which Karpenter waits before
+// it adds nodes: a pod that lost its room to another one must not be Unschedulable by then.
+const (
+	demandPerPod = 200 * time.Microsecond
+	demandSoon   = 100 * time.Millisecond
+	demandLate   = 4 * time.Second // law: within 5 s
+)
 
 // Demand has the pods that found no node and may run if nodes are added, the sum of what
 // those request that are within every quota, and the pods whose PodScheduled may need an
 // update. A is what identifies an application.
 //
 // Between two computations the sum only grows. It may include pods that have got a node
-// since, so a pod may be kept out for up to a second although it is within.
+// since, so until the next one a pod may be kept out although it is within.
 type Demand[A comparable] struct {
 	sum    *queues.Demand
 	starts map[A]bool // applications that start in the sum
@@ -115,10 +122,11 @@ func (d *Demand[A]) HasMember(uid types.UID) bool {
 	return counted
 }
 
-// Restart empties the sum if it must be computed anew, at most once a second, and tells
-// whether it did. The caller counts the pods again; each may need an update.
+// Restart empties the sum if it must be computed anew and that is due, and tells whether it
+// did. The caller counts the pods again; each may need an update.
 func (d *Demand[A]) Restart(now time.Time) bool {
-	if !d.stale || now.Before(d.made.Add(demandEvery)) {
+	wait := min(max(time.Duration(len(d.pods))*demandPerPod, demandSoon), demandLate)
+	if !d.stale || now.Before(d.made.Add(wait)) {
 		return false
 	}
 	d.stale, d.made, d.sum = false, now, queues.NewDemand()

@@ -1,6 +1,7 @@
 package pending_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -57,8 +58,8 @@ func TestDemandSum(t *testing.T) {
 	fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
 }
 
-// TestDemandRestarts: once a second, and only after a change; then each pod may need an
-// update of PodScheduled.
+// TestDemandRestarts: after an interval that grows with the pods, and only after a change;
+// then each pod may need an update of PodScheduled.
 func TestDemandRestarts(t *testing.T) {
 	d := pending.NewDemand[string]()
 	restarts := func(at time.Duration, want bool) {
@@ -76,8 +77,8 @@ func TestDemandRestarts(t *testing.T) {
 	}
 	restarts(time.Hour, false)
 	d.Changed()
-	restarts(999*time.Millisecond, false)
-	restarts(time.Second, true)
+	restarts(99*time.Millisecond, false)
+	restarts(100*time.Millisecond, true)
 	d.Checked("a")
 	d.Recheck("c") // a pod that an earlier process wrote to
 	if !d.Remove("b") || d.Remove("b") || d.Has("b") || !d.Has("a") {
@@ -89,5 +90,16 @@ func TestDemandRestarts(t *testing.T) {
 	if d.Remove("c") || len(d.ToCheck()) > 0 {
 		t.Errorf("a pod that is gone is to be checked: %v", d.ToCheck())
 	}
-	restarts(2*time.Second, true)
+	restarts(200*time.Millisecond, true)
+	add := func(from, to int) {
+		for i := range to - from {
+			d.Add(types.UID(fmt.Sprint(from + i)))
+		}
+	}
+	add(1, 1000) // and a
+	restarts(399*time.Millisecond, false)
+	restarts(400*time.Millisecond, true)
+	add(1000, 50_000)
+	restarts(4399*time.Millisecond, false)
+	restarts(4400*time.Millisecond, true)
 }
