@@ -98,8 +98,8 @@ func dueFirst(a, b *Hold) int {
 
 // Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
 // by those of a later decision. The hold keeps its beginning and its place among the
-// holders of its node. For patient see [Hold]. Choose returns false if the asker has no
-// hold.
+// holders of its node. LatestFrom may become earlier. For patient see [Hold]. Choose returns
+// false if the asker has no hold.
 func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	old := l.of(asker)
 	if old == nil {
@@ -108,6 +108,9 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	h := old.copy()
 	h.Chosen, h.Victims = slices.Clone(d.Chosen), slices.Clone(d.Victims)
 	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
+	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
+		h.LatestFrom = d.LatestFrom
+	}
 	if old.Patient && !d.Patient {
 		h.ClearSince = time.Time{}
 	}

@@ -76,7 +76,7 @@ func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 		s.dryRunQuota(r, p)
 	}
 	if r.Unplaced.None() {
-		s.dryRunWorld(r, p)
+		s.dryRunWorld(r, p, now)
 	}
 	return r
 }
@@ -141,12 +141,12 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 
 // dryRunWorld takes the planning snapshot. The types that only the pod requests are not
 // added to those of real plans.
-func (s *core) dryRunWorld(r *DryRun, p *model.Pod) {
+func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
 	r.World = s.model.PlanningWorld()
 	own := s.model.Preemption.Snapshot.Types.Clone()
 	r.Ask = model.AskOf(&own, p)
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
-		node, before := s.plans.RequiredView(&own, n, p)
+		node, before := s.plans.RequiredView(&own, n, p, now)
 		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(r.Queues, p)}
 		r.Required = &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}

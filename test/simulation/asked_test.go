@@ -83,6 +83,13 @@ func (w *witness) protects(p *planner.Pod) planner.Protection {
 	return planner.Refused
 }
 
+// isOfItsOwn tells whether a pod has the namespace, the controller, or by its labels the queue
+// or the application of an asker.
+func (w *witness) isOfItsOwn(p, asker *objects.Pod) bool {
+	same := func(key string) bool { return p.Labels[key] != "" && p.Labels[key] == asker.Labels[key] }
+	return p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller || same(placement.KeyQueue) || same(placement.KeyApplicationID)
+}
+
 // nominatedBefore is the room on a node that filters keep for pods that upstream's
 // preemption has nominated there and that have precedence over this pod. The caller holds
 // the lock.
@@ -121,8 +128,12 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 			}, Peer: m.Peer})
 		}
 	}
+	period := w.ownTimes[nodeOf{n.Name, ask.Namespace}]
 	for _, p := range there.Pods {
 		p.Protection = w.protects(p.Pod)
+		if own := w.pods[types.UID(p.UID)]; period != nil && time.Since(period.began) < 6*reservationTimeout*time.Second && w.isOfItsOwn(&own, ask) {
+			p.Protection = planner.TooSlow // perhaps: part of the time is used up
+		}
 	}
 	d := daemonset.Plan(there, &daemonset.Ask{
 		Ask:  &planner.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},

@@ -103,6 +103,7 @@ const (
 	bugOwn          = "a node is held for a pod that waits there for pods of its own"
 	bugUnled        = "originators count as other pods"
 	bugUnhealthy    = "unhealthyPodEvictionPolicy is not noticed"
+	bugOwnTime      = "a node is closed for too long for pods of the asker's own"
 	bugGroupPatient = "nodes are held for members of a PodGroup without a time-out"
 	bugMoves        = "a pod with a node is charged to the queue of its latest label"
 	bugEndless      = "rules make queues without an end"
@@ -189,6 +190,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugUnled, "chooses originator"},
 	{bugUnhealthy, "of which budgets guard"},
 	{bugGroupPatient, "holds node .* for longer than it may .*/PodGroup"},
+	{bugOwnTime, "closes node .* for pods of namespace .* itself"},
 	{bugMoves, "the books say"},
 	{bugEndless, "rules have made"},
 	{bugUndead, "it has ended, and the store has it still"},
@@ -391,7 +393,7 @@ func (s *simulation) suit() {
 		s.settings.taints = true
 	case bugBlind:
 		s.settings.taints, s.settings.beside = true, true
-	case bugPatient:
+	case bugPatient, bugOwnTime:
 		s.settings.groups, s.settings.maxGrace = false, 0
 	case bugGroupPatient:
 		s.settings.groups, s.settings.maxGrace = true, 0
@@ -410,7 +412,7 @@ func (s *simulation) configured() arguments {
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
-	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient || s.bug == bugGroupPatient
+	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient || s.bug == bugGroupPatient || s.bug == bugOwnTime
 	told.endless = s.bug == bugEndless
 	told.leave = told.leave && s.bug != bugLeave
 	return told

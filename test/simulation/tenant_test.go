@@ -45,7 +45,7 @@ func namespaceOf(m move) string {
 
 // letIn makes a quarter of the histories have a tenant.
 func (s *simulation) letIn() {
-	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge}
+	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge, bugOwnTime}
 	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
 		return
 	}
@@ -333,6 +333,15 @@ type observed struct {
 	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
 	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
 	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
+	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
+}
+
+// ownTime is how long holds of a namespace that wait for pods of their own closed a node in a
+// period of six time-outs, which begins with the first hold there that waits for pods.
+type ownTime struct {
+	began, last time.Time
+	closed      bool // when looked at last
+	used        time.Duration
 }
 
 // begin identifies a hold.
@@ -342,7 +351,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, ownTimes: map[nodeOf]*ownTime{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -426,6 +435,35 @@ func (w *witness) judgeHoldTimes() {
 		}
 		if over := now.Sub(due); over > time.Second {
 			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)
+		}
+	}
+	w.judgeOwnTimes(holds, now)
+}
+
+// judgeOwnTimes finds a node that the holds of a namespace close for longer than one time-out in
+// six while they wait for pods of that namespace (D4). The caller holds mu.
+func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
+	closed := map[nodeOf]bool{}
+	for _, h := range holds {
+		if !h.Required || len(h.Victims) == 0 {
+			continue
+		}
+		at := nodeOf{h.Node, h.Namespace}
+		closed[at] = closed[at] || slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace })
+		if o := w.ownTimes[at]; o == nil || !o.closed && now.Sub(o.began) >= 6*reservationTimeout*time.Second {
+			w.ownTimes[at] = &ownTime{began: now}
+		}
+		if closed[at] && !w.ownTimes[at].closed {
+			w.in.sim.count(heldForOwn)
+		}
+	}
+	for at, o := range w.ownTimes {
+		if o.closed && closed[at] {
+			o.used += now.Sub(o.last)
+		}
+		o.closed, o.last = closed[at], now
+		if most := (reservationTimeout + 1) * time.Second; o.used > most {
+			w.in.sim.fault("%s closes node %s for pods of namespace %s itself: for %v since %v, at most %v are allowed", w.in.name, at.node, at.namespace, o.used, o.began, most)
 		}
 	}
 }

@@ -44,6 +44,8 @@ func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
 		return planner.RuleLingering
 	case planner.Refused:
 		return planner.RuleRefused
+	case planner.TooSlow:
+		return planner.RuleTooSlow
 	case planner.Binding:
 		return planner.RuleBinding
 	case planner.Foreign:

@@ -70,12 +70,12 @@ type Decision struct {
 	Objections string
 }
 
-// RejectedByUsage tells whether a pod may not go by what queues use, or by their policies,
-// and not only by what is on the node.
+// RejectedByUsage tells whether a pod may not go by what queues use, by their policies or for
+// a time, and not only by what is on the node.
 func (d *Decision) RejectedByUsage() bool {
 	return slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool {
 		switch r.Rule {
-		case planner.Law2, planner.Law5, planner.Law7, planner.RuleDisabled:
+		case planner.Law2, planner.Law5, planner.Law7, planner.RuleDisabled, planner.RuleTooSlow:
 			return true
 		}
 		return false

@@ -254,7 +254,7 @@ func (g *generator) whoRuns(pods int) {
 		if g.chance(12) {
 			p.protection = []planner.Protection{planner.DaemonSet, planner.Static, planner.Leaving, planner.Binding}[g.IntN(4)]
 			if p.protection == planner.Binding && p.created%2 == 0 {
-				p.protection = planner.Refused
+				p.protection = []planner.Protection{planner.Refused, planner.TooSlow}[p.created/2%2]
 			}
 		}
 		p.foreign = g.chance(15)

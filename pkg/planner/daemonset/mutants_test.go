@@ -28,6 +28,7 @@ var mutants = []struct {
 	{string(planner.RuleStatic), 20, true},
 	{string(planner.RuleBinding), 20, true},
 	{string(planner.RuleLeaving), 20, true},
+	{string(planner.RuleTooSlow), 5, true},
 	{"foreign", 40, true},
 	{"peer", 40, false},
 	{"foreign last", 20, false},

@@ -97,6 +97,7 @@ func (o *oracle) forbids(i int) planner.Rule {
 	names := map[planner.Protection]planner.Rule{
 		planner.DaemonSet: planner.RuleDaemonSet, planner.Static: planner.RuleStatic,
 		planner.Leaving: planner.RuleLeaving, planner.Binding: planner.RuleBinding, planner.Refused: planner.RuleRefused,
+		planner.TooSlow: planner.RuleTooSlow,
 	}
 	rule := names[p.protection]
 	switch {

@@ -21,6 +21,7 @@ const (
 	byForeign
 	byLingering
 	byRefused
+	byTooSlow
 	byDisabled
 	byLaw2
 	byLaw3
@@ -40,6 +41,7 @@ var ruleOf = [verdicts]planner.Rule{
 	byForeign:   planner.RuleForeign,
 	byLingering: planner.RuleLingering,
 	byRefused:   planner.RuleRefused,
+	byTooSlow:   planner.RuleTooSlow,
 	byDisabled:  planner.RuleDisabled,
 	byLaw2:      planner.Law2,
 	byLaw3:      planner.Law3,

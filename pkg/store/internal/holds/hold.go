@@ -68,7 +68,9 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
 	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
+	x.BoundOwn(p, &h, h.Since)
 	if err := x.m.Preemption.Holds.Place(h); err != nil {
+		x.m.Preemption.OwnTime.End(p.UID, h.Since)
 		return err
 	}
 	x.m.History.NoteHold(output.HoldBegan, &h)
@@ -122,6 +124,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	if !ok {
 		return
 	}
+	x.m.Preemption.OwnTime.End(p.UID, now)
 	if e.Node == h.Node && h.Binding() {
 		p.Asker.Losses.PlacedAt = now
 	}
@@ -227,6 +230,7 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	}
 	h.Node = old.Node
 	h.Victims = x.Awaited(&h)
+	x.BoundOwn(p, &h, now)
 	x.m.Preemption.Holds.Choose(p.UID, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	for _, v := range stay {

@@ -52,6 +52,19 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
+// BoundOwn bounds the hold of a node-bound preemptor that waits for pods of its own, chosen or
+// leaving anyway, by what is left for them from now on; see [preemption.OwnTime].
+func (x *Holds) BoundOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
+	if p.RequiredNode == "" || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return x.m.Pods[uid].IsOfItsOwn(p) }) {
+		return
+	}
+	timeout := x.m.Preemption.HoldTimeout
+	left, begins := x.m.Preemption.OwnTime.Begin(p.UID, p.RequiredNode, p.Namespace, timeout, now)
+	if latest := now.Add(left - timeout); begins && (h.LatestFrom.IsZero() || latest.Before(h.LatestFrom)) {
+		h.LatestFrom = latest
+	}
+}
+
 // Left returns the chosen pods that our delete has not reached yet, by UID.
 func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 	var out []*model.Pod

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -104,7 +105,7 @@ func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reas
 func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAttempt {
 	n := x.m.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.m.Preemption.Snapshot.Types
-	node, before := x.RequiredView(t, n, p)
+	node, before := x.RequiredView(t, n, p, now)
 	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.m.Cache.Tree(), p)}
 	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
@@ -116,7 +117,8 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAtt
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (*daemonset.Node, []objects.Ref) {
+func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, now time.Time) (*daemonset.Node, []objects.Ref) {
+	forOwn := x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
 	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
 	budgets, left := map[int]int{}, x.m.DisruptionsLeft(true)
 	for _, other := range x.m.PodsOn(n) {
@@ -127,6 +129,9 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod) (
 				view.Budgets = append(view.Budgets, left[b])
 			}
 			v.Budgets[i] = budgets[b]
+		}
+		if mayGo := v.Protection == planner.Unprotected || v.Protection == planner.Foreign; mayGo && other.IsOfItsOwn(p) && x.m.Preemption.Grace(other.Pod) >= forOwn {
+			v.Protection = planner.TooSlow
 		}
 		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
 	}

@@ -34,7 +34,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
 		why = x.decline(p, d, declinedReason(x.m.Cache.Tree(), p, d), now)
-	case d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && x.holds.AwaitsItsOwn(p, n):
+	case (d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 || x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now) <= 0) && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep the node
 		// from all others for that time.
 		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,
@@ -199,6 +199,7 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
 	h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
+	x.holds.BoundOwn(p, &h, now)
 	x.m.Preemption.Holds.Choose(p.UID, h, now)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again

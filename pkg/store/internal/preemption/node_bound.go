@@ -75,13 +75,10 @@ type boundTo struct {
 
 // boundTime is how long the pods of a namespace counted on a node.
 type boundTime struct {
-	node, namespace string
-	counting        int           // pods that count now
-	since           time.Time     // since when, if any
-	used            time.Duration // before that
-	anew            time.Time     // when all of it is granted again
-	when            time.Time     // when it is used up; anew if no pod counts
-	at              int
+	nodeOf
+	allowance           // its users are the pods that count
+	when      time.Time // when it is used up; the end of the period if no pod counts
+	at        int
 }
 
 // Place implements the interface of package ranking.
@@ -198,14 +195,13 @@ func (b *NodeBound) Count(uid types.UID, may bool, leaf queues.ID, now time.Time
 // start makes a pod count, if its namespace has time left on its node.
 func (b *NodeBound) start(x *boundTo, now time.Time) bool {
 	t := b.timeOf(x, now)
-	if t.counting == 0 {
+	if t.users == 0 {
 		if t.used >= NodeBoundFor {
 			return false
 		}
-		t.since = now
 		b.due(t, now.Add(NodeBoundFor-t.used))
 	}
-	t.counting++
+	t.enter(now)
 	x.counts = true
 	b.toShow[x.node] = struct{}{}
 	return true
@@ -219,13 +215,11 @@ func (b *NodeBound) timeOf(x *boundTo, now time.Time) *boundTime {
 		b.times[x.node] = on
 	}
 	t := on[x.Namespace]
-	switch {
-	case t == nil:
-		t = &boundTime{node: x.node, namespace: x.Namespace, anew: now.Add(NodeBoundEvery), at: ranking.Outside}
+	if t == nil {
+		t = &boundTime{nodeOf: nodeOf{x.node, x.Namespace}, at: ranking.Outside}
 		on[x.Namespace] = t
-	case t.counting == 0 && !now.Before(t.anew):
-		t.used, t.anew = 0, now.Add(NodeBoundEvery)
 	}
+	t.renew(NodeBoundEvery, now)
 	return t
 }
 
@@ -238,8 +232,7 @@ func (b *NodeBound) stop(uid types.UID, now time.Time) (freed string) {
 	x.counts = false
 	b.setLeaf(x, queues.NoQueue)
 	t := b.times[x.node][x.Namespace]
-	if t.counting--; t.counting == 0 {
-		t.used += now.Sub(t.since)
+	if t.leave(now); t.users == 0 {
 		b.due(t, t.anew)
 	}
 	b.toShow[x.node] = struct{}{}
@@ -320,7 +313,7 @@ func (b *NodeBound) Renew(node string, now time.Time) {
 		b.Note(uid)
 	}
 	for _, t := range b.times[node] {
-		if t.counting == 0 {
+		if t.users == 0 {
 			b.forget(t)
 			continue
 		}
@@ -359,7 +352,7 @@ func (b *NodeBound) Due() time.Time {
 func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
 	for t, ok := b.ends.First(); ok && !t.when.After(now); t, ok = b.ends.First() {
-		over := t.counting > 0
+		over := t.users > 0
 		for uid, x := range b.on[t.node] {
 			switch {
 			case x.Namespace != t.namespace:
@@ -404,18 +397,17 @@ func (b *NodeBound) checkInOrder() error {
 }
 
 func (b *NodeBound) checkTimes() error {
-	counting := map[[2]string]int{}
+	counting := map[nodeOf]int{}
 	for _, x := range b.pods {
 		if x.counts {
-			counting[[2]string{x.node, x.Namespace}]++
+			counting[nodeOf{x.node, x.Namespace}]++
 		}
 	}
 	for _, t := range b.ends.Items() {
-		key := [2]string{t.node, t.namespace}
-		if counting[key] != t.counting || b.times[t.node][t.namespace] != t {
-			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.counting, t.namespace, t.node, counting[key])
+		if counting[t.nodeOf] != t.users || b.times[t.node][t.namespace] != t {
+			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.users, t.namespace, t.node, counting[t.nodeOf])
 		}
-		delete(counting, key)
+		delete(counting, t.nodeOf)
 	}
 	if len(counting) > 0 {
 		return fmt.Errorf("node-bound pods: the times of %v are missing", counting)

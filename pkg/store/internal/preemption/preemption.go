@@ -14,6 +14,7 @@ type Preemption struct {
 	Watches           Watches
 	Snapshot          Snapshot
 	NodeBound         *NodeBound
+	OwnTime           OwnTime
 	KubeletRejections KubeletRejections
 	// Undeletable are victims that the API server refused to delete.
 	Undeletable Undeletable
@@ -38,7 +39,7 @@ func New() *Preemption {
 func (p *Preemption) Check() error {
 	return errors.Join(
 		p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(),
-		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Holds.Check(),
+		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Holds.Check(), p.OwnTime.Check(func(uid types.UID) bool { _, holds := p.Holds.Of(uid); return holds }),
 	)
 }
 
