@@ -199,6 +199,9 @@ func (w *Watcher) tellPod(old, pod *corev1.Pod) {
 	if p.Claim == nil {
 		w.checkClaim(old, pod)
 	}
+	if p.Foreign && p.Node != "" && old != nil && old.Spec.NodeName == "" && old.Status.NominatedNodeName != p.Node {
+		p.LeftNomination = old.Status.NominatedNodeName
+	}
 	w.store.Upsert(p, w.options.Clock.Now())
 }
 

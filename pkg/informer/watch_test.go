@@ -229,6 +229,30 @@ func TestLostPod(t *testing.T) {
 	}
 }
 
+// TestLeftNomination: a pod of another scheduler that was nominated to one node and is bound
+// to another one frees room on the first.
+func TestLeftNomination(t *testing.T) {
+	s := newScene(t, fake.NewClientset())
+	s.store.Start(time.Now())
+	h := s.watcher.podHandler()
+	bind := func(uid types.UID, nominated, node string) {
+		before := plugintest.Foreign(managed(string(uid), uid, ""))
+		before.Status.NominatedNodeName = nominated
+		after := before.DeepCopy()
+		after.Spec.NodeName = node
+		h.OnAdd(before, false)
+		h.OnUpdate(before, after)
+		h.OnUpdate(after, after)
+	}
+	bind("elsewhere", "n1", "n2")
+	bind("there", "n1", "n1")
+	bind("plain", "", "n1")
+	got := s.store.FreedPods(time.Now())
+	if len(got) != 1 || got[0].UID != "elsewhere" || got[0].Node != "n1" || !got[0].Nominated {
+		t.Errorf("freed unseen: %+v, want the pod that is elsewhere, on n1", got)
+	}
+}
+
 func TestWatchFollowsNodes(t *testing.T) {
 	client := fake.NewClientset(node("n1", "cpu=4 pods=10"))
 	s := newScene(t, client)

@@ -109,6 +109,9 @@ type Status struct {
 	Demand DemandSaid
 	// Node is the name of the pod's node, empty while it is pending.
 	Node string
+	// LeftNomination is the node to which a foreign pod was nominated, in the event that shows it
+	// bound to another one; empty otherwise.
+	LeftNomination string
 	// Scheduled is when the pod was bound; zero if it is not bound or the time is
 	// unknown.
 	Scheduled time.Time

@@ -12,7 +12,9 @@ import (
 // counts as one violation at most.
 func Violations(victims []*Pod, allowed []int64) int64 {
 	order, left := slices.Clone(victims), slices.Clone(allowed)
-	slices.SortFunc(order, compareImportance)
+	slices.SortFunc(order, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), strings.Compare(a.UID, b.UID))
+	})
 	n := int64(0)
 	for _, v := range order {
 		if v.Consume(left) {
@@ -20,12 +22,6 @@ func Violations(victims []*Pod, allowed []int64) int64 {
 		}
 	}
 	return n
-}
-
-// compareImportance orders pods as upstream does: higher priority first, then the older
-// pod.
-func compareImportance(a, b *Pod) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), strings.Compare(a.UID, b.UID))
 }
 
 // Consume uses one disruption of each budget of a pod, and reports whether the pod

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -128,11 +129,11 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 			}, Peer: m.Peer})
 		}
 	}
-	period := w.ownTimes[nodeOf{n.Name, ask.Namespace}]
+	tooSlow := strings.Contains(w.Explain(ask.UID).Text, string(planner.RuleTooSlow)) // judgeOwnTimes judges the other direction
 	for _, p := range there.Pods {
 		p.Protection = w.protects(p.Pod)
-		if own := w.pods[types.UID(p.UID)]; period != nil && time.Since(period.began) < 6*reservationTimeout*time.Second && w.isOfItsOwn(&own, ask) {
-			p.Protection = planner.TooSlow // perhaps: part of the time is used up
+		if own := w.pods[types.UID(p.UID)]; tooSlow && w.isOfItsOwn(&own, ask) {
+			p.Protection = planner.TooSlow
 		}
 	}
 	d := daemonset.Plan(there, &daemonset.Ask{

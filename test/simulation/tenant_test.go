@@ -336,8 +336,8 @@ type observed struct {
 	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
 }
 
-// ownTime is how long holds of a namespace that wait for pods of their own closed a node in a
-// period of six time-outs, which begins with the first hold there that waits for pods.
+// ownTime is how long holds of a namespace that wait for pods of their own closed a node, in a
+// period of six time-outs that begins with the first of them.
 type ownTime struct {
 	began, last time.Time
 	closed      bool // when looked at last
@@ -445,15 +445,15 @@ func (w *witness) judgeHoldTimes() {
 func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 	closed := map[nodeOf]bool{}
 	for _, h := range holds {
-		if !h.Required || len(h.Victims) == 0 {
+		at := nodeOf{h.Node, h.Namespace}
+		if !h.Required || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
 			continue
 		}
-		at := nodeOf{h.Node, h.Namespace}
-		closed[at] = closed[at] || slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace })
+		closed[at] = true
 		if o := w.ownTimes[at]; o == nil || !o.closed && now.Sub(o.began) >= 6*reservationTimeout*time.Second {
 			w.ownTimes[at] = &ownTime{began: now}
 		}
-		if closed[at] && !w.ownTimes[at].closed {
+		if !w.ownTimes[at].closed {
 			w.in.sim.count(heldForOwn)
 		}
 	}

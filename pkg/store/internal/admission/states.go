@@ -116,7 +116,8 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	if why.Code != reasons.SchedulingGated && !decidedBefore(x.m.Cache.Nodes.Get(p.RequiredNode), p) {
 		x.m.Freed(x.m.Preemption.NodeBound.Tried(p.UID, now))
 	}
-	x.m.History.FailedAt(p, now)
+	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
+	x.m.History.Changed(p)
 	p.BackoffEnds = now.Add(x.m.Options.Backoff(p.Failed.Attempts()))
 	if p.Erred { // a cycle for a plan would end the same way
 		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -47,6 +48,9 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	}
 	x.renewForeign(p, event)
 	x.moveForeign(p, event.Node, now)
+	if event.LeftNomination != "" {
+		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: event.LeftNomination, Nominated: true, When: now})
+	}
 	if touched {
 		x.m.TouchPod(p)
 	}

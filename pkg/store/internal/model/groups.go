@@ -38,11 +38,6 @@ func (x *Model) GroupNamed(p *objects.Pod) pending.GroupName {
 // GroupIncomplete tells whether a pod may start only together with its group.
 func (p *Pod) GroupIncomplete() bool { return p.PodGroup != nil && !p.PodGroup.Complete() }
 
-// InGroupOf tells whether two pods are of the same group.
-func (p *Pod) InGroupOf(o *Pod) bool {
-	return o != nil && p.PodGroup != nil && p.PodGroup == o.PodGroup
-}
-
 // Group is the name of the pod's PodGroup in holds; empty for none.
 func (p *Pod) Group() string {
 	if p.PodGroup == nil {

@@ -257,9 +257,3 @@ func TallyOf(p *Pod) history.Tally {
 	}
 	return t
 }
-
-// FailedAt notes a failed cycle of a pod.
-func (h *History) FailedAt(p *Pod, now time.Time) {
-	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
-	h.Changed(p)
-}

@@ -12,7 +12,7 @@ import (
 // FreedUnseen has pods that freed room on a node without an event in the scheduling queue for
 // the end of a pod there. The scheduler's cache frees the room, but nothing brings back
 // the pods that wait for it until the queue flushes unschedulable pods after five
-// minutes. So the store brings them back. There are four kinds:
+// minutes. So the store brings them back. There are five kinds:
 //
 //   - A pod was bound and ended while the watch was interrupted. The informer reports its
 //     end with the last state it had seen, without a node. NodeResourcesFit ignores that
@@ -26,6 +26,8 @@ import (
 //   - A pod held a node, was nominated there, and does not run there. The filters count a
 //     nominated pod as running. If the nomination was not written yet, or the write
 //     failed, then the next cycle of the pod ends the nomination without any event.
+//   - A pod of another profile was nominated to a node by upstream's preemption, and was
+//     bound to another one (kubernetes/kubernetes#134859).
 //
 // The states of such a pod:
 //
