@@ -64,7 +64,7 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 // for it later.
 func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
 	// The guarantee is that of ecosystemGuarantees.
-	e := setup(t, strings.NewReplacer("vcore: 3", "vcore: 20", "delay: 1s", "delay: 2s").Replace(freeRoomQueues))
+	e := setup(t, strings.Replace(freeRoomQueues, "vcore: 3", "vcore: 20", 1))
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	for i := range 4 {

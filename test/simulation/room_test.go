@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited
@@ -176,13 +178,21 @@ func (w *witness) maxAllows(p, got *objects.Pod) bool {
 
 // isOwed tells whether a queue of a pod, below the first queue in common with another
 // pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
-// the admitted pods of its queues count as usage, because they are served first.
+// the admitted pods of its queues count as usage, because they are served first. Those of its
+// leaf that come after it do not.
 func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {
 		theirs = ancestors(path)
 	}
-	admitted := w.Snapshot()
+	admitted, own := w.Snapshot(), resources.Vector{}
+	if waits && w.hasSlot(p) {
+		for _, o := range w.pods {
+			if w.hasSlot(&o) && o.Labels[placement.KeyQueue] == p.Labels[placement.KeyQueue] && !w.isBefore(&o, p) {
+				own = own.Add(o.Request) // its own, too
+			}
+		}
+	}
 	below, reached := map[string]bool{}, map[string]bool{}
 	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
 		q, ok := findQueue(tree, path)
@@ -194,9 +204,7 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 			if live, ok := admitted.Find(path); ok {
 				used = used.Add(live.Admitted)
 			}
-			if w.Explain(p.UID).None() {
-				used = used.Sub(p.Request)
-			}
+			used = used.Sub(own)
 		} else {
 			used = used.Sub(p.Request)
 		}
@@ -213,6 +221,17 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 		}
 	}
 	return false
+}
+
+// hasSlot tells whether a pod was let through and has no place.
+func (w *witness) hasSlot(p *objects.Pod) bool {
+	_, placed := w.placed[p.UID]
+	return p.Node == "" && !placed && !p.Foreign && w.Explain(p.UID).None()
+}
+
+// isBefore tells whether a pod comes before another one of its queue.
+func (w *witness) isBefore(p, other *objects.Pod) bool {
+	return cmp.Or(cmp.Compare(other.Priority, p.Priority), p.Created.Compare(other.Created), cmp.Compare(p.UID, other.UID)) < 0
 }
 
 func findQueue(tree queues.View, path string) (*queues.Queue, bool) {

@@ -26,7 +26,7 @@ type AskInfo struct {
 	Leaf     queues.ID
 	Priority int32
 	Request  resources.Vector
-	Own      resources.Vector // the usage of its queues that is due to the ask
+	Own      resources.Vector // the usage of its queues that is due to the ask, and to asks after it
 }
 
 // Levels returns the levels of an ask.

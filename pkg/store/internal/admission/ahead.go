@@ -56,13 +56,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
-	l := &podsAhead{
-		p:      p,
-		own:    own,
-		levels: levels,
-		room:   room,
-		rest:   room.Sub(p.Request),
-	}
+	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request)}
 	if tree := x.m.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
@@ -70,14 +64,18 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	for ask := range x.m.Pending.Ahead(&own, levels, room) {
 		w := x.m.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
-			x.addTo(l, w)
+			x.addTo(l, w, w.AskInfo())
 		}
 		if l.lackRoom() {
 			break
 		}
 	}
-	for w := range x.m.Pending.Window.Pods() {
-		x.addTo(l, w)
+	after := map[queues.ID]resources.Vector{} // pods with slots do not use up the guarantee of those before them
+	for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
+		other := w.AskInfo()
+		other.Own = other.Own.Add(after[other.Leaf])
+		after[other.Leaf] = other.Own
+		x.addTo(l, w, other)
 	}
 	if !l.lackRoom() {
 		return nil // all have room
@@ -107,11 +105,11 @@ type podsAhead struct {
 func (l *podsAhead) lackRoom() bool { return l.overMax || l.rest.HasNegative() }
 
 // addTo adds a pod to the pods ahead of p if it goes before p and may have the room.
-func (x *Slots) addTo(l *podsAhead, w *model.Pod) {
+func (x *Slots) addTo(l *podsAhead, w *model.Pod, other order.AskInfo) {
 	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if other := w.AskInfo(); x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
+	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}
