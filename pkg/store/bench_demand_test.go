@@ -22,7 +22,7 @@ func BenchmarkDemand(b *testing.B) {
 			for b.Loop() {
 				now = now.Add(time.Second)
 				s.model.Pending.Demand.Changed()
-				s.states.TakeDemand(0, now)
+				s.demand.Take(0, now)
 			}
 		})
 	}

@@ -34,6 +34,7 @@ type core struct {
 	// what is published.
 	mu     sync.Mutex
 	model  *model.Model
+	demand *admission.Demand
 	states *admission.States
 	groups *admission.Groups
 	slots  *admission.Slots
@@ -48,13 +49,14 @@ type core struct {
 func New(spec *config.Spec, options Options) *Store {
 	m := model.New(spec, options)
 	s := &core{model: m}
-	s.states = admission.NewStates(m)
+	s.demand = admission.NewDemand(m)
+	s.states = admission.NewStates(m, s.demand)
 	s.groups = admission.NewGroups(m, s.states)
 	s.slots = admission.NewSlots(m, s.states, s.groups)
 	s.holds = holds.New(m, s.states)
 	s.plans = plans.New(m, s.states, s.groups, s.holds)
-	s.life = lifecycle.New(m, s.states, s.holds, s.plans)
-	s.cycle = cycle.New(m, s.states, s.slots, s.holds, s.plans, s.life)
+	s.life = lifecycle.New(m, s.demand, s.states, s.holds, s.plans)
+	s.cycle = cycle.New(m, s.demand, s.states, s.slots, s.holds, s.plans, s.life)
 	return &Store{core: s, Readers: Readers{s}}
 }
 

@@ -153,7 +153,7 @@ func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 func (s *Readers) NextReports(now time.Time, limit int) []output.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.states.TakeDemand(limit, now) // first, because autoscalers add nodes by it
+	out := s.demand.Take(limit, now) // first, because autoscalers add nodes by it
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
 		due, ok := s.model.History.Reports.Next(now)
 		if !ok {

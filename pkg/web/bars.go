@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"iter"
 	"math/bits"
 	"slices"
@@ -126,10 +127,7 @@ func rank(name string) int {
 }
 
 func byRank(a, b string) int {
-	if c := rank(a) - rank(b); c != 0 {
-		return c
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
 }
 
 // common are the types that are shown of every queue and node.

@@ -14,9 +14,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// TakeDemand returns at most limit pods for which PodScheduled needs an update.
-func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
-	x.recomputeDemand(now)
+// Demand decides which pods that found no node would run if nodes were added. Make one with
+// NewDemand.
+type Demand struct{ m *model.Model }
+
+// NewDemand returns the demand of a model.
+func NewDemand(m *model.Model) *Demand { return &Demand{m} }
+
+// Take returns at most limit pods for which PodScheduled needs an update.
+func (x *Demand) Take(limit int, now time.Time) []output.Report {
+	x.recompute(now)
 	if !x.m.Started {
 		return nil
 	}
@@ -47,27 +54,27 @@ func (x *States) TakeDemand(limit int, now time.Time) []output.Report {
 //	some time after a change: the sum is computed over all of them, in the order
 
 // FoundNoNode adds a pod that found no node to the demand, if every quota allows it.
-func (x *States) FoundNoNode(p *model.Pod, now time.Time) {
+func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
 	x.m.Pending.Demand.Add(p.UID)
 	switch {
 	case p.WithinQuota && !p.App.Counted(): // the sum may predate the try: count the application again
-		x.startDemand(p.App, resources.Vector{})
+		x.start(p.App, resources.Vector{})
 	case !p.WithinQuota && p.BeyondQuota.None(): // a pod with a verdict keeps it until the sum is recomputed, else two verdicts could alternate
-		x.setDemand(p, x.countDemand(p), now)
+		x.set(p, x.count(p), now)
 	}
 }
 
-// startDemand adds a request to the sum and, with the first one, its application.
-func (x *States) startDemand(a *model.App, request resources.Vector) {
+// start adds a request to the sum and, with the first one, its application.
+func (x *Demand) start(a *model.App, request resources.Vector) {
 	x.m.Pending.Demand.Count(x.m.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
-// ReadDemand takes over what PodScheduled of a pending pod says. This process or an
+// Read takes over what PodScheduled of a pending pod says. This process or an
 // earlier one may have written it.
-func (x *States) ReadDemand(p *model.Pod) {
+func (x *Demand) Read(p *model.Pod) {
 	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.State.HasNode() {
 		return
 	}
@@ -77,16 +84,16 @@ func (x *States) ReadDemand(p *model.Pod) {
 	x.m.Pending.Demand.Recheck(p.UID) // an earlier write may have been refused or replaced
 }
 
-// LeaveDemand takes out a pod that has got a node or lost its queue.
-func (x *States) LeaveDemand(p *model.Pod) {
+// Leave takes out a pod that has got a node or lost its queue.
+func (x *Demand) Leave(p *model.Pod) {
 	if x.m.Pending.Demand.Remove(p.UID) {
 		p.WithinQuota, p.BeyondQuota = false, reasons.Reason{}
 	}
 }
 
-// countDemand adds a pod to the sum, or returns the reason why it would not run. A PodGroup
+// count adds a pod to the sum, or returns the reason why it would not run. A PodGroup
 // that has not started is decided with the first of its members, and as a whole.
-func (x *States) countDemand(p *model.Pod) queues.Verdict {
+func (x *Demand) count(p *model.Pod) queues.Verdict {
 	if !p.GroupIncomplete() {
 		return x.countOne(p)
 	}
@@ -100,7 +107,7 @@ func (x *States) countDemand(p *model.Pod) queues.Verdict {
 }
 
 // decideGroup is countGroup, once until the sum is recomputed.
-func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
+func (x *Demand) decideGroup(g *model.PodGroup) queues.Verdict {
 	v, decided := x.m.Pending.Demand.Decided(g.Name())
 	if !decided {
 		v = x.countGroup(g)
@@ -111,28 +118,28 @@ func (x *States) decideGroup(g *model.PodGroup) queues.Verdict {
 
 // countGroup adds the missing members of a PodGroup to the sum, tried or not, or returns
 // the reason why they would not start. Of too many, those count that found no node.
-func (x *States) countGroup(g *model.PodGroup) queues.Verdict {
+func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.m.Pending.Demand.Has(m.UID) })
 	if !enough {
 		return model.Refused(g.Why())
 	}
 	shares, sum := sharesOf(missing), x.m.Pending.Demand.Sum()
 	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a) }
-	if v := x.checkTogether(g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
-		if running := x.checkTogether(g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
+	if v := checkTogether(x.m, g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
+		if running := checkTogether(x.m, g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
 			return running // as in countOne
 		}
 		return v
 	}
 	for _, m := range missing {
-		x.startDemand(m.App, m.Request)
+		x.start(m.App, m.Request)
 		x.m.Pending.Demand.CountMember(m.UID)
 	}
 	return queues.Granted
 }
 
-// countOne is countDemand for a pod that starts alone.
-func (x *States) countOne(p *model.Pod) queues.Verdict {
+// countOne is count for a pod that starts alone.
+func (x *Demand) countOne(p *model.Pod) queues.Verdict {
 	if !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
 		return queues.Granted
 	}
@@ -146,12 +153,12 @@ func (x *States) countOne(p *model.Pod) queues.Verdict {
 		}
 		return v
 	}
-	x.startDemand(p.App, p.Request)
+	x.start(p.App, p.Request)
 	return queues.Granted
 }
 
-// setDemand sets a pod's verdict. If it changed, users are told.
-func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
+// set sets a pod's verdict. If it changed, users are told.
+func (x *Demand) set(p *model.Pod, v queues.Verdict, now time.Time) {
 	if p.WithinQuota != v.OK() || p.BeyondQuota.Code != v.Reason.Code {
 		x.m.History.Changed(p)
 		x.m.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
@@ -159,21 +166,18 @@ func (x *States) setDemand(p *model.Pod, v queues.Verdict, now time.Time) {
 	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
 }
 
-// recomputeDemand recomputes the sum after a change, when its interval has passed: in the
+// recompute recomputes the sum after a change, when its interval has passed: in the
 // order of the waiting pods, as if each pod within had a node.
-func (x *States) recomputeDemand(now time.Time) {
+func (x *Demand) recompute(now time.Time) {
 	if !x.m.Pending.Demand.Restart(now) {
 		return
 	}
 	waiting := x.m.Pending.Demand.Pods()
-	if len(waiting) == 0 {
-		return
-	}
 	for _, uid := range waiting {
 		// A pod with a slot is about to be tried, before all others. After a start it has no
 		// verdict yet and counts, too.
 		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota.None() && !p.Asker.Holds() {
-			x.setDemand(p, x.countDemand(p), now)
+			x.set(p, x.count(p), now)
 		}
 	}
 	t := x.newTrial()
@@ -181,7 +185,7 @@ func (x *States) recomputeDemand(now time.Time) {
 		switch p := x.m.Pods[uid]; {
 		case p.Asker.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
 		case !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
-			x.setDemand(p, queues.Granted, now)
+			x.set(p, queues.Granted, now)
 		default:
 			t.push(p, x.m.Pending.Demand.Starts(p.App))
 		}
@@ -189,31 +193,31 @@ func (x *States) recomputeDemand(now time.Time) {
 	t.run(x, now)
 	for _, uid := range waiting {
 		if ask := t.asks[uid]; ask != nil {
-			x.setDemand(x.m.Pods[uid], x.beyond(x.m.Pods[uid], ask.Group().Verdict()), now)
+			x.set(x.m.Pods[uid], x.beyond(x.m.Pods[uid], ask.Group().Verdict()), now)
 		}
 	}
 }
 
 // run places the pods of a trial in their order. Those that are left in it are beyond.
-func (t *trial) run(x *States, now time.Time) {
+func (t *trial) run(x *Demand, now time.Time) {
 	for ask, ok := t.index.Next(); ok; ask, ok = t.index.Next() {
 		p := t.pods[ask]
 		if members := t.takeGroup(p); len(members) > 0 {
 			x.setGroup(t, p.PodGroup, members, now)
 			continue // a further member stays in the trial
 		}
-		if v := x.countDemand(p); !v.OK() {
+		if v := x.count(p); !v.OK() {
 			t.index.Block(ask.Group(), v)
 			continue
 		}
-		x.setDemand(p, queues.Granted, now)
+		x.set(p, queues.Granted, now)
 		t.place(ask)
 	}
 }
 
 // beyond is the verdict of a pod that is left in a trial. That of its PodGroup says more
 // than that of its queue.
-func (x *States) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
+func (x *Demand) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
 	if p.GroupIncomplete() {
 		if group := x.decideGroup(p.PodGroup); !group.OK() {
 			return group
@@ -224,15 +228,15 @@ func (x *States) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
 
 // setGroup decides on a PodGroup when the first of its members is next in the trial, and
 // takes the members that it decides on out of it.
-func (x *States) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now time.Time) {
+func (x *Demand) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now time.Time) {
 	v := x.decideGroup(g)
 	for _, ask := range members {
 		switch m := t.pods[ask]; {
 		case !v.OK():
-			x.setDemand(m, v, now)
+			x.set(m, v, now)
 			t.remove(ask)
 		case x.m.Pending.Demand.HasMember(m.UID):
-			x.setDemand(m, v, now)
+			x.set(m, v, now)
 			t.place(ask)
 		}
 	}
@@ -251,7 +255,7 @@ type trial struct {
 }
 
 // newTrial returns a trial without pods.
-func (x *States) newTrial() *trial {
+func (x *Demand) newTrial() *trial {
 	t := &trial{
 		tree:   x.m.Cache.Tree(),
 		index:  order.NewIndex(),

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -171,22 +172,22 @@ func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
-	return x.states.checkTogether(g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
+	return checkTogether(x.m, g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
 }
 
 // checkTogether checks the quotas for n members of a group on a basis with the demand
 // before them: for each application as if the members of those before it had started.
 // counted tells whether an application counts against maxapplications without them.
-func (x *States) checkTogether(
-	g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
+func checkTogether(
+	m *model.Model, g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
 ) queues.Verdict {
 	for _, part := range shares {
-		v := x.m.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
+		v := m.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
 		if !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), n, v.Reason.Text)
 			return v
 		}
-		before.Add(x.m.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !counted(part.App))
+		before.Add(m.Cache.Tree(), part.App.Leaf, part.App.Owner, part.Request, !counted(part.App))
 	}
 	return queues.Granted
 }
@@ -194,13 +195,10 @@ func (x *States) checkTogether(
 // sharesOf sums requests of pods by application.
 func sharesOf(chosen []*model.Pod) []model.Share {
 	var out []model.Share
-	at := map[*model.App]int{}
 	for _, p := range chosen {
-		i, known := at[p.App]
-		if !known {
-			i = len(out)
-			at[p.App] = i
-			out = append(out, model.Share{App: p.App})
+		i := slices.IndexFunc(out, func(s model.Share) bool { return s.App == p.App })
+		if i < 0 {
+			i, out = len(out), append(out, model.Share{App: p.App})
 		}
 		out[i].Request = out[i].Request.Add(p.Request)
 	}

@@ -15,10 +15,13 @@ import (
 )
 
 // States moves pods from one state to another and keeps the books right.
-type States struct{ m *model.Model }
+type States struct {
+	m      *model.Model
+	demand *Demand
+}
 
 // NewStates returns the transitions of the pods of a model.
-func NewStates(m *model.Model) *States { return &States{m} }
+func NewStates(m *model.Model, demand *Demand) *States { return &States{m, demand} }
 
 // Enter sets the state of a pod. Every state change goes through it or SetState, so that
 // counts stay right. Only the first state is set without it: NoQueue by a zero record, and
@@ -142,7 +145,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	}
 	x.m.Pending.Keys.Remove(p.UID)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.LeaveDemand(p)
+	x.demand.Leave(p)
 	x.Disarm(p)
 	x.Enter(p, to)
 	p.Node = node

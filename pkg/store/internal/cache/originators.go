@@ -74,13 +74,7 @@ func (e *livingPod) Place() *int { return &e.age }
 
 // rankedFirst orders pods: rank, creation, then UID.
 func rankedFirst(a, b *livingPod) bool {
-	if c := cmp.Compare((*Pod)(a).rank(), (*Pod)(b).rank()); c != 0 {
-		return c < 0
-	}
-	if c := a.Created.Compare(b.Created); c != 0 {
-		return c < 0
-	}
-	return a.UID < b.UID
+	return cmp.Or(cmp.Compare((*Pod)(a).rank(), (*Pod)(b).rank()), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) < 0
 }
 
 // originatorKey identifies the originators of an application: the pods with this rank and, for

@@ -23,6 +23,7 @@ import (
 // Cycle takes up the steps of scheduling cycles. Make one with New.
 type Cycle struct {
 	m      *model.Model
+	demand *admission.Demand
 	states *admission.States
 	slots  *admission.Slots
 	holds  *holds.Holds
@@ -31,8 +32,10 @@ type Cycle struct {
 }
 
 // New returns the steps of cycles on a model.
-func New(m *model.Model, states *admission.States, slots *admission.Slots, held *holds.Holds, p *plans.Plans, life *lifecycle.Lifecycle) *Cycle {
-	return &Cycle{m, states, slots, held, p, life}
+func New(
+	m *model.Model, demand *admission.Demand, states *admission.States, slots *admission.Slots, held *holds.Holds, p *plans.Plans, life *lifecycle.Lifecycle,
+) *Cycle {
+	return &Cycle{m, demand, states, slots, held, p, life}
 }
 
 // Gate is Gate under the lock. changed is false if at most the state of the pod changed,
@@ -116,7 +119,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		if p.App != nil && !x.m.CheckPodQuota(p, basis(p)).OK() {
 			p.WithinQuota = false
 		}
-		x.states.FoundNoNode(p, now)
+		x.demand.FoundNoNode(p, now)
 	}
 }
 
@@ -149,7 +152,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.m.Pending.Window.Failed()
 	x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	x.states.ToUnschedulable(p, why, now)
-	x.states.FoundNoNode(p, now)
+	x.demand.FoundNoNode(p, now)
 	x.m.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)
 	x.states.EnterRetryOrder(p, &x.m.Pending.Unschedulable)
 	if _, due := x.m.PreemptionQueue.When(p.Asker); !due {
@@ -214,7 +217,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 			x.holds.FailedHolder(p, now)
 		} else {
 			x.states.RequeueRefused(p)
-			x.states.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
+			x.demand.FoundNoNode(p, now) // the scheduler is about to write that it wants a node
 		}
 		return v
 	}
@@ -224,7 +227,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
 	if x.slots.GivesWay(p, node, seen, now) {
-		x.states.FoundNoNode(p, now)
+		x.demand.FoundNoNode(p, now)
 		return model.Refused(reasons.New(reasons.InOrder, "pods that are before it may run again"))
 	}
 	x.assume(p, node, now)
@@ -273,7 +276,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.m.ChargeMoving(p)
 	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	x.states.BackOff(p, p.BackoffEnds)
-	x.states.ReadDemand(p) // PodScheduled is from before the pod had a node
+	x.demand.Read(p) // PodScheduled is from before the pod had a node
 	x.states.KeepArmed(p)
 	if p.Asker.Holds() {
 		x.m.Preemption.Holds.TimesChange()

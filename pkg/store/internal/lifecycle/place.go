@@ -35,7 +35,7 @@ func (x *Lifecycle) PlaceAll(now time.Time) {
 // Place gives an unplaced pod its application and queue, or the reason why it has none.
 func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	defer x.m.History.Tally(p)
-	defer x.states.ReadDemand(p)
+	defer x.demand.Read(p)
 	if p.Gated && p.Node == "" {
 		p.Reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
 		return

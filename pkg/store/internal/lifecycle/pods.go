@@ -26,14 +26,15 @@ import (
 // Lifecycle takes up what informers tell. Make one with New.
 type Lifecycle struct {
 	m      *model.Model
+	demand *admission.Demand
 	states *admission.States
 	holds  *holds.Holds
 	plans  *plans.Plans
 }
 
 // New returns the lifecycle of the objects of a model.
-func New(m *model.Model, states *admission.States, held *holds.Holds, p *plans.Plans) *Lifecycle {
-	return &Lifecycle{m, states, held, p}
+func New(m *model.Model, demand *admission.Demand, states *admission.States, held *holds.Holds, p *plans.Plans) *Lifecycle {
+	return &Lifecycle{m, demand, states, held, p}
 }
 
 // Upsert handles an event of a pod.
@@ -130,7 +131,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.states.Disarm(p)
 	x.m.Pending.Timers.Clear(&p.Timer)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.states.LeaveDemand(p)
+	x.demand.Leave(p)
 	switch {
 	case p.Foreign:
 		x.m.CountForeign(p, -1)
@@ -256,7 +257,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	if sameSpec && (sameMeta || p.Asker.Holds() && x.staysPut(p, event)) {
 		x.renewPod(p, event)
 		x.follow(p, now)
-		x.states.ReadDemand(p)
+		x.demand.Read(p)
 		return
 	}
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
@@ -288,7 +289,7 @@ func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.states.Disarm(p)
 	x.m.Charge(p, p.Amount(), 0)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.states.LeaveDemand(p)
+	x.demand.Leave(p)
 	x.m.Leave(p, now)
 	x.states.Enter(p, state.NoQueue)
 	x.m.Unplaced[p.UID] = p

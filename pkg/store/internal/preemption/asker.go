@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,10 +90,7 @@ func (a *Asker) Place() *int { return &a.at }
 
 // sooner orders by time, then UID.
 func sooner(a, b *Asker) bool {
-	if c := a.when.Compare(b.when); c != 0 {
-		return c < 0
-	}
-	return a.UID < b.UID
+	return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.UID, b.UID)) < 0
 }
 
 // Holds tells whether the pod holds a node. A pod without a record holds none.
