@@ -32,7 +32,7 @@
 //	    from Assumed
 //	Bound: the API server has it on a node
 //	    from NoQueue, Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff, Assumed
-//	NoQueue: it changed, or the configuration did, and it is placed anew
+//	NoQueue: it changed, or the configuration did, and it is placed again
 //	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
 //
 // Package internal/state says what each state is.
@@ -93,7 +93,7 @@
 //
 // # Files
 //
-//	store.go        the store: start, options, admission of pods at the end of each change, and what is to be done outside
+//	store.go        the store: start, options, admission of pods at the end of each change, and work for its callers
 //	informer.go     what informers tell
 //	cycle.go        steps of scheduling cycles, and capacity that was freed without an event
 //	plans.go        plans and their outcome

@@ -156,7 +156,7 @@ func (s *core) unlockUnfilled(now time.Time) {
 //  1. take back slots of PodGroups that cannot start, and put back what a quota blocked
 //  2. let holders through that have room now: members of PodGroups, then those that a quota
 //     refused
-//  3. let one preemptor through, for which a plan is to be made
+//  3. let one preemptor through, to have a plan made for it
 //  4. put back the PodGroups that can go on
 //  5. admit pods in order while the window has room
 //  6. when the order has none, put back the first pod that backs off, and admit it

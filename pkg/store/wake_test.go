@@ -25,9 +25,9 @@ func askingPod(name string) objects.Pod {
 	}
 }
 
-// TestWakeIsForWork: a reader of Wake is not told without work, and once for all there is
+// TestWakeOnlyWithWork: a reader of Wake is not told without work, and once for all there is
 // to do. That it is told of all work is asserted by the scripts.
-func TestWakeIsForWork(t *testing.T) {
+func TestWakeOnlyWithWork(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	expect := func(what string, times int) {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestWakeIsForWork(t *testing.T) {
 	s.TakeActivations()
 	s.NextDeadline()
 	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
-	expect("nothing is to be done earlier than it was", 0)
+	expect("no deadline is earlier than before", 0)
 	s.Gate(p.UID, epoch)
 	s.Tick(epoch.Add(time.Second))
 	s.Tick(epoch.Add(time.Second))
@@ -73,8 +73,8 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	expect.Holds(t, s.Check())
 }
 
-// TestWaitsForAQueueThatIsGone: a snapshot may be older than the store.
-func TestWaitsForAQueueThatIsGone(t *testing.T) {
+// TestWaitsForDeletedQueue: a snapshot may be older than the store.
+func TestWaitsForDeletedQueue(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a\n  b"), model.Options{})
 	s.Start(epoch)
 	s.Upsert(askingPod("p"), epoch)

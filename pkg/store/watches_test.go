@@ -13,7 +13,7 @@ import (
 
 // The scripts about watched queues and nodes must fail for stores that react to too many
 // or too few changes.
-func TestScriptsNoticeWhatIsHeard(t *testing.T) {
+func TestScriptsNoticeMissedWatches(t *testing.T) {
 	forget := func(s *Store, about func(preemption.Watched) bool) {
 		for _, p := range s.model.SortedPods() {
 			what := slices.Clone(s.model.Preemption.Watches.Of(p.UID))

@@ -22,7 +22,7 @@ func NewEmptyQueues(grace time.Duration) EmptyQueues {
 }
 
 // Note notes that a queue is empty. The grace of a queue that is noted already does not
-// begin anew. Root and configured queues are not noted.
+// begin again. Root and configured queues are not noted.
 func (e *EmptyQueues) Note(q *queues.Queue, now time.Time) {
 	if !removable(q) {
 		return

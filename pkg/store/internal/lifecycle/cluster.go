@@ -71,7 +71,7 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 	}
 }
 
-// UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace anew.
+// UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace again.
 func (x *Lifecycle) UpsertBudget(b objects.Budget) {
 	if x.m.Cache.Protection.UpsertBudget(b) {
 		x.m.TouchNamespace(b.Namespace)

@@ -28,5 +28,5 @@
 //	node.go         pods on nodes, nodes that changed for plans, and nodes and pods as plans see them
 //	placement.go    pods and queues as package placement sees them
 //	history.go      what happened; record.go records for readers
-//	outbox.go       what is to be done outside the store
+//	outbox.go       work for callers of the store
 package model

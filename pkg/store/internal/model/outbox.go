@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Outbox has what is to be done outside the store, until its callers take it, and the
+// Outbox has the work for callers of the store, until they take it, and the
 // channels that tell them.
 type Outbox struct {
 	Activate     []objects.Ref // pods that were admitted

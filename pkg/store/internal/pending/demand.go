@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// While things change, the demand is computed anew after a time in proportion to its pods. A
+// While things change, the demand is computed again after a time in proportion to its pods. A
 // pod takes 10 to 15 µs (BenchmarkDemand of package store), so the store's lock is held for at
 // most 8 % of the time. The shortest time is below the second for which Karpenter waits before
 // it adds nodes: a pod that lost its room to another one must not be Unschedulable by then.
@@ -84,7 +84,7 @@ func (d *Demand[A]) AnyBut(uid types.UID) bool {
 // Pods returns the pods, sorted by UID.
 func (d *Demand[A]) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
 
-// Changed notes that usage or quotas changed, so the sum must be computed anew.
+// Changed notes that usage or quotas changed, so the sum must be computed again.
 func (d *Demand[A]) Changed() { d.stale = true }
 
 // Sum is the sum of the pods within every quota.
@@ -104,7 +104,7 @@ func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request
 }
 
 // Decide notes the verdict on the missing members of a PodGroup together, which holds until
-// the sum is computed anew.
+// the sum is computed again.
 func (d *Demand[A]) Decide(g GroupName, v queues.Verdict) { d.groups[g] = v }
 
 // Decided returns the verdict on the missing members of a PodGroup, if there is one.
@@ -122,7 +122,7 @@ func (d *Demand[A]) HasMember(uid types.UID) bool {
 	return counted
 }
 
-// Restart empties the sum if it must be computed anew and that is due, and tells whether it
+// Restart empties the sum if it must be computed again and that is due, and tells whether it
 // did. The caller counts the pods again; each may need an update.
 func (d *Demand[A]) Restart(now time.Time) bool {
 	wait := min(max(time.Duration(len(d.pods))*demandPerPod, demandSoon), demandLate)

@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// Groups has all PodGroups, which of them are to be checked because something changed, and
+// Groups has all PodGroups, which of them must be checked because something changed, and
 // for what the others wait. One group is placed at a time.
 type Groups[P comparable, D any] struct {
 	Followed bool // otherwise pods are members of no group

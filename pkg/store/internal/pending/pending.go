@@ -68,7 +68,7 @@ func (x *Pending[P, A, D]) Returning() bool { return x.returning }
 // IsFillDue tells whether TakeFill has something to take.
 func (x *Pending[P, A, D]) IsFillDue() bool { return x.returning || x.unfilled }
 
-// TakeFill tells whether the window is to be filled now, and as of which time. All pods
+// TakeFill tells whether the window must be filled now, and as of which time. All pods
 // that returned are back.
 func (x *Pending[P, A, D]) TakeFill() (now time.Time, due bool) {
 	due = x.IsFillDue()

@@ -8,16 +8,16 @@ type nodeOf struct{ node, namespace string }
 // allowance is how long the pods of a namespace used something on a node, all together, in
 // the present period. A period begins with the first use after the one before.
 type allowance struct {
-	users int           // pods that use it now
-	since time.Time     // since when, if any
-	used  time.Duration // before that
-	anew  time.Time     // the end of the period: all of it is granted again
+	users      int           // pods that use it now
+	since      time.Time     // since when, if any
+	used       time.Duration // before that
+	periodEnds time.Time     // all of it is granted again then
 }
 
 // renew begins a period if none is under way. One that is used is not over.
 func (a *allowance) renew(every time.Duration, now time.Time) {
-	if a.users == 0 && !now.Before(a.anew) {
-		a.used, a.anew = 0, now.Add(every)
+	if a.users == 0 && !now.Before(a.periodEnds) {
+		a.used, a.periodEnds = 0, now.Add(every)
 	}
 }
 

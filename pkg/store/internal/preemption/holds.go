@@ -64,7 +64,7 @@ func (h *Holds) Begin() []string {
 // TimesChange notes that a hold may time out at another time than before.
 func (h *Holds) TimesChange() { h.dueOf = nil }
 
-// Due is when the first hold times out; zero for never. It is computed anew only if
+// Due is when the first hold times out; zero for never. It is computed again only if
 // something changed since the last call.
 func (h *Holds) Due(timeout time.Duration, from reservations.From) time.Time {
 	if v := h.Ledger.View(); v != h.dueOf {
@@ -80,7 +80,7 @@ func (h *Holds) View() *reservations.View { return h.view.Load() }
 // Publish publishes a copy of the holds, or before Begin of the claims.
 func (h *Holds) Publish() { h.view.Store(h.shown().View()) }
 
-// shown returns what is to be published.
+// shown returns the ledger to publish.
 func (h *Holds) shown() *reservations.Ledger {
 	if h.restored != nil {
 		return h.restored

@@ -233,7 +233,7 @@ func (b *NodeBound) stop(uid types.UID, now time.Time) (freed string) {
 	b.setLeaf(x, queues.NoQueue)
 	t := b.times[x.node][x.Namespace]
 	if t.leave(now); t.users == 0 {
-		b.due(t, t.anew)
+		b.due(t, t.periodEnds)
 	}
 	b.toShow[x.node] = struct{}{}
 	return x.node
@@ -317,7 +317,7 @@ func (b *NodeBound) Renew(node string, now time.Time) {
 			b.forget(t)
 			continue
 		}
-		t.used, t.since, t.anew = 0, now, now.Add(NodeBoundEvery)
+		t.used, t.since, t.periodEnds = 0, now, now.Add(NodeBoundEvery)
 		b.due(t, now.Add(NodeBoundFor))
 	}
 }

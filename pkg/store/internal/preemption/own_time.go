@@ -30,7 +30,7 @@ func (o *OwnTime) Left(uid types.UID, node, namespace string, timeout time.Durat
 		return h.left
 	}
 	a := o.of[nodeOf{node, namespace}]
-	if a == nil || a.users == 0 && !now.Before(a.anew) {
+	if a == nil || a.users == 0 && !now.Before(a.periodEnds) {
 		return timeout
 	}
 	return max(timeout-a.spent(now), 0)
@@ -45,7 +45,7 @@ func (o *OwnTime) Begin(uid types.UID, node, namespace string, timeout time.Dura
 	if o.by == nil {
 		o.by, o.of = map[types.UID]ownHold{}, map[nodeOf]*allowance{}
 	}
-	maps.DeleteFunc(o.of, func(_ nodeOf, a *allowance) bool { return a.users == 0 && !since.Before(a.anew) })
+	maps.DeleteFunc(o.of, func(_ nodeOf, a *allowance) bool { return a.users == 0 && !since.Before(a.periodEnds) })
 	left = o.Left(uid, node, namespace, timeout, since)
 	at := nodeOf{node, namespace}
 	if o.of[at] == nil {

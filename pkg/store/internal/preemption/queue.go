@@ -112,7 +112,7 @@ func (q *Queue[A]) End(uid types.UID) {
 // Current is the pod that is being tried; empty for none.
 func (q *Queue[A]) Current() types.UID { return q.current }
 
-// Due is when a pod is to be checked or tried next; zero for never. While a pod is being
+// Due is when a pod is checked or tried next; zero for never. While a pod is being
 // tried, pods that take turns wait for the end of its cycle.
 func (q *Queue[A]) Due(l *Limiter) time.Time {
 	first, ok := q.due.First()

@@ -55,7 +55,7 @@ type Snapshot struct {
 // Nodes returns the nodes by name, as of the last Renew.
 func (s *Snapshot) Nodes() []*planner.Node { return s.nodes }
 
-// Change notes that a node is to be made again.
+// Change notes that a node must be made again.
 func (s *Snapshot) Change(node string) {
 	if s.stale == nil {
 		s.stale = map[string]struct{}{}
@@ -63,7 +63,7 @@ func (s *Snapshot) Change(node string) {
 	s.stale[node] = struct{}{}
 }
 
-// IsStale tells whether a node is to be made again.
+// IsStale tells whether a node must be made again.
 func (s *Snapshot) IsStale(node string) bool {
 	_, stale := s.stale[node]
 	return stale

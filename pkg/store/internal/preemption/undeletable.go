@@ -15,14 +15,14 @@ import (
 // Undeletable has the pods that the API server refused for good to delete: a webhook or a
 // policy refuses it, or the pod is too large to be written. Such a pod is no victim for the
 // retry interval, doubled with each further refusal as after a lost hold. Otherwise each
-// plan would choose it again. A refusal in that time prolongs it, and does not count anew: the
+// plan would choose it again. A refusal in that time prolongs it, and does not count again: the
 // plan that was refused tries on. The pod is forgotten when it is gone.
 //
 //	chosen ──► refused ──► no victim ──► the time is over ──► chosen ──► refused ──► no victim for twice as long
 type Undeletable struct {
 	pods    map[types.UID]*undeletable
 	due     time.Time // when the first time is over; zero for never
-	changed bool      // due is computed anew
+	changed bool      // due is computed again
 }
 
 type undeletable struct {
@@ -61,7 +61,7 @@ func (u *Undeletable) Why(pod types.UID) string {
 	return fmt.Sprintf("until %s: %s", x.until.UTC().Format(time.RFC3339), x.why)
 }
 
-// Due is when the first pod may be a victim again; zero for never. It is computed anew only
+// Due is when the first pod may be a victim again; zero for never. It is computed again only
 // if something changed since the last call.
 func (u *Undeletable) Due() time.Time {
 	if !u.changed {

@@ -71,7 +71,7 @@ var table = []transition{
 	{[]State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, Assumed, "Assume"},
 	{[]State{Assumed}, Unschedulable, "Forget"},
 	{[]State{NoQueue, Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff, Assumed}, Bound, "the API server has it on a node"},
-	{[]State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, NoQueue, "it changed, or the configuration did, and it is placed anew"},
+	{[]State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, NoQueue, "it changed, or the configuration did, and it is placed again"},
 }
 
 var allowed = func() (is [Count][Count]bool) {
