@@ -30,10 +30,11 @@ definitions() {
 
 program jobset sigs.k8s.io/jobset@v0.8.2 .
 definitions jobset sigs.k8s.io/jobset@v0.8.2 config/components/crd/bases
+program kuberay github.com/ray-project/kuberay/ray-operator@v1.5.0 .
+definitions kuberay github.com/ray-project/kuberay/ray-operator@v1.5.0 config/crd/bases
 # The samples of these are held against their CRDs. Their newest versions are not on the
 # proxy.
 definitions lws sigs.k8s.io/lws@v0.7.0 config/crd/bases
-definitions kuberay github.com/ray-project/kuberay/ray-operator@v1.5.0 config/crd/bases
 definitions kueue sigs.k8s.io/kueue@v0.17.0 config/components/crd/bases
 definitions argo github.com/argoproj/argo-workflows/v4@v4.0.5 manifests/base/crds/full
 program descheduler sigs.k8s.io/descheduler@v0.36.0 ./cmd/descheduler

@@ -78,29 +78,35 @@ type hostileCase struct {
 	// borrow fills the nodes with n pods before the attack, so that each pod of the other
 	// tenant has to preempt one. Those of the control are ordinary. nil: there is room.
 	borrow func(e *env, n int)
+	// open is true for an attack that is known not to hold: docs/security.md says so, under
+	// "What is not protected". Its row is measured, and only the bound is not required.
+	open bool
 }
 
 var hostileCases = []hostileCase{
-	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil},
-	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil},
-	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil},
-	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil},
-	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil},
-	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil},
-	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil},
-	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil},
-	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil},
-	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil},
-	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil},
-	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil},
-	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil},
-	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil},
-	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil},
-	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil},
-	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil},
-	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary},
-	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225)},
-	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets},
+	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil, false},
+	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil, false},
+	{"own-victims", "pods of a DaemonSet preempt pods of their own namespace on all nodes, which take 15 s to stop", 2 * hostileNodes, preemptOwn, rollDaemonSets(0), nil, true},
+	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil, false},
+	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil, false},
+	{"types-burst", "the same 20 pods at once", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil, true},
+	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil, false},
+	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, false},
+	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, false},
+	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil, false},
+	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, false},
+	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, false},
+	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, false},
+	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, false},
+	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, false},
+	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, false},
+	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, false},
+	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, false},
+	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, false},
+	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, false},
+	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, true},
+	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), false},
+	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, false},
 }
 
 // figures are the times of a probe, in order.
@@ -150,14 +156,15 @@ func TestHostile(t *testing.T) {
 			var control, attack measured
 			t.Run("control", func(t *testing.T) { control = measureHostile(t, ordinarily, c.control, c.pods) })
 			t.Run("attack", func(t *testing.T) { attack = measureHostile(t, c.borrow, c.attack, c.pods) })
+			holds := "yes"
 			for of, both := range map[string][2]figures{"the queue": {control.queue, attack.queue}, "default-scheduler": {control.plain, attack.plain}} {
-				if limit, got := max(mayTake, 2*both[0].p95()), both[1].p95(); got > limit && len(both[1]) > 0 {
+				limit, got := max(mayTake, 2*both[0].p95()), both[1].p95()
+				if got <= limit || len(both[1]) == 0 {
+					continue
+				}
+				if holds = "no"; !c.open {
 					t.Errorf("%s: p95 of pods of %s is %v, want at most %v", c.what, of, got, limit)
 				}
-			}
-			holds := "yes"
-			if t.Failed() {
-				holds = "no"
 			}
 			if p95 := attack.queue.p95(); p95 > worst {
 				worst, slowest = p95, fmt.Sprintf("%s; %v with %s, %v with as many ordinary pods", without, p95, c.name, control.queue.p95())
@@ -527,6 +534,18 @@ func rollDaemonSets(grace time.Duration) func(*env, int) {
 		}
 		create("young")
 	}
+}
+
+// preemptOwn fills a port of each node with a pod that takes 15 s to stop, and makes a
+// DaemonSet of the same namespace that needs the port.
+func preemptOwn(e *env, _ int) {
+	port := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7000, HostPort: 7000}}
+	}
+	e.create("small", hostileNodes, inQueue("root.evil"), requests("cpu", "10m"), staysFor(15*time.Second), port)
+	e.expect("small", hostileNodes, 0, "")
+	e.createDaemonSet("young", inQueue("root.evil"), requests("cpu", "10m"), port)
+	e.expect("young", hostileNodes, 0, "")
 }
 
 // inventedQueues names a queue with so many levels below one that no other pod names. The
