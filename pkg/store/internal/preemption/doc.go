@@ -18,4 +18,5 @@
 //	Holds      the nodes that are held for preemptors
 //	NodeBound  pods that can run on one node only: those that were not tried there, and
 //	           those that wait for a change of it
+//	OwnTime    for how long a namespace keeps a node for pods of its own that leave
 package preemption
