@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -60,10 +61,7 @@ type Reports struct{ due ranking.Heap[*Report] }
 // NewReports returns Reports without pods.
 func NewReports() Reports {
 	return Reports{due: ranking.New(func(a, b *Report) bool {
-		if c := a.due.Compare(b.due); c != 0 {
-			return c < 0
-		}
-		return a.pod < b.pod
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pod, b.pod)) < 0
 	})}
 }
 

@@ -48,9 +48,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 	}
 	x.renewForeign(p, event)
 	x.moveForeign(p, event.Node, now)
-	if event.LeftNomination != "" {
-		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: event.LeftNomination, Nominated: true, When: now})
-	}
+	x.noteNomination(event, now)
 	if touched {
 		x.m.TouchPod(p)
 	}
@@ -60,6 +58,13 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.holds.Supersede(p.On(), now)
 	}
 	x.m.DropWaitingState(p, now)
+}
+
+// noteNomination notes that a pod is bound to another node than it was nominated to.
+func (x *Lifecycle) noteNomination(event *objects.Pod, now time.Time) {
+	if event.LeftNomination != "" {
+		x.states.NoteFreedUnseen(pending.FreedPod{UID: event.UID, Node: event.LeftNomination, Nominated: true, When: now})
+	}
 }
 
 // dropForeign removes a foreign pod that is gone or may not ask for room any more. One that
