@@ -14,7 +14,7 @@ import (
 // holds.
 type OwnTime struct {
 	of map[nodeOf]*allowance
-	by map[types.UID]ownHold // preemptors whose hold waits for pods of their own
+	by map[types.UID]ownHold // the holds that wait for pods of their own, by preemptor
 }
 
 // ownHold is a hold that waits for pods of its preemptor's own.
