@@ -58,7 +58,8 @@ func newStore() *store.Store {
 	if err != nil {
 		panic(err)
 	}
-	s := store.New(spec, store.Options{})
+	// Each pod has a slot: with fewer slots than pods, the ones that came first have them.
+	s := store.New(spec, store.Options{Window: 10, MaxWindow: 10})
 	s.Start(epoch)
 	return s
 }
