@@ -178,18 +178,20 @@ func (w *witness) maxAllows(p, got *objects.Pod) bool {
 
 // isOwed tells whether a queue of a pod, below the first queue in common with another
 // pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
-// the admitted pods of its queues count as usage, because they are served first. Those of its
-// leaf that come after it do not.
+// the admitted pods of its queues count as usage, because they are served first. Those that
+// come after it do not.
 func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {
 		theirs = ancestors(path)
 	}
-	admitted, own := w.Snapshot(), resources.Vector{}
+	admitted, own := w.Snapshot(), map[string]resources.Vector{}
 	if waits && w.hasSlot(p) {
 		for _, o := range w.pods {
-			if w.hasSlot(&o) && o.Labels[placement.KeyQueue] == p.Labels[placement.KeyQueue] && !w.isBefore(&o, p) {
-				own = own.Add(o.Request) // its own, too
+			if w.hasSlot(&o) && !w.isBefore(&o, p) { // its own, too
+				for _, path := range ancestors(o.Labels[placement.KeyQueue]) {
+					own[path] = own[path].Add(o.Request)
+				}
 			}
 		}
 	}
@@ -204,7 +206,7 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 			if live, ok := admitted.Find(path); ok {
 				used = used.Add(live.Admitted)
 			}
-			used = used.Sub(own)
+			used = used.Sub(own[path])
 		} else {
 			used = used.Sub(p.Request)
 		}

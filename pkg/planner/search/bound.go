@@ -84,7 +84,7 @@ func (s *nodeSearch) wasteful(i int, more int64) bool {
 	for k := range s.taken {
 		youngest = younger(youngest, s.taken[k].Pod.Created)
 	}
-	return s.best.youngerThan(youngest)
+	return len(s.best.created) > 0 && s.best.created[0].After(youngest) // its youngest victim
 }
 
 func younger(a, b time.Time) time.Time {

@@ -146,9 +146,6 @@ func (sv *survey) wastesMore(freed planner.Amounts, than resources.Share) bool {
 	return false
 }
 
-// youngerThan reports whether the plan's youngest victim was created after t.
-func (p *plan) youngerThan(t time.Time) bool { return len(p.created) > 0 && p.created[0].After(t) }
-
 // clone copies a plan before its lists are reused.
 func (p *plan) clone() *plan {
 	c := *p

@@ -26,7 +26,8 @@ type AskInfo struct {
 	Leaf     queues.ID
 	Priority int32
 	Request  resources.Vector
-	Own      resources.Vector // the usage of its queues that is due to the ask, and to asks after it
+	Own      resources.Vector               // the usage of its queues that is due to the ask
+	Later    map[queues.ID]resources.Vector // that is due to asks after it
 }
 
 // Levels returns the levels of an ask.
@@ -35,7 +36,7 @@ func (x *Index) Levels(o *AskInfo) Levels {
 	var below, reached resources.Types
 	bit := Levels(1)
 	for n := x.nodes[o.Leaf]; n.parent != nil; n = n.parent {
-		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(o.Own), o.Request, x.strict)
+		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(o.Own).Sub(o.Later[n.id]), o.Request, x.strict)
 		below, reached = below|b, reached|r
 		if below&^reached != 0 {
 			levels |= bit

@@ -70,12 +70,14 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	after := map[queues.ID]resources.Vector{} // pods with slots do not use up the guarantee of those before them
+	later := map[queues.ID]resources.Vector{} // pods with slots do not use up the guarantees of those before them
 	for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
 		other := w.AskInfo()
-		other.Own = other.Own.Add(after[other.Leaf])
-		after[other.Leaf] = other.Own
+		other.Later = later
 		x.addTo(l, w, other)
+		for q := range x.m.Cache.Tree().Ancestors(other.Leaf) {
+			later[q.ID] = later[q.ID].Add(other.Own)
+		}
 	}
 	if !l.lackRoom() {
 		return nil // all have room
