@@ -50,7 +50,7 @@ func (c *queueCounts) add(k countKey, n int64) {
 func (c *queueCounts) collect(ch chan<- metrics.Metric, own map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, n := range maps.Clone(c.of) {
+	for k, n := range c.of {
 		if queue := k[0]; !own[queue] && queue != noQueue && queue != otherQueues {
 			delete(c.of, k)
 			if n -= c.shown[k]; n > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -25,10 +24,6 @@ const (
 // scheduler. A request that waits for the network, in either direction, does not
 // count, so a reader that reads slowly holds up no other reader.
 type inFlight struct{ *semaphore.Weighted }
-
-func newInFlight() inFlight {
-	return inFlight{semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/4)))}
-}
 
 func (f inFlight) enter() { _ = f.Acquire(context.Background(), 1) } // fails only with its context
 func (f inFlight) leave() { f.Release(1) }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,8 @@ func NewServer(o Options) *Server {
 	s := &Server{
 		options: o, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
 		health: health{checks: o.Checks, clock: o.Clock}, started: o.Clock.Now(),
-		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), hosts: newHosts(o.Hosts), instance: string(uuid.NewUUID()),
+		limits: defaultLimits(), cache: newPageCache(o.Clock), hosts: newHosts(o.Hosts), instance: string(uuid.NewUUID()),
+		inFlight: inFlight{semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/4)))},
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,

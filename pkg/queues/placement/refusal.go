@@ -27,14 +27,12 @@ func refusal(trace []Step, first int) reasons.Reason {
 // some pods have), and only a queue that is there and refuses counts.
 func mostTelling(trace []Step, named bool) int {
 	if named {
-		if i := closest(trace, missingQueue, isProvided); i >= 0 {
+		if i := closest(trace, missingQueue, func(s Step) bool { return s.Rule == string(config.RuleProvided) }); i >= 0 {
 			return i
 		}
 	}
 	return closest(trace, parentQueue, func(Step) bool { return true })
 }
-
-func isProvided(s Step) bool { return s.Rule == string(config.RuleProvided) }
 
 // How close a step came to placing the pod.
 const (

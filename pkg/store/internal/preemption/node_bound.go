@@ -52,9 +52,10 @@ type NodeBoundPod struct {
 type NodeBound struct {
 	pods map[types.UID]*boundTo
 	on   map[string]map[types.UID]*boundTo
-	// shown has a *NodeBoundOn of each node with pods. Filters read it without a lock. size
-	// is the number of nodes on which pods count.
+	// shown has a *NodeBoundOn of each node with pods. Filters read it without a lock. nodes is
+	// the number of these nodes, and size the number of those on which pods count.
 	shown   sync.Map
+	nodes   atomic.Int64
 	size    atomic.Int64
 	toShow  map[string]struct{}                  // nodes of which shown is out of date
 	times   map[string]map[string]*boundTime     // by node and namespace
