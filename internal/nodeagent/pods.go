@@ -132,7 +132,7 @@ func lastStatus(pod *corev1.Pod, v entry, now time.Time) corev1.PodStatus {
 	case started(pod):
 		return endedStatus(pod, exitKilled, now)
 	default:
-		return neverStartedStatus()
+		return corev1.PodStatus{Phase: corev1.PodFailed} // deleted before its node took it
 	}
 }
 

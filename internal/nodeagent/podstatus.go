@@ -108,11 +108,6 @@ func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus
 	return s
 }
 
-// neverStartedStatus ends a pod that was deleted before its node took it.
-func neverStartedStatus() corev1.PodStatus {
-	return corev1.PodStatus{Phase: corev1.PodFailed}
-}
-
 // rejectedStatus is the status of a pod that its node rejects.
 func rejectedStatus(r rejection, at time.Time) corev1.PodStatus {
 	now := metav1.NewTime(at)

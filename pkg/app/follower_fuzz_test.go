@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -248,8 +249,8 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 		return nil, err
 	}
 	key := config.DocumentKey(options)
-	if l.own && !hasDocument(configs, key) && hasDocument(defaults, key) {
-		return nil, informer.ErrFallsBack(key)
+	if like := misspelt(configs, key); (l.own || len(like) > 0) && !hasDocument(configs, key) && hasDocument(defaults, key) {
+		return nil, informer.ErrFallsBack(key, like)
 	}
 	known, ok := l.parsed[string(document)]
 	if !ok {
@@ -263,6 +264,22 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 		l.had, l.own = true, hasDocument(configs, key)
 	}
 	return known.spec, known.err
+}
+
+// misspelt returns the keys of a ConfigMap without the document that may have been meant for it.
+func misspelt(m *corev1.ConfigMap, key string) (like []string) {
+	for _, k := range slices.Sorted(maps.Keys(m.Data)) {
+		if lower := strings.ToLower(k); k != key && (strings.Contains(lower, ".yaml") || strings.Contains(lower, ".yml")) {
+			like = append(like, k)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(m.BinaryData)) {
+		if lower := strings.ToLower(k); k != key+".gz" && (strings.Contains(lower, ".yaml") || strings.Contains(lower, ".yml")) {
+			like = append(like, k)
+		}
+	}
+	slices.Sort(like)
+	return slices.Compact(like)
 }
 
 // hasDocument reports whether a ConfigMap has the key of the document.

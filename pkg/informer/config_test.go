@@ -189,7 +189,7 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 			})
 		}, ""},
 		{"configs are gone", func() { remove(configs) },
-			fmt.Sprintf("failed %q on yk/yunikorn-defaults", ErrFallsBack("queues.yaml").Error())},
+			fmt.Sprintf("failed %q on yk/yunikorn-defaults", ErrFallsBack("queues.yaml", nil).Error())},
 		{"invalid defaults", func() { update(binary(defaults, []byte("no gzip"))) },
 			`failed "configmap yunikorn-defaults, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-defaults`},
 		{"both are gone", func() { remove(defaults) }, noDocument("queues.yaml", "yunikorn-defaults")},

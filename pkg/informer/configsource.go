@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -137,8 +138,9 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	document, options, err := config.FromConfigMaps(data(defaults), data(configs))
 	key := config.DocumentKey(options)
 	own := hasKey(configs, key)
-	if err == nil && c.own && !own && hasKey(defaults, key) {
-		err = ErrFallsBack(key)
+	like := slices.DeleteFunc(ignoredKeys(options, data(configs)), func(k string) bool { return !documentName.MatchString(k) })
+	if err == nil && (c.own || len(like) > 0) && !own && hasKey(defaults, key) {
+		err = ErrFallsBack(key, like)
 	}
 	now := outcome{
 		document: string(document), cluster: options[config.ClusterIDOption],
@@ -173,11 +175,18 @@ func hasKey(m *corev1.ConfigMap, key string) bool {
 	return plain || packed
 }
 
-// ErrFallsBack is what is wrong where the document of ConfigMap yunikorn-configs is gone
-// and yunikorn-defaults has one. Key is that of the document.
-func ErrFallsBack(key string) error {
-	return fmt.Errorf("there is no queue document: ConfigMap %[1]s had it and has no key %[2]s, and that of ConfigMap %[3]s "+
-		"does not take its place. Write the document to key %[2]s of %[1]s, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap)
+// documentName matches keys that may be a misspelt name of the document.
+var documentName = regexp.MustCompile(`(?i)\.ya?ml`)
+
+// ErrFallsBack is what is wrong where the document of ConfigMap yunikorn-configs is gone, or
+// under the keys like, and yunikorn-defaults has one. Key is that of the document.
+func ErrFallsBack(key string, like []string) error {
+	has := "had it and has"
+	if len(like) > 0 {
+		has = "has key " + strings.Join(like, ", ") + " and"
+	}
+	return fmt.Errorf("there is no queue document: ConfigMap %[1]s %[4]s no key %[2]s, and that of ConfigMap %[3]s does not take "+
+		"its place. Write the document to key %[2]s of %[1]s, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap, has)
 }
 
 // warn logs keys that have no effect, once while they stay the same.

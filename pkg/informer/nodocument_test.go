@@ -28,8 +28,8 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 	}
 	configs := func(data map[string]string) *corev1.ConfigMap { return configMap(config.QueuesConfigMap, data) }
 	withDefaults := configMap(config.DefaultsConfigMap, queues(document("loose")))
-	fallsBack := func(key, about string) string {
-		return fmt.Sprintf("failed %q on yk/%s", ErrFallsBack(key).Error(), about)
+	fallsBack := func(about string, like ...string) string {
+		return fmt.Sprintf("failed %q on yk/%s", ErrFallsBack("queues.yaml", like).Error(), about)
 	}
 	packed := configs(nil)
 	packed.BinaryData = map[string][]byte{"queues.yaml.gz": expect.Gzipped(document("b"))}
@@ -49,11 +49,13 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 		{"options only", nil, configs(map[string]string{"service.clusterId": "x"}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
 		{"deleted", nil, absent(config.QueuesConfigMap), noDocument("queues.yaml", config.DefaultsConfigMap), "loaded []"},
 		{"an explicit one without queues", nil, configs(queues(config.DefaultDocument)), "loaded []", "loaded []"},
-		{"the key is written in another way, and there are defaults", withDefaults, configs(map[string]string{"Queues.yaml": document("a")}), fallsBack("queues.yaml", mapName), "loaded [loose]"},
-		{"deleted, and there are defaults", withDefaults, absent(config.QueuesConfigMap), fallsBack("queues.yaml", config.DefaultsConfigMap), "loaded [loose]"},
+		{"the key is written in another way, and there are defaults", withDefaults, configs(map[string]string{"Queues.yaml": document("a")}), fallsBack(mapName, "Queues.yaml"), fallsBack(mapName, "Queues.yaml")},
+		{"the key is cut short, and there are defaults", withDefaults, configs(map[string]string{"queues.yml": document("a"), "service.clusterId": "x"}), fallsBack(mapName, "queues.yml"), fallsBack(mapName, "queues.yml")},
+		{"options only, and there are defaults", withDefaults, configs(map[string]string{"log.level": "x"}), fallsBack(mapName), "loaded [loose]"},
+		{"deleted, and there are defaults", withDefaults, absent(config.QueuesConfigMap), fallsBack(config.DefaultsConfigMap), "loaded [loose]"},
 		{"emptied, and there are defaults", withDefaults, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
 		{"packed, and there are defaults", withDefaults, packed, "loaded [b]", "loaded [b]"},
-		{"deleted, and the defaults are the same", configMap(config.DefaultsConfigMap, queues(document("a"))), absent(config.QueuesConfigMap), fallsBack("queues.yaml", config.DefaultsConfigMap), "loaded [a]"},
+		{"deleted, and the defaults are the same", configMap(config.DefaultsConfigMap, queues(document("a"))), absent(config.QueuesConfigMap), fallsBack(config.DefaultsConfigMap), "loaded [a]"},
 		{"replaced by the defaults' document", withDefaults, configs(queues(document("loose"))), "loaded [loose]", "loaded [loose]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
