@@ -3,7 +3,6 @@ package metrics
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -134,20 +133,5 @@ func TestYuniKornTellsOfMetricsThatCannotBeGathered(t *testing.T) {
 	var out bytes.Buffer
 	if err := WriteYuniKorn(&out, inventory.New(s).View()); !errors.Is(err, ErrGather) || out.Len() > 0 {
 		t.Errorf("error %v after %d bytes", err, out.Len())
-	}
-}
-
-// BenchmarkYuniKorn writes the page of 5,000 queues, all of which have pods.
-func BenchmarkYuniKorn(b *testing.B) {
-	s := newStore(b, manyQueues(5000))
-	for i := range 5000 {
-		add(s, fmt.Sprint("pod-", i), fmt.Sprintf("root.p%02d.q%02d", i/100, i%99), "vcore=1", "n1")
-	}
-	v := inventory.New(s).View()
-	b.ReportAllocs()
-	for b.Loop() {
-		var out bytes.Buffer
-		expect.OK(b, WriteYuniKorn(&out, v))
-		b.ReportMetric(float64(out.Len()), "bytes/page")
 	}
 }

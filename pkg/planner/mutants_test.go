@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
@@ -199,34 +198,4 @@ func (o *oracle) decision(w *planner.World, ask *planner.Ask, c choice, found bo
 	slices.SortFunc(d.Victims, func(a, b planner.Victim) int { return cmp.Compare(a.UID, b.UID) })
 	o.numbers(&d, c.node, c.victims)
 	return d
-}
-
-// TestIdleVictimsAreNoticed plants a superfluous victim in plans that are lawful and
-// report correct numbers.
-func TestIdleVictimsAreNoticed(t *testing.T) {
-	noticed := 0
-	for seed := uint64(1); seed <= 6000 && noticed < 100; seed++ {
-		m := generate(seed, 8)
-		o := newOracle(m)
-		best, found := o.best()
-		if !found || len(best.victims) == 0 {
-			continue
-		}
-		more, idle := o.oneMore(best.node, best.victims, true)
-		if !idle {
-			continue
-		}
-		w, ask, p := m.world(nil)
-		d := o.decision(w, ask, choice{node: best.node, victims: more}, true)
-		if err := judge.Lawful(w, d, p); err != nil {
-			t.Fatalf("generate(%d, 8): %v", seed, err)
-		}
-		if err := o.facts(d); err == nil || !strings.Contains(err.Error(), "is not needed") {
-			t.Fatalf("generate(%d, 8): %v", seed, err)
-		}
-		noticed++
-	}
-	if noticed < 100 {
-		t.Errorf("only %d plans had a victim too many", noticed)
-	}
 }

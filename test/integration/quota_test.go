@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -66,44 +65,6 @@ func TestMax(t *testing.T) {
 			}
 		})
 	}
-}
-
-const delayedQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: 4}, max: {vcore: 4}}
-      properties: {preemption.delay: 1h}
-    - name: loose
-`
-
-// TestMaxReplacesTheDelay: a pod finds no node and is told of the delay of its queue. Then a
-// pod of the queue is made with spec.nodeName: it is charged, and max is not asked. From
-// then on the max is the reason.
-func TestMaxReplacesTheDelay(t *testing.T) {
-	e := setup(t, delayedQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	e.fill("loose", 4, inQueue("root.loose"))
-	waits := e.createPod(e.pod("waits", "waits", inQueue("root.owed"), requests("cpu", "3")))
-	e.awaitTold(waits, "queue root.owed preempts for pods that waited for 1h0m0s, this one in ")
-	other := *e
-	other.nodePool += "-other"
-	made := other.pod("made", "made", inQueue("root.owed"), requests("cpu", "5"))
-	made.Spec.NodeName = other.addNodes(1, localcluster.NodeSpec{CPU: "5"})[0]
-	e.awaitRunning(e.createPod(made))
-	const max = "queue root.owed: vcore used 5, requested 3, max 4"
-	if got := e.awaitRefused(waits, reasons.OverMax); !strings.Contains(got, max) {
-		t.Errorf("its condition says %q, want %q", got, max)
-	}
-	e.awaitPod(waits, "PodScheduled names the max", func(p *corev1.Pod) bool {
-		c := conditionOf(p, corev1.PodScheduled)
-		return c.Reason == corev1.PodReasonSchedulingGated && strings.Contains(c.Message, max) && !strings.Contains(c.Message, "this one in")
-	})
-	e.awaitExplained(waits, reasons.OverMax)
 }
 
 // checkTold checks the condition, the event and the whole output of kubectl describe for

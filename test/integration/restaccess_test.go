@@ -15,8 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -100,45 +98,10 @@ func TestRESTAccess(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %q", c.path, code, body, c.want, c.says)
 		}
 	}
-	e.askPluginAs(certFile, permitted, refused)
 	if response, err := http.Get("http://" + e.rest + page); err == nil {
 		_ = response.Body.Close()
 		if response.StatusCode == http.StatusOK {
 			t.Error("plain HTTP is answered, too")
 		}
-	}
-}
-
-// askPluginAs asks with kubectl-paddock as users of a kubeconfig that may and may not
-// read, and as no user.
-func (e *env) askPluginAs(authority, permitted, refused string) {
-	e.Helper()
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: suite.cluster.AdminConfig().Host}
-	for name, token := range map[string]string{"permitted": permitted, "refused": refused} {
-		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
-		kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: "c", AuthInfo: name}
-	}
-	path := filepath.Join(e.TempDir(), "kubeconfig")
-	e.ok(clientcmd.WriteToFile(*kubeconfig, path))
-	for _, c := range []struct {
-		context, says string
-		exit          int
-	}{
-		{"permitted", "GUARANTEED", 0},
-		{"refused", "system:serviceaccount:" + e.ns + ":refused may not get the path /paddock/ws/v1/partition/default/queues; a ClusterRole with this in nonResourceURLs", 2},
-		{"", "send a valid bearer token", 2},
-	} {
-		args := []string{"queues", "--server", "https://" + e.rest, "--certificate-authority", authority}
-		if c.context != "" {
-			args = append(args, "--kubeconfig", path, "--context", c.context)
-		}
-		e.T.Run("kubectl-paddock as "+c.context, func(t *testing.T) {
-			part := *e
-			part.T = t
-			if out := part.paddockAt(nil, c.exit, args...); !strings.Contains(out, c.says) {
-				t.Errorf("it does not say %q: %s", c.says, out)
-			}
-		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,11 +135,6 @@ func (r *rule) run(ctx context.Context, text string) (string, error) {
 			return "", err
 		}
 		defer os.RemoveAll(in.dir)
-	}
-	if r.registry {
-		server := httptest.NewServer(newRegistry())
-		defer server.Close()
-		text = strings.ReplaceAll(text, "registry.example.com", strings.TrimPrefix(server.URL, "http://"))
 	}
 	place := func(text string) string { return text }
 	switch {

@@ -24,6 +24,5 @@ var inFull = []rule{
 	},
 	{match: `make simulate.*`, why: elsewhere, says: "steps", root: true, long: true},
 	{match: `make image.*`, why: elsewhere, says: "sha256:", root: true, long: true},
-	{match: `make push .*`, why: "the registry of the page is here on this machine", before: "[[ -e bin/image/scheduler-oci.tar ]] || make image", says: "sha256:", root: true, long: true, registry: true},
 	{match: `make (generate|render)`, why: writes, clone: true, long: true},
 }

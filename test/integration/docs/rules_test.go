@@ -35,8 +35,6 @@ type rule struct {
 	// root runs the command in the root of the repository, clone in the root of a new
 	// copy, which it must not change; long gives it an hour, and makes it come last.
 	root, clone, long bool
-	// registry starts a registry, which replaces that of the pages.
-	registry bool
 	// kubelet starts a kubelet for the node of cluster/front; its port is KUBELET in
 	// before. Port 9080 of this machine is any free one.
 	kubelet bool
@@ -203,6 +201,7 @@ var rules = []rule{
 	{match: `make build`, why: elsewhere, root: true},
 	{match: `make (test|unit-race|unit-release)`, kind: kindPart, why: "it is what runs this test, or runs with it"},
 	{match: `make (nightly.*|conformance|lockorder|compat)`, kind: kindPart, why: "it is the nightly run, or one of its parts"},
+	{match: `make push .*`, kind: kindAnother, why: "has no registry that takes it", elsewhere: "tools/release/image TestPush"},
 	{match: `make samples`, kind: kindAnother, why: "is this test, and writes what it compares", elsewhere: "test/integration/docs TestCommands"},
 	{
 		match: `go test -run '\^\$' -bench (Cycle|Plan) .*`, why: "each benchmark once: many rounds take minutes", less: true,
