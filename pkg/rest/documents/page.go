@@ -19,11 +19,10 @@ const pageSize = 32 << 10
 // as a whole. The zero value of a field is left out, as YuniKorn does, unless the
 // name of the method says otherwise.
 type Page struct {
-	w     io.Writer
-	b     []byte
-	bare  bool // nothing to separate from: after an opening bracket or a key
-	err   error
-	words []word // scratch
+	w    io.Writer
+	b    []byte
+	bare bool // nothing to separate from: after an opening bracket or a key
+	err  error
 }
 
 // NewPage returns a page that is written to w.
@@ -232,21 +231,4 @@ func (p *Page) quotaField(name string, numbers iter.Seq2[string, resources.Amoun
 func (p *Page) alwaysField(name, s string) {
 	p.Key(name)
 	p.text(s)
-}
-
-// word is an entry of a map.
-type word struct{ name, value string }
-
-// sorted are the entries of a map by name, until the next call. Labels are few.
-func (p *Page) sorted(m map[string]string) []word {
-	p.words = p.words[:0]
-	for name, value := range m {
-		at := len(p.words)
-		p.words = append(p.words, word{name, value})
-		for ; at > 0 && p.words[at-1].name > name; at-- {
-			p.words[at] = p.words[at-1]
-		}
-		p.words[at] = word{name, value}
-	}
-	return p.words
 }

@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,13 +36,13 @@ func (p *Page) tags(pod *inventory.Pod) {
 	case pod.Foreign:
 		p.TextField(tagForeign, foreignDefault)
 	}
-	for _, label := range p.sorted(pod.Labels) {
+	for _, name := range slices.Sorted(maps.Keys(pod.Labels)) {
 		p.separate()
 		p.b = append(p.b, '"')
 		p.b = append(p.b, tagLabel...) // names of labels are plain
-		p.b = append(p.b, label.name...)
+		p.b = append(p.b, name...)
 		p.b = append(p.b, '"', ':')
-		p.quote(label.value)
+		p.quote(pod.Labels[name])
 	}
 	p.TextField(tagNamespace, pod.Namespace)
 	p.TextField(tagPodName, pod.Name)
