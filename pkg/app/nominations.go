@@ -61,9 +61,6 @@ type nomination struct {
 
 // reconcileNominations starts the checks.
 func (p *Process) reconcileNominations(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
-	if h.ClientSet() == nil {
-		return // a framework without an API server, as in tests
-	}
 	core := h.SharedInformerFactory().Core().V1()
 	n := &nominations{
 		process: p, handle: h, client: h.ClientSet(), store: s,

@@ -222,11 +222,7 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 // commit has the store judge a plan on the state of now. It returns the victims to be
 // deleted; false if the plan is off.
 func (e *Executor) commit(a *asker, w *output.Work) ([]output.Victim, bool) {
-	var inPermit []types.UID
-	if e.InPermit != nil {
-		inPermit = e.InPermit()
-	}
-	going, why := e.Store.Commit(w.UID, inPermit, e.Clock.Now())
+	going, why := e.Store.Commit(w.UID, e.InPermit(), e.Clock.Now())
 	if !why.None() {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
 		e.untaint(w.Hold.Node, 0)

@@ -86,8 +86,8 @@
 //
 // # Limits
 //
-// Executor.Parallel askers and as many nodes are reconciled at the same time, and a
-// reconcile makes one call at a time. The client limits the calls per second. A release
+// Up to 16 askers and as many nodes are reconciled at the same time, and a reconcile makes
+// one call at a time. The client limits the calls per second. A release
 // with transient failures is retried as long as this process leads: a claim that outlived
 // its hold would keep other pods off a node after the next restart.
 package evict

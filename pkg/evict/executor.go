@@ -1,7 +1,6 @@
 package evict
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -61,21 +60,14 @@ type Executor struct {
 	// Leading reports whether this process may write.
 	Leading func() bool
 	// Reject rejects a pod that waits in Permit, with a message. It returns false and
-	// does nothing if the pod does not wait there. Nil means that no pod does.
+	// does nothing if the pod does not wait there.
 	Reject func(pod types.UID, message string) bool
-	// InPermit lists the pods that wait in Permit. Nil means that no pod does.
+	// InPermit lists the pods that wait in Permit.
 	InPermit func() []types.UID
-	// Note makes a text fit for an event. Advice renders a reason with what to do about
-	// it.
-	Note   func(text string) string
-	Advice func(why reasons.Reason) string
-	// Taints keeps other schedulers off held nodes; nil for no taints.
+	// Taints keeps other schedulers off held nodes.
 	Taints *Taints
 	Clock  clock.WithTicker
-	// Parallel is how many askers, and how many nodes, are reconciled at the same time; 0
-	// means 16. A reconcile makes one call at a time.
-	Parallel int
-	Logger   klog.Logger
+	Logger klog.Logger
 
 	askers workqueue.TypedRateLimitingInterface[types.UID]
 	nodes  workqueue.TypedRateLimitingInterface[string]
@@ -84,7 +76,9 @@ type Executor struct {
 }
 
 const (
-	defaultParallel = 16
+	// parallel is how many askers, and how many nodes, are reconciled at the same time. A
+	// reconcile makes one call at a time.
+	parallel = 16
 	// pollInterval is how often the executor checks for work without a signal. A signal
 	// that came while this process did not lead is not repeated.
 	pollInterval = time.Second
@@ -97,7 +91,7 @@ const (
 func (e *Executor) Run(ctx context.Context) {
 	e.prepare()
 	var workers sync.WaitGroup
-	for range cmp.Or(e.Parallel, defaultParallel) {
+	for range parallel {
 		workers.Go(func() { work(ctx, e.askers, e.reconcile) })
 		workers.Go(func() { work(ctx, e.nodes, e.reconcileNode) })
 	}

@@ -274,31 +274,25 @@ func TestWorkThatIsOvertaken(t *testing.T) {
 // TestCallsInFlight: there are never more than askers may be worked on at the same time,
 // and no fewer.
 func TestCallsInFlight(t *testing.T) {
-	for _, parallel := range []int{0, 1, 5} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t)
-			o := newOffice(t, c)
-			o.Parallel, c.latency = parallel, 100*time.Millisecond
-			defer o.run(t)()
-			for i := range 30 {
-				asker, victim := fmt.Sprint("a", i), fmt.Sprint("v", i)
-				for _, name := range []string{asker, victim} {
-					expect.OK(t, c.tracker.Tracker().Add(pod(name)))
-				}
-				o.books.plan(disruptFor(asker, victim), victimsOf(asker, victim)...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		o := newOffice(t, c)
+		c.latency = 100 * time.Millisecond
+		defer o.run(t)()
+		for i := range 30 {
+			asker, victim := fmt.Sprint("a", i), fmt.Sprint("v", i)
+			for _, name := range []string{asker, victim} {
+				expect.OK(t, c.tracker.Tracker().Add(pod(name)))
 			}
-			pass(time.Minute)
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			want := parallel
-			if parallel == 0 {
-				want = 16
-			}
-			if c.most != want || o.books.rooms() != 30 || len(o.open) > 0 {
-				t.Errorf("%d calls in flight, want %d; %d askers left; %s", c.most, want, len(o.open), o.books.outcome())
-			}
-		})
-	}
+			o.books.plan(disruptFor(asker, victim), victimsOf(asker, victim)...)
+		}
+		pass(time.Minute)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if c.most != 16 || o.books.rooms() != 30 || len(o.open) > 0 {
+			t.Errorf("%d calls in flight, want 16; %d askers left; %s", c.most, len(o.open), o.books.outcome())
+		}
+	})
 }
 
 // TestRunEndsAtOnce: with calls, back-offs and releases in progress, Run ends at once, makes no

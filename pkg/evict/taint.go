@@ -240,7 +240,7 @@ func (t *Taints) isTainted(node string, tainted bool) bool {
 // tainted, needs no taint, or may stay without it. Otherwise it returns an error. The first
 // call for a plan has the node reconciled, and that reconcile queues the asker again.
 func (e *Executor) awaitTaint(a *asker, w *output.Work) error {
-	if e.Taints == nil || len(w.Hold.Chosen) == 0 {
+	if len(w.Hold.Chosen) == 0 {
 		return nil
 	}
 	policy := e.Taints.policy()
@@ -289,7 +289,7 @@ func isTaintRefused(err error) bool {
 
 // untaint has the taint of a node removed after a delay, if no hold needs it then.
 func (e *Executor) untaint(node string, after time.Duration) {
-	if e.Taints != nil && !e.Taints.isTainted(node, false) {
+	if !e.Taints.isTainted(node, false) {
 		e.nodes.AddAfter(node, after)
 	}
 }
@@ -316,9 +316,6 @@ func (e *Executor) reconcileNode(ctx context.Context, node string) error {
 // untaintUnheld has taints removed that outlived their hold, for instance after a crash.
 // The hold may just have ended, so it leaves the same time as after a bind.
 func (e *Executor) untaintUnheld() {
-	if e.Taints == nil {
-		return
-	}
 	for _, node := range e.Taints.taintedNodes() {
 		if want, ready := e.wantedTaint(node); ready && want == "" {
 			e.untaint(node, afterBound)
@@ -330,7 +327,7 @@ func (e *Executor) untaintUnheld() {
 // another one may never start. If one does, it taints the nodes of the holds that it
 // takes over. Call RemoveTaints when Run has returned.
 func (e *Executor) RemoveTaints(ctx context.Context) {
-	if e.Taints == nil || !e.Leading() {
+	if !e.Leading() {
 		return
 	}
 	e.Taints.ending.Store(true)

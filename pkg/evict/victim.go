@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -96,7 +97,7 @@ func (e *Executor) evict(ctx context.Context, a *asker, v *victim) error {
 // chosen.
 func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
 	return e.callFor(ctx, a, func(context.Context) error {
-		if e.Reject == nil || !e.Reject(v.UID, v.Note) {
+		if !e.Reject(v.UID, v.Note) {
 			return errBinding
 		}
 		e.tellVictim(a, v)
@@ -194,5 +195,5 @@ func (e *Executor) tellVictim(a *asker, v *victim) {
 	if asker, _ := e.find(a.plan.work.Ref); asker != nil {
 		profile, about = asker.Spec.SchedulerName, asker
 	}
-	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
+	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", events.Note(v.Note))
 }

@@ -74,6 +74,7 @@ func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*
 	o := Options{
 		ManagedProfiles: []string{profile}, Peer: func(name string) bool { return name == "peer" },
 		Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger, Client: client,
+		Namespace: func(*corev1.Namespace, []error) {},
 	}
 	if change != nil {
 		change(&o)

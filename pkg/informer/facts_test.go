@@ -339,18 +339,6 @@ func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWatchGoesWithoutPriorityClassesWithoutAClient(t *testing.T) {
-	s := newScene(t, fake.NewClientset(class("stay", "false")))
-	o := s.watcher.options
-	o.Client = nil
-	var err error
-	s.watcher, err = Watch(s.store, s.factory, o)
-	expect.OK(t, err)
-	s.run(t)
-	plugintest.Eventually(t, synced(s))
-	s.store.silent(t)
-}
-
 func budget(uid types.UID, allowed int32, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", UID: uid, Generation: 7},

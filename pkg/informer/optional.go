@@ -79,7 +79,7 @@ func (w *Watcher) priorityClassGone(class *schedulingv1.PriorityClass) {
 // PriorityClass returns the class of a name or, without a name, the default class; nil
 // for none. It returns false if the classes cannot be read.
 func (w *Watcher) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
-	if w.classes == nil || !w.classes.registered.HasSynced() {
+	if !w.classes.registered.HasSynced() {
 		return nil, false
 	}
 	if name != "" {

@@ -52,16 +52,14 @@ type Options struct {
 	Clock    clock.PassiveClock
 	Logger   klog.Logger
 	// Namespace receives the invalid annotations of every namespace; none if all are
-	// valid or the namespace is gone. It may receive the same again. Nil means no
-	// receiver.
+	// valid or the namespace is gone. It may receive the same again.
 	Namespace func(ns *corev1.Namespace, wrong []error)
-	// Client reads PriorityClasses and DaemonSets. Nil if there are none: then only pods
-	// themselves can opt out of preemption, and DaemonSet pods do not preempt.
+	// Client reads PriorityClasses and DaemonSets.
 	Client kubernetes.Interface
 	// ClaimedOwners trusts the owner reference of DaemonSet pods without a look-up.
 	ClaimedOwners bool
 
-	daemons *daemonSets // nil with ClaimedOwners, and without a client
+	daemons *daemonSets // nil with ClaimedOwners
 }
 
 // Managed reports whether the pod belongs to a queue.
@@ -82,7 +80,7 @@ type Watcher struct {
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
 	registered []cache.ResourceEventHandlerRegistration
-	classes    *optional // nil without a client
+	classes    *optional
 }
 
 // Watch registers the handlers that feed the store with pods, nodes, namespaces,
@@ -106,9 +104,6 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 		}
 		w.registered = append(w.registered, registration)
 	}
-	if o.Client == nil {
-		return w, nil
-	}
 	var err error
 	if !o.ClaimedOwners {
 		if w.options.daemons, err = watchDaemonSets(o.Client, w, o.Logger); err != nil {
@@ -126,9 +121,7 @@ const daemonSetsInterval = 10 * time.Millisecond
 func (w *Watcher) Run(ctx context.Context) {
 	var running wait.Group
 	defer running.Wait()
-	if w.classes != nil {
-		running.StartWithContext(ctx, w.classes.informer.RunWithContext)
-	}
+	running.StartWithContext(ctx, w.classes.informer.RunWithContext)
 	d := w.options.daemons
 	if d == nil {
 		return
@@ -144,7 +137,7 @@ func (w *Watcher) Run(ctx context.Context) {
 // reached the store. PriorityClasses and DaemonSets count only if the scheduler may read
 // them.
 func (w *Watcher) HasSynced() bool {
-	if w.classes != nil && !w.classes.settled() {
+	if !w.classes.settled() {
 		return false
 	}
 	if d := w.options.daemons; d != nil && !d.told.Load() && !d.refused.Load() {
@@ -294,10 +287,10 @@ func (w *Watcher) nodeGone(node *corev1.Node) {
 
 func (w *Watcher) namespace(old, ns *corev1.Namespace) {
 	if old != nil && old.UID != ns.UID {
-		w.tell(old, nil) // the delete in between was missed
+		w.options.Namespace(old, nil) // the delete in between was missed
 	}
 	errs := w.store.UpsertNamespace(ns.Name, ns.Annotations, w.options.Clock.Now())
-	w.tell(ns, errs)
+	w.options.Namespace(ns, errs)
 	if old != nil && maps.Equal(old.Annotations, ns.Annotations) {
 		return // passed on already
 	}
@@ -308,13 +301,7 @@ func (w *Watcher) namespace(old, ns *corev1.Namespace) {
 
 func (w *Watcher) namespaceGone(ns *corev1.Namespace) {
 	w.store.DeleteNamespace(ns.Name, w.options.Clock.Now())
-	w.tell(ns, nil)
-}
-
-func (w *Watcher) tell(ns *corev1.Namespace, wrong []error) {
-	if w.options.Namespace != nil {
-		w.options.Namespace(ns, wrong)
-	}
+	w.options.Namespace(ns, nil)
 }
 
 // Handler converts typed functions to an event handler; old is nil for an object that was
