@@ -33,10 +33,10 @@ func (s *session) live(t *testing.T, d *datadriven.TestData) {
 	}
 	s.store = store.New(spec, store.Options{})
 	s.store.Start(now)
-	s.serve(t, rest.NewServer(rest.Options{
+	s.serve(t, handler(rest.Options{
 		Inventory: inventory.New(s.store), Explainer: s.store, Clock: clocktesting.NewFakeClock(now),
 		Previewer: func() rest.Previewer { return previews{} },
-	}).Handler())
+	}))
 }
 
 // previews answers with the outcome that the manifest names.

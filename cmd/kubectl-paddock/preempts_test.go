@@ -76,7 +76,7 @@ func preempts(t *testing.T, stage string) http.Handler {
 		}
 		return ""
 	}
-	return rest.NewServer(rest.Options{Inventory: inventory.New(p.Store), Record: decided, Taint: tainted}).Handler()
+	return handler(rest.Options{Inventory: inventory.New(p.Store), Record: decided, Taint: tainted})
 }
 
 // makeRoom makes room for ns/a as far as a stage says.

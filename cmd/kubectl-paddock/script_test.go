@@ -12,17 +12,21 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 // The files in testdata are sessions in an empty directory without a kubeconfig:
@@ -83,7 +87,7 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "%v", err)
 		}
 		s.draft = queues.NewDraftFrom(spec)
-		s.serve(t, rest.NewServer(rest.Options{Inventory: inventory.New(drafted{s, spec})}).Handler())
+		s.serve(t, handler(rest.Options{Inventory: inventory.New(drafted{s, spec})}))
 	case "nodes":
 		s.draft.SetCapacity(queuestest.Vector(d.Input))
 	case "pods":
@@ -115,6 +119,32 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
 	return ""
+}
+
+// handler is the REST interface of a scheduler that leads. What a test does not give is
+// that of an empty one.
+func handler(o rest.Options) http.Handler {
+	empty := store.New(config.Default(), store.Options{})
+	if o.Record == nil {
+		o.Record = record.New(empty.Follow(output.Decisions), record.Options{})
+	}
+	if o.Explainer == nil {
+		o.Explainer = empty
+	}
+	if o.Previewer == nil {
+		o.Previewer = func() rest.Previewer { return nil }
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Taint == nil {
+		o.Taint = func(string) string { return "" }
+	}
+	o.Events = eventlog.New(empty.Follow(output.Facts), eventlog.Size)
+	o.Leading = func() bool { return true }
+	o.Configuration = func() web.Configuration { return web.Configuration{} }
+	o.NodeLabels = func(string) map[string]string { return nil }
+	return rest.NewServer(o).Handler()
 }
 
 // drafted is a cluster of which only the queues are known.

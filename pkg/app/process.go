@@ -197,7 +197,7 @@ func (p *Process) informerOptions(h fwk.Handle, args *config.QueueSortArgs, a *a
 // restOptions adds to the options of REST what does not depend on the store.
 func (p *Process) restOptions(h fwk.Handle, o rest.Options) rest.Options {
 	o.Previewer, o.Leading, o.Taint = p.offered, p.Leader.Leading, p.taints.On
-	o.Build, o.NodeLabels = documents.BuildInformation(), nodeLabels(h)
+	o.Build, o.NodeLabels, o.Clock = documents.BuildInformation(), nodeLabels(h), p.Clock
 	return o
 }
 

@@ -112,16 +112,6 @@ func TestEventBatchIsBounded(t *testing.T) {
 	}
 }
 
-func TestEventsWithoutARecorder(t *testing.T) {
-	c := newCluster(t, "")
-	c.server.options.Events = nil
-	for _, path := range []string{batchPath, "/ws/v1/events/stream"} {
-		if r, body := c.do(t, http.MethodGet, path); r.Code != http.StatusNotFound {
-			t.Errorf("%s: %d %s", path, r.Code, body)
-		}
-	}
-}
-
 // TestRecordsAreYuniKorns: each combination of numbers is one that its interface has.
 func TestRecordsAreYuniKorns(t *testing.T) {
 	known := readJSON(t, "testdata/events.json")

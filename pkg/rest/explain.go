@@ -20,10 +20,6 @@ type Explainer interface {
 // explain answers GET /api/v1/pods/{namespace}/{name}/explain.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	if s.options.Explainer == nil {
-		documents.Refuse(w, http.StatusServiceUnavailable, "Nothing to ask", "this server knows no scheduler")
-		return
-	}
 	if p := s.options.Inventory.Find(namespace, name); p != nil {
 		if x, known := s.options.Explainer.Explanation(p.UID, s.options.Clock.Now()); known {
 			out := documents.ExplanationOf(x)
@@ -42,9 +38,6 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 
 // remember adds what the record has of a pod.
 func (s *Server) remember(out *documents.Explanation, uid types.UID) {
-	if s.options.Record == nil {
-		return
-	}
 	if out.MakesRoomFor != nil {
 		out.Chosen(s.options.Record.Choosing(uid), uid)
 	}

@@ -40,9 +40,6 @@ func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 // endedHolds lists the holds that are over and wanted.
 func (s *Server) endedHolds(q record.Query) []documents.EndedHold {
 	out := []documents.EndedHold{}
-	if s.options.Record == nil {
-		return out
-	}
 	for _, e := range s.options.Record.Ended(q) {
 		out = append(out, documents.EndedHoldOf(&e))
 	}

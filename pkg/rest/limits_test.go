@@ -139,7 +139,7 @@ func TestTooManyRequests(t *testing.T) {
 // request that waits for that holds up no other page.
 func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := NewServer(Options{})
+		server := newServer(Options{})
 		handler := server.Handler()
 		ask := func(method, path, body string) int {
 			w := httptest.NewRecorder()

@@ -109,12 +109,8 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 // decisions answers GET /api/v1/decisions.
 func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
 	q, err := documents.QueryOf(r.URL.Query(), "victim")
-	switch {
-	case err != nil:
+	if err != nil {
 		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
-		return
-	case s.options.Record == nil:
-		documents.Refuse(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
 		return
 	}
 	documents.Write(w, func(p *documents.Page) {

@@ -18,10 +18,7 @@ type Previewer interface {
 
 // preview answers POST /api/v1/preview.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
-	var previewer Previewer
-	if s.options.Previewer != nil {
-		previewer = s.options.Previewer()
-	}
+	previewer := s.options.Previewer()
 	if previewer == nil {
 		documents.Refuse(w, http.StatusServiceUnavailable, "No preview", "this scheduler makes no previews, or not yet: look for \"preview\" in its log")
 		return

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -24,6 +25,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 // cluster is a store and a server that shows it.
@@ -37,6 +39,37 @@ type cluster struct {
 	pods   int
 }
 
+// newServer is a server whose options that a test does not give are those of an empty
+// scheduler that leads.
+func newServer(o Options) *Server {
+	empty := store.New(config.Default(), store.Options{})
+	if o.Inventory == nil {
+		o.Inventory = inventory.New(empty)
+	}
+	if o.Record == nil {
+		o.Record = record.New(empty.Follow(output.Decisions), record.Options{})
+	}
+	if o.Events == nil {
+		o.Events = eventlog.New(empty.Follow(output.Facts), eventlog.Size)
+	}
+	if o.Explainer == nil {
+		o.Explainer = empty
+	}
+	if o.Previewer == nil {
+		o.Previewer = func() Previewer { return nil }
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Taint == nil {
+		o.Taint = func(string) string { return "" }
+	}
+	o.Leading = func() bool { return true }
+	o.Configuration = func() web.Configuration { return web.Configuration{} }
+	o.NodeLabels = func(string) map[string]string { return nil }
+	return NewServer(o)
+}
+
 func newCluster(t testing.TB, document string) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
@@ -46,7 +79,7 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
 	c.record = record.New(c.store.Follow(output.Decisions), record.Options{})
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
+	c.server = newServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
 		Taint: func(node string) string { return "held=of-" + node }})
 	c.server.CheckHealth()
 	c.http = c.server.Handler()
@@ -57,7 +90,7 @@ func newCluster(t testing.TB, document string) *cluster {
 func newUnstarted(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), store: store.New(config.Default(), store.Options{})}
-	c.server = NewServer(Options{Inventory: inventory.New(c.store)})
+	c.server = newServer(Options{Inventory: inventory.New(c.store)})
 	c.http = c.server.Handler()
 	return c
 }

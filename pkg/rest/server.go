@@ -29,17 +29,17 @@ import (
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
-	// Record is what was decided; nil where it is not recorded.
+	// Record is what was decided.
 	Record *record.Record
-	// Events is what happened; nil where it is not recorded.
+	// Events is what happened.
 	Events *eventlog.Log
 	// Checks are run from time to time while it serves; readers are told the last result.
 	Checks []Check
-	// Explainer says what is known of one pod; nil for a server that cannot say.
+	// Explainer says what is known of one pod.
 	Explainer Explainer
-	// Previewer returns what makes previews; nil, or returning nil, for no previews.
+	// Previewer returns what makes previews; it returns nil for no previews.
 	Previewer func() Previewer
-	// Leading tells whether this replica is the one that acts; nil for always.
+	// Leading tells whether this replica is the one that acts.
 	Leading func() bool
 	// TLS has a certificate; nil for plain HTTP.
 	TLS *tls.Config
@@ -47,14 +47,14 @@ type Options struct {
 	Guard Guard
 	// Hosts are the names under which clients may ask, beside IP addresses and localhost.
 	Hosts []string
-	// Clock tells the time; nil for the real one.
+	// Clock tells the time.
 	Clock clock.WithTicker
-	// Configuration says for the pages what became of the configuration; nil for nothing.
+	// Configuration says for the pages what became of the configuration.
 	Configuration func() web.Configuration
-	// NodeLabels returns the labels of a node, which are not changed; nil for none.
+	// NodeLabels returns the labels of a node, which are not changed.
 	NodeLabels func(name string) map[string]string
 	// Taint returns the taint by which other schedulers are kept off a held node, or
-	// nothing; nil where nodes have none.
+	// nothing.
 	Taint func(node string) string
 	// Build says what was built, by YuniKorn's names (see [documents.BuildInformation]).
 	Build map[string]string
@@ -82,15 +82,6 @@ type Server struct {
 
 // NewServer makes a server.
 func NewServer(o Options) *Server {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Taint == nil {
-		o.Taint = func(string) string { return "" }
-	}
-	if o.NodeLabels == nil {
-		o.NodeLabels = func(string) map[string]string { return nil }
-	}
 	s := &Server{
 		options: o, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
 		health: health{checks: o.Checks, clock: o.Clock}, started: o.Clock.Now(),
@@ -155,12 +146,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	server := s.limits.server(s.hosts.wrap(s.Handler()))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go s.health.run(ctx)
-	if s.options.Inventory != nil {
-		go s.sample(ctx)
-	}
-	if s.options.Events != nil {
-		go s.options.Events.Run(ctx, s.options.Clock, logger)
-	}
+	go s.sample(ctx)
+	go s.options.Events.Run(ctx, s.options.Clock, logger)
 	logger.Info("REST is served", "address", listener.Addr().String(), "tls", s.options.TLS != nil, "guarded", s.options.Guard != nil)
 	address := listener.Addr().String()
 	listener = bounded(listener, s.limits)

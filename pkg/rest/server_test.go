@@ -127,7 +127,7 @@ func TestServeTellsWhyItStopped(t *testing.T) {
 	if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, "REST has stopped") {
 		t.Errorf("log: %s", log)
 	}
-	NewServer(Options{}).Serve(ended(t), listener, klog.Background()) // returns
+	newServer(Options{}).Serve(ended(t), listener, klog.Background()) // returns
 }
 
 func ended(t *testing.T) context.Context {

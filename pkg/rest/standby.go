@@ -13,7 +13,7 @@ const (
 )
 
 // standsBy tells whether another replica leads.
-func (s *Server) standsBy() bool { return s.options.Leading != nil && !s.options.Leading() }
+func (s *Server) standsBy() bool { return !s.options.Leading() }
 
 // marked marks the answers of a replica that stands by.
 func (s *Server) marked(handler http.Handler) http.HandlerFunc {

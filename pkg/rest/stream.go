@@ -73,9 +73,6 @@ func (s *streams) list() []EventStream {
 // not read the lines within limits.streamTime, falls behind the oldest record that is kept,
 // or may not read any more. In the last case the last line is the problem.
 func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
-	if !s.recorded(w) {
-		return
-	}
 	count, ok := number(w, r, "count", 0, 0)
 	if !ok {
 		return

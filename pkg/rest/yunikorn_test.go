@@ -102,7 +102,7 @@ func TestNodeHasItsLabels(t *testing.T) {
 // TestClusterIsCalledAsConfigured: clusterId and rmId follow service.clusterId.
 func TestClusterIsCalledAsConfigured(t *testing.T) {
 	c := newCluster(t, "")
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: documents.BuildInformation()})
+	c.server = newServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: documents.BuildInformation()})
 	c.http = c.server.Handler()
 	for _, name := range []string{"", "east", ""} {
 		spec := *config.Default()

@@ -33,13 +33,6 @@ type Failure struct {
 	Corrected time.Time
 }
 
-func (p *Pages) configuration() Configuration {
-	if p.options.Configuration == nil {
-		return Configuration{}
-	}
-	return p.options.Configuration()
-}
-
 // warningsOf returns the warnings that every page has.
 func warningsOf(v *inventory.View, c Configuration) []warning {
 	var out []warning
@@ -88,9 +81,9 @@ type failure struct {
 }
 
 func (p *Pages) configurationPage(r *request) (any, string) {
-	c := p.configuration()
+	c := p.options.Configuration()
 	out := configurationContent{
-		InForce: c.Source != "" || p.options.Configuration == nil, Source: visible(c.Source), Since: at(c.Since),
+		InForce: c.Source != "", Source: visible(c.Source), Since: at(c.Since),
 		Failure: failureOf(c.Failure), Queues: r.Queues.Len(),
 	}
 	spec := r.Spec

@@ -33,8 +33,6 @@ var decisionChoices = []choice{
 
 // decisionsContent is what is on the page of decisions.
 type decisionsContent struct {
-	// Kept is false where no record is kept.
-	Kept                  bool
 	Queue, Namespace, Pod string
 	Shows                 []choice
 	Filtered              bool
@@ -104,14 +102,9 @@ type endedRow struct {
 }
 
 func (p *Pages) decisionsPage(r *request) (any, string) {
-	out := decisionsContent{
-		Kept: p.options.Record != nil, Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod"),
-	}
+	out := decisionsContent{Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod")}
 	var show string
 	show, out.Shows = r.choose("show", decisionChoices)
-	if !out.Kept {
-		return out, ""
-	}
 	query := record.Query{Namespace: out.Namespace, Pod: out.Pod, Queue: out.Queue}
 	out.Filtered = query != record.Query{} || show != showAll
 	var all []*record.Decision

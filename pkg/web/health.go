@@ -33,16 +33,13 @@ type healthContent struct {
 type fact struct{ Name, Value string }
 
 func (p *Pages) healthPage(r *request) (any, string) {
-	out := healthContent{Started: r.Started, Since: at(p.started)}
-	if p.options.Health != nil {
-		last := p.options.Health()
-		out.Checked = at(last.At)
-		for _, c := range last.Checks {
-			c.Name, c.Description, c.DiagnosisMessage = visible(c.Name), visible(c.Description), visible(c.DiagnosisMessage)
-			out.Checks = append(out.Checks, c)
-			if !c.Succeeded {
-				out.Wrong++
-			}
+	last := p.options.Health()
+	out := healthContent{Started: r.Started, Since: at(p.started), Checked: at(last.At)}
+	for _, c := range last.Checks {
+		c.Name, c.Description, c.DiagnosisMessage = visible(c.Name), visible(c.Description), visible(c.DiagnosisMessage)
+		out.Checks = append(out.Checks, c)
+		if !c.Succeeded {
+			out.Wrong++
 		}
 	}
 	waiting, foreign := len(r.Unplaced), 0

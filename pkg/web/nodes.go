@@ -139,6 +139,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	row := holdRow{
 		Node: linkedNode(h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
 		Since: at(h.Since), Kind: "it may run elsewhere until pods were made to leave", State: stateOf(h), Request: amounts(h.Request),
+		Taint: visible(r.taint(h.Node)),
 	}
 	switch {
 	case h.Required:
@@ -148,9 +149,6 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	}
 	if asker := r.Holders[h.Asker]; asker != nil {
 		row.Queue = linkedQueue(asker.Queue)
-	}
-	if r.taint != nil {
-		row.Taint = visible(r.taint(h.Node))
 	}
 	return row
 }

@@ -20,7 +20,7 @@ type request struct {
 	now    time.Time
 	page   string // its path below the root, without a slash
 	values url.Values
-	taint  func(node string) string // nil where nodes have none
+	taint  func(node string) string // see [Options]
 }
 
 func newRequest(r *http.Request, page string, v *inventory.View, now time.Time) *request {

@@ -34,18 +34,18 @@ var icon []byte
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
-	// Record is what was decided; nil where it is not recorded.
+	// Record is what was decided.
 	Record *record.Record
 	// Clock tells the time.
 	Clock clock.PassiveClock
-	// Configuration returns the state of the configuration; nil for none.
+	// Configuration returns the state of the configuration.
 	Configuration func() Configuration
 	// Taint returns the taint by which other schedulers are kept off a held node, or
-	// nothing; nil where nodes have none.
+	// nothing.
 	Taint func(node string) string
-	// Health returns the last results of the checks; nil if there are no checks.
+	// Health returns the last results of the checks.
 	Health func() Checked
-	// StandsBy tells whether another replica leads; nil for never.
+	// StandsBy tells whether another replica leads.
 	StandsBy func() bool
 	// Version is the version that the pages show; may be empty.
 	Version string
@@ -158,8 +158,8 @@ type tab struct {
 type warning struct{ Text, Link, Address string }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
-	view, configuration := p.options.Inventory.View(), p.configuration()
-	standsBy := p.options.StandsBy != nil && p.options.StandsBy()
+	view, configuration := p.options.Inventory.View(), p.options.Configuration()
+	standsBy := p.options.StandsBy()
 	stillTag := p.tagOfView(view, configuration, standsBy)
 	if one.still && r.Header.Get("If-None-Match") == stillTag {
 		w.Header().Set("ETag", stillTag)

@@ -41,6 +41,7 @@ func newSite(w *webtest.World) *site {
 		Configuration: func() web.Configuration { return s.configuration },
 		Taint:         func(node string) string { return s.taint + node },
 		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
+		StandsBy:      func() bool { return false },
 	})
 	for _, path := range s.Paths() {
 		s.mux.Handle(path, s.Pages)

@@ -52,6 +52,8 @@ func serve(t *testing.T, w *webtest.World, configuration web.Configuration) stri
 	server := rest.NewServer(rest.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Build: map[string]string{"buildVersion": "v0-test"},
 		Configuration: func() web.Configuration { return configuration },
+		Leading:       func() bool { return true },
+		Taint:         func(string) string { return "" },
 		Checks:        []rest.Check{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: w.Store.Check}},
 	})
 	server.CheckHealth()
