@@ -18,12 +18,6 @@ const (
 	maxPreemptionStartDelay = 24 * time.Hour
 )
 
-var (
-	classOrders      = []config.ClassOrder{config.ClassOrderSeed, config.ClassOrderYuniKorn}
-	holdTaints       = []config.HoldTaint{config.HoldTaintAuto, config.HoldTaintAlways, config.HoldTaintNever}
-	victimSelections = []config.VictimSelection{config.VictimSelectionSingle, config.VictimSelectionMultiple}
-)
-
 // ValidateNodeReservationArgs returns nil, or one error that lists every mistake
 // in args. The path is put before the names of the fields; nil means none.
 func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationArgs) error {
@@ -35,12 +29,9 @@ func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationA
 		errs = append(errs, between(path.Child("maxVictimGrace"), grace, minVictimGrace, maxVictimGrace)...)
 		errs = append(errs, wholeSeconds(path.Child("maxVictimGrace"), grace)...)
 	}
-	if !slices.Contains(classOrders, args.ClassOrder) {
-		errs = append(errs, field.NotSupported(path.Child("classOrder"), args.ClassOrder, classOrders))
-	}
-	if !slices.Contains(holdTaints, args.HoldTaint) {
-		errs = append(errs, field.NotSupported(path.Child("holdTaint"), args.HoldTaint, holdTaints))
-	}
+	errs = append(errs, oneOf(path.Child("classOrder"), args.ClassOrder, config.ClassOrderSeed, config.ClassOrderYuniKorn)...)
+	errs = append(errs, oneOf(path.Child("holdTaint"), args.HoldTaint,
+		config.HoldTaintAuto, config.HoldTaintAlways, config.HoldTaintNever)...)
 	errs = append(errs, validateVictimSelection(path.Child("victimSelection"), args.VictimSelection)...)
 	if percent := args.SingleDeviationPercent; percent != nil && *percent < 0 {
 		errs = append(errs, field.Invalid(path.Child("singleDeviationPercent"), *percent,
@@ -50,15 +41,7 @@ func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationA
 		errs = append(errs, field.Invalid(path.Child("maxVictims"), *victims,
 			"must be at least 1; leave the field out for no bound"))
 	}
-	for i, name := range args.DaemonSetNamespaces {
-		at := path.Child("daemonSetNamespaces").Index(i)
-		for _, msg := range validation.IsDNS1123Label(name) {
-			errs = append(errs, field.Invalid(at, name, msg))
-		}
-		if slices.Contains(args.DaemonSetNamespaces[:i], name) {
-			errs = append(errs, field.Duplicate(at, name))
-		}
-	}
+	errs = append(errs, names(path.Child("daemonSetNamespaces"), args.DaemonSetNamespaces, validation.IsDNS1123Label, "")...)
 	return errs.ToAggregate()
 }
 
@@ -68,10 +51,9 @@ func validateVictimSelection(path *field.Path, selections []config.VictimSelecti
 	}
 	var errs field.ErrorList
 	for i, selection := range selections {
-		switch {
-		case !slices.Contains(victimSelections, selection):
-			errs = append(errs, field.NotSupported(path.Index(i), selection, victimSelections))
-		case slices.Contains(selections[:i], selection):
+		unknown := oneOf(path.Index(i), selection, config.VictimSelectionSingle, config.VictimSelectionMultiple)
+		errs = append(errs, unknown...)
+		if len(unknown) == 0 && slices.Contains(selections[:i], selection) {
 			errs = append(errs, field.Duplicate(path.Index(i), selection))
 		}
 	}

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,8 +15,6 @@ const (
 	maxRound         = time.Hour
 )
 
-var podOptOuts = []config.PodOptOutPolicy{config.PodOptOutHonor, config.PodOptOutIgnore}
-
 // ValidateQueuePreemptionArgs returns nil, or one error that lists every mistake
 // in args. The path is put before the names of the fields; nil means none.
 func ValidateQueuePreemptionArgs(path *field.Path, args *config.QueuePreemptionArgs) error {
@@ -27,8 +24,6 @@ func ValidateQueuePreemptionArgs(path *field.Path, args *config.QueuePreemptionA
 		errs = append(errs, field.Invalid(path.Child("maxVictimsPerRound"), args.MaxVictimsPerRound,
 			"must be at least 0, where 0 means no bound"))
 	}
-	if !slices.Contains(podOptOuts, args.PodOptOut) {
-		errs = append(errs, field.NotSupported(path.Child("podOptOut"), args.PodOptOut, podOptOuts))
-	}
+	errs = append(errs, oneOf(path.Child("podOptOut"), args.PodOptOut, config.PodOptOutHonor, config.PodOptOutIgnore)...)
 	return errs.ToAggregate()
 }

@@ -20,8 +20,6 @@ const (
 	maxSlotLease     = time.Hour
 )
 
-var daemonSetOwners = []config.DaemonSetOwner{config.DaemonSetOwnerVerified, config.DaemonSetOwnerClaimed}
-
 // ValidateQueueSortArgs returns nil, or one error that lists every mistake in
 // args. The path is put before the names of the fields; nil means none.
 func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
@@ -29,9 +27,8 @@ func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
 	errs = append(errs, validateManagedProfiles(path.Child("managedProfiles"), args.ManagedProfiles)...)
 	errs = append(errs, validateWindow(path, args)...)
 	errs = append(errs, between(path.Child("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
-	if !slices.Contains(daemonSetOwners, args.DaemonSetOwner) {
-		errs = append(errs, field.NotSupported(path.Child("daemonSetOwner"), args.DaemonSetOwner, daemonSetOwners))
-	}
+	errs = append(errs, oneOf(path.Child("daemonSetOwner"), args.DaemonSetOwner,
+		config.DaemonSetOwnerVerified, config.DaemonSetOwnerClaimed)...)
 	errs = append(errs, validateBackoff(path, args)...)
 	errs = append(errs, validateAddress(path.Child("restAddress"), *args.RESTAddress)...)
 	errs = append(errs, validateRESTAccess(path, args)...)
@@ -112,30 +109,16 @@ func validateBackoff(path *field.Path, args *config.QueueSortArgs) field.ErrorLi
 
 // validateRESTAccess checks under which names and with which files the interface is served.
 func validateRESTAccess(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
-	var errs field.ErrorList
-	for i, name := range args.RESTHosts {
-		at := path.Child("restHosts").Index(i)
-		for _, msg := range validation.IsDNS1123Subdomain(name) {
-			errs = append(errs, field.Invalid(at, name, msg+"; write no scheme, port or *"))
-		}
-		if slices.Contains(args.RESTHosts[:i], name) {
-			errs = append(errs, field.Duplicate(at, name))
-		}
-	}
-	cert, key, mode := path.Child("restTLSCertFile"), path.Child("restTLSKeyFile"), path.Child("restAuthorization")
+	errs := names(path.Child("restHosts"), args.RESTHosts, validation.IsDNS1123Subdomain, "; write no scheme, port or *")
+	cert, key := path.Child("restTLSCertFile"), path.Child("restTLSKeyFile")
 	switch {
 	case args.RESTTLSCertFile == "" && args.RESTTLSKeyFile != "":
 		errs = append(errs, field.Required(cert, "restTLSKeyFile is set: give both or none"))
 	case args.RESTTLSCertFile != "" && args.RESTTLSKeyFile == "":
 		errs = append(errs, field.Required(key, "restTLSCertFile is set: give both or none"))
 	}
-	switch args.RESTAuthorization {
-	case config.RESTAuthorizationNone, config.RESTAuthorizationDelegated:
-	default:
-		errs = append(errs, field.NotSupported(mode, args.RESTAuthorization,
-			[]config.RESTAuthorization{config.RESTAuthorizationNone, config.RESTAuthorizationDelegated}))
-	}
-	return errs
+	return append(errs, oneOf(path.Child("restAuthorization"), args.RESTAuthorization,
+		config.RESTAuthorizationNone, config.RESTAuthorizationDelegated)...)
 }
 
 func validateAddress(path *field.Path, address string) field.ErrorList {

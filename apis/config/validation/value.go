@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,4 +25,27 @@ func wholeSeconds(path *field.Path, value *metav1.Duration) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(path, value.Duration.String(),
 		"must be a whole number of seconds, at least 0s")}
+}
+
+// oneOf reports a value that is not allowed.
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+// names reports each name that the check refuses, with a hint, or that is in the list
+// twice.
+func names(path *field.Path, list []string, check func(string) []string, hint string) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range list {
+		for _, msg := range check(name) {
+			errs = append(errs, field.Invalid(path.Index(i), name, msg+hint))
+		}
+		if slices.Contains(list[:i], name) {
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+	}
+	return errs
 }
