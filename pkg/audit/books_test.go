@@ -137,8 +137,9 @@ func TestBooksThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestOwners: what is wrong in the same way in every look is wrong; all else was late.
-func TestOwners(t *testing.T) {
+// TestOwnersDifferInEveryLook: only a difference that is the same in every look is
+// reported; any other one was late.
+func TestOwnersDifferInEveryLook(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		wrong func(look int, usage []queues.OwnerUsage, all *int)

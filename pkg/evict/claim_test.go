@@ -78,7 +78,9 @@ func TestAClaimThatIsThere(t *testing.T) {
 	})
 }
 
-func TestCovers(t *testing.T) {
+// TestAClaimCoversTheSameHoldWithFewerVictims: a claim on the API server covers a wanted one
+// only if nothing of that is missing.
+func TestAClaimCoversTheSameHoldWithFewerVictims(t *testing.T) {
 	now := time.Now()
 	c := reservations.Claim{Node: "n1", Since: now, Victims: []types.UID{"v"}, Decision: "d"}
 	for name, change := range map[string]func(*reservations.Claim){

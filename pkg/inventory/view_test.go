@@ -15,7 +15,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-func TestTenth(t *testing.T) {
+// TestUsageIsATenthOfTheAllocatable: the usage of a node is a number from 0 to 9; an
+// exact tenth belongs to the lower one.
+func TestUsageIsATenthOfTheAllocatable(t *testing.T) {
 	tenth := func(used, most int64) int {
 		var n inventory.Node
 		n.Allocated = queuestest.Vector(fmt.Sprint("pods=", used))

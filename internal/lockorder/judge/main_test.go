@@ -11,8 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/lockorder"
 )
 
-// TestRun judges exactly the declared orders, and plants fewer, more, and none.
-func TestRun(t *testing.T) {
+// TestOnlyTheDeclaredOrdersPass judges exactly the declared orders, and plants fewer,
+// more, and none.
+func TestOnlyTheDeclaredOrdersPass(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		seen  []lockorder.Order

@@ -48,8 +48,8 @@ func podGroup(name string, minMember int32) *v1alpha1.PodGroup {
 	return &v1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1alpha1.PodGroupSpec{MinMember: minMember}}
 }
 
-// TestRun: PodGroups that exist, that come, change and go.
-func TestRun(t *testing.T) {
+// TestPodGroupsAreFollowed: PodGroups that exist, that come, change and go.
+func TestPodGroupsAreFollowed(t *testing.T) {
 	// The fake does not end a list that is watched.
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false)
 	ctx, stop := context.WithCancel(t.Context())

@@ -231,20 +231,20 @@ func TestPodsRejectedByAHoldAreRequeued(t *testing.T) {
 			expect.Get(s.handle.Client.CoreV1().Pods(asker.Namespace).Update(t.Context(), plugintest.On(asker.DeepCopy(), "n1"), metav1.UpdateOptions{}))(t)
 		},
 	} {
-		t.Run(name, func(t *testing.T) { invitedBack(t, end) })
+		t.Run(name, func(t *testing.T) { requeuedAtTheEnd(t, end) })
 	}
 }
 
-func invitedBack(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
+func requeuedAtTheEnd(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
 	s, asker := held(t)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
-	plugintest.WantStatus(t, "a stranger", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
+	plugintest.WantStatus(t, "a foreign pod", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
 	end(t, s, asker)
-	invited := 0
+	requeued := 0
 	plugintest.Eventually(t, func() error {
 		all := s.handle.Activated()
-		before := invited
-		if invited = len(all); !slices.Contains(all[before:], "ns/foreign ns/foreign uid-foreign") {
+		before := requeued
+		if requeued = len(all); !slices.Contains(all[before:], "ns/foreign ns/foreign uid-foreign") {
 			return errNotYet
 		}
 		// A pod that was rejected before the start is requeued after it, too: it is

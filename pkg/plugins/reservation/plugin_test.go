@@ -198,7 +198,9 @@ func TestPodsOfNoQueue(t *testing.T) {
 	s.allocated(t, 0)
 }
 
-func TestRest(t *testing.T) {
+// TestTheFilterIsNotSkipped: the plugin registers the events that can make its filter
+// accept a pod, and no PreFilter can skip that filter.
+func TestTheFilterIsNotSkipped(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
 	events, err := plugin.EventsToRegister(t.Context())
 	if want := (fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}); plugin.Name() != "NodeReservation" || err != nil ||

@@ -113,8 +113,8 @@ func TestLostHolds(t *testing.T) {
 	}
 }
 
-// TestLists: long lists are cut, and errors are one line.
-func TestLists(t *testing.T) {
+// TestTextsAreShort: long lists are cut, and errors are one line.
+func TestTextsAreShort(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	if got := preemption.Listed(names[:5]); got != "a, b, c, d, e" {
 		t.Error(got)
