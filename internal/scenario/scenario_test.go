@@ -96,7 +96,7 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 		{"dance\n----\n", "dance wants a name"},
 		{"dance x\n----\n", "what is dance"},
 		{"queues\nroot\n  a b=c\n----\n", "not understood"},
-		{begin + "node n2 vcore=x\n----\n", "not an amount"},
+		{begin + "node n2 vcore=x\n----\n", "invalid quantity"},
 		{begin + "node n2 size=1\n----\n", "what is \"size\""},
 		{begin + "ask p queue=root.b\n----\n", "no such queue"},
 		{begin + "ask p queue=root\n----\n", "no such queue"},

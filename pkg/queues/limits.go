@@ -27,11 +27,11 @@ func GroupFor(v View, leaf ID, groups []string) string {
 	found := ""
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		for _, g := range groups {
-			if groupLimit(q, g) != nil {
+			if GroupLimit(q, g) != nil {
 				return g
 			}
 		}
-		if groupLimit(q, Everyone) != nil {
+		if GroupLimit(q, Everyone) != nil {
 			found = Everyone
 		}
 	}
@@ -39,13 +39,7 @@ func GroupFor(v View, leaf ID, groups []string) string {
 }
 
 // UserLimit returns the limit that a queue itself sets for a user; nil for none.
-func UserLimit(q *Queue, user string) *config.Limit { return userLimit(q, user) }
-
-// GroupLimit returns the limit that a queue itself sets for a group, or for the
-// wildcard where the group is [Everyone]; nil for none.
-func GroupLimit(q *Queue, group string) *config.Limit { return groupLimit(q, group) }
-
-func userLimit(q *Queue, user string) *config.Limit {
+func UserLimit(q *Queue, user string) *config.Limit {
 	var wildcard *config.Limit
 	for i := range q.Limits {
 		if slices.Contains(q.Limits[i].Users, user) {
@@ -58,7 +52,9 @@ func userLimit(q *Queue, user string) *config.Limit {
 	return wildcard
 }
 
-func groupLimit(q *Queue, group string) *config.Limit {
+// GroupLimit returns the limit that a queue itself sets for a group, or for the
+// wildcard where the group is [Everyone]; nil for none.
+func GroupLimit(q *Queue, group string) *config.Limit {
 	for i := range q.Limits {
 		if slices.Contains(q.Limits[i].Groups, group) {
 			return &q.Limits[i]
@@ -157,7 +153,7 @@ func (l *Ledger) Equal(m *Ledger) bool {
 // and every ancestor, leaf first, users before groups.
 func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
-		if limit := userLimit(q, o.User); limit != nil {
+		if limit := UserLimit(q, o.User); limit != nil {
 			by := Charged{q.ID, false, o.User}
 			if b, over := breach(limit, on.usedBy(l.usage[by], by), ask); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
@@ -177,7 +173,7 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 // below the leaf.
 func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
-		if limit := userLimit(q, o.User); limit != nil {
+		if limit := UserLimit(q, o.User); limit != nil {
 			by := Charged{q.ID, false, o.User}
 			n := l.usage[by].Running + on.extra.startingOf(by)
 			if full(limit, n) {
@@ -199,7 +195,7 @@ func ownGroupLimit(q *Queue, o Owner) *config.Limit {
 	if o.Group == "" {
 		return nil
 	}
-	return groupLimit(q, o.Group)
+	return GroupLimit(q, o.Group)
 }
 
 func full(limit *config.Limit, running int) bool {

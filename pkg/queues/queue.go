@@ -153,13 +153,8 @@ func (q *Queue) IsRoot() bool { return q.ID == RootID }
 // Empty tells whether the queue has neither applications nor children.
 func (q *Queue) Empty() bool { return q.Applications == 0 && len(q.Children) == 0 }
 
-// view is what Snapshot and Draft have in common.
-type view interface {
-	Queue(id ID) *Queue
-}
-
 // findChild returns the child of q with the given name, or where it would be inserted.
-func findChild(v view, q *Queue, name string) (at int, found bool) {
+func findChild(v View, q *Queue, name string) (at int, found bool) {
 	return slices.BinarySearchFunc(q.Children, name, func(id ID, name string) int {
 		switch n := v.Queue(id).Name; {
 		case n < name:

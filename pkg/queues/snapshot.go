@@ -81,7 +81,7 @@ func at(chunks []*chunk, id ID) *Queue {
 	return chunks[c].queues[int(id)%chunkSize]
 }
 
-func find(v view, path string) (*Queue, bool) {
+func find(v View, path string) (*Queue, bool) {
 	name, rest, more := strings.Cut(path, ".")
 	q := v.Queue(RootID)
 	if q == nil || name != q.Name {
@@ -98,7 +98,7 @@ func find(v view, path string) (*Queue, bool) {
 	return q, true
 }
 
-func ancestors(v view, id ID) iter.Seq[*Queue] {
+func ancestors(v View, id ID) iter.Seq[*Queue] {
 	return func(yield func(*Queue) bool) {
 		for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
 			if !yield(q) {
@@ -108,7 +108,7 @@ func ancestors(v view, id ID) iter.Seq[*Queue] {
 	}
 }
 
-func walk(v view, id ID, yield func(*Queue) bool) bool {
+func walk(v View, id ID, yield func(*Queue) bool) bool {
 	q := v.Queue(id)
 	if q == nil || !yield(q) {
 		return q == nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -114,15 +115,17 @@ func positiveDuration(value string, d *time.Duration) error {
 	return nil
 }
 
-// policiesOf gives the meaning of properties; bad values have their defaults.
-func policiesOf(properties map[string]string) Policies {
-	p := DefaultPolicies()
+// ParsePolicies gives the meaning of properties. Bad values have their defaults, and are in
+// the error.
+func ParsePolicies(properties map[string]string) (p Policies, err error) {
+	p = DefaultPolicies()
 	for name, read := range known { // each writes a field of its own: order does not matter
 		if value, ok := properties[name]; ok {
-			_, _ = read(value, &p) // judge has reported it where it was written
+			_, wrong := read(value, &p)
+			err = errors.Join(err, wrong)
 		}
 	}
-	return p
+	return p, err
 }
 
 // judge warns about properties that are unknown, bad, or without effect.
@@ -144,14 +147,18 @@ func (r *report) judge(properties []rawProperty) {
 	}
 }
 
+// Inherited returns those properties of a parent that are passed on to its children.
+func Inherited(parent map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, parent)
+	maps.DeleteFunc(out, func(key, value string) bool { return !passedOn(key, value) })
+	return out
+}
+
 // inherit returns the properties of a queue: those of the parent that are
 // passed on, overridden by its own.
 func inherit(parent map[string]string, own []rawProperty) map[string]string {
-	out := maps.Clone(parent)
-	if out == nil {
-		out = make(map[string]string, len(own))
-	}
-	maps.DeleteFunc(out, func(key, value string) bool { return !passedOn(key, value) })
+	out := Inherited(parent)
 	for _, p := range own {
 		out[p.key] = p.value
 	}

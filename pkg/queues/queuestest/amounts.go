@@ -1,39 +1,20 @@
 package queuestest
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Amount reads an amount of a resource type: cores or "500m" for vcore, else a
-// number with an optional k, M, G, Ki, Mi or Gi. A sign is allowed.
+// Amount reads an amount of a resource type as queues.yaml writes it. A sign is allowed.
 func Amount(name, text string) (resources.Amount, error) {
-	if name == resources.CPU {
-		if milli, ok := strings.CutSuffix(text, "m"); ok {
-			return scaled(name, text, milli, 1)
-		}
-		return scaled(name, text, text, 1000)
+	digits, negative := strings.CutPrefix(text, "-")
+	a, err := quantity.Parse(name, digits)
+	if negative {
+		a = -a
 	}
-	for _, unit := range []struct {
-		suffix string
-		factor int64
-	}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}} {
-		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
-			return scaled(name, text, number, unit.factor)
-		}
-	}
-	return scaled(name, text, text, 1)
-}
-
-func scaled(name, text, number string, factor int64) (resources.Amount, error) {
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s=%q is not an amount", name, text)
-	}
-	return resources.Amount(n * factor), nil
+	return a, err
 }
 
 // Vector reads "vcore=2 memory=1Gi pods=1"; the empty text is the empty vector.

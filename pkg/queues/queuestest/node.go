@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -54,12 +51,12 @@ func resolve(n *Node, parent *config.Queue) (*config.Queue, error) {
 	}
 	if parent != nil {
 		q.Path = parent.Path + "." + n.Name
-		inheritProperties(q.Properties, parent.Properties)
+		q.Properties = config.Inherited(parent.Properties)
 		q.Template = parent.Template
 	}
 	maps.Copy(q.Properties, n.Properties)
 	var err error
-	if q.Policies, err = Policies(q.Properties); err != nil {
+	if q.Policies, err = config.ParsePolicies(q.Properties); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.Path, err)
 	}
 	if n.Template != nil {
@@ -82,58 +79,9 @@ func resolve(n *Node, parent *config.Queue) (*config.Queue, error) {
 }
 
 func template(n *Node) (*config.Template, error) {
-	policies, err := Policies(n.Properties)
+	policies, err := config.ParsePolicies(n.Properties)
 	return &config.Template{
 		Guaranteed: resources.GuaranteeFrom(n.Guaranteed), Max: resources.LimitFrom(n.Max),
 		MaxApplications: n.MaxApplications, Properties: n.Properties, Policies: policies,
 	}, err
-}
-
-func inheritProperties(to, from map[string]string) {
-	for key, value := range from {
-		switch {
-		case strings.HasPrefix(key, "priority."):
-		case key == "preemption.policy" && value != "disabled":
-		default:
-			to[key] = value
-		}
-	}
-}
-
-// Policies reads properties. Unlike package config it refuses values that it
-// does not understand.
-func Policies(properties map[string]string) (config.Policies, error) {
-	p := config.DefaultPolicies()
-	for key, value := range properties {
-		if !setPolicy(&p, key, value) {
-			return p, fmt.Errorf("property %s: %q is not understood", key, value)
-		}
-	}
-	return p, nil
-}
-
-func setPolicy(p *config.Policies, key, value string) bool {
-	switch key {
-	case "application.sort.policy":
-		p.ApplicationSort = config.SortPolicy(value)
-		return value == "fifo" || value == "fair"
-	case "application.sort.priority":
-		p.PrioritySort = value == "enabled"
-		return p.PrioritySort || value == "disabled"
-	case "priority.policy":
-		p.PriorityFence = value == "fence"
-		return p.PriorityFence || value == "default"
-	case "priority.offset":
-		n, err := strconv.ParseInt(value, 10, 32)
-		p.PriorityOffset = int32(n)
-		return err == nil
-	case "preemption.policy":
-		p.Preemption = config.PreemptionPolicy(value)
-		return value == "default" || value == "fence" || value == "disabled"
-	case "preemption.delay":
-		d, err := time.ParseDuration(value)
-		p.PreemptionDelay = d
-		return err == nil && d > 0
-	}
-	return true
 }
