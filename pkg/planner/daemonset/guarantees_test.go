@@ -133,7 +133,7 @@ func TestGuaranteesBind(t *testing.T) {
 			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
 				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
 			}
-			expect.Holds(t, daemonset.Judge(&c.node, &c.ask, own, d))
+			expect.Holds(t, daemonset.JudgeAny(&c.node, &c.ask, own, d))
 			// A planner that forgets the rules, or one for a namespace with leave.
 			all := own
 			all.Namespaces = []string{"kube-system", "ns"}
@@ -141,10 +141,10 @@ func TestGuaranteesBind(t *testing.T) {
 			if got := names(&free); got != tt.free {
 				t.Errorf("with leave: victims %q, want %q", got, tt.free)
 			}
-			if err := daemonset.Judge(&c.node, &c.ask, all, free); err != nil {
+			if err := daemonset.JudgeAny(&c.node, &c.ask, all, free); err != nil {
 				t.Errorf("with leave: %v", err)
 			}
-			if err := daemonset.Judge(&c.node, &c.ask, own, free); (err != nil) != (tt.want == "") && tt.want == tt.free {
+			if err := daemonset.JudgeAny(&c.node, &c.ask, own, free); (err != nil) != (tt.want == "") && tt.want == tt.free {
 				t.Errorf("the judge says of a planner that forgets the rules: %v", err)
 			} else if tt.want == "" && err == nil {
 				t.Error("a planner that forgets the rules goes unnoticed")
@@ -196,7 +196,7 @@ func TestGuaranteesBindAtRandom(t *testing.T) {
 		if err := spared(c, &d); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := daemonset.Judge(&c.node, &c.ask, bound, d); err != nil {
+		if err := daemonset.JudgeAny(&c.node, &c.ask, bound, d); err != nil {
 			t.Fatalf("seed %d: the judge refuses %s: %v", seed, d.String(), err)
 		}
 		if d.Outcome == planner.Preempt {
@@ -205,7 +205,7 @@ func TestGuaranteesBindAtRandom(t *testing.T) {
 		free := daemonset.Plan(&c.node, &c.ask, daemonset.Params{})
 		if spared(c, &free) != nil {
 			forgotten++
-			if daemonset.Judge(&c.node, &c.ask, bound, free) == nil {
+			if daemonset.JudgeAny(&c.node, &c.ask, bound, free) == nil {
 				t.Fatalf("seed %d: the judge accepts %s", seed, free.String())
 			}
 		}

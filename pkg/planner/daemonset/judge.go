@@ -10,32 +10,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Judge judges a decision by the rules D1 to D7, on a node and an asker that may be newer
-// than those of the decision. It does not share the search with Plan. It checks whether the
-// decision is permitted, and whether each victim that was chosen for its amounts is still
-// needed. It does not check whether other victims would do less harm. If Params.Fits is nil,
-// the filters count as passed. A decision to do nothing is always accepted. The error lists
-// every broken rule.
+// Judge judges a decision to preempt by the rules D2 to D7, on a node and an asker that may be
+// newer than those of the decision. It does not share the search with Plan. It checks whether
+// the decision is permitted, and whether each victim that was chosen for its amounts is still
+// needed. It does not check whether other victims would do less harm, and asks no filters. The
+// error lists every broken rule.
 func Judge(n *Node, ask *Ask, p Params, d Decision) error {
-	if d.Outcome == NoHold || d.Outcome == planner.Refuse {
-		return nil
-	}
-	if n.Name != d.Node {
-		return fmt.Errorf("the decision is about node %s, not %s", d.Node, n.Name)
-	}
 	j := &judge{n: n, ask: ask, p: p, d: d}
-	if ask.OverMax != "" {
-		return fmt.Errorf("D2: queue %s is over its max", ask.OverMax)
+	if err := j.mayAct(); err != nil {
+		return err
 	}
-	switch d.Outcome {
-	case Fits:
-		return j.fits()
-	case planner.Hold:
-		return j.hold()
-	case planner.Preempt:
-		return j.preempt()
+	return j.preempt()
+}
+
+// mayAct judges what every decision to do something needs.
+func (j *judge) mayAct() error {
+	switch {
+	case j.n.Name != j.d.Node:
+		return fmt.Errorf("the decision is about node %s, not %s", j.d.Node, j.n.Name)
+	case j.ask.OverMax != "":
+		return fmt.Errorf("D2: queue %s is over its max", j.ask.OverMax)
 	}
-	return fmt.Errorf("there is no outcome %q", d.Outcome)
+	return nil
 }
 
 // judge checks one decision.
@@ -86,46 +82,6 @@ func (j *judge) lacks(left room) error {
 }
 
 func leaves(p *Pod) bool { return p.Protection == planner.Leaving }
-
-func (j *judge) filters(without []*Pod) error {
-	if j.p.Fits == nil {
-		return nil
-	}
-	var pods []*planner.Pod
-	for _, p := range without {
-		pods = append(pods, p.Pod)
-	}
-	if j.p.Fits(pods) != planner.Passes {
-		return fmt.Errorf("the filters refuse the asker on node %s without %d pods", j.n.Name, len(without))
-	}
-	return nil
-}
-
-// fits judges that nothing needs to be done.
-func (j *judge) fits() error {
-	if len(j.n.Before) > 0 {
-		return fmt.Errorf("D1: others hold node %s before the asker", j.n.Name)
-	}
-	if err := j.lacks(j.left(func(*Pod) bool { return false })); err != nil {
-		return fmt.Errorf("D1: %w", err)
-	}
-	return j.filters(nil)
-}
-
-// hold judges that the asker can fit the held node at all (D1).
-func (j *judge) hold() error {
-	var may []*Pod
-	for i := range j.n.Pods {
-		_, bound := j.guarantees().add(&j.n.Pods[i]) // alone: the least that must hold
-		if j.d.Stopped != "" && bound == nil && j.allowed(&j.n.Pods[i]) == nil && !j.ask.Never {
-			may = append(may, &j.n.Pods[i])
-		}
-	}
-	if err := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(may, p) })); err != nil {
-		return fmt.Errorf("D1: even without %d pods %w", len(may), err)
-	}
-	return j.filters(may)
-}
 
 // allowed judges whether a pod may be preempted (D4).
 func (j *judge) allowed(p *Pod) error {
@@ -184,7 +140,7 @@ func (j *judge) preempt() error {
 	if err := j.lacks(left); err != nil {
 		return errors.Join(append(errs, fmt.Errorf("D7: %w", err))...)
 	}
-	return errors.Join(append(errs, j.filters(j.gone))...)
+	return errors.Join(errs...)
 }
 
 // begun judges whether preemption may have started.

@@ -26,7 +26,7 @@ func TestJudgeAgainstOracle(t *testing.T) {
 			}
 			by := []daemonset.Selection{daemonset.Single, daemonset.Multiple}[chance.IntN(2)]
 			d := o.decision(ask, verdict{outcome: planner.Preempt, victims: set, selection: by})
-			err, want := daemonset.Judge(n, ask, p, d), o.lawful(set, by)
+			err, want := daemonset.JudgeAny(n, ask, p, d), o.lawful(set, by)
 			if (err == nil) != want {
 				t.Fatalf("generate(%d, 6): %v of %s: lawful %v, judged %v\n%s", seed, set, by, want, err, m)
 			}
@@ -134,7 +134,7 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 			}
 			slices.SortFunc(d.Victims, func(a, b daemonset.Victim) int { return strings.Compare(a.UID, b.UID) })
 			test.change(n, ask, &p, &d)
-			err := daemonset.Judge(n, ask, p, d)
+			err := daemonset.JudgeAny(n, ask, p, d)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}

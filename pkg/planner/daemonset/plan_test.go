@@ -82,7 +82,7 @@ func TestAskerThatRequiresAnotherPod(t *testing.T) {
 			return m.fits(without)
 		}
 		d := daemonset.Plan(n, ask, p)
-		if err := daemonset.Judge(n, ask, p, d); err != nil {
+		if err := daemonset.JudgeAny(n, ask, p, d); err != nil {
 			t.Fatalf("generate(%d, 8): %v\n%s\n%s", seed, err, d, m)
 		}
 		if d.Outcome == planner.Preempt {
