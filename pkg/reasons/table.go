@@ -73,8 +73,6 @@ const (
 	NoNodeFits Code = "NoNodeFits"
 	// NodeHeld: the node is held for another pod.
 	NodeHeld Code = "NodeHeld"
-	// ConfigurationChanged: queues changed between two steps of one attempt; it is tried again.
-	ConfigurationChanged Code = "ConfigurationChanged"
 
 	// PreemptionDisabled: the partition has preemption.enabled: false.
 	PreemptionDisabled Code = "PreemptionDisabled"
@@ -197,8 +195,6 @@ var table = []Entry{
 		"Read the sentence: it counts the nodes by what was missing at the last try, as kubectl describe pod does. Make room on a node that suits the pod, add one, or ask for less."},
 	{NodeHeld, "The node is held for a pod for which room is being made.",
 		"Nothing: the hold ends when that pod runs or gives up."},
-	{ConfigurationChanged, "The queues changed while the pod was being placed.",
-		"Nothing: it is tried again at once."},
 	{PreemptionDisabled, "No others are made to leave for the pod, because queues do not preempt: the partition has preemption.enabled: false.",
 		"Wait until pods finish, or set preemption.enabled: true in queues.yaml."},
 	{PreemptionNever, "No others are made to leave for the pod, because it asks for no preemption: its preemptionPolicy is Never.",

@@ -92,7 +92,6 @@ func BenchmarkEvent(b *testing.B) {
 		{"gate", func(s *Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
 		{"judge", func(s *Store, p *objects.Pod) { s.CheckQuota(p.UID) }},
 		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", NoSnapshot, epoch) }},
-		{"recheck", func(s *Store, p *objects.Pod) { s.Recheck(p.UID) }},
 		{"confirm", bind},
 		{"delete", func(s *Store, p *objects.Pod) { s.Delete(p.UID, epoch) }},
 	}
@@ -138,7 +137,6 @@ func BenchmarkLife(b *testing.B) {
 		s.Key(p.UID)
 		s.CheckQuota(p.UID)
 		s.Assume(p.UID, "n1", NoSnapshot, epoch)
-		s.Recheck(p.UID)
 		p.Node = "n1"
 		s.Upsert(p, epoch)
 		s.Delete(p.UID, epoch)

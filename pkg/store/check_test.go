@@ -87,7 +87,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod that waits shares its wait state", func(s *Store) { s.model.Pods["unplaced"].WaitState = s.model.NoWaitState }, "shares its wait state with pods that do"},
 		{"a running pod has a wait state of its own", func(s *Store) { p := s.model.Pods["bound"]; p.WaitState = model.NewWaitState(p, p.UID) }, "has its own wait state, which is empty"},
 		{"a running pod is a preemptor", func(s *Store) { s.model.Pods["bound"].Asker = preemption.NewAsker("bound") }, "keeps an empty record of a preemptor"},
-		{"what many share is written", func(s *Store) { s.model.NoWaitState.TreeGeneration = 7 }, "share a wait state that is not empty"},
+		{"what many share is written", func(s *Store) { s.model.NoWaitState.GaveWay = 7 }, "share a wait state that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
 		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
 		{"a hold of a pod without a queue", func(s *Store) { hold(s, "unplaced", "n1") }, "is held for unplaced, which has no queue"},

@@ -76,15 +76,6 @@ func (s *Store) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	return s.cycle.Assume(uid, node, seen, now)
 }
 
-// Recheck tells, between Assume and the bind, whether the pod may still run. It may
-// unless queues or limits changed since Assume so that the pod does not fit any more. Its
-// application runs already, so maxapplications is not checked.
-func (s *Store) Recheck(uid types.UID) queues.Verdict {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cycle.Recheck(uid)
-}
-
 // Forget takes back Assume: the pod is not bound. It changes nothing for a pod that is
 // not assumed, so it may be called late and more than once.
 func (s *Store) Forget(uid types.UID, now time.Time) {

@@ -124,7 +124,7 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.NoNode(uid, "", s.Explain(uid), now)
 		return
 	}
-	if s.Assume(uid, "n1", NoSnapshot, now).OK() && (random.IntN(3) == 0 || !s.Recheck(uid).OK()) {
+	if s.Assume(uid, "n1", NoSnapshot, now).OK() && random.IntN(3) == 0 {
 		s.Forget(uid, now)
 	}
 }

@@ -73,7 +73,7 @@ import (
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
-//	gate judge assume assume-empty recheck forget failed failed-class refused put-off explain NAME ...
+//	gate judge assume assume-empty forget failed failed-class refused put-off explain NAME ...
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node. With assume-empty
 // the snapshot of the scheduler has no pod on the node.
@@ -573,8 +573,6 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		return s.assume(p, NoSnapshot)
 	case "assume-empty":
 		return s.assume(p, 0)
-	case "recheck":
-		return yes("granted", st.Recheck(p.UID).Reason)
 	case "forget":
 		st.Forget(p.UID, s.now)
 	case "failed":

@@ -173,17 +173,13 @@ func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod
 	}
 }
 
-// Permit rejects a pod if its node became held for other pods since Reserve, or if the
-// pod no longer fits because queues or limits changed. It never waits.
+// Permit rejects a pod if its node became held for other pods since Reserve. It never waits.
 func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
 	}
 	if status := pl.checkHolds(pl.process.Store().Holds(), nil, pod, node); !status.IsSuccess() {
 		return status, 0
-	}
-	if v := pl.process.Store().Recheck(pod.UID); !v.OK() {
-		return fwk.NewStatus(fwk.Unschedulable, v.Reason.String()), 0
 	}
 	return nil, 0
 }

@@ -163,30 +163,6 @@ func TestUnreserveGivesBackOnce(t *testing.T) {
 	s.allocated(t, 0)
 }
 
-func TestPermitLooksAtTheQueuesOfNow(t *testing.T) {
-	pod := plugintest.Pod("p", 600)
-	s := newScene(t, "{vcore: 1}", pod)
-	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
-	limit := func(text string, milli int64) {
-		t.Helper()
-		s.handle.SetQueues(t, plugintest.Document(text))
-		plugintest.Eventually(t, func() error {
-			q, _ := s.store.Snapshot().Find("root.a")
-			if got, _ := q.Max.Get("vcore"); int64(got) != milli {
-				return errors.New("not in force")
-			}
-			return nil
-		})
-	}
-	limit("{vcore: 2}", 2000)
-	plugintest.WantStatus(t, "a larger max", s.permit(t, pod), fwk.Success, "")
-	limit("{vcore: 500m}", 500)
-	plugintest.WantStatus(t, "a smaller max", s.permit(t, pod), fwk.Unschedulable, "ConfigurationChanged: queue root.a")
-	s.unreserve(t, pod)
-	s.allocated(t, 0)
-	plugintest.WantStatus(t, "a pod that was not reserved", s.permit(t, pod), fwk.Success, "")
-}
-
 func TestPodsOfNoQueue(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newScene(t, "{vcore: 1}", pod)

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -133,7 +132,6 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 //	CheckInstead  the same, as if another pod had no slot
 //	CheckLimits   without max: what preemption never makes room in
 //	CheckHold     CheckLimits for a pod that is to hold a node
-//	Recheck       max and limits for a pod that is charged already
 
 // CheckQuota is the verdict of all quotas on one more request of an application.
 func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
@@ -236,27 +234,6 @@ func (b *Books) BelowGuarantee(leaf queues.ID, request resources.Vector, strict 
 		}
 	}
 	return false
-}
-
-// Recheck is the verdict on a pod that is charged as allocated already, after a change of
-// the configuration. maxapplications is not checked, because its application runs. Max is
-// compared without [queues.Admit], because the usage here is that without the pod.
-func (b *Books) Recheck(p *Pod) queues.Verdict {
-	a := p.app
-	for q := range b.tree.Ancestors(a.Leaf) {
-		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.amount), p.amount) {
-			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
-				"queue %s got another max while the pod was being placed", q.Path)}
-		}
-	}
-	// The limits are checked on the usage without the pod.
-	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Sub(p.amount) })
-	defer b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Add(p.amount) })
-	v := b.owners.Admit(b.tree, a.Leaf, a.Owner, p.amount, queues.OnAllocated)
-	if !v.OK() {
-		v.Reason = reasons.New(reasons.ConfigurationChanged, "a limit was changed while the pod was being placed: %s", v.Reason.Text)
-	}
-	return v
 }
 
 // OwnersUse returns the usage of users and groups, and the number of all users and groups

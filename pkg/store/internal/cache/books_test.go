@@ -92,9 +92,6 @@ func TestCheckQuota(t *testing.T) {
 	if v := b.CheckLimits(b.Tree(), first, one, queues.OnAllocated); !v.OK() {
 		t.Errorf("limits: %v", v.Reason)
 	}
-	if !ok(b.Recheck(p)) {
-		t.Error("a pod does not fit beside itself")
-	}
 	before := queues.NewDemand()
 	before.Add(b.Tree(), first.Leaf, first.Owner, one, false)
 	if !ok(b.CheckQuota(first, one, queues.OnCommitted)) || ok(b.CheckQuota(first, one, queues.OnCommitted.With(before))) {

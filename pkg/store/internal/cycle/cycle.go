@@ -242,21 +242,7 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 		x.holds.Supersede(p.On(), now)
 		x.holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
 	}
-	p.TreeGeneration = x.m.Cache.Tree().TreeGeneration()
 	x.m.Pending.Window.Placed()
-}
-
-// Recheck checks an assumed pod again if queues changed since.
-func (x *Cycle) Recheck(uid types.UID) queues.Verdict {
-	p, known := x.m.Pods[uid]
-	if !known || p.State != state.Assumed || p.TreeGeneration == x.m.Cache.Tree().TreeGeneration() {
-		return queues.Granted
-	}
-	if v := x.m.Cache.Books.Recheck(&p.CachePod); !v.OK() {
-		return v
-	}
-	p.TreeGeneration = x.m.Cache.Tree().TreeGeneration()
-	return queues.Granted
 }
 
 // Forget takes back Assume. The pod backs off, and the latest event during its bind takes

@@ -71,7 +71,6 @@ type WaitState struct {
 	BeyondQuota         reasons.Reason // the quota that keeps it out of the demand
 	Erred               bool           // its cycle ended with an error
 	BackoffEnds         time.Time      // end of its back-off
-	TreeGeneration      uint64         // generation of the queue tree it was assumed on
 	LateEvent           *objects.Pod   // the latest event while it is assumed
 	Tallied             history.Tally  // its contribution to the counts
 
