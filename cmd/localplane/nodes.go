@@ -27,7 +27,6 @@ type nodesFlags struct {
 	kubeconfig string
 	listen     string
 	lease      time.Duration
-	workers    int
 }
 
 func newNodesCommand() *cobra.Command {
@@ -47,7 +46,6 @@ func newNodesCommand() *cobra.Command {
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of an administrator (required)")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of /readyz and /stats")
 	c.Flags().DurationVar(&f.lease, "lease-duration", nodeagent.DefaultLeaseDuration, "duration of node leases; renewed every quarter of it")
-	c.Flags().IntVar(&f.workers, "workers", 16, "concurrent API calls for pods, and again for nodes")
 	return c
 }
 
@@ -69,13 +67,10 @@ func (f nodesFlags) run(ctx context.Context) error {
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	agent, err := nodeagent.New(nodeagent.Options{
-		Client: client, LeaseDuration: f.lease, Workers: f.workers, KubeletVersion: version.Get().GitVersion,
+	agent := nodeagent.New(nodeagent.Options{
+		Client: client, LeaseDuration: f.lease, KubeletVersion: version.Get().GitVersion,
 		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet"}),
 	})
-	if err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

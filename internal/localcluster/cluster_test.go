@@ -51,12 +51,7 @@ func TestComponentFlags(t *testing.T) {
 	datadriven.RunTest(t, "testdata/flags.txt", func(t *testing.T, d *datadriven.TestData) string {
 		c := testCluster(t)
 		c.options.Dir = "/dir"
-		c.options.EtcdArgs, c.options.NodesArgs = []string{"--more"}, []string{"--more"}
-		if d.HasArg("lease") {
-			var lease string
-			d.ScanArgs(t, "lease", &lease)
-			c.options.LeaseDuration, _ = time.ParseDuration(lease)
-		}
+		c.options.APIServerArgs = []string{"--more"}
 		k, ok := c.component(d.Cmd)
 		if !ok {
 			return "no such component\n"

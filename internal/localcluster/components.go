@@ -71,7 +71,7 @@ func (c *Cluster) etcd() component {
 		"--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100",
 		"--quota-backend-bytes=8589934592", "--log-level=warn",
 	}
-	return component{Etcd, append(args, c.options.EtcdArgs...), c.etcdURL(), "/health", 30 * time.Second}
+	return component{Etcd, args, c.etcdURL(), "/health", 30 * time.Second}
 }
 
 func (c *Cluster) apiServer() component {
@@ -107,10 +107,7 @@ func (c *Cluster) controllerManager() component {
 		"--flex-volume-plugin-dir=" + filepath.Join(c.options.Dir, "flexvolume"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--kube-api-qps=200", "--kube-api-burst=400",
 		"--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10", "--concurrent-gc-syncs=20", "--concurrent-namespace-syncs=20",
-		fmt.Sprintf("--node-monitor-grace-period=%s", c.options.LeaseDuration+10*time.Second),
-	}
-	if c.options.LeaseDuration < 20*time.Second {
-		args = append(args, "--node-monitor-period=1s")
+		fmt.Sprintf("--node-monitor-grace-period=%s", c.options.lease()+10*time.Second),
 	}
 	url := "https://" + address(c.ports.controllerManager)
 	return component{ControllerManager, args, url, "/healthz", time.Minute}
@@ -119,9 +116,9 @@ func (c *Cluster) controllerManager() component {
 func (c *Cluster) nodeAgent() component {
 	args := []string{
 		"--kubeconfig=" + c.KubeconfigPath(UserAdmin), "--listen=" + address(c.ports.nodes),
-		"--lease-duration=" + c.options.LeaseDuration.String(),
+		"--lease-duration=" + c.options.lease().String(),
 	}
-	return component{Nodes, append(args, c.options.NodesArgs...), "http://" + address(c.ports.nodes), "/readyz", time.Minute}
+	return component{Nodes, args, "http://" + address(c.ports.nodes), "/readyz", time.Minute}
 }
 
 // launchComponent starts a component without waiting for it.

@@ -109,19 +109,11 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	binary := os.Args[0]
-	for want, o := range map[string]Options{
-		"Dir is missing":    {Binary: binary},
-		"Binary is missing": {Dir: "x"},
-		"go build":          {Dir: "x", Binary: "no/such/file"},
-		"Nodes is -1":       {Dir: "x", Binary: binary, Nodes: -1},
-		"LeaseDuration":     {Dir: "x", Binary: binary, LeaseDuration: -1},
-	} {
-		expect.Refused(o.withDefaults())(t, want)
-	}
+	expect.Refused(Options{Dir: "x", Binary: "no/such/file"}.withDefaults())(t, "go build")
 	for nodes, want := range map[int]time.Duration{0: 40 * time.Second, 500: 40 * time.Second, 501: 5 * time.Minute} {
 		o, err := Options{Dir: "x", Binary: binary, Nodes: nodes}.withDefaults()
-		if err != nil || o.LeaseDuration != want || !filepath.IsAbs(o.Dir) {
-			t.Errorf("%d nodes: lease %v, dir %s, %v", nodes, o.LeaseDuration, o.Dir, err)
+		if err != nil || o.lease() != want || !filepath.IsAbs(o.Dir) {
+			t.Errorf("%d nodes: lease %v, dir %s, %v", nodes, o.lease(), o.Dir, err)
 		}
 	}
 }
@@ -201,11 +193,9 @@ func TestBadSchedulerOptions(t *testing.T) {
 	plain := filepath.Join(dir, "plain")
 	expect.OK(t, errors.Join(os.WriteFile(plain, []byte("profiles: [{schedulerName: a}, 7]\n"), 0o600), os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)))
 	for want, o := range map[string]SchedulerOptions{
-		"Binary is missing": {},
 		"empty":             {Binary: "b", Config: empty},
 		broken:              {Binary: "b", Config: broken},
 		"no such file":      {Binary: "b", Config: filepath.Join(dir, "missing")},
-		"needs a Config":    {Binary: "b", RESTAddress: "127.0.0.1:7"},
 		"args of QueueSort": {Binary: "b", Config: plain, RESTAddress: "127.0.0.1:7"},
 		"need a Config":     {Binary: "b", Flags: []string{"--config=/etc/s.yaml"}},
 		"and --config=":     {Binary: "b", Config: plain, Flags: []string{"--v=2"}},

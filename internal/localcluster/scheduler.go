@@ -69,9 +69,6 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 // /readyz answers. o.Kubeconfig is required; dir gets its configuration, certificates and
 // log. The caller stops the process.
 func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Process, error) {
-	if o.Kubeconfig == "" {
-		return nil, errors.New("scheduler options: Kubeconfig is missing: give the kubeconfig of the cluster")
-	}
 	run, err := prepareScheduler(dir.path, o)
 	if err != nil {
 		return nil, err
@@ -101,9 +98,6 @@ type schedulerRun struct {
 // prepareScheduler chooses a port and writes the configuration below dir.
 func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	run := schedulerRun{name: cmp.Or(o.Name, "scheduler"), binary: o.Binary}
-	if o.Binary == "" {
-		return run, errors.New("scheduler options: Binary is missing: give the path of the scheduler")
-	}
 	port, err := freePorts(1)
 	if err != nil {
 		return run, err
@@ -113,9 +107,6 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	work := filepath.Join(dir, run.name)
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return run, fmt.Errorf("prepare %s: %w", run.name, err)
-	}
-	if o.Config == "" && o.RESTAddress != "" {
-		return run, errors.New("scheduler options: RESTAddress needs a Config to be written to")
 	}
 	config := ""
 	if o.Config != "" {

@@ -22,21 +22,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultLeaseDuration is the lease duration of simulated nodes unless Options say otherwise.
+// DefaultLeaseDuration is the lease duration of a few simulated nodes.
 const DefaultLeaseDuration = 40 * time.Second
+
+// workers is the number of concurrent API calls for pods, and again for nodes.
+const workers = 16
 
 // Options configure an Agent.
 type Options struct {
 	// Client talks to the API server. It should have no client-side rate limit (QPS -1): the number of
 	// workers bounds the load.
 	Client kubernetes.Interface
-	// LeaseDuration is written into node leases; they are renewed every quarter of it. 0
-	// means DefaultLeaseDuration. For thousands of nodes choose minutes, because each
-	// renewal is a write.
+	// LeaseDuration is written into node leases; they are renewed every quarter of it. For
+	// thousands of nodes choose minutes, because each renewal is a write.
 	LeaseDuration time.Duration
-	// Workers is the number of concurrent API calls for pods, and again for nodes. 0 means 16.
-	Workers int
-	// KubeletVersion is shown as the version of the nodes. Empty means "v0.0.0".
+	// KubeletVersion is shown as the version of the nodes.
 	KubeletVersion string
 	// Recorder, if set, records an event on every rejected pod, as a kubelet does.
 	Recorder record.EventRecorder
@@ -59,23 +59,8 @@ type Agent struct {
 	leases                    *leases
 }
 
-// New returns an agent that has not started yet. It fails when Client is missing or a number is negative.
-func New(o Options) (*Agent, error) {
-	if o.Client == nil {
-		return nil, errors.New("node agent: options: client is missing")
-	}
-	if o.LeaseDuration < 0 || o.Workers < 0 {
-		return nil, fmt.Errorf("node agent: options: lease duration (%v) and workers (%d) must not be negative", o.LeaseDuration, o.Workers)
-	}
-	if o.LeaseDuration == 0 {
-		o.LeaseDuration = DefaultLeaseDuration
-	}
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
-	if o.KubeletVersion == "" {
-		o.KubeletVersion = "v0.0.0"
-	}
+// New returns an agent that has not started yet.
+func New(o Options) *Agent {
 	a := &Agent{options: o, client: o.Client, ledger: newLedger(), counters: counters{totals: Stats{Rejections: map[string]int64{}}}}
 	a.addresses.Store(rand.Uint32())
 	a.podQueue = newQueue()
@@ -88,7 +73,7 @@ func New(o Options) (*Agent, error) {
 	a.pods = corelisters.NewPodLister(a.podInformer.GetIndexer())
 	a.nodes = corelisters.NewNodeLister(a.nodeInformer.GetIndexer())
 	a.leases = &leases{client: o.Client, duration: o.LeaseDuration, wanted: a.leaseWanted, renewed: map[string]renewal{}}
-	return a, nil
+	return a
 }
 
 func newQueue() workqueue.TypedRateLimitingInterface[string] {
@@ -117,7 +102,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return nil
 	}
 	klog.FromContext(ctx).Info("simulated nodes in sync", "nodes", len(a.nodeInformer.GetStore().ListKeys()), "pods", len(a.podInformer.GetStore().ListKeys()))
-	for range a.options.Workers {
+	for range workers {
 		group.Go(func() { work(ctx, a.podQueue, a.reconcilePod, &a.counters) })
 		group.Go(func() { work(ctx, a.nodeQueue, a.reconcileNode, &a.counters) })
 	}

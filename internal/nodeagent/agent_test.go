@@ -44,7 +44,7 @@ func inBubble(t *testing.T, client func(t *testing.T) *fake.Clientset, test func
 // start starts an agent and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
-	agent := expect.Get(New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"}))(r)
+	agent := New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.Run(ctx) }()
@@ -393,7 +393,7 @@ func TestHandler(t *testing.T) {
 
 func TestNotReadyBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := expect.Get(New(Options{Client: fake.NewClientset()}))(t)
+		agent := New(Options{Client: fake.NewClientset()})
 		w := httptest.NewRecorder()
 		agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		if w.Code != http.StatusServiceUnavailable {
@@ -405,14 +405,4 @@ func TestNotReadyBeforeSync(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 	})
-}
-
-func TestNewRefusesBadOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		"client is missing": {},
-		"lease duration":    {Client: fake.NewClientset(), LeaseDuration: -1},
-		"workers":           {Client: fake.NewClientset(), Workers: -1},
-	} {
-		expect.Refused(New(o))(t, want)
-	}
 }

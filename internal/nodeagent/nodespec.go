@@ -49,9 +49,6 @@ func (s NodeSpec) Name(index int) string {
 // Node returns the Node object with this index, ready to be created. The error names the
 // field with a quantity that cannot be parsed.
 func (s NodeSpec) Node(index int) (*corev1.Node, error) {
-	if s.Pods < 0 || s.Zones < 0 {
-		return nil, fmt.Errorf("node spec: pods (%d) and zones (%d) must not be negative", s.Pods, s.Zones)
-	}
 	s = s.withDefaults()
 	capacity, err := s.capacity()
 	if err != nil {

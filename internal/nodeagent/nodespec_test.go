@@ -28,7 +28,6 @@ func TestNodeSpecErrorsNameTheField(t *testing.T) {
 	for want, spec := range map[string]NodeSpec{
 		"memory":          {Memory: "lots"},
 		"example.com/gpu": {Extended: map[string]string{"example.com/gpu": "x"}},
-		"pods":            {Pods: -1},
 	} {
 		expect.Refused(spec.Node(0))(t, want)
 	}

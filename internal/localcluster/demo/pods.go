@@ -76,9 +76,6 @@ func orDash(s string) string { return cmp.Or(s, "-") }
 
 // Scale sets the number of replicas, from 0 on, of a Deployment and returns the number before.
 func Scale(ctx context.Context, client kubernetes.Interface, namespace, name string, replicas int32) (before int32, err error) {
-	if replicas < 0 {
-		return 0, fmt.Errorf("replicas is %d, want a number from 0 on", replicas)
-	}
 	deployments := client.AppsV1().Deployments(namespace)
 	d, err := deployments.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
