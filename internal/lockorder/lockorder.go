@@ -15,7 +15,6 @@
 package lockorder
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,17 +28,6 @@ type Mutex[C any] struct{ mu sync.Mutex }
 func (m *Mutex[C]) Lock() {
 	enter(name[C]())
 	m.mu.Lock()
-}
-
-// TryLock takes the lock if that needs no waiting. A goroutine that does not wait is in
-// no deadlock.
-func (m *Mutex[C]) TryLock() bool {
-	if !m.mu.TryLock() {
-		return false
-	}
-	seen.take(name[C]())
-	held.add(goroutine(), name[C]())
-	return true
 }
 
 // Unlock releases the lock.
@@ -87,25 +75,15 @@ func Enter(lock string) (done func()) {
 	return func() { leave(lock) }
 }
 
-// Wrong returns what is wrong with the orders seen so far: a cycle, or a lock that is
-// taken while one of its kind is held. It is nil for nothing.
-func Wrong() error {
+// Seen lists the orders seen so far, sorted, each with the stack that showed it first.
+func Seen() []Sighting {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	return errors.Join(seen.wrong...)
-}
-
-// Seen lists the orders seen so far, sorted.
-func Seen() []Order {
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	var out []Order
-	for before, after := range seen.after {
-		for lock := range after {
-			out = append(out, Order{before, lock})
-		}
+	var out []Sighting
+	for order, stack := range seen.stacks {
+		out = append(out, Sighting{Order: order, Stack: stack})
 	}
-	slices.SortFunc(out, Order.compare)
+	slices.SortFunc(out, func(a, b Sighting) int { return a.compare(b.Order) })
 	return out
 }
 
@@ -113,7 +91,7 @@ func Seen() []Order {
 func Reset() {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	seen.taken, seen.after, seen.wrong = map[string]bool{}, map[string]map[string]string{}, nil
+	seen.taken, seen.stacks = map[string]bool{}, map[Order]string{}
 }
 
 // name is the readable name of a lock.

@@ -2,8 +2,6 @@ package lockorder
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -42,22 +40,21 @@ func (h *holding) of(g uint64) []string {
 // orders records which locks were taken, which lock was taken while which one was held,
 // and where first.
 type orders struct {
-	mu    sync.Mutex
-	taken map[string]bool
-	after map[string]map[string]string
-	wrong []error
+	mu     sync.Mutex
+	taken  map[string]bool
+	stacks map[Order]string
 }
 
 var (
 	held = holding{by: map[uint64][]string{}}
-	seen = orders{taken: map[string]bool{}, after: map[string]map[string]string{}}
+	seen = orders{taken: map[string]bool{}, stacks: map[Order]string{}}
 )
 
 func enter(lock string) {
 	seen.take(lock)
 	g := goroutine()
 	for _, before := range held.of(g) {
-		seen.note(before, lock)
+		seen.note(Order{before, lock})
 	}
 	held.add(g, lock)
 }
@@ -75,41 +72,13 @@ func (o *orders) take(lock string) {
 	}
 }
 
-func (o *orders) note(before, lock string) {
+func (o *orders) note(order Order) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.after[before][lock]; known {
-		return
+	if _, known := o.stacks[order]; !known {
+		o.stacks[order] = stack()
+		tell(Sighting{Order: order, Stack: o.stacks[order]})
 	}
-	if o.after[before] == nil {
-		o.after[before] = map[string]string{}
-	}
-	o.after[before][lock] = stack()
-	tell(Sighting{Order: Order{before, lock}, Stack: o.after[before][lock]})
-	if way := o.way(lock, before, nil); way != nil {
-		text := fmt.Sprintf("%s is taken while %s is held:\n%s", lock, before, o.after[before][lock])
-		for i := range len(way) - 1 {
-			text += fmt.Sprintf("and %s while %s is held:\n%s", way[i+1], way[i], o.after[way[i]][way[i+1]])
-		}
-		o.wrong = append(o.wrong, errors.New(text))
-	}
-}
-
-// way returns a path from a lock to another one by the recorded orders; nil if there is
-// none.
-func (o *orders) way(from, to string, past []string) []string {
-	if past = append(slices.Clone(past), from); from == to {
-		return past
-	}
-	for next := range o.after[from] {
-		if slices.Contains(past, next) {
-			continue
-		}
-		if found := o.way(next, to, past); found != nil {
-			return found
-		}
-	}
-	return nil
 }
 
 // goroutine returns the number of the calling goroutine.
