@@ -1,11 +1,10 @@
 // Pairs runs the benchmarks of package perf with upstream's configuration and with ours
 // in turn, and compares each pair, because the speed of a machine varies with time, but
-// mostly not between two consecutive runs. On request it also profiles runs and reports
-// the share of our packages in the scheduling goroutine.
+// mostly not between two consecutive runs.
 //
 //	go test -c -tags perf -o bin/perf.test ./test/perf
 //	go build -o bin/localplane ./cmd/localplane
-//	go run ./test/perf/pairs -pairs 10 -profiles 1
+//	go run ./test/perf/pairs -pairs 10
 //	go run ./test/perf/pairs -pairs 3 -cases .
 package main
 
@@ -27,11 +26,10 @@ import (
 func main() {
 	o := options{}
 	flag.StringVar(&o.binary, "binary", "bin/perf.test", "the compiled tests of ./test/perf")
-	flag.StringVar(&o.dir, "dir", "", "the directory for logs and profiles; empty is a new one")
+	flag.StringVar(&o.dir, "dir", "", "the directory for logs; empty is a new one")
 	flag.StringVar(&o.cases, "cases", "^Queues$", "which cases to run, a pattern; "+caseNames())
 	flag.BoolVar(&o.large, "large", false, "also run cases of 5,000 nodes that match")
 	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run of each case")
-	flag.IntVar(&o.profiles, "profiles", 0, "how many more runs of each side, after each case, to say our part of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -45,7 +43,7 @@ func main() {
 type options struct {
 	binary, dir, cases string
 	large              bool
-	pairs, profiles    int
+	pairs              int
 }
 
 func run(ctx context.Context, o options) error {
@@ -64,23 +62,18 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | base time s | ours time s | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
-	table, shares, failed := tableHeader, []string(nil), []error(nil)
+	fmt.Printf("logs: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base time s | ours time s | load before |\n|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
+	table, failed := tableHeader, []error(nil)
 	for _, c := range chosen {
 		all, err := o.pairsOf(ctx, c)
 		if len(all) > 0 {
 			table += row(c.name, all)
 		}
-		if err == nil {
-			var profiled []string
-			profiled, err = o.profile(ctx, c)
-			shares = append(shares, profiled...)
-		}
 		if err != nil { // the other cases would take hours
 			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
-	fmt.Printf("\n%s\n%s\n", table, strings.Join(shares, "\n"))
+	fmt.Printf("\n%s\n", table)
 	return errors.Join(failed...)
 }
 
@@ -99,32 +92,15 @@ func (o options) pairsOf(ctx context.Context, c benchmark) (all []pairOf, err er
 // measured is the measurements of one run of one side. The CPU time is that of the whole
 // process (API server, scheduler and the creation of pods), in the part of the run for
 // which the speed is measured. Other load on the machine affects it far less than the
-// speed. It affects least the CPU time of the scheduling goroutine, which is of the whole
-// run.
+// speed.
 type measured struct {
 	podsPerSecond float64
 	cpu           float64 // seconds
-	cycles        float64 // seconds
-	ours          float64 // seconds of cycles in our functions
-	oursAnywhere  float64 // seconds of all goroutines in our functions
 	length        float64 // seconds of the measured part
 }
 
 // pairOf is a run of each side, one after the other.
 type pairOf struct{ base, ours measured }
-
-// doubt returns why the figures cannot be right: for names that do not occur in a profile
-// pprof reports no CPU time. One run may be too short for a sample of the scheduling
-// goroutine.
-func (p pairOf) doubt() error {
-	switch {
-	case p.base.cycles+p.ours.cycles == 0:
-		return fmt.Errorf("nothing in the profiles is in %s: is it still called so?", cycle)
-	case p.ours.oursAnywhere == 0:
-		return fmt.Errorf("nothing in the profile is in a function of %s: are ours still called so?", ours)
-	}
-	return nil
-}
 
 // pair runs both configurations, every other time in reverse order.
 func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err error) {
@@ -141,11 +117,8 @@ func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err er
 		}
 	}
 	p = pairOf{sides[c.base], sides[c.ours]}
-	if err := p.doubt(); err != nil {
-		return pairOf{}, err
-	}
-	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %.1f | %.1f | %s |\n", c.name, i+1,
-		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.cycles, p.ours.cycles, cycles(p), p.base.length, p.ours.length, load)
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.1f | %.1f | %s |\n", c.name, i+1,
+		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.length, p.ours.length, load)
 	return p, nil
 }
 
@@ -156,7 +129,7 @@ var (
 
 // measure runs one benchmark. It writes its files, above all etcd's data, to memory if
 // the machine has a file system there, because the speed of disks also varies with time.
-func (o options) measure(ctx context.Context, benchmark, label string, args ...string) (measured, error) {
+func (o options) measure(ctx context.Context, benchmark, label string) (measured, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	path := filepath.Join(o.dir, label+".log")
@@ -165,12 +138,8 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, err
 	}
 	defer func() { _ = log.Close() }() // read below
-	profile := filepath.Join(o.dir, label+".prof")
-	args = append([]string{
-		"-test.cpuprofile=" + profile, "-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^" + strings.ReplaceAll(benchmark, "/", "$/^") + "$",
-		"-data-items-dir=" + o.dir,
-	}, args...)
-	cmd := exec.CommandContext(ctx, o.binary, args...)
+	cmd := exec.CommandContext(ctx, o.binary, "-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m",
+		"-test.bench=^"+strings.ReplaceAll(benchmark, "/", "$/^")+"$", "-data-items-dir="+o.dir)
 	cmd.Dir = "test/perf"
 	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
 	if dir, err := os.MkdirTemp("/dev/shm", "pairs"); err == nil {
@@ -194,14 +163,11 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, fmt.Errorf("run %s: no CPU time in %s", label, path)
 	}
 	var m measured
-	var err1, err2, err3, err4, err5, err6 error
+	var err1, err2, err3 error
 	m.podsPerSecond, err1 = strconv.ParseFloat(string(found[1]), 64)
 	m.cpu, err2 = strconv.ParseFloat(string(used[1]), 64)
-	m.cycles, err3 = sampled(ctx, o.binary, profile, "-show_from="+cycle)
-	m.ours, err4 = sampled(ctx, o.binary, profile, "-show_from="+cycle, "-focus="+ours)
-	m.oursAnywhere, err5 = sampled(ctx, o.binary, profile, "-focus="+ours)
-	m.length, err6 = strconv.ParseFloat(string(used[2]), 64)
-	return m, errors.Join(err1, err2, err3, err4, err5, err6)
+	m.length, err3 = strconv.ParseFloat(string(used[2]), 64)
+	return m, errors.Join(err1, err2, err3)
 }
 
 func loadAverage() string {

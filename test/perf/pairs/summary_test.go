@@ -23,11 +23,11 @@ func TestSummary(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	got := row("Case", []pairOf{
-		{measured{100, 10, 2, 0, 0, 10}, measured{90, 20, 1, 0.25, 1, 11}},
-		{measured{200, 10, 2, 0, 0, 10}, measured{220, 10, 2, 0, 1, 9}},
-		{measured{300, 10, 2, 0, 0, 10}, measured{300, 5, 3, 0.5, 1, 20}},
+		{measured{100, 10, 10}, measured{90, 20, 11}},
+		{measured{200, 10, 10}, measured{220, 10, 9}},
+		{measured{300, 10, 10}, measured{300, 5, 20}},
 	})
-	want := "| Case | 3 | 200 | 220 | 1.000 (all: 0.900 to 1.100) | 1.000 (all: 0.500 to 2.000) | 1.000 (all: 0.500 to 1.500) | 0.75 of 6.00 s | 1.100 (all: 0.900 to 2.000) |\n"
+	want := "| Case | 3 | 200 | 220 | 1.000 (all: 0.900 to 1.100) | 1.000 (all: 0.500 to 2.000) | 1.167 | 1.100 (all: 0.900 to 2.000) |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
