@@ -83,8 +83,8 @@ type Breach struct {
 // used.
 func (b Breach) Alone() bool { return b.Asked > b.Max }
 
-// WorstBreach is the one to tell people of: the first of the list that no waiting
-// mends, else the first. The list is not empty.
+// WorstBreach returns the breach to report: the first that waiting cannot cure (see
+// [Breach.Alone]), or else the first. The list must not be empty.
 func WorstBreach(list []Breach) Breach { return list[max(slices.IndexFunc(list, Breach.Alone), 0)] }
 
 // Breaches lists, in order of the type names, the types in which used+ask

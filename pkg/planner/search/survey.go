@@ -85,10 +85,10 @@ func (p *plan) bounds() bounds {
 }
 
 // tightenByWaste lowers the bounds by the waste of the best plan, if that plan has one plain
-// victim that is not slow. Then a set of several victims, one of them of the same priority,
-// does more harm. A single victim of that priority does as much harm, and wastes at least
-// what a victim would that requests the least amount of each type on this node. So it is
-// worse if that is more than the best plan wastes, or if it is equal and the victim is older.
+// victim that is not slow, of priority p. Several victims, one of them of priority p, do more
+// harm. A single one of priority p does as much harm at best, and then the waste decides: it is
+// at least the waste of the least request on this node. If that is more than the best plan's, or
+// equal and the victim is older, the node needs no search.
 func (sv *survey) tightenByWaste(best *plan) {
 	h := &best.harm
 	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 || h.slow != 0 {

@@ -18,8 +18,7 @@
 // swallowed.
 //
 // Beside it: [Default] is the configuration without a document, [FromConfigMaps]
-// finds the document in the two ConfigMaps, [Diff] says in words what a reload changes,
-// and [Spec.Dump] writes a specification as normal text.
+// finds the document in the two ConfigMaps, and [Diff] says in words what a reload changes.
 //
 // Where we read a rule more strictly or more kindly than YuniKorn:
 //

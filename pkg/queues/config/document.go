@@ -63,10 +63,10 @@ func readDocument(text []byte, r *report) *yaml.Node {
 
 // beginnings returns at how many places of the text values can begin, at most three at
 // each: a mapping, its first key, and nothing as that one's value. Before the text is
-// read nothing more is known of how much memory that would take. Comments and texts are
-// counted as if they were not: whether a line is one hangs on every quote before it, and
-// a mistake about that would let in what this keeps out. Prose has one such place in 20
-// to 70 bytes, and the largest document may have one in 8.
+// read nothing more is known of how much memory that would take. Comments and strings are
+// counted like everything else. To tell them apart, all quotes before them would have to be
+// parsed, and an error there would let a too large document through. Prose has one such
+// place in 20 to 70 bytes, and the largest document may have one in 8.
 func beginnings(text []byte) int {
 	n := 1
 	for _, before := range []string{"\n", ":", ",", "[", "{", "- ", "? "} {

@@ -17,17 +17,6 @@ const (
 	GangHard
 )
 
-// String returns "none", "soft" or "hard".
-func (g Gang) String() string {
-	switch g {
-	case GangSoft:
-		return "soft"
-	case GangHard:
-		return "hard"
-	}
-	return "none"
-}
-
 // gangOf reads the gang annotations of a pod. It is tolerant, because the content of the
 // groups is not used yet: what cannot be read still tells that a gang was wanted, and a
 // wish for Hard must never get lost.

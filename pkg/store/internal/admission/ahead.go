@@ -206,9 +206,9 @@ func (x *Slots) putBack(p *model.Pod) {
 	x.states.ToQueued(p)
 }
 
-// backInOrder puts an admitted pod back into the order if another pod that may run is
-// then first. If none is, a pod that is ahead gets the slot: the next pod of its queue
-// hides it in the order. If none of these may run, p stays admitted.
+// backInOrder puts an admitted pod back if another pod that may run then comes first in the
+// order. The order shows only the first pod of each queue and may hide a pod that is ahead of p:
+// else such a pod gets the slot. If none of them may run, p stays admitted.
 func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
 	x.putBack(p)
 	x.Unblock()

@@ -141,7 +141,8 @@ func (o *Originators) SetLives(p *Pod, lives bool) {
 	}
 }
 
-// noteOriginators notes the pods of an application that belong to either key.
+// noteOriginators notes the pods of an application that were originators under one key, or
+// are under the other. Living pods are sorted by key, so these are the first ones.
 func (o *Originators) noteOriginators(a *App, before, after originatorKey) {
 	last := before
 	if last.rank == never || after.rank != never && compareKeys(after, before) > 0 {

@@ -64,7 +64,7 @@ func (p *Pod) IsOn(node string) bool { return p.on != nil && p.on.name == node }
 // Uses is what the pod uses of its node.
 func (p *Pod) Uses() resources.Vector { return p.uses }
 
-// CameAfter is how many arrivals there were after a number of them, up to and with the last
-// one of this pod. It is not positive if the pod came before and did not grow since. See
-// [Nodes.Arrivals].
+// CameAfter is positive if the pod came to its node, or grew there, after the arrival with
+// this number; see [Nodes.Arrivals]. Numbers may overflow: only the sign of the difference
+// counts.
 func (p *Pod) CameAfter(arrivals uint32) int32 { return int32(p.arrival - arrivals) }

@@ -57,9 +57,9 @@ type WaitState struct {
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 	RetryIn  *order.Sparse[*App] // that retry order
 
-	// AssumedRequest is its request at the end of its last cycle, if the request became
-	// smaller since: the scheduler's queue may be told later, and the next cycle begin with
-	// the larger one. Nil for most.
+	// AssumedRequest is what it requested when its last cycle ended, if it requests less
+	// now; else nil. The scheduler's queue may not have seen the change, so the next cycle may
+	// still begin with the larger request.
 	AssumedRequest *resources.Vector
 
 	EquivalenceClass    *pending.Class // its equivalence class; set once it found no node
@@ -273,9 +273,9 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 	return at, why
 }
 
-// PlanFrom returns when the next plan for a pod may be made after a loss, and the reason
-// given to users until then; zero and none without a loss. Its code is never that of a quota: the pod waits for a time,
-// and a pod that a quota refuses is tried again as soon as the quota has room.
+// PlanFrom returns when the next plan for a pod may be made after a lost hold, and what users
+// are told until then; zero and none without a loss. The reason is never that of a quota: the
+// pod waits for a time here, and not for room in a queue.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	l := &p.Asker.Losses
 	if p.GroupIncomplete() && p.PodGroup.Data.Losses.Until.After(l.Until) {
