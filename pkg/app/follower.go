@@ -133,18 +133,15 @@ func (f *follower) corrected(source string, changed bool) {
 		failure := *f.known.Failure
 		failure.Corrected = now
 		f.known.Failure = &failure
-		f.known.Version++
 	}
 	if changed {
 		f.known.Source, f.known.Since = source, now
-		f.known.Version++
 	}
 }
 
 // setFailure records that a configuration could not be used. The caller holds f.mu.
 func (f *follower) setFailure(err error, source string) {
 	f.known.Failure = &web.Failure{At: f.process.Clock.Now(), Source: source, Err: err}
-	f.known.Version++
 }
 
 // inForce reports whether there was a valid configuration since the start.

@@ -293,12 +293,12 @@ func TestFollowerSaysWhatBecameOfConfigurations(t *testing.T) {
 	began := s.clock.Now()
 	s.Loaded(spec(t, "a"), "maps")
 	expect("maps", began, "line 1", "maps", true)
-	version := s.configuration().Version
+	before := s.configuration()
 	s.clock.Step(time.Minute)
 	s.Loaded(spec(t, "a"), "maps again")
 	expect("maps", began, "line 1", "maps", true)
-	if again := s.configuration().Version; again != version {
-		t.Errorf("version %d after %d though nothing changed", again, version)
+	if again := s.configuration(); again != before {
+		t.Errorf("%+v after %+v though nothing changed", again, before)
 	}
 	s.Failed(errors.New("line 2"), "maps", nil)
 	expect("maps", began, "line 2", "maps", false)

@@ -12,8 +12,6 @@ import (
 
 // Configuration is the state of the configuration.
 type Configuration struct {
-	// Version grows with each change of the other fields.
-	Version uint64
 	// Source is where the configuration in force was read, and Since when; empty while
 	// none is in force.
 	Source string

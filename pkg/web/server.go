@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"html/template"
 	"net/http"
-	"strconv"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -62,9 +61,6 @@ type Pages struct {
 type page struct {
 	// path is below the root, without a slash; title is what it is called.
 	path, title string
-	// still is true if the page depends only on the view and the configuration, and not on
-	// the time or on the taints of nodes.
-	still bool
 	// hidden pages are not in the list of pages.
 	hidden bool
 	// make returns the content of the page, or a sentence about what does not exist.
@@ -77,12 +73,12 @@ type page struct {
 func New(o Options) *Pages {
 	p := &Pages{options: o, started: o.Clock.Now()}
 	p.pages = []*page{
-		{path: "", title: "Queues", still: true, make: queuesPage},
+		{path: "", title: "Queues", make: queuesPage},
 		{path: "waiting", title: "Waiting pods", make: p.waitingPage},
-		{path: "nodes", title: "Nodes", still: true, make: nodesPage},
+		{path: "nodes", title: "Nodes", make: nodesPage},
 		{path: "node", title: "Node", hidden: true, make: nodePage},
 		{path: "decisions", title: "Decisions", make: p.decisionsPage},
-		{path: "configuration", title: "Configuration", still: true, make: p.configurationPage},
+		{path: "configuration", title: "Configuration", make: p.configurationPage},
 		{path: "health", title: "Health", make: p.healthPage},
 	}
 	for _, one := range p.pages {
@@ -159,18 +155,11 @@ type warning struct{ Text, Link, Address string }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	view, configuration := p.options.Inventory.View(), p.options.Configuration()
-	standsBy := p.options.StandsBy()
-	stillTag := p.tagOfView(view, configuration, standsBy)
-	if one.still && r.Header.Get("If-None-Match") == stillTag {
-		w.Header().Set("ETag", stillTag)
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
 	request := newRequest(r, one.path, view, p.options.Clock.Now())
 	request.taint = p.options.Taint
 	content, missing := one.make(request)
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
-	if standsBy {
+	if p.options.StandsBy() {
 		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: only the leader knows what was tried and decided. Queues, nodes and waiting pods are shown as they are."})
 	}
 	for _, other := range p.pages {
@@ -184,17 +173,13 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 		http.Error(w, "this page cannot be made; the scheduler's log says why", http.StatusInternalServerError)
 		return
 	}
-	tag := stillTag
-	if !one.still {
-		tag = tagOf(body.Bytes())
-	}
 	if missing != "" {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write(body.Bytes())
 		return
 	}
-	answer(w, r, "text/html; charset=utf-8", tag, body.Bytes())
+	answer(w, r, "text/html; charset=utf-8", tagOf(body.Bytes()), body.Bytes())
 }
 
 // header sets the headers that all answers have.
@@ -225,11 +210,4 @@ func tagOf(content []byte) string {
 	h := fnv.New64a()
 	_, _ = h.Write(content)
 	return fmt.Sprintf(`W/"%x-%d"`, h.Sum64(), len(content))
-}
-
-// tagOfView identifies what still pages are made from. The tag contains the start of the
-// process, because the generations of views start at 1 in each process.
-func (p *Pages) tagOfView(v *inventory.View, c Configuration, standsBy bool) string {
-	return `W/"` + strconv.FormatInt(p.started.UnixNano(), 36) + "-" + strconv.FormatUint(v.Generation, 36) + "-" +
-		strconv.FormatUint(c.Version, 36) + "-" + strconv.FormatBool(standsBy) + `"`
 }

@@ -69,7 +69,7 @@ func failed(t *testing.T) web.Configuration {
 	}
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	return web.Configuration{
-		Version: 2, Source: "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn", Since: at.Add(-time.Hour),
+		Source: "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn", Since: at.Add(-time.Hour),
 		Failure: &web.Failure{At: at, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
 	}
 }
@@ -98,7 +98,7 @@ func TestPages(t *testing.T) {
 	where := expect.Get(filepath.Abs(pictures))(t)
 	t.Log("pictures are in", where)
 	one := webtest.New(t, "partitions: [{name: default, queues: [{name: root, queues: [{name: only}]}]}]")
-	known := web.Configuration{Version: 1, Source: "file queues.yaml", Since: one.Now.Add(-time.Minute)}
+	known := web.Configuration{Source: "file queues.yaml", Since: one.Now.Add(-time.Minute)}
 	worlds := map[string]string{
 		"empty": serve(t, webtest.New(t, ""), web.Configuration{}),
 		"one":   serve(t, one, known),
