@@ -20,7 +20,6 @@ const commandPatience = 15 * time.Second
 // target is a running cluster, as a command sees it.
 type target struct {
 	client kubernetes.Interface
-	rest   string
 	out    io.Writer
 }
 
@@ -32,16 +31,15 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"queues": {nil, queuesCommand},
-	"pods":   {nil, podsCommand},
-	"scale":  {[]string{"NAMESPACE/DEPLOYMENT", "REPLICAS"}, scaleCommand},
+	"pods":  {nil, podsCommand},
+	"scale": {[]string{"NAMESPACE/DEPLOYMENT", "REPLICAS"}, scaleCommand},
 }
 
 // checkCommand looks whether the words are a command, without doing it.
 func checkCommand(words []string) error {
 	c, known := commands[words[0]]
 	if !known {
-		return fmt.Errorf("unexpected argument %q: the commands are queues, pods and scale, all else are flags, see --help", words[0])
+		return fmt.Errorf("unexpected argument %q: the commands are pods and scale, all else are flags, see --help", words[0])
 	}
 	if len(words)-1 != len(c.arguments) {
 		return fmt.Errorf("%q has %d arguments, want: %s", words[0], len(words)-1, strings.Join(append(words[:1:1], c.arguments...), " "))
@@ -51,11 +49,11 @@ func checkCommand(words []string) error {
 
 // runCommand does what the words say with the cluster that runs in dir.
 func runCommand(ctx context.Context, dir string, words []string, out io.Writer) error {
-	r, err := readRecord(dir)
+	kubeconfig, err := readRecord(dir)
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", r.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the cluster: %w", err)
 	}
@@ -66,18 +64,10 @@ func runCommand(ctx context.Context, dir string, words []string, out io.Writer) 
 	ctx, cancel := context.WithTimeout(ctx, commandPatience)
 	defer cancel()
 	do := commands[words[0]].do // checked by checkCommand
-	if err := do(ctx, target{client: client, rest: r.REST, out: out}, words[1:]); err != nil {
+	if err := do(ctx, target{client: client, out: out}, words[1:]); err != nil {
 		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
 	}
 	return nil
-}
-
-func queuesCommand(ctx context.Context, t target, _ []string) error {
-	root, err := demo.FetchQueues(ctx, t.rest)
-	if err != nil {
-		return err
-	}
-	return demo.PrintQueues(t.out, root)
 }
 
 func podsCommand(ctx context.Context, t target, _ []string) error {

@@ -3,10 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,15 +19,6 @@ import (
 // sampleTarget is a cluster with one Deployment and one waiting pod.
 func sampleTarget(t *testing.T) (target, *fake.Clientset, *bytes.Buffer) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != demo.QueuesPath {
-			t.Errorf("asked for %s", r.URL.Path)
-		}
-		if _, err := w.Write([]byte(`{"queuename": "root", "children": [{"queuename": "root.a", "maxResource": {"vcore": 2000}}]}`)); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
 	three := int32(3)
 	client := fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{demo.OwnerLabel: demo.OwnerValue}}},
@@ -39,12 +26,11 @@ func sampleTarget(t *testing.T) (target, *fake.Clientset, *bytes.Buffer) {
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending,
 			Conditions: []corev1.PodCondition{{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Message: "root.a is full"}}}})
 	var out bytes.Buffer
-	return target{client: client, rest: server.URL, out: &out}, client, &out
+	return target{client: client, out: &out}, client, &out
 }
 
 func TestCommands(t *testing.T) {
 	for words, want := range map[string]string{
-		"queues":       "QUEUE   GUARANTEED   MAX     ALLOCATED   PENDING\nroot    -            -       -           -\n  a     -            2 cpu   -           -\n",
 		"pods":         "NAMESPACE   NAME   PHASE     NODE   WHY IT WAITS\nns          p      Pending   -      root.a is full\n",
 		"scale ns/d 9": "ns/d has 9 replicas now, 3 before\n",
 	} {
@@ -84,16 +70,13 @@ func TestRecord(t *testing.T) {
 		!strings.Contains(problems.String(), "no cluster runs in "+dir) || !strings.Contains(problems.String(), "make run") {
 		t.Errorf("exit code %d, %s", code, problems.String())
 	}
-	want := record{Kubeconfig: "/k", REST: "http://127.0.0.1:7"}
-	expect.OK(t, want.write(dir))
-	if got, err := readRecord(dir); err != nil || got != want {
-		t.Errorf("got %+v, %v", got, err)
+	expect.OK(t, writeRecord(dir, "/k"))
+	if got, err := readRecord(dir); err != nil || got != "/k" {
+		t.Errorf("got %q, %v", got, err)
 	}
 	for range 2 {
 		expect.Holds(t, removeRecord(dir))
 	}
-	expect.OK(t, os.WriteFile(filepath.Join(dir, recordName), []byte("{"), 0o600))
-	expect.Refused(readRecord(dir))(t, recordName)
 }
 
 func TestHelpNamesOnlyWhatIsThere(t *testing.T) {
@@ -108,7 +91,7 @@ func TestHelpNamesOnlyWhatIsThere(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if strings.Count(text, "  bin/localcluster ") != 3 || !strings.Contains(text, "web pages    http://127.0.0.1:7/\n") || !strings.Contains(text, "http://127.0.0.1:7/ws/v1") || strings.Contains(text, "curl") {
+	if strings.Count(text, "  bin/localcluster ") != 2 || !strings.Contains(text, "  bin/kubectl-paddock queues --server http://127.0.0.1:7\n") || !strings.Contains(text, "web pages    http://127.0.0.1:7/\n") || !strings.Contains(text, "http://127.0.0.1:7/ws/v1") || strings.Contains(text, "curl") {
 		t.Errorf("unexpected help:\n%s", text)
 	}
 	l.dir = "/elsewhere"

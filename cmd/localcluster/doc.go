@@ -13,7 +13,6 @@
 // While it runs, the same program shows and changes things, so that kubectl is not
 // needed:
 //
-//	localcluster [--dir .cluster] queues
 //	localcluster [--dir .cluster] pods
 //	localcluster [--dir .cluster] scale NAMESPACE/DEPLOYMENT REPLICAS
 package main

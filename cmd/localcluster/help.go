@@ -22,7 +22,7 @@ REST API     %[2]s/ws/v1/...
 logs         %[3]s
 
 Try, in another terminal, in %[4]s:
-  %[5]s queues
+  bin/kubectl-paddock queues --server %[2]s
   %[5]s pods
   %[5]s scale paddock-sample-shop/web 9
 

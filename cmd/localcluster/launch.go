@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (l *launcher) session(ctx context.Context) (err error) {
 		l.screen.say("stopping")
 		err = errors.Join(err, removeRecord(l.dir), started.stop())
 	}()
-	if err := (record{Kubeconfig: started.kubeconfig, REST: l.restURL()}).write(l.dir); err != nil {
+	if err := writeRecord(l.dir, started.kubeconfig); err != nil {
 		return err
 	}
 	// What follows ends early when a process dies.
@@ -112,7 +113,7 @@ func (l *launcher) restURL() string { return "http://" + l.restAddress }
 
 // build compiles what is missing or stale.
 func (l *launcher) build(ctx context.Context) error {
-	programs := []string{"./cmd/localplane", "./cmd/scheduler"}
+	programs := []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/kubectl-paddock"}
 	if l.kubeconfig != "" {
 		programs = programs[1:]
 	}
@@ -263,20 +264,15 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 
 // table prints the queues. A scheduler without REST API is worth a remark, not a failure.
 func (l *launcher) table(ctx context.Context) {
-	var text strings.Builder
+	var text []byte
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
-		text.Reset()
-		root, err := demo.FetchQueues(ctx, l.restURL())
-		if err == nil {
-			err = demo.PrintQueues(&text, root)
-		}
-		last = err
-		return err == nil, nil
+		text, last = exec.CommandContext(ctx, l.binary("kubectl-paddock"), "queues", "--server", l.restURL()).CombinedOutput()
+		return last == nil, nil
 	})
 	if err != nil {
-		l.screen.say("no table of queues: %v", last)
+		l.screen.say("no table of queues: %v: %s", last, text)
 		return
 	}
-	l.screen.plain("\n" + text.String())
+	l.screen.plain("\n" + string(text))
 }

@@ -33,8 +33,7 @@ type settings struct {
 const defaultDir = ".cluster"
 
 const usage = `Usage: localcluster [flags]            start a cluster, with samples
-       localcluster [flags] queues     show the queues of the cluster that runs in --dir
-       localcluster [flags] pods       show its sample pods, and why they wait
+       localcluster [flags] pods       show the sample pods of the cluster that runs in --dir, and why they wait
        localcluster [flags] scale NAMESPACE/DEPLOYMENT REPLICAS
 Flags:`
 

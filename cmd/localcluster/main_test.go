@@ -53,7 +53,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"no such file":        {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"unset it":            {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"flag provided but n": {args: []string{"--pods=3"}},
-		"queues, pods and sc": {args: []string{"up"}},
+		"are pods and scale":  {args: []string{"up"}},
 		"want: scale NAMESPA": {args: []string{"scale", "a/b"}},
 		`"pods" has 1 argume`: {args: []string{"pods", "all"}},
 	} {

@@ -1,30 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// recordName is the file in DIR that says how to reach what runs there. The launcher writes it and removes it at
-// the end.
-const recordName = "running.json"
+// recordName is the file in DIR with the path of the kubeconfig of the cluster that runs. The
+// launcher writes it and removes it at the end.
+const recordName = "running"
 
-// record is how to reach a running cluster and its scheduler.
-type record struct {
-	// Kubeconfig is a path, REST an address with scheme.
-	Kubeconfig string `json:"kubeconfig"`
-	REST       string `json:"rest"`
-}
-
-func (r record) write(dir string) error {
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, recordName), data, 0o600)
-	}
-	if err != nil {
+func writeRecord(dir, kubeconfig string) error {
+	if err := os.WriteFile(filepath.Join(dir, recordName), []byte(kubeconfig), 0o600); err != nil {
 		return fmt.Errorf("note what runs: %w", err)
 	}
 	return nil
@@ -37,19 +25,14 @@ func removeRecord(dir string) error {
 	return nil
 }
 
-// readRecord says what to do when nothing runs in dir.
-func readRecord(dir string) (record, error) {
-	var r record
-	file := filepath.Join(dir, recordName)
-	data, err := os.ReadFile(file)
+// readRecord returns the path of the kubeconfig, or what to do when nothing runs in dir.
+func readRecord(dir string) (kubeconfig string, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, recordName))
 	if errors.Is(err, os.ErrNotExist) {
-		return r, fmt.Errorf("no cluster runs in %s: start one with \"make run\", or name its directory with --dir (DIR)", dir)
+		return "", fmt.Errorf("no cluster runs in %s: start one with \"make run\", or name its directory with --dir (DIR)", dir)
 	}
 	if err != nil {
-		return r, fmt.Errorf("look for the cluster: %w", err)
+		return "", fmt.Errorf("look for the cluster: %w", err)
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("look for the cluster: %s: %w", file, err)
-	}
-	return r, nil
+	return string(data), nil
 }

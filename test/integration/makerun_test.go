@@ -162,8 +162,8 @@ func TestMakeRun(t *testing.T) {
 	if addresses := second.addresses(); addresses[1] == usualREST {
 		t.Errorf("REST is said to be at %s, which is in use", usualREST)
 	}
-	if text := second.try("queues"); !strings.Contains(text, "\nroot ") {
-		t.Errorf("queues from another address:\n%s", text)
+	if text := second.output(); !strings.Contains(text, "\nQUEUE ") || !strings.Contains(text, "\nroot ") {
+		t.Errorf("the launcher shows no queues of another address:\n%s", text)
 	}
 	checkStop(second)
 }
@@ -171,8 +171,9 @@ func TestMakeRun(t *testing.T) {
 // checkTries runs the commands that the launcher suggests.
 func checkTries(l *launched) {
 	l.Helper()
-	if text := l.try("queues"); !strings.HasPrefix(text, "QUEUE ") || !strings.Contains(text, "\nroot ") || !strings.Contains(text, "\n    web ") {
-		l.Errorf("queues:\n%s", text)
+	out, err := exec.Command(suite.plugin, "queues", "--server", "http://"+l.addresses()[1]).CombinedOutput()
+	if text := string(out); err != nil || !strings.HasPrefix(text, "QUEUE ") || !strings.Contains(text, "\nroot ") || !strings.Contains(text, "\n    web ") {
+		l.Errorf("queues: %v\n%s", err, text)
 	}
 	eventually(l, patience, "the pod that waits is told why", func() (bool, string) {
 		text := l.try("pods") // the reason comes a moment later than the wait

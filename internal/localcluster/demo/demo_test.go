@@ -3,15 +3,12 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -253,45 +250,4 @@ func TestAwaitPlacedGivesUpWithTheReasons(t *testing.T) {
 			t.Errorf("gave up after %v", took)
 		}
 	})
-}
-
-func TestQueueTable(t *testing.T) {
-	datadriven.RunTest(t, "testdata/table.txt", func(t *testing.T, d *datadriven.TestData) string {
-		file := expect.Get(os.Open("testdata/" + d.CmdArgs[0].Key))(t)
-		defer file.Close()
-		root, err := DecodeQueues(file)
-		if err != nil {
-			return err.Error() + "\n"
-		}
-		var out strings.Builder
-		expect.OK(t, PrintQueues(&out, root))
-		return out.String()
-	})
-}
-
-func TestAmounts(t *testing.T) {
-	for want, a := range map[string]Amounts{
-		"-":                            nil,
-		"0.001 cpu":                    {"vcore": 1},
-		"2.5 cpu, 1536Mi":              {"vcore": 2500, "memory": 1536 << 20},
-		"10 cpu, 1025":                 {"vcore": 10000, "memory": 1025},
-		"-1.5 cpu":                     {"vcore": -1500},
-		"1 pod, 2 example.com/gpu":     {"pods": 1, "example.com/gpu": 2, "vcore": 0},
-		"3 pods, 1Gi storage, 4 z.y/x": {"pods": 3, "z.y/x": 4, "ephemeral-storage": 1 << 30},
-	} {
-		if got := a.String(); got != want {
-			t.Errorf("%v: got %q, want %q", map[string]int64(a), got, want)
-		}
-	}
-}
-
-func TestBadAnswers(t *testing.T) {
-	for _, text := range []string{"", "[]", "{}", "404 page not found"} {
-		if _, err := DecodeQueues(strings.NewReader(text)); err == nil {
-			t.Errorf("%q was decoded", text)
-		}
-	}
-	if fmt.Sprint(Amounts{}) != "-" {
-		t.Error("empty amounts are not printed as -")
-	}
 }
