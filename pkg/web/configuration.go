@@ -59,7 +59,7 @@ type configurationContent struct {
 	Queues           int
 	Preemption       bool
 	Warnings         []config.Problem
-	Failure          *failure
+	Failure          *Failure
 	Pager            pager
 	Lines            []line
 }
@@ -69,20 +69,11 @@ type line struct {
 	Text   string
 }
 
-// failure is a [Failure] for people.
-type failure struct {
-	Source        string
-	At, Corrected moment
-	Problems      []config.Problem
-	// Text is the error if it has no problems with lines.
-	Text string
-}
-
 func (p *Pages) configurationPage(r *request) (any, string) {
 	c := p.options.Configuration()
 	out := configurationContent{
 		InForce: c.Source != "", Source: visible(c.Source), Since: at(c.Since),
-		Failure: failureOf(c.Failure), Queues: r.Queues.Len(),
+		Failure: c.Failure, Queues: r.Queues.Len(),
 	}
 	spec := r.Spec
 	if spec == nil || !out.InForce {
@@ -114,16 +105,11 @@ func shown(problems []config.Problem) []config.Problem {
 	return out
 }
 
-func failureOf(f *Failure) *failure {
-	if f == nil {
-		return nil
-	}
-	out := &failure{Source: visible(f.Source), At: at(f.At), Corrected: at(f.Corrected)}
+// problemsOf are the problems with lines that an error has; none for another error.
+func problemsOf(err error) []config.Problem {
 	var invalid *config.InvalidError
-	if errors.As(f.Err, &invalid) {
-		out.Problems = shown(invalid.Problems)
-	} else if f.Err != nil {
-		out.Text = visible(f.Err.Error())
+	if errors.As(err, &invalid) {
+		return shown(invalid.Problems)
 	}
-	return out
+	return nil
 }

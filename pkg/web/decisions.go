@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -38,7 +37,7 @@ type decisionsContent struct {
 	Filtered              bool
 	Rows                  []decisionRow
 	Pager                 pager
-	Ended                 []endedRow
+	Ended                 []record.EndedHold
 	EndedPager            pager
 	// Lost is how many steps were not recorded; empty for none.
 	Lost string
@@ -46,60 +45,21 @@ type decisionsContent struct {
 
 // decisionRow is a decision.
 type decisionRow struct {
-	ID             string
-	Time           moment
-	Age            string
-	Namespace, Pod string
-	Queue, Node    linked
-	// Outcome is the outcome in a word, Kind its style.
-	Outcome, Kind string
-	Code          reasons.Code
-	Message       string
+	*record.Decision
+	Age string
+	// Says is the outcome in a word, Style its style.
+	Says, Style string
 	// Again says how often it was made; empty for once.
-	Again    string
-	Victims  []victimRow
-	Numbers  []numberRow
-	Rejected []record.Rejection
-	Stages   []stageRow
+	Again string
+	// Victims and Numbers are the first of those of the decision.
+	Victims  []record.Victim
+	Numbers  []record.Number
 	Notes    []string
 	Unlisted unlisted
 }
 
 // unlisted counts the victims and the numbers of a decision that the page does not show.
 type unlisted struct{ Victims, Numbers int }
-
-// victimRow is a victim.
-type victimRow struct {
-	Namespace, Pod string
-	Queue, Node    linked
-	Requests       string
-	Priority       int32
-	Note           string
-	Marks          []mark
-}
-
-// numberRow has the amounts that one law compared, as text; empty for an amount that plays no
-// part.
-type numberRow struct {
-	Law, Queue, Resource                               string
-	Used, Taken, Asked, Guaranteed, Max, Free, Missing string
-}
-
-// stageRow is a stage of a decision.
-type stageRow struct {
-	Stage, Message string
-	Time           moment
-	Code           reasons.Code
-}
-
-// endedRow is a hold that is over.
-type endedRow struct {
-	Node, Queue    linked
-	Namespace, Pod string
-	Since, Ended   moment
-	End, Message   string
-	Code           reasons.Code
-}
 
 func (p *Pages) decisionsPage(r *request) (any, string) {
 	out := decisionsContent{Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod")}
@@ -119,9 +79,7 @@ func (p *Pages) decisionsPage(r *request) (any, string) {
 	}
 	ended := p.options.Record.Ended(query)
 	out.EndedPager = r.cut("ended", "hold", len(ended), endedAtOnce)
-	for i := range ended[out.EndedPager.from:out.EndedPager.to] {
-		out.Ended = append(out.Ended, endedOf(&ended[out.EndedPager.from+i]))
-	}
+	out.Ended = ended[out.EndedPager.from:out.EndedPager.to]
 	if n := p.options.Record.Lost(); n > 0 {
 		out.Lost = count(int(n), "step")
 	}
@@ -131,52 +89,36 @@ func (p *Pages) decisionsPage(r *request) (any, string) {
 
 func decisionOf(d *record.Decision, now time.Time) decisionRow {
 	row := decisionRow{
-		ID: visible(d.ID), Time: at(d.Last), Age: age(now, d.Last), Namespace: visible(d.Asker.Namespace), Pod: visible(d.Asker.Name),
-		Queue: linkedQueue(d.Queue), Node: linkedNode(d.Node), Code: d.Reason, Message: sentence(visible(d.Message)), Notes: notesOf(d),
+		Decision: d, Age: age(now, d.Last), Notes: notesOf(d),
+		Victims: d.Victims[:min(len(d.Victims), partsAtOnce)], Numbers: d.Numbers[:min(len(d.Numbers), partsAtOnce)],
 	}
+	row.Unlisted = unlisted{len(d.Victims) - len(row.Victims), len(d.Numbers) - len(row.Numbers)}
 	switch d.Outcome {
 	case planner.Preempt:
-		row.Outcome, row.Kind = "preempts "+count(max(len(d.Victims), 1), "pod"), "alert"
+		row.Says, row.Style = "preempts "+count(max(len(d.Victims), 1), "pod"), "alert"
 		if d.TakenUp {
-			row.Outcome = "taken up after a restart"
+			row.Says = "taken up after a restart"
 		}
 	case planner.Hold:
-		row.Outcome, row.Kind = "node held, no victims", "fence"
+		row.Says, row.Style = "node held, no victims", "fence"
 	default:
-		row.Outcome, row.Kind = "refused", "quiet"
+		row.Says, row.Style = "refused", "quiet"
 	}
 	if d.Times > 1 {
 		row.Again = thousands(int64(d.Times)) + " times since " + at(d.Time).UTC
 	}
-	for i := range d.Victims[:min(len(d.Victims), partsAtOnce)] {
-		row.Victims = append(row.Victims, victimOf(&d.Victims[i]))
-	}
-	row.Unlisted.Victims = len(d.Victims) - len(row.Victims)
-	for _, n := range d.Numbers[:min(len(d.Numbers), partsAtOnce)] {
-		row.Numbers = append(row.Numbers, numberOf(&n))
-	}
-	row.Unlisted.Numbers = len(d.Numbers) - len(row.Numbers)
-	for _, x := range d.Rejected {
-		row.Rejected = append(row.Rejected, record.Rejection{Rule: visible(x.Rule), Pods: x.Pods})
-	}
-	for _, s := range d.Stages {
-		row.Stages = append(row.Stages, stageRow{visible(s.Stage), visible(s.Message), at(s.Time), s.Reason})
-	}
 	return row
 }
 
-func victimOf(v *record.Victim) victimRow {
-	row := victimRow{
-		Namespace: visible(v.Namespace), Pod: visible(v.Name), Queue: linkedQueue(v.Queue), Node: linkedNode(v.Node),
-		Requests: requested(v.Requests), Priority: v.Priority, Note: visible(v.Note),
-	}
+func victimMarks(v *record.Victim) []mark {
+	var out []mark
 	if v.OptedOut {
-		row.Marks = append(row.Marks, mark{"opted out", "alert", "it asked not to be preempted, and there was no lawful way without it"})
+		out = append(out, mark{"opted out", "alert", "it asked not to be preempted, and there was no lawful way without it"})
 	}
 	if v.Originator {
-		row.Marks = append(row.Marks, mark{"originator", "alert", "its application is lost without it"})
+		out = append(out, mark{"originator", "alert", "its application is lost without it"})
 	}
-	return row
+	return out
 }
 
 // requested writes amounts by type.
@@ -199,22 +141,14 @@ var laws = map[string]string{
 	"D7": "rule D7: what the node lacks",
 }
 
-func numberOf(n *record.Number) numberRow {
-	write := func(a *int64) string {
-		if a == nil {
-			return ""
-		}
-		return number(n.Resource, resources.Amount(*a))
+func law(name string) string { return cmp.Or(laws[name], visible(name)) }
+
+// amount writes an amount of a type; empty for one that plays no part.
+func amount(of string, a *int64) string {
+	if a == nil {
+		return ""
 	}
-	row := numberRow{
-		Law: cmp.Or(laws[n.Law], visible(n.Law)), Queue: visible(n.Queue), Resource: visible(n.Resource),
-		Used: write(n.Used), Taken: write(n.Taken), Asked: write(n.Asked), Guaranteed: write(n.Guaranteed), Max: write(n.Max),
-		Free: write(n.Free), Missing: write(n.Short),
-	}
-	if u := unit(n.Resource); u != "" {
-		row.Resource += " (" + u + ")"
-	}
-	return row
+	return number(of, resources.Amount(*a))
 }
 
 // notesOf returns the notes on a decision.
@@ -242,12 +176,4 @@ func notesOf(d *record.Decision) []string {
 	}
 	add(len(d.Contested) > 0, "The pod lacks "+visible(strings.Join(d.Contested, ", "))+".")
 	return out
-}
-
-func endedOf(h *record.EndedHold) endedRow {
-	return endedRow{
-		Node: linkedNode(h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
-		Queue: linkedQueue(h.Queue), Since: at(h.Since), Ended: at(h.At), End: visible(string(h.End)),
-		Message: sentence(visible(h.Reason.Text)), Code: h.Reason.Code,
-	}
 }

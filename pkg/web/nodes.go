@@ -178,19 +178,9 @@ func isOrAre(n int) string {
 // nodeContent is what is on the page of one node.
 type nodeContent struct {
 	nodeRow
-	Pods, Foreigners []podRow
+	Pods, Foreigners []*inventory.Pod
 	// More and MoreForeigners are how many pods are not listed.
 	More, MoreForeigners int
-}
-
-// podRow is a pod on a node.
-type podRow struct {
-	Namespace, Name, Request string
-	Application              string
-	Queue                    linked
-	Priority                 int32
-	Created                  moment
-	Marks                    []mark
 }
 
 func nodePage(r *request) (any, string) {
@@ -206,17 +196,9 @@ func nodePage(r *request) (any, string) {
 	return out, ""
 }
 
-func podRows(pods []*inventory.Pod) (rows []podRow, more int) {
-	for i, p := range pods {
-		if i == podsAtOnce {
-			return rows, len(pods) - i
-		}
-		rows = append(rows, podRow{
-			Namespace: visible(p.Namespace), Name: visible(p.Name), Request: amounts(withoutPods(p.Request)), Application: visible(p.AppID),
-			Queue: linkedQueue(p.Queue), Priority: p.Priority, Created: at(p.Created), Marks: podMarks(p),
-		})
-	}
-	return rows, 0
+func podRows(pods []*inventory.Pod) (rows []*inventory.Pod, more int) {
+	rows = pods[:min(len(pods), podsAtOnce)]
+	return rows, len(pods) - len(rows)
 }
 
 func podMarks(p *inventory.Pod) []mark {

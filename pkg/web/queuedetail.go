@@ -19,22 +19,12 @@ type queueDetail struct {
 	Settings []fact
 	Limits   []limitRow
 	// Applications are those of the queue itself.
-	Applications []applicationRow
+	Applications []*inventory.Application
 	Pager        pager
 }
 
 // limitRow is a limit for users or groups.
 type limitRow struct{ Who, Most, Applications, Description string }
-
-// applicationRow is an application of a queue.
-type applicationRow struct {
-	Namespace, ID, User string
-	Submitted           moment
-	Running             int
-	Allocated           string
-	Waiting             int
-	WaitingAddress      string
-}
 
 func detailOf(r *request, q *queues.Queue) *queueDetail {
 	out := &queueDetail{queueRow: rowOf(r.View, q, q.Path), Path: visible(q.Path), Leaf: q.Leaf}
@@ -48,21 +38,8 @@ func detailOf(r *request, q *queues.Queue) *queueDetail {
 	}
 	apps := r.InQueue(q.Path)
 	out.Pager = r.cut("apps", "application", len(apps), applicationsAtOnce)
-	for _, a := range apps[out.Pager.from:out.Pager.to] {
-		out.Applications = append(out.Applications, applicationOf(a))
-	}
+	out.Applications = apps[out.Pager.from:out.Pager.to]
 	return out
-}
-
-func applicationOf(a *inventory.Application) applicationRow {
-	row := applicationRow{
-		Namespace: visible(a.Namespace), ID: visible(a.ID), User: visible(a.User), Submitted: at(a.Submitted),
-		Running: len(a.Allocations), Allocated: amounts(withoutPods(a.Usage.Allocated)), Waiting: len(a.Requests),
-	}
-	if row.Waiting > 0 {
-		row.WaitingAddress = link("waiting", "queue", a.Queue, "namespace", a.Namespace, "application", a.ID, "each", eachPod)
-	}
-	return row
 }
 
 func withoutPods(v resources.Vector) resources.Vector {

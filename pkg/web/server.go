@@ -92,7 +92,11 @@ func parse(path string) *template.Template {
 	if path == "" {
 		path = "queues"
 	}
-	shared := template.New("frame.html").Funcs(template.FuncMap{"link": link, "visible": visible, "count": count})
+	shared := template.New("frame.html").Funcs(template.FuncMap{
+		"link": link, "visible": visible, "count": count, "at": at, "sentence": sentence, "queue": linkedQueue, "node": linkedNode,
+		"requested": requested, "amounts": amounts, "withoutPods": withoutPods, "amount": amount, "unit": unit, "law": law,
+		"victimMarks": victimMarks, "podMarks": podMarks, "problems": problemsOf,
+	})
 	return template.Must(shared.ParseFS(templates, "templates/frame.html", "templates/parts.html", "templates/"+path+".html"))
 }
 
