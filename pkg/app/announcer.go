@@ -33,9 +33,11 @@ type announcer struct {
 	leading  func() bool
 	led      bool // at the last check
 
-	mu      sync.Mutex // guards the rest
-	last    map[types.UID]*announcement
-	waiting []*announcement // in the order in which they were made
+	mu   sync.Mutex                   // guards the rest
+	last map[types.UID]reasons.Reason // what is wrong with each object
+	// waiting has at most one announcement about an object, in the order in which they
+	// were made.
+	waiting []announcement
 }
 
 // announcement is what is wrong with an object.
@@ -43,7 +45,6 @@ type announcement struct {
 	about  object
 	why    reasons.Reason
 	action string
-	over   bool // it no longer applies
 }
 
 // object is what an event can be about.
@@ -53,41 +54,34 @@ type object interface {
 }
 
 func newAnnouncer(recorder clientevents.EventRecorder, leading func() bool) *announcer {
-	return &announcer{recorder: recorder, leading: leading, last: map[types.UID]*announcement{}}
+	return &announcer{recorder: recorder, leading: leading, last: map[types.UID]reasons.Reason{}}
 }
 
 // say queues a warning about an object, unless it equals the last one.
 func (a *announcer) say(about object, why reasons.Reason, action string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	last := a.last[about.GetUID()]
-	if last != nil && last.why == why {
+	if a.last[about.GetUID()] == why {
 		return
 	}
-	if last != nil {
-		last.over = true
-	}
-	next := &announcement{about: about, why: why, action: action}
-	a.last[about.GetUID()] = next
-	a.waiting = append(a.waiting, next)
-	a.compact()
+	a.withdraw(about.GetUID())
+	a.last[about.GetUID()] = why
+	a.waiting = append(a.waiting, announcement{about: about, why: why, action: action})
 }
 
 // settle records that nothing is wrong with an object any more.
 func (a *announcer) settle(about object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if last := a.last[about.GetUID()]; last != nil {
-		last.over = true
-		delete(a.last, about.GetUID())
-	}
+	a.withdraw(about.GetUID())
+	delete(a.last, about.GetUID())
 }
 
-// compact limits the length of waiting on a standby: at most one announcement per object
-// is not over.
-func (a *announcer) compact() {
-	if len(a.waiting) > 100+2*len(a.last) {
-		a.waiting = slices.DeleteFunc(a.waiting, func(w *announcement) bool { return w.over })
+// withdraw removes the announcement about an object that waits. Only an object with a last
+// one can have one.
+func (a *announcer) withdraw(uid types.UID) {
+	if _, said := a.last[uid]; said {
+		a.waiting = slices.DeleteFunc(a.waiting, func(w announcement) bool { return w.about.GetUID() == uid })
 	}
 }
 
@@ -112,17 +106,14 @@ func (a *announcer) look() {
 	}
 }
 
-// take returns at most limit announcements that are not over.
-func (a *announcer) take(limit int) []*announcement {
+// take takes the first announcements that wait, at most limit.
+func (a *announcer) take(limit int) []announcement {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []*announcement
-	for ; len(a.waiting) > 0 && len(out) < limit; a.waiting = a.waiting[1:] {
-		if w := a.waiting[0]; !w.over {
-			out = append(out, w)
-		}
-	}
-	return out
+	n := min(limit, len(a.waiting))
+	taken := a.waiting[:n]
+	a.waiting = a.waiting[n:]
+	return taken
 }
 
 // namespace queues an event about a namespace with invalid annotations.
