@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 )
 
@@ -23,7 +24,7 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, reco
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
 		Taints:   p.taints,
-		Clock:    p.Clock, Logger: logger.WithName("executor"),
+		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -117,7 +116,7 @@ func mayBeNominated(asker *corev1.Pod, w *output.Work) bool {
 func (e *Executor) endedCondition(w *output.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
-		Reason: string(w.Reason.Code), Message: events.Advice(w.Reason),
+		Reason: string(w.Reason.Code), Message: e.Advice(w.Reason),
 	}
 	if w.Ended == reservations.Bound {
 		c.Reason, c.Message = boundReason, "The pod was bound to a node."

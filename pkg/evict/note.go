@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -24,7 +23,7 @@ func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 	case w.Ended == reservations.Bound:
 		return
 	case !w.Reason.None():
-		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, events.Advice(w.Reason))
+		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, e.Advice(w.Reason))
 		return
 	case len(going) > 0:
 	case d != nil && d.Stopped != "":
@@ -32,7 +31,7 @@ func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 	default:
 		reason = reasons.WaitingForRoom
 	}
-	e.tell(w, corev1.EventTypeNormal, reason, events.Note(askerNote(w, going)))
+	e.tell(w, corev1.EventTypeNormal, reason, e.Note(askerNote(w, going)))
 }
 
 // tell writes an event on an asker, unless it is gone.

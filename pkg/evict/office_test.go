@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -241,7 +242,7 @@ func newOffice(t *testing.T, c *cluster) *office {
 		Recorder: func(profile string) clientevents.EventRecorder { return voice{profile: profile, cluster: c} },
 		Reject:   func(types.UID, string) bool { return false },
 		InPermit: func() []types.UID { return nil },
-		Clock:    clock.RealClock{}, Logger: logger,
+		Note:     events.Note, Advice: events.Advice, Clock: clock.RealClock{}, Logger: logger,
 	}
 	o.Taints = NewTaints("yunikorn", func() TaintPolicy { return TaintNever }, c.nodes.Lister())
 	return o

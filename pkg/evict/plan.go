@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -116,7 +115,7 @@ func (e *Executor) tellStuck(p *plan) {
 	e.Logger.Error(v.err, "A pod that is to make room does not go; trying on",
 		"victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
 	e.tell(p.work, corev1.EventTypeWarning, reasons.MakingRoom,
-		events.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
+		e.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
 			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -195,5 +194,5 @@ func (e *Executor) tellVictim(a *asker, v *victim) {
 	if asker, _ := e.find(a.plan.work.Ref); asker != nil {
 		profile, about = asker.Spec.SchedulerName, asker
 	}
-	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", events.Note(v.Note))
+	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
 }
