@@ -78,7 +78,7 @@ essence() {
 timed=(integration conformance pages ecosystem hostile large fuzz)
 patient=(simulation unit race image compat lockorder)
 all=(unit race simulation lockorder integration pages conformance ecosystem hostile fuzz image compat large)
-# Class idle of the kernel's scheduler gets nothing that anybody else wants.
+# Class idle of the kernel's scheduler runs only while no other process wants the core.
 idly=(nice -n 19)
 if command -v chrt >/dev/null && chrt -i 0 true 2>/dev/null; then idly=(chrt -i 0); fi
 parts=("$@")

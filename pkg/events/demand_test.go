@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -113,11 +115,30 @@ func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 	})
 }
 
-// TestDemandDoesNotWaitForOtherWrites: autoscalers buy nodes meanwhile.
+// slowly is a lister that takes some time for each pod.
+type slowly struct {
+	corelisters.PodLister
+	corelisters.PodNamespaceLister
+}
+
+func (s slowly) Pods(namespace string) corelisters.PodNamespaceLister {
+	return slowly{PodNamespaceLister: s.PodLister.Pods(namespace)}
+}
+
+func (s slowly) Get(name string) (*corev1.Pod, error) {
+	time.Sleep(5 * time.Millisecond)
+	return s.PodNamespaceLister.Get(name)
+}
+
+func (s slowly) List(l labels.Selector) ([]*corev1.Pod, error) { return s.PodNamespaceLister.List(l) }
+
+// TestDemandDoesNotWaitForOtherWrites: autoscalers buy nodes meanwhile. So the reasons of 1,500
+// pods are written within 5 s where each takes 5 ms.
 func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		for i := range 300 {
+		d.Pods = slowly{PodLister: d.Pods}
+		for i := range 1500 {
 			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
 			expect.OK(t, d.pods.Add(p))
 			expect.OK(t, d.client.Tracker().Add(p))
@@ -125,8 +146,8 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 		}
 		defer d.run(t)()
 		pass(5 * time.Second)
-		if n := len(d.patches()); n != 300 {
-			t.Errorf("%d writes after 5 s, want 300", n)
+		if n := len(d.patches()); n != 1500 {
+			t.Errorf("%d writes after 5 s, want 1500", n)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -61,9 +62,14 @@ type pending struct {
 	failed bool
 }
 
-// batch is how many reports are taken from the store at a time, and the burst of the
-// limiter.
-const batch = 50
+const (
+	// batch is how many reports are taken from the store at a time, and the burst of the
+	// limiter.
+	batch = 50
+	// atOnce is how many reports about the demand are written at a time. One write after
+	// another is some 200 in a second.
+	atOnce = 16
+)
 
 // Run tells what there is to tell until the context ends.
 func (r *Reporter) Run(ctx context.Context) {
@@ -87,31 +93,42 @@ func (r *Reporter) tell(ctx context.Context) {
 		if len(r.left) == 0 || r.left[0].failed {
 			r.take()
 		}
-		if len(r.left) == 0 || !r.tellFirst(ctx) {
+		if len(r.left) == 0 || !r.tellNext(ctx) {
 			return
 		}
 	}
 }
 
-// tellFirst writes the first report, and keeps it as the last one if that fails. It is
-// false where the attempt ends.
-func (r *Reporter) tellFirst(ctx context.Context) bool {
-	report := r.left[0]
-	if report.Demand == objects.DemandUnsaid { // the others are not delayed: autoscalers add nodes by them
+// tellNext writes the first report, or all that come first and are about the demand, and
+// keeps as the last ones those that fail. It is false where the attempt ends.
+func (r *Reporter) tellNext(ctx context.Context) bool {
+	n := 1
+	if r.left[0].Demand == objects.DemandUnsaid { // the others are not delayed: autoscalers add nodes by them
 		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 			return false
 		}
+	} else {
+		for n < len(r.left) && r.left[n].Demand != objects.DemandUnsaid && !r.left[n].failed {
+			n++
+		}
 	}
-	r.left = r.left[1:]
-	err := r.Tell(ctx, report.Report)
-	if err != nil && !report.failed && !apierrors.IsConflict(err) { // a pod changes at any time
-		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+	next, errs := slices.Clone(r.left[:n]), make([]error, n)
+	workqueue.ParallelizeUntil(ctx, atOnce, n, func(i int) { errs[i] = r.Tell(ctx, next[i].Report) })
+	r.left = r.left[n:]
+	for i, err := range errs {
+		report := next[i]
+		if err != nil && !report.failed && !apierrors.IsConflict(err) { // a pod changes at any time
+			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+		}
+		if err == nil || apianswer.Final(err) {
+			continue
+		}
+		r.left = append(r.left, pending{report.Report, true})
+		if report.failed {
+			return false // it was the only one
+		}
 	}
-	if err == nil || apianswer.Final(err) {
-		return true
-	}
-	r.left = append(r.left, pending{report.Report, true})
-	return !report.failed
+	return true
 }
 
 // take puts the next reports before those that failed, in the place of older ones that

@@ -153,7 +153,8 @@ func (s *core) unlockUnfilled(now time.Time) {
 
 // fill gives slots after each change, in these steps:
 //
-//  1. take back slots of PodGroups that cannot start, and put back what a quota blocked
+//  1. take back slots of PodGroups that cannot start, and check again the groups that a
+//     queue with more room blocked
 //  2. let holders through that have room now: members of PodGroups, then those that a quota
 //     refused
 //  3. let one preemptor through, to have a plan made for it
@@ -161,7 +162,7 @@ func (s *core) unlockUnfilled(now time.Time) {
 //  5. admit pods in order while the window has room
 //  6. when the order has none, put back the first pod that backs off, and admit it
 //
-// Three ways to a slot are outside of it: a holder gets one when its last victim is gone
+// Three ways to a slot are outside of it: a holder gets one when it is ready
 // (Holds.WakeHolder) or its time comes (timerEnded in deadline.go), and a hidden pod gets
 // that of a pod which goes back to the order at Reserve (Slots.GivesWay).
 func (s *core) fill(now time.Time) {

@@ -147,13 +147,14 @@ func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	return out
 }
 
-// NextReports returns at most limit reports; the caller writes them. A pod gets one
+// NextReports returns at most limit reports, or ten times as many if they are about the
+// demand; the caller writes them. A pod gets one
 // report per change of its reason (the code, or the queue and type that refuse, but not
 // amounts alone), and repeats from time to time without a change.
 func (s *Readers) NextReports(now time.Time, limit int) []output.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.demand.Take(limit, now) // first, because autoscalers add nodes by it
+	out := s.demand.Take(10*limit, now) // first, because autoscalers add nodes by it
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
 		due, ok := s.model.History.Reports.Next(now)
 		if !ok {

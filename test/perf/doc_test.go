@@ -21,8 +21,7 @@
 //     span_test.go: the time span of that part.
 //   - perf_test.go: etcd for scheduler_perf, and our plugins.
 //
-// In pairs, benchmarks.go lists the cases and their sides, main.go runs them, profile.go
-// uses pprof to find the part of our code in the scheduling goroutine, and summary.go
+// In pairs, benchmarks.go lists the cases and their sides, main.go runs them, and summary.go
 // computes the medians and their intervals.
 //
 // A new case needs a line in BenchmarkOurs or upstreamCases, one in pairs/benchmarks.go,

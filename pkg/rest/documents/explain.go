@@ -13,7 +13,7 @@ import (
 // change". Amounts are in the units of /ws/v1, times as Kubernetes writes them.
 type Explanation struct {
 	objects.Ref
-	// State is one of the podStates; Summary says it in a sentence.
+	// State is one of the the constants in explained.go; Summary says it in a sentence.
 	State   string `json:"state"`
 	Summary string `json:"summary"`
 	// Reason is why it does not run, or leaves; nil where it runs or is being tried.

@@ -70,7 +70,9 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	later := map[queues.ID]resources.Vector{} // pods with slots do not use up the guarantees of those before them
+	// The latest pod comes first: what the pods after one use does not count where it is judged
+	// whether that one is below its guarantee. All share the map, which grows after each.
+	later := map[queues.ID]resources.Vector{}
 	for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
 		other := w.AskInfo()
 		other.Later = later
@@ -117,8 +119,8 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod, other order.AskInfo) {
 	}
 }
 
-// mayRunInstead tells whether every quota lets w run if p waits. A pod that they refuse has no
-// right to the room, and must not hide the next one.
+// mayRunInstead tells whether every quota lets w run if p waits. A pod that they refuse is
+// skipped, and the pods behind it count.
 func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
 	return w.State.HasSlot() || x.m.Cache.Books.CheckInstead(&p.CachePod, &w.App.CacheApp, w.Request).OK()
 }
@@ -142,8 +144,14 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 }
 
 // letAhead puts a pod that found a node back into the order if others go before it, or may
-// by events that are not seen yet, and tells whether it did. A pod that an event took out of
-// its slot during its cycle has no right to the room either.
+// by events that are not seen yet, and tells whether it did:
+//
+//	the snapshot is behind the store, and others found no node   back
+//	no pod is ahead of p                                         on
+//	p lost its slot during its cycle                             back
+//	another pod that may run comes first in the order            back
+//	the scheduler's queue has a pod that is ahead behind p       back, with a key behind that one
+//	else                                                         on
 //
 // A pod with a slot that the scheduler's queue would try before p is not waited for. As p
 // is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
@@ -171,32 +179,32 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		x.putBack(p)
 		return true
 	}
-	rank, inFlight := x.rankBehind(p, ahead)
+	rank, behind := x.rankBehind(p, ahead)
 	switch {
 	case x.backInOrder(p, ahead, now):
-	case inFlight:
+	case behind:
 		x.putBack(p)
 	default:
 		return false
 	}
-	if inFlight { // the scheduler's queue is to try them before p
+	if behind { // the scheduler's queue is to try them before p
 		x.m.Pending.Keys.Add(p.UID, rank, now.UnixNano())
 	}
 	return true
 }
 
 // rankBehind returns the rank of a sort key with which p comes after the pods ahead of it
-// that have a slot. inFlight tells whether the scheduler's queue would try such a pod after
+// that have a slot. behind tells whether the scheduler's queue would try such a pod after
 // p now.
-func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, inFlight bool) {
+func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind bool) {
 	rank = queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority)
 	for _, w := range ahead {
 		if w.State.HasSlot() && x.m.Pending.Keys.Before(p.UID, w.UID) {
 			key, _ := x.m.Pending.Keys.Get(w.UID)
-			rank, inFlight = min(rank, key.Rank), true
+			rank, behind = min(rank, key.Rank), true
 		}
 	}
-	return rank, inFlight
+	return rank, behind
 }
 
 // putBack puts a pod without a node back into the order.

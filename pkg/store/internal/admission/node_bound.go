@@ -42,7 +42,7 @@ func (x *Slots) goesFirst(p *model.Pod) bool {
 		if p.Erred || p.Reason.Code == reasons.SchedulingGated {
 			return false
 		}
-	case judged(p):
+	case refusedByQuota(p):
 		return false
 	}
 	return x.m.CheckPodQuota(p, queues.OnCommitted).OK()

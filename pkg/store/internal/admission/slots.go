@@ -27,7 +27,7 @@ func NewSlots(m *model.Model, states *States, groups *Groups) *Slots {
 // a whole. A pod of an equivalence class waits while [pending.ClassLimit] is full, and all
 // pods behind it wait, too.
 func (x *Slots) FillInOrder(now time.Time) {
-	for x.m.Pending.HasSlot() {
+	for x.m.Pending.HasFreeSlot() {
 		ask, ok := x.m.Pending.Order.Next()
 		if !ok {
 			return

@@ -14,7 +14,7 @@ import (
 func (x *States) Explain(p *model.Pod) reasons.Reason {
 	why := x.Last(p)
 	switch {
-	case judged(p):
+	case refusedByQuota(p):
 		// The verdict may be old; users want the current numbers.
 		if latest := x.m.CheckPodQuota(p, queues.OnAllocated); latest.Reason.Code == why.Code {
 			return latest.Reason
@@ -31,8 +31,8 @@ func (x *States) Explain(p *model.Pod) reasons.Reason {
 	return why
 }
 
-// judged tells whether a pod waits because a quota refused its group of the order.
-func judged(p *model.Pod) bool {
+// refusedByQuota tells whether a pod waits because a quota refused its group of the order.
+func refusedByQuota(p *model.Pod) bool {
 	return p.State == state.Queued && !p.HeldByClass() && !p.Ask.Group().Verdict().OK()
 }
 
@@ -44,7 +44,7 @@ func (x *States) Last(p *model.Pod) reasons.Reason {
 		return x.m.NotStarted()
 	case p.State == state.NoQueue:
 		return p.Reason
-	case judged(p):
+	case refusedByQuota(p):
 		return p.Ask.Group().Verdict().Reason
 	case p.State == state.GroupBlocked:
 		return p.PodGroup.Why()
@@ -63,7 +63,7 @@ func (x *States) CauseOf(p *model.Pod) history.Cause {
 	switch why := x.Last(p); {
 	case p.State == state.NoQueue:
 		return history.CauseOfSentence(why.Text)
-	case judged(p):
+	case refusedByQuota(p):
 		return history.CauseOfVerdict(why.Text)
 	}
 	return history.CauseOfSentence("")

@@ -36,7 +36,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	  └──────────── the plan failed, or the room was taken,            bound: the
 //	                or the node is gone, or a time-out                 hold ends
 //
-// A preemptor with a hold is Unschedulable. Once pods were disrupted for it, the scheduler's
+// A preemptor with a hold is Unschedulable. Once victims are chosen for it, the scheduler's
 // queueing hints do not move it. The store lets it through when there is room, and
 // retries a few times, because the scheduler's cache may learn later than the store that
 // the last victim is gone.

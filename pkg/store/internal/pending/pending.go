@@ -79,8 +79,8 @@ func (x *Pending[P, A, D]) TakeFill() (now time.Time, due bool) {
 // Fills notes that the window is being filled.
 func (x *Pending[P, A, D]) Fills() { x.unfilled = false }
 
-// HasSlot tells whether another pod may get a slot.
-func (x *Pending[P, A, D]) HasSlot() bool { return x.Window.HasRoom(x.Order.LeavesWithWork()) }
+// HasFreeSlot tells whether another pod may get a slot.
+func (x *Pending[P, A, D]) HasFreeSlot() bool { return x.Window.HasRoom(x.Order.LeavesWithWork()) }
 
 // SetCapacity sets the capacity that the orders use.
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {

@@ -27,7 +27,7 @@ func TestMoreRoom(t *testing.T) {
 	b, _ := tree.Find("root.b")
 	app := x.Order.NewApp(a.ID, "x", time.Time{}, order.Class{})
 	ask := x.Order.PushKind(app, order.AskKey{UID: "p"}, queuestest.Vector("vcore=1"), "")
-	if !x.HasSlot() {
+	if !x.HasFreeSlot() {
 		t.Error("an empty window has no slot")
 	}
 	x.Order.Block(ask.Group(), queues.Verdict{At: a.ID, Reason: reasons.Brief(reasons.OverMax)})

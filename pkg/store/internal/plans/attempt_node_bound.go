@@ -118,7 +118,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAtt
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
 func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, now time.Time) (*daemonset.Node, []objects.Ref) {
-	forOwn := x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
+	forOwn := x.ownTimeLeft(p, now)
 	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
 	budgets, left := map[int]int{}, x.m.DisruptionsLeft(true)
 	for _, other := range x.m.PodsOn(n) {
@@ -141,6 +141,11 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, n
 		view.Before = append(view.Before, t.Amounts(h.Request))
 	}
 	return view, before
+}
+
+// ownTimeLeft is for how long a preemptor may hold its node for pods of its own.
+func (x *Plans) ownTimeLeft(p *model.Pod, now time.Time) time.Duration {
+	return x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
 }
 
 // OverMax is the path of the queue that [holds.OverMax] returns; empty for none.

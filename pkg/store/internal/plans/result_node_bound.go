@@ -31,10 +31,12 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	asDecided := n.Generation() == p.Asker.SawNode
 	h, _ := x.m.Preemption.Holds.Of(uid)
 	stale := x.holds.ReadBefore(p, d.Node)
+	nothingChosen := d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0
+	timeUsedUp := x.ownTimeLeft(p, now) <= 0
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
 		why = x.decline(p, d, declinedReason(x.m.Cache.Tree(), p, d), now)
-	case (d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 || x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now) <= 0) && x.holds.AwaitsItsOwn(p, n):
+	case (nothingChosen || timeUsedUp) && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep the node
 		// from all others for that time.
 		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,

@@ -33,7 +33,7 @@ import (
 //	                                                                               or when the
 //	                                                                               pause ends
 //
-// At most mostRefusals are remembered; beyond that the oldest is forgotten.
+// At most MostRefusals are remembered; beyond that the oldest is forgotten.
 type KubeletRejections struct{ list []*KubeletRejection }
 
 const (

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Preemption has all state of the component. Each part has its own Check.
+// Preemption has all state of the component. Most parts have a Check.
 type Preemption struct {
 	Options
 	Limiter           Limiter
