@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -145,12 +146,12 @@ func explainQueue(line func(string, ...any), q *documents.ExplainedQueue) {
 	}
 }
 
-func quotaTable(path []documents.QueueQuota, request map[string]int64) *table {
+func quotaTable(path []documents.QueueQuota, request map[string]resources.Amount) *table {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">ARRIVING", ">MAX", ">HEADROOM", "VERDICT")
 	for _, q := range path {
 		name := q.Queue
 		for _, typ := range slices.Sorted(maps.Keys(request)) {
-			t.add(name, typ, amountIn(q.Guaranteed, typ), quantity(typ, q.Allocated[typ]), quantity(typ, q.Arriving[typ]),
+			t.add(name, typ, amountIn(q.Guaranteed, typ), resources.Format(typ, q.Allocated[typ]), resources.Format(typ, q.Arriving[typ]),
 				amountIn(q.Max, typ), amountIn(q.Headroom, typ), verdictOf(&q, typ, request[typ]))
 			name = ""
 		}
@@ -160,7 +161,7 @@ func quotaTable(path []documents.QueueQuota, request map[string]int64) *table {
 
 // verdictOf says of a type whether the max of a queue refuses, and whether the
 // queue is under its guarantee.
-func verdictOf(q *documents.QueueQuota, typ string, requested int64) string {
+func verdictOf(q *documents.QueueQuota, typ string, requested resources.Amount) string {
 	room, limited := q.Headroom[typ]
 	switch {
 	case q.Refuses != nil && limited && room < requested:
@@ -230,10 +231,10 @@ func podsText(pods []objects.Ref) string {
 	return strings.Join(names, ", ")
 }
 
-func amountsText(m map[string]int64) string {
+func amountsText(m map[string]resources.Amount) string {
 	var parts []string
 	for _, typ := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, typ+"="+quantity(typ, m[typ]))
+		parts = append(parts, typ+"="+resources.Format(typ, m[typ]))
 	}
 	return cmp.Or(strings.Join(parts, " "), "none")
 }

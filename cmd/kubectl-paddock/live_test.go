@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -46,9 +47,9 @@ func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview,
 	outcome := strings.TrimSpace(string(manifest))
 	p := &documents.Preview{
 		Ref: objects.Ref{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
-		Request: map[string]int64{"vcore": 2000}, Nodes: &documents.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
+		Request: map[string]resources.Amount{"vcore": 2000}, Nodes: &documents.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
 		Queue:       &documents.ExplainedQueue{Path: "root.a", FoundBy: "provided", Application: "x", User: "ann"},
-		Quota:       []documents.QueueQuota{{Queue: "root.a", Guaranteed: map[string]int64{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},
+		Quota:       []documents.QueueQuota{{Queue: "root.a", Guaranteed: map[string]resources.Amount{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},
 		NotLookedAt: []string{"scores"},
 	}
 	switch outcome {
@@ -56,9 +57,9 @@ func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview,
 	case documents.PreviewWaits:
 		p.Reason, p.ToDo = &documents.Reason{Code: "OverMax", Meaning: "It is over its max."}, []string{"Wait."}
 	case documents.PreviewPreempts:
-		used, guaranteed := int64(0), int64(4000)
+		used, guaranteed := resources.Amount(0), resources.Amount(4000)
 		p.Decision = &record.Decision{
-			Victims: []record.Victim{{Ref: objects.Ref{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]int64{"vcore": 2000}}},
+			Victims: []record.Victim{{Ref: objects.Ref{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]resources.Amount{"vcore": 2000}}},
 			Numbers: []record.Number{{Law: "4", Queue: "root.a", Resource: "vcore", Used: &used, Guaranteed: &guaranteed}},
 		}
 		p.Makes, p.Waiting = true, 2

@@ -46,14 +46,14 @@ func (c *cluster) check(args []string) error {
 
 // booksOf translates a tree as it is served.
 func booksOf(tree *documents.Queue) forecast.Books {
-	b := forecast.Books{Capacity: vector(tree.MaxResource)}
+	b := forecast.Books{Capacity: resources.VectorFrom(tree.MaxResource)}
 	var visit func(q *documents.Queue)
 	visit = func(q *documents.Queue) {
 		b.Entries = append(b.Entries, forecast.Entry{
 			Path: q.QueueName, Leaf: q.IsLeaf, Managed: q.IsManaged, Draining: q.Status == queues.Draining.String(),
-			Guaranteed: resources.GuaranteeFrom(amounts(q.GuaranteedResource)),
-			Max:        resources.LimitFrom(amounts(q.MaxResource)),
-			Allocated:  vector(q.AllocatedResource), Pending: vector(q.PendingResource),
+			Guaranteed: resources.GuaranteeFrom(q.GuaranteedResource),
+			Max:        resources.LimitFrom(q.MaxResource),
+			Allocated:  resources.VectorFrom(q.AllocatedResource), Pending: resources.VectorFrom(q.PendingResource),
 		})
 		for _, c := range q.Children {
 			visit(c)
@@ -61,16 +61,6 @@ func booksOf(tree *documents.Queue) forecast.Books {
 	}
 	visit(tree)
 	return b
-}
-
-func vector(m map[string]int64) resources.Vector { return resources.VectorFrom(amounts(m)) }
-
-func amounts(m map[string]int64) map[string]resources.Amount {
-	out := make(map[string]resources.Amount, len(m))
-	for kind, a := range m {
-		out[kind] = resources.Amount(a)
-	}
-	return out
 }
 
 // printForecast writes the findings, by class.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -122,7 +123,7 @@ func previewVictims(line func(string, ...any), p *documents.Preview) {
 	}
 	for _, n := range d.Numbers {
 		if n.Guaranteed != nil && n.Used != nil {
-			line("  law %s: queue %s uses %s of %s guaranteed %s", n.Law, n.Queue, quantity(n.Resource, *n.Used), quantity(n.Resource, *n.Guaranteed), n.Resource)
+			line("  law %s: queue %s uses %s of %s guaranteed %s", n.Law, n.Queue, resources.Format(n.Resource, *n.Used), resources.Format(n.Resource, *n.Guaranteed), n.Resource)
 		}
 	}
 }

@@ -94,8 +94,8 @@ func addQueue(t *table, q *documents.Queue, depth int, types []string) {
 	}
 	notes := strings.Join(notesOf(q), ", ")
 	for _, typ := range typesOf(q, types) {
-		t.add(name, typ, amountIn(q.GuaranteedResource, typ), quantity(typ, q.AllocatedResource[typ]),
-			amountIn(q.MaxResource, typ), quantity(typ, q.PendingResource[typ]), notes)
+		t.add(name, typ, amountIn(q.GuaranteedResource, typ), resources.Format(typ, q.AllocatedResource[typ]),
+			amountIn(q.MaxResource, typ), resources.Format(typ, q.PendingResource[typ]), notes)
 		name, notes = "", ""
 	}
 	if name != "" {
@@ -109,7 +109,7 @@ func addQueue(t *table, q *documents.Queue, depth int, types []string) {
 // typesOf returns the types that say something of a queue, sorted.
 func typesOf(q *documents.Queue, wanted []string) []string {
 	all := map[string]bool{}
-	for _, m := range []map[string]int64{q.GuaranteedResource, q.AllocatedResource, q.MaxResource, q.PendingResource} {
+	for _, m := range []map[string]resources.Amount{q.GuaranteedResource, q.AllocatedResource, q.MaxResource, q.PendingResource} {
 		for typ := range m {
 			all[typ] = len(wanted) == 0 || slices.Contains(wanted, typ)
 		}
@@ -118,14 +118,12 @@ func typesOf(q *documents.Queue, wanted []string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func amountIn(m map[string]int64, typ string) string {
+func amountIn(m map[string]resources.Amount, typ string) string {
 	if a, ok := m[typ]; ok {
-		return quantity(typ, a)
+		return resources.Format(typ, a)
 	}
 	return "-"
 }
-
-func quantity(typ string, a int64) string { return resources.Format(typ, resources.Amount(a)) }
 
 // notesOf says what is special about a queue.
 func notesOf(q *documents.Queue) []string {

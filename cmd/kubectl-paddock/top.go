@@ -22,10 +22,10 @@ type standing struct {
 	Percent int64  `json:"percent"`
 	Of      string `json:"of,omitempty"`
 	// Type is that type; the amounts are in it. Empty where nothing is used.
-	Type       string `json:"type,omitempty"`
-	Allocated  int64  `json:"allocated"`
-	Guaranteed *int64 `json:"guaranteed,omitempty"`
-	Pending    int64  `json:"pending"`
+	Type       string            `json:"type,omitempty"`
+	Allocated  resources.Amount  `json:"allocated"`
+	Guaranteed *resources.Amount `json:"guaranteed,omitempty"`
+	Pending    resources.Amount  `json:"pending"`
 
 	share resources.Share
 }
@@ -74,7 +74,7 @@ func standings(tree *documents.Queue, all bool) []standing {
 	return list
 }
 
-func standingOf(q *documents.Queue, cluster map[string]int64) standing {
+func standingOf(q *documents.Queue, cluster map[string]resources.Amount) standing {
 	s := standing{Queue: q.QueueName}
 	for _, typ := range slices.Sorted(maps.Keys(q.AllocatedResource)) {
 		of, what := q.GuaranteedResource[typ], "guaranteed"
@@ -85,7 +85,7 @@ func standingOf(q *documents.Queue, cluster map[string]int64) standing {
 			}
 		}
 		used := q.AllocatedResource[typ]
-		share := resources.ShareOf(resources.Amount(used), resources.Amount(of))
+		share := resources.ShareOf(used, of)
 		if share.Compare(s.share) > 0 {
 			s.share, s.Type, s.Of, s.Percent = share, typ, what, percent(used, of)
 		}
@@ -99,7 +99,7 @@ func standingOf(q *documents.Queue, cluster map[string]int64) standing {
 
 // percent is used/of in percent, rounded down; 100 where there is nothing to
 // divide by.
-func percent(used, of int64) int64 {
+func percent(used, of resources.Amount) int64 {
 	if of <= 0 {
 		return 100
 	}
@@ -115,10 +115,10 @@ func printStandings(w io.Writer, list []standing) error {
 		}
 		guaranteed := "-"
 		if s.Guaranteed != nil {
-			guaranteed = quantity(s.Type, *s.Guaranteed)
+			guaranteed = resources.Format(s.Type, *s.Guaranteed)
 		}
 		t.add(s.Queue, strconv.FormatInt(s.Percent, 10)+"%", s.Of, s.Type,
-			quantity(s.Type, s.Allocated), guaranteed, quantity(s.Type, s.Pending))
+			resources.Format(s.Type, s.Allocated), guaranteed, resources.Format(s.Type, s.Pending))
 	}
 	return t.write(w)
 }

@@ -82,10 +82,10 @@ type Choice struct {
 type Victim struct {
 	objects.Ref
 	// Queue is its leaf; empty if it has none, or if the leaf is not known any more.
-	Queue    string           `json:"queue,omitempty"`
-	Node     string           `json:"node,omitempty"`
-	Requests map[string]int64 `json:"requests,omitempty"`
-	Priority int32            `json:"priority"`
+	Queue    string                      `json:"queue,omitempty"`
+	Node     string                      `json:"node,omitempty"`
+	Requests map[string]resources.Amount `json:"requests,omitempty"`
+	Priority int32                       `json:"priority"`
 	// Effective and AskerEffective are the priorities that law 6 compared.
 	Effective      *int64 `json:"effectivePriority,omitempty"`
 	AskerEffective *int64 `json:"askerEffectivePriority,omitempty"`
@@ -121,14 +121,14 @@ type Number struct {
 	Resource string `json:"resource"`
 	// Used is the usage before, Taken the amount that the victims free, Asked the amount
 	// that the asker adds.
-	Used       *int64 `json:"used,omitempty"`
-	Taken      *int64 `json:"taken,omitempty"`
-	Asked      *int64 `json:"asked,omitempty"`
-	Guaranteed *int64 `json:"guaranteed,omitempty"`
-	Max        *int64 `json:"max,omitempty"`
+	Used       *resources.Amount `json:"used,omitempty"`
+	Taken      *resources.Amount `json:"taken,omitempty"`
+	Asked      *resources.Amount `json:"asked,omitempty"`
+	Guaranteed *resources.Amount `json:"guaranteed,omitempty"`
+	Max        *resources.Amount `json:"max,omitempty"`
 	// Free is the free amount of the node, Short the missing amount.
-	Free  *int64 `json:"free,omitempty"`
-	Short *int64 `json:"short,omitempty"`
+	Free  *resources.Amount `json:"free,omitempty"`
+	Short *resources.Amount `json:"short,omitempty"`
 }
 
 // Rejection counts the pods that a rule excluded.
@@ -209,7 +209,7 @@ func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.addChanges("5", q.Loses)
 	for _, x := range q.OverMax {
 		d.Numbers = append(d.Numbers, Number{
-			Law: "7", Queue: x.Queue, Resource: x.Type, Used: number(x.Used), Asked: number(x.Asked), Taken: number(x.Taken), Max: number(x.Max),
+			Law: "7", Queue: x.Queue, Resource: x.Type, Used: ptr.To(x.Used), Asked: ptr.To(x.Asked), Taken: ptr.To(x.Taken), Max: ptr.To(x.Max),
 		})
 	}
 	d.reject(q.Rejected)
@@ -219,7 +219,7 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 	for _, c := range changes {
 		d.Numbers = append(d.Numbers, Number{
 			Law: law, Queue: c.Queue, Resource: c.Type,
-			Used: number(c.Used), Taken: number(c.Taken), Asked: number(c.Asked), Guaranteed: number(c.Guaranteed),
+			Used: ptr.To(c.Used), Taken: ptr.To(c.Taken), Asked: ptr.To(c.Asked), Guaranteed: ptr.To(c.Guaranteed),
 		})
 	}
 }
@@ -238,7 +238,7 @@ func (d *Decision) addRequired(r *daemonset.Decision, types []string) {
 		})
 	}
 	for _, n := range r.Need {
-		d.Numbers = append(d.Numbers, Number{Law: "D7", Resource: n.Type, Asked: number(n.Request), Free: number(n.Free), Short: number(n.Short)})
+		d.Numbers = append(d.Numbers, Number{Law: "D7", Resource: n.Type, Asked: ptr.To(n.Request), Free: ptr.To(n.Free), Short: ptr.To(n.Short)})
 		if n.Short > 0 {
 			d.Contested = append(d.Contested, n.Type)
 		}
@@ -256,14 +256,12 @@ func victimRef(p *planner.Pod) objects.Ref {
 	return objects.Ref{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
-func number(a resources.Amount) *int64 { return ptr.To(int64(a)) }
-
 // amounts names the types of amounts.
-func amounts(a planner.Amounts, names []string) map[string]int64 {
-	out := make(map[string]int64, len(a))
+func amounts(a planner.Amounts, names []string) map[string]resources.Amount {
+	out := make(map[string]resources.Amount, len(a))
 	for t, amount := range a {
 		if amount != 0 && t < len(names) {
-			out[names[t]] = amount
+			out[names[t]] = resources.Amount(amount)
 		}
 	}
 	return out

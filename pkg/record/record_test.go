@@ -140,7 +140,7 @@ func TestStagesOfADecision(t *testing.T) {
 	}
 	seven, eight := int64(7), int64(8)
 	want := []Victim{{
-		Ref: objects.Ref{Namespace: "ns", Name: "v", UID: "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]int64{"memory": 5}, Priority: -3,
+		Ref: objects.Ref{Namespace: "ns", Name: "v", UID: "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]resources.Amount{"memory": 5}, Priority: -3,
 		Effective: &seven, AskerEffective: &eight, OptedOut: true, Originator: true, Note: d.Victims[0].Note,
 	}}
 	if diff := cmp.Diff(want, d.Victims); diff != "" || d.Victims[0].Note == "" {

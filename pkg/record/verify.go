@@ -9,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Verify judges a decision again, from its own victims and numbers only, and returns
@@ -98,7 +99,7 @@ func (j *verifier) number(n *Number) {
 }
 
 // freed is what the victims below a queue free of a type.
-func (j *verifier) freed(n *Number) (sum int64) {
+func (j *verifier) freed(n *Number) (sum resources.Amount) {
 	for i := range j.Victims {
 		if v := &j.Victims[i]; queues.Within(v.Queue, n.Queue) {
 			sum += v.Requests[n.Resource]
@@ -110,7 +111,7 @@ func (j *verifier) freed(n *Number) (sum int64) {
 // required judges that the victims free what the node is short of (D7).
 func (j *verifier) required() {
 	for i := range j.Numbers {
-		n, freed := &j.Numbers[i], int64(0)
+		n, freed := &j.Numbers[i], resources.Amount(0)
 		for k := range j.Victims {
 			freed += j.Victims[k].Requests[n.Resource]
 		}
@@ -120,4 +121,4 @@ func (j *verifier) required() {
 	}
 }
 
-func of(n *int64) int64 { return ptr.Deref(n, 0) }
+func of[T ~int64](n *T) T { return ptr.Deref(n, 0) }

@@ -6,15 +6,16 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // taken is a lawful decision: root.a, which uses 2 of 4 guaranteed vcore, takes 2 of
 // the 4 that root.b.c uses. The node is short of vcore.
 func taken() *Decision {
-	n := func(v int64) *int64 { return &v }
+	n := func(v resources.Amount) *resources.Amount { return &v }
 	return &Decision{
 		Kind: Queue, Outcome: planner.Preempt, Queue: "root.a", Contested: []string{"vcore"},
-		Victims: []Victim{{Ref: objects.Ref{Namespace: "ns", Name: "v"}, Queue: "root.b.c", Requests: map[string]int64{"vcore": 2}, Effective: n(0), AskerEffective: n(0)}},
+		Victims: []Victim{{Ref: objects.Ref{Namespace: "ns", Name: "v"}, Queue: "root.b.c", Requests: map[string]resources.Amount{"vcore": 2}, Effective: new(int64), AskerEffective: new(int64)}},
 		Numbers: []Number{
 			{Law: "2", Queue: "root", Resource: "vcore", Used: n(6), Taken: n(2), Asked: n(2), Guaranteed: n(6)},
 			{Law: "2", Queue: "root.b.c", Resource: "vcore", Used: n(4), Taken: n(2), Asked: n(0), Guaranteed: n(1)},

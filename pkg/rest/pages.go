@@ -41,7 +41,7 @@ func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
 	return []documents.PartitionInfo{{
 		ClusterID: documents.ClusterID(v), Name: documents.Partition,
 		Capacity: documents.PartitionCapacity{
-			Capacity: documents.Amounts(capacity.Map()), UsedCapacity: documents.Amounts(used.Map()),
+			Capacity: capacity.Map(), UsedCapacity: used.Map(),
 			Utilization: documents.Percent(used, resources.LimitFrom(capacity.Map())),
 		},
 		NodeSortingPolicy: documents.NodeSortingPolicy{Type: documents.SortedByProfile},

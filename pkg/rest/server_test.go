@@ -145,9 +145,9 @@ func TestPercent(t *testing.T) {
 		{most, most, 100}, {most / 2, most, 49}, {most - 1, most, 99}, {most / 100, most, 0}, {most/100 + 1, most, 1},
 		{most, 1, most}, {most, 99, most}, {most, 100, most}, {most, 200, most / 2},
 	} {
-		want := map[string]int64{}
+		want := map[string]resources.Amount{}
 		if c.want >= 0 {
-			want["x"] = c.want
+			want["x"] = resources.Amount(c.want)
 		}
 		used := resources.VectorOf(resources.Entry{Name: "x", Amount: resources.Amount(c.used)}, resources.Entry{Name: "unlimited", Amount: 7})
 		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})

@@ -122,14 +122,8 @@ func victimMarks(v *record.Victim) []mark {
 }
 
 // requested writes amounts by type.
-func requested(m map[string]int64) string {
-	var entries []resources.Entry
-	for name, amount := range m {
-		if name != resources.Pods {
-			entries = append(entries, resources.Entry{Name: name, Amount: resources.Amount(amount)})
-		}
-	}
-	return amounts(resources.VectorOf(entries...))
+func requested(m map[string]resources.Amount) string {
+	return amounts(withoutPods(resources.VectorFrom(m)))
 }
 
 // laws are short descriptions of the laws.
@@ -144,11 +138,11 @@ var laws = map[string]string{
 func law(name string) string { return cmp.Or(laws[name], visible(name)) }
 
 // amount writes an amount of a type; empty for one that plays no part.
-func amount(of string, a *int64) string {
+func amount(of string, a *resources.Amount) string {
 	if a == nil {
 		return ""
 	}
-	return number(of, resources.Amount(*a))
+	return number(of, *a)
 }
 
 // notesOf returns the notes on a decision.

@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -132,16 +133,16 @@ func show(q *documents.Queue, lines *[]string) {
 }
 
 // account is the usage and the pending requests of a queue, without zeros.
-type account struct{ Allocated, Pending map[string]int64 }
+type account struct{ Allocated, Pending map[string]resources.Amount }
 
 // accounts are those of all queues, parents included, without empty ones.
 type accounts map[string]account
 
-func (a accounts) add(path string, pending bool, request map[string]int64) {
+func (a accounts) add(path string, pending bool, request map[string]resources.Amount) {
 	for p := path; p != ""; p = p[:max(strings.LastIndex(p, "."), 0)] {
 		q, known := a[p]
 		if !known {
-			q = account{map[string]int64{}, map[string]int64{}}
+			q = account{map[string]resources.Amount{}, map[string]resources.Amount{}}
 			a[p] = q
 		}
 		for name, amount := range request {
@@ -157,11 +158,11 @@ func (a accounts) add(path string, pending bool, request map[string]int64) {
 // booked returns the accounts by REST.
 func booked(q *documents.Queue, into accounts) {
 	a := account{maps.Clone(q.AllocatedResource), maps.Clone(q.PendingResource)}
-	for _, m := range []*map[string]int64{&a.Allocated, &a.Pending} {
+	for _, m := range []*map[string]resources.Amount{&a.Allocated, &a.Pending} {
 		if *m == nil {
-			*m = map[string]int64{}
+			*m = map[string]resources.Amount{}
 		}
-		maps.DeleteFunc(*m, func(_ string, amount int64) bool { return amount == 0 })
+		maps.DeleteFunc(*m, func(_ string, amount resources.Amount) bool { return amount == 0 })
 	}
 	if len(a.Allocated)+len(a.Pending) > 0 {
 		into[q.QueueName] = a
@@ -187,12 +188,12 @@ func (e *env) recount(root *documents.Queue) accounts {
 		if q := find(root, path); q == nil || !q.IsLeaf {
 			continue
 		}
-		request := map[string]int64{"pods": 1}
+		request := map[string]resources.Amount{"pods": 1}
 		for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}) {
 			if name == corev1.ResourceCPU {
-				request["vcore"] = q.MilliValue()
+				request["vcore"] = resources.Amount(q.MilliValue())
 			} else {
-				request[string(name)] = q.Value()
+				request[string(name)] = resources.Amount(q.Value())
 			}
 		}
 		out.add(path, p.Spec.NodeName == "", request)

@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -212,7 +213,7 @@ func (e *env) podGroupOutlivesScheduler() {
 
 // uses tells whether a queue uses so many cores.
 func uses(cores int64) func(*documents.Queue) bool {
-	return func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == 1000*cores }
+	return func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == resources.Amount(1000*cores) }
 }
 
 // expectAll makes n pods and waits until all run.

@@ -24,6 +24,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // caseLabel distinguishes the objects of plays.
@@ -338,7 +339,7 @@ func (p *playhouse) awaitBudgets() {
 // awaitKnown waits until the scheduler has seen all pods.
 func (p *playhouse) awaitKnown() {
 	p.Helper()
-	want := int64(0)
+	want := resources.Amount(0)
 	for _, c := range p.plays {
 		for i := range c.World.Pods {
 			if x := c.World.Pods[i].Protection; x != planner.Foreign && x != planner.Static { // static pods are foreign, too

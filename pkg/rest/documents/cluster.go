@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Cluster is the cluster as YuniKorn's interface shows it.
@@ -36,10 +38,10 @@ type PartitionInfo struct {
 
 // PartitionCapacity is what the nodes hold, and what pods of queues use of it.
 type PartitionCapacity struct {
-	Capacity     map[string]int64 `json:"capacity,omitempty"`
-	UsedCapacity map[string]int64 `json:"usedCapacity,omitempty"`
+	Capacity     map[string]resources.Amount `json:"capacity,omitempty"`
+	UsedCapacity map[string]resources.Amount `json:"usedCapacity,omitempty"`
 	// Utilization is in percent.
-	Utilization map[string]int64 `json:"utilization,omitempty"`
+	Utilization map[string]resources.Amount `json:"utilization,omitempty"`
 }
 
 // NodeSortingPolicy says what chooses among nodes: the profile's score plugins, not a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Explanation is the answer to "why does this pod not run, and what would have to
@@ -21,11 +22,11 @@ type Explanation struct {
 	// ToDo is what would have to change, a sentence per reason.
 	ToDo []string `json:"toDo,omitempty"`
 
-	Created      string           `json:"created,omitempty"`
-	Node         string           `json:"node,omitempty"`
-	RequiredNode string           `json:"requiredNode,omitempty"`
-	Priority     int32            `json:"priority"`
-	Request      map[string]int64 `json:"request,omitempty"`
+	Created      string                      `json:"created,omitempty"`
+	Node         string                      `json:"node,omitempty"`
+	RequiredNode string                      `json:"requiredNode,omitempty"`
+	Priority     int32                       `json:"priority"`
+	Request      map[string]resources.Amount `json:"request,omitempty"`
 	// Attempts is how many of its cycles failed, LastAttempt when the last one did.
 	// NextAttempt is when a pod that backs off is tried again at the latest.
 	Attempts    int    `json:"attempts,omitempty"`

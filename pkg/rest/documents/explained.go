@@ -31,7 +31,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	out := &Explanation{
 		Ref: p.Ref(), State: podState(x), Reason: reasonOf(whyOf(x)),
 		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
-		Request: Amounts(p.Request.Map()), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
+		Request: p.Request.Map(), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
 		Limits: reasonOf(x.Limited),
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // The states of a hold.
@@ -40,9 +41,9 @@ type Hold struct {
 	Node  string      `json:"node"`
 	Kind  record.Kind `json:"kind"`
 	// State is planned, undecided, leaving or clear.
-	State    string           `json:"state"`
-	Since    time.Time        `json:"since"`
-	Requests map[string]int64 `json:"requests"`
+	State    string                      `json:"state"`
+	Since    time.Time                   `json:"since"`
+	Requests map[string]resources.Amount `json:"requests"`
 	// WaitsFor are the pods that have still to leave.
 	WaitsFor []Leaver `json:"waitsFor,omitempty"`
 	// ClearSince is when the last of them was gone; Until is when the hold ends if the
@@ -88,7 +89,7 @@ type EndedHold struct {
 func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
 		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
-		Since: h.Since, Requests: Amounts(h.Request.Map()), Note: h.Note, Decision: h.Decision,
+		Since: h.Since, Requests: h.Request.Map(), Note: h.Note, Decision: h.Decision,
 	}
 	if asker := v.Holders[h.Asker]; asker != nil {
 		out.Queue = asker.Queue

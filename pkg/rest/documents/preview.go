@@ -37,10 +37,10 @@ type Preview struct {
 	Reason *Reason  `json:"reason,omitempty"`
 	ToDo   []string `json:"toDo,omitempty"`
 
-	Profile  string           `json:"profile"`
-	Request  map[string]int64 `json:"request,omitempty"`
-	Priority int32            `json:"priority"`
-	Queue    *ExplainedQueue  `json:"queue,omitempty"`
+	Profile  string                      `json:"profile"`
+	Request  map[string]resources.Amount `json:"request,omitempty"`
+	Priority int32                       `json:"priority"`
+	Queue    *ExplainedQueue             `json:"queue,omitempty"`
 	// Makes is true where its queue would be made.
 	Makes  bool         `json:"queueWouldBeMade,omitempty"`
 	Quota  []QueueQuota `json:"quota,omitempty"`
@@ -73,7 +73,7 @@ type PreviewNodes struct {
 // Placed fills in what a dry run says of the pod's queue, and what each queue of the path
 // says.
 func (p *Preview) Placed(r *store.DryRun, request resources.Vector) {
-	p.Request, p.Waiting, p.Makes, p.Limits = Amounts(request.Map()), r.Waiting, r.Placement.Create, reasonOf(r.Limited)
+	p.Request, p.Waiting, p.Makes, p.Limits = request.Map(), r.Waiting, r.Placement.Create, reasonOf(r.Limited)
 	p.Queue = &ExplainedQueue{
 		Path: r.Placement.Path, Application: r.Identity.Application, User: r.Identity.User.Name, Groups: r.Identity.User.Groups,
 		Named: r.Identity.Queue, FoundBy: r.Placement.Rule, Rules: stepsOf(r.Placement.Trace),

@@ -19,26 +19,26 @@ const Partition = "default"
 // Queue is a queue as YuniKorn's interface shows it. Amounts are in base units
 // (vcore in milli-CPU, memory in bytes).
 type Queue struct {
-	QueueName          string            `json:"queuename"`
-	Status             string            `json:"status"`
-	Partition          string            `json:"partition"`
-	PendingResource    map[string]int64  `json:"pendingResource,omitempty"`
-	MaxResource        map[string]int64  `json:"maxResource,omitempty"`
-	GuaranteedResource map[string]int64  `json:"guaranteedResource,omitempty"`
-	AllocatedResource  map[string]int64  `json:"allocatedResource,omitempty"`
-	PreemptingResource map[string]int64  `json:"preemptingResource,omitempty"`
-	HeadRoom           map[string]int64  `json:"headroom,omitempty"`
-	IsLeaf             bool              `json:"isLeaf"`
-	IsManaged          bool              `json:"isManaged"`
-	Properties         map[string]string `json:"properties,omitempty"`
-	Parent             string            `json:"parent,omitempty"`
-	Template           *Template         `json:"template,omitempty"`
-	Children           []*Queue          `json:"children,omitempty"`
-	ChildNames         []string          `json:"childNames,omitempty"`
-	AbsUsedCapacity    map[string]int64  `json:"absUsedCapacity,omitempty"`
-	MaxRunningApps     uint64            `json:"maxRunningApps,omitempty"`
-	RunningApps        uint64            `json:"runningApps,omitempty"`
-	CurrentPriority    int32             `json:"currentPriority"`
+	QueueName          string                      `json:"queuename"`
+	Status             string                      `json:"status"`
+	Partition          string                      `json:"partition"`
+	PendingResource    map[string]resources.Amount `json:"pendingResource,omitempty"`
+	MaxResource        map[string]resources.Amount `json:"maxResource,omitempty"`
+	GuaranteedResource map[string]resources.Amount `json:"guaranteedResource,omitempty"`
+	AllocatedResource  map[string]resources.Amount `json:"allocatedResource,omitempty"`
+	PreemptingResource map[string]resources.Amount `json:"preemptingResource,omitempty"`
+	HeadRoom           map[string]resources.Amount `json:"headroom,omitempty"`
+	IsLeaf             bool                        `json:"isLeaf"`
+	IsManaged          bool                        `json:"isManaged"`
+	Properties         map[string]string           `json:"properties,omitempty"`
+	Parent             string                      `json:"parent,omitempty"`
+	Template           *Template                   `json:"template,omitempty"`
+	Children           []*Queue                    `json:"children,omitempty"`
+	ChildNames         []string                    `json:"childNames,omitempty"`
+	AbsUsedCapacity    map[string]resources.Amount `json:"absUsedCapacity,omitempty"`
+	MaxRunningApps     uint64                      `json:"maxRunningApps,omitempty"`
+	RunningApps        uint64                      `json:"runningApps,omitempty"`
+	CurrentPriority    int32                       `json:"currentPriority"`
 	// AllocatingAcceptedApps count against MaxRunningApps like those of RunningApps,
 	// and none of their pods was bound so far.
 	AllocatingAcceptedApps []string `json:"allocatingAcceptedApps,omitempty"`
@@ -53,10 +53,10 @@ type Queue struct {
 
 // Template is a child template as YuniKorn's interface shows it.
 type Template struct {
-	MaxApplications    uint64            `json:"maxApplications,omitempty"`
-	MaxResource        map[string]int64  `json:"maxResource,omitempty"`
-	GuaranteedResource map[string]int64  `json:"guaranteedResource,omitempty"`
-	Properties         map[string]string `json:"properties,omitempty"`
+	MaxApplications    uint64                      `json:"maxApplications,omitempty"`
+	MaxResource        map[string]resources.Amount `json:"maxResource,omitempty"`
+	GuaranteedResource map[string]resources.Amount `json:"guaranteedResource,omitempty"`
+	Properties         map[string]string           `json:"properties,omitempty"`
 }
 
 // QueueTree writes a queue, with everything below it or only the names of its
@@ -201,24 +201,15 @@ func sortingPolicy(q *queues.Queue) string {
 
 func templateOf(t *config.Template) *Template {
 	return &Template{
-		MaxApplications: t.MaxApplications, MaxResource: Amounts(t.Max.Map()),
-		GuaranteedResource: Amounts(t.Guaranteed.Map()), Properties: maps.Clone(t.Properties),
+		MaxApplications: t.MaxApplications, MaxResource: t.Max.Map(),
+		GuaranteedResource: t.Guaranteed.Map(), Properties: maps.Clone(t.Properties),
 	}
-}
-
-// Amounts returns amounts as plain numbers, in base units (milli-CPU, bytes).
-func Amounts(m map[string]resources.Amount) map[string]int64 {
-	out := make(map[string]int64, len(m))
-	for name, a := range m {
-		out[name] = int64(a)
-	}
-	return out
 }
 
 // Percent is how much of the limit is used, rounded down, per limited type that
 // is used at all. Any use of a type limited to nothing is 100.
-func Percent(used resources.Vector, limit resources.Limit) map[string]int64 {
-	return Amounts(maps.Collect(percents(used, limit)))
+func Percent(used resources.Vector, limit resources.Limit) map[string]resources.Amount {
+	return maps.Collect(percents(used, limit))
 }
 
 // percents is percent, sorted by name.

@@ -9,21 +9,21 @@ import (
 
 // QueueQuota is what one queue of a pod's path says of it.
 type QueueQuota struct {
-	Queue      string           `json:"queue"`
-	Guaranteed map[string]int64 `json:"guaranteed,omitempty"`
-	Max        map[string]int64 `json:"max,omitempty"`
+	Queue      string                      `json:"queue"`
+	Guaranteed map[string]resources.Amount `json:"guaranteed,omitempty"`
+	Max        map[string]resources.Amount `json:"max,omitempty"`
 	// Allocated is used; Leaving is the part of it that is about to go, Arriving what
 	// askers that hold a node will use, Admitted what was let through and has no node
 	// yet, Pending all that waits.
-	Allocated map[string]int64 `json:"allocated,omitempty"`
-	Leaving   map[string]int64 `json:"leaving,omitempty"`
-	Arriving  map[string]int64 `json:"arriving,omitempty"`
-	Admitted  map[string]int64 `json:"admitted,omitempty"`
-	Pending   map[string]int64 `json:"pending,omitempty"`
+	Allocated map[string]resources.Amount `json:"allocated,omitempty"`
+	Leaving   map[string]resources.Amount `json:"leaving,omitempty"`
+	Arriving  map[string]resources.Amount `json:"arriving,omitempty"`
+	Admitted  map[string]resources.Amount `json:"admitted,omitempty"`
+	Pending   map[string]resources.Amount `json:"pending,omitempty"`
 	// Headroom is max - allocated of the queue alone, in the types that have a max.
-	Headroom            map[string]int64 `json:"headroom,omitempty"`
-	RunningApplications int              `json:"runningApplications"`
-	MaxApplications     uint64           `json:"maxApplications,omitempty"`
+	Headroom            map[string]resources.Amount `json:"headroom,omitempty"`
+	RunningApplications int                         `json:"runningApplications"`
+	MaxApplications     uint64                      `json:"maxApplications,omitempty"`
 	// UnderGuarantee are the types that the pod requests and of which the queue
 	// uses less than it is guaranteed: what law 4 goes by.
 	UnderGuarantee []string `json:"underGuarantee,omitempty"`
@@ -45,9 +45,9 @@ func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resource
 func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, judged bool) QueueQuota {
 	most := s.ShownMax(q)
 	out := QueueQuota{
-		Queue: q.Path, Guaranteed: Amounts(q.Guaranteed.Map()), Max: Amounts(most.Map()),
-		Allocated: Amounts(q.Allocated.Map()), Leaving: Amounts(q.Leaving.Map()), Arriving: Amounts(q.Arriving.Map()),
-		Admitted: Amounts(q.Admitted.Map()), Pending: Amounts(q.Pending.Map()), Headroom: Amounts(most.Headroom(q.Allocated).Map()),
+		Queue: q.Path, Guaranteed: q.Guaranteed.Map(), Max: most.Map(),
+		Allocated: q.Allocated.Map(), Leaving: q.Leaving.Map(), Arriving: q.Arriving.Map(),
+		Admitted: q.Admitted.Map(), Pending: q.Pending.Map(), Headroom: most.Headroom(q.Allocated).Map(),
 		RunningApplications: max(q.Running, 0), MaxApplications: q.MaxApplications,
 	}
 	if !judged || q.IsRoot() {

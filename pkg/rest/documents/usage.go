@@ -29,13 +29,13 @@ type GroupUsage struct {
 
 // QueueUsage is what a user or group uses in a queue and below it.
 type QueueUsage struct {
-	QueuePath           string           `json:"queuePath"`
-	ResourceUsage       map[string]int64 `json:"resourceUsage,omitempty"`
-	RunningApplications []string         `json:"runningApplications,omitempty"`
+	QueuePath           string                      `json:"queuePath"`
+	ResourceUsage       map[string]resources.Amount `json:"resourceUsage,omitempty"`
+	RunningApplications []string                    `json:"runningApplications,omitempty"`
 	// MaxResources and MaxApplications are what the queue itself allows them.
-	MaxResources    map[string]int64 `json:"maxResources,omitempty"`
-	MaxApplications uint64           `json:"maxApplications,omitempty"`
-	Children        []*QueueUsage    `json:"children,omitempty"`
+	MaxResources    map[string]resources.Amount `json:"maxResources,omitempty"`
+	MaxApplications uint64                      `json:"maxApplications,omitempty"`
+	Children        []*QueueUsage               `json:"children,omitempty"`
 }
 
 // usages collects what one user or group uses, by queue.
@@ -64,7 +64,7 @@ func (u *usages) add(v *inventory.View, a *inventory.Application, who string, li
 		if !known {
 			at = &QueueUsage{QueuePath: q.Path}
 			if l := limit(q, who); l != nil {
-				at.MaxResources, at.MaxApplications = Amounts(l.MaxResources.Map()), l.MaxApplications
+				at.MaxResources, at.MaxApplications = l.MaxResources.Map(), l.MaxApplications
 			}
 			u.queues[q.ID] = at
 		}
@@ -82,7 +82,7 @@ func (u *usages) add(v *inventory.View, a *inventory.Application, who string, li
 // root is the usage as a tree, sorted.
 func (u *usages) root() *QueueUsage {
 	for id, q := range u.queues {
-		q.ResourceUsage = Amounts(u.used[id].Map())
+		q.ResourceUsage = u.used[id].Map()
 		slices.SortFunc(q.Children, func(a, b *QueueUsage) int { return cmp.Compare(a.QueuePath, b.QueuePath) })
 	}
 	return u.queues[queues.RootID]
