@@ -73,11 +73,6 @@ func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
 	return s
 }
 
-// readyStatus corrects only the Ready condition of a running pod.
-func readyStatus(pod *corev1.Pod, at time.Time) corev1.PodStatus {
-	return corev1.PodStatus{Conditions: []corev1.PodCondition{readiness(pod, metav1.NewTime(at))}}
-}
-
 // endedStatus is the status of a pod when all its containers have ended with this exit
 // code. Only code 0 is a success.
 func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus {

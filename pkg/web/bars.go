@@ -126,10 +126,6 @@ func rank(name string) int {
 	return 2
 }
 
-func byRank(a, b string) int {
-	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
-}
-
 // common are the types that are shown of every queue and node.
 var common = []string{resources.CPU, resources.Memory}
 
@@ -141,6 +137,6 @@ func ranked(types []string, amounts ...iter.Seq2[string, resources.Amount]) []st
 			types = append(types, name)
 		}
 	}
-	slices.SortFunc(types, byRank)
+	slices.SortFunc(types, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
 	return slices.Compact(types)
 }

@@ -38,7 +38,8 @@ func parseAmount(name, text string) (string, resources.Amount, error) {
 }
 
 func parseQuantity(text string, scale resource.Scale) (resources.Amount, error) {
-	if len(text) > maxQuantityText || len(exponent(text)) > maxExponentText {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e") // empty for "1E", "i" for "1Ei"
+	if len(text) > maxQuantityText || len(strings.TrimPrefix(exponent, "i")) > maxExponentText {
 		return 0, errors.New("has too many digits")
 	}
 	q, err := resource.ParseQuantity(text)
@@ -53,10 +54,4 @@ func parseQuantity(text string, scale resource.Scale) (resources.Amount, error) 
 		return 0, errors.New("is larger than can be counted")
 	}
 	return resources.Amount(q.ScaledValue(scale)), nil
-}
-
-// exponent returns what follows the e of "1e3"; empty for "1E" and "1Ei".
-func exponent(text string) string {
-	_, after, _ := strings.Cut(strings.ToLower(text), "e")
-	return strings.TrimPrefix(after, "i")
 }
