@@ -121,12 +121,6 @@ func (p *Process) Stop() error {
 	return errors.Join(fmt.Errorf("stop %s: no end within %v, killed", p.name, p.patience), p.Kill())
 }
 
-// Pause sends SIGSTOP: the process hangs until Resume. It can be killed, but not stopped, meanwhile.
-func (p *Process) Pause() error { return p.send(syscall.SIGSTOP) }
-
-// Resume sends SIGCONT.
-func (p *Process) Resume() error { return p.send(syscall.SIGCONT) }
-
 // signal sends a signal that is meant to end the process.
 func (p *Process) signal(s syscall.Signal) error {
 	p.intended.Store(true)

@@ -61,13 +61,6 @@ func TestStopKillsInTheEnd(t *testing.T) {
 	}
 }
 
-func TestPausedProcessCanBeResumedAndKilled(t *testing.T) {
-	p := startChild(t, "polite")
-	expect.Holds(t, errors.Join(p.Pause(), p.Resume(), p.Stop()))
-	q := startChild(t, "polite")
-	expect.Holds(t, errors.Join(q.Pause(), q.Kill()))
-}
-
 func TestOwnEndIsReported(t *testing.T) {
 	p := startChild(t, "broken")
 	var e *DiedError

@@ -15,7 +15,6 @@ var inFull = []rule{
 	},
 	{match: `go (build|vet) .*`, why: elsewhere, root: true, long: true},
 	{match: `go test ./test/integration .*`, why: elsewhere, says: "\nok ", root: true, long: true},
-	{match: `go run ./test/perf/pairs .*`, why: "one pair: ten take half an hour", less: true, instead: "$0 -pairs 1", says: "ratio", root: true, long: true},
 	{match: `make bench CASES=.*`, why: "one pair: ten take half an hour", less: true, instead: "$0 PAIRS=1", says: "ratio", root: true, long: true},
 	{match: `go run ./test/conformance -(short|planted|suites .*)`, why: elsewhere, root: true, long: true},
 	{ // not INT, which a process started in the background may ignore

@@ -53,16 +53,17 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 //	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
 //	some time after a change: the sum is computed over all of them, in the order
 
-// FoundNoNode adds a pod that found no node to the demand, if every quota allows it.
+// FoundNoNode adds a pod that found no node to the demand, if every quota allows it. A pod that
+// is beyond keeps that until the next computation, because the sum only grows until then.
 func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
 	x.m.Pending.Demand.Add(p.UID)
 	switch {
-	case p.WithinQuota && !p.App.Counted(): // the sum may predate the try: count the application again
+	case p.WithinQuota && !p.App.Counted(): // only its application may be missing in the sum
 		x.start(p.App, resources.Vector{})
-	case !p.WithinQuota && p.BeyondQuota.None(): // a pod with a verdict keeps it until the sum is recomputed, else two verdicts could alternate
+	case !p.WithinQuota && p.BeyondQuota.None(): // there is no verdict yet
 		x.set(p, x.count(p), now)
 	}
 }

@@ -127,10 +127,10 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	}
 }
 
-// decidedBefore tells whether the last decision for a pod is older than the last change of its
-// required node for the filters. Such a pod comes back soon; see plans.RecheckNode. Time counts
-// from the decision, and not from the queue as in holds.ReadBefore: a cycle that saw the change
-// is a try.
+// decidedBefore tells whether the required node of a pod changed for the filters after the last
+// decision for the pod. Such a pod comes back soon; see plans.RecheckNode. A cycle that saw the
+// change is a try, so the decision counts here, and not the begin of the cycle as in
+// holds.ReadBefore.
 func decidedBefore(n *cache.Node, p *model.Pod) bool {
 	return n != nil && p.Asker.SawNode > 0 && n.RefilteredSince(p.Asker.SawNode)
 }

@@ -16,8 +16,8 @@
 //	cycle      the steps of scheduling cycles
 //
 // None of them has a lock, a clock or state of its own: package store has the lock, the
-// time is an argument, and state is in the components (cache, pending, preemption and
-// history), each with its own Check. Where a method has the name of a method of
+// time is an argument, and state is in the model and its components (cache, pending,
+// preemption and history), each with its own Check. Where a method has the name of a method of
 // store.Store, package store calls it under its lock, and the comment there says more.
 //
 //	model.go        [Model]

@@ -12,7 +12,7 @@ import (
 // are placed, and shrinks to its smallest size when one is not.
 type Window[P comparable] struct {
 	smallest, largest int
-	size              int // slots; a queue with work has one at least
+	size              int // slots; there is at least one for each queue with work
 	inARow            int // pods placed in a row since the size changed
 	pods              map[P]struct{}
 }
@@ -34,7 +34,7 @@ func (w *Window[P]) Pods() iter.Seq[P] { return maps.Keys(w.pods) }
 // Taken is the number of slots in use.
 func (w *Window[P]) Taken() int { return len(w.pods) }
 
-// Slots is how many slots there are. Each leaf with work has one at least.
+// Slots is how many slots there are. There is at least one for each leaf with work, and one leaf may have them all.
 func (w *Window[P]) Slots(leavesWithWork int) int { return max(w.size, leavesWithWork) }
 
 // HasRoom tells whether another pod may be let through.

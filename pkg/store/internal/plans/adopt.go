@@ -85,7 +85,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
 	for _, uid := range c.Victims {
-		v := x.m.Pods[uid]
+		v := x.m.Pods[uid] // one that is gone, or that a delete of ours would not change, shows that the deletes had begun
 		h.Committed = h.Committed || v == nil || v.On() == nil || !x.m.GoesSooner(v)
 		if v == nil || v.ChosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)

@@ -45,8 +45,8 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
-		// It is a loss. What changed may change back before each plan and again before its
-		// check, so that the same plan would be made and refused again and again.
+		// It is a loss: the state may alternate between one that allows the plan and one that
+		// refuses it. The pause of a loss keeps the plan from being made without end.
 		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
 		if slices.ContainsFunc(undone, func(cause error) bool { return errors.Is(err, cause) }) {
 			e.Failed = preemption.PlanUndone
@@ -249,6 +249,7 @@ func (x *Plans) remaining(p *model.Pod, a *output.NodeBoundAttempt, left []*mode
 		if at < 0 {
 			continue // it is on no node, so it is not needed
 		}
+		// Foreign is the most harmful class: D5 refuses no victim of a class that is not known.
 		victim := daemonset.Victim{Pod: &a.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
 		if i := slices.IndexFunc(known.Victims, func(k daemonset.Victim) bool { return k.UID == string(v.UID) }); i >= 0 {
 			victim = known.Victims[i]

@@ -26,8 +26,8 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 }
 
-// VictimsRefused notes that the API server refused to delete victims: they are none for a
-// while, which begins at from. The plan may go on.
+// VictimsRefused notes that the API server refused to delete victims: they cannot be chosen
+// again for a while, counted from the time from. The plan may go on.
 func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 	for _, r := range refused {
 		if v := x.m.Pods[r.UID]; v != nil {
@@ -37,9 +37,9 @@ func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 	}
 }
 
-// FailPlan ends the hold of a plan that could not be carried out. The time for which the
-// victims that the API server refused to delete are none begins when the preemptor may be
-// planned for again: else its next plan would choose them again.
+// FailPlan ends the hold of a plan that could not be carried out. Victims that the
+// API server refused to delete are left out from when the preemptor may be planned for again:
+// else its next plan would choose them again.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
 	if p := x.m.Pods[asker]; p != nil {

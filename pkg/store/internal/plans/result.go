@@ -49,7 +49,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	for _, uid := range chosen {
 		going = append(going, x.m.Pods[uid])
 	}
-	idle := x.holds.NotNeeded(p, x.m.Cache.Nodes.Get(d.Node), going) // before they count as leaving
+	byFilters := x.holds.NotNeeded(p, x.m.Cache.Nodes.Get(d.Node), going) // asked before they count as leaving
 	since := p.Asker.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	stale := x.holds.ReadBefore(p, d.Node)
@@ -60,7 +60,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 		x.states.ReturnBy(p, now)
 	}
 	p.Asker.Decision, p.Asker.ByFilters = d, nil
-	for _, v := range idle {
+	for _, v := range byFilters {
 		p.Asker.ByFilters = append(p.Asker.ByFilters, v.UID)
 	}
 	p.Sweeping().Restart()
