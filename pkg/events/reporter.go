@@ -102,14 +102,14 @@ func (r *Reporter) tell(ctx context.Context) {
 // tellNext writes the first report, or all that come first and are about the demand, and
 // keeps as the last ones those that fail. It is false where the attempt ends.
 func (r *Reporter) tellNext(ctx context.Context) bool {
-	n := 1
+	n := slices.IndexFunc(r.left[1:], func(p pending) bool { return p.Demand == objects.DemandUnsaid || p.failed }) + 1
+	if n == 0 {
+		n = len(r.left)
+	}
 	if r.left[0].Demand == objects.DemandUnsaid { // the others are not delayed: autoscalers add nodes by them
+		n = 1
 		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 			return false
-		}
-	} else {
-		for n < len(r.left) && r.left[n].Demand != objects.DemandUnsaid && !r.left[n].failed {
-			n++
 		}
 	}
 	next, errs := slices.Clone(r.left[:n]), make([]error, n)
