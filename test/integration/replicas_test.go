@@ -48,10 +48,10 @@ func (d deed) leases() bool { return d.method != http.MethodGet && d.isOfLease()
 func (d deed) takesLease() bool { return d.leases() && d.succeeded() }
 
 // acts tells whether the request changes the cluster or reports to users. The lease
-// itself decides which replica may act, and reviews only ask for a user's identity and
-// rights.
+// itself decides which replica may act, reviews only ask for a user's identity and
+// rights, and the elector tells the end of its lease in an event of the lease.
 func (d deed) acts() bool {
-	return d.method != http.MethodGet && !d.leases() &&
+	return d.method != http.MethodGet && !d.leases() && d.path != "/api/v1/namespaces/kube-system/events" &&
 		!strings.HasPrefix(d.path, "/apis/authentication.k8s.io/") && !strings.HasPrefix(d.path, "/apis/authorization.k8s.io/")
 }
 
