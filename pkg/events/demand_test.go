@@ -151,3 +151,25 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 		}
 	})
 }
+
+// TestDemandIsNotWrittenAfterTheLead: the writes that follow each other end with the lead.
+func TestDemandIsNotWrittenAfterTheLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		for i := range batch {
+			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
+			expect.OK(t, d.pods.Add(p))
+			expect.OK(t, d.client.Tracker().Add(p))
+			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, objects.DemandBeyond, overMax("full")))
+		}
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			d.leading.Store(false)
+			return false, nil, nil
+		})
+		defer d.run(t)()
+		pass(5 * time.Second)
+		if n := len(d.patches()); n == 0 || n > atOnce {
+			t.Errorf("%d writes, want at most the %d that were under way when the lead was lost", n, atOnce)
+		}
+	})
+}

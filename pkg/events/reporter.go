@@ -99,12 +99,12 @@ func (r *Reporter) tell(ctx context.Context) {
 	}
 }
 
-// tellNext writes the first report, or all that come first and are about the demand, and
-// keeps as the last ones those that fail. It is false where the attempt ends.
+// tellNext writes the first report, or up to atOnce that come first and are about the demand,
+// and keeps as the last ones those that fail. It is false where the attempt ends.
 func (r *Reporter) tellNext(ctx context.Context) bool {
-	n := slices.IndexFunc(r.left[1:], func(p pending) bool { return p.Demand == objects.DemandUnsaid || p.failed }) + 1
-	if n == 0 {
-		n = len(r.left)
+	n := min(len(r.left), atOnce)
+	if other := slices.IndexFunc(r.left[1:n], func(p pending) bool { return p.Demand == objects.DemandUnsaid || p.failed }); other >= 0 {
+		n = other + 1
 	}
 	if r.left[0].Demand == objects.DemandUnsaid { // the others are not delayed: autoscalers add nodes by them
 		n = 1

@@ -181,12 +181,12 @@ var documentName = regexp.MustCompile(`(?i)\.ya?ml`)
 // ErrFallsBack is what is wrong where the document of ConfigMap yunikorn-configs is gone, or
 // under the keys like, and yunikorn-defaults has one. Key is that of the document.
 func ErrFallsBack(key string, like []string) error {
-	has := "had it and has"
+	has, remove := "had it and has", ""
 	if len(like) > 0 {
-		has = "has key " + strings.Join(like, ", ") + " and"
+		has, remove = "has key "+strings.Join(like, ", ")+" and", ", and remove key "+strings.Join(like, ", ")
 	}
 	return fmt.Errorf("there is no queue document: ConfigMap %[1]s %[4]s no key %[2]s, and that of ConfigMap %[3]s does not take "+
-		"its place. Write the document to key %[2]s of %[1]s, or that of %[3]s", config.QueuesConfigMap, key, config.DefaultsConfigMap, has)
+		"its place. Write the document to key %[2]s of %[1]s, or that of %[3]s%[5]s", config.QueuesConfigMap, key, config.DefaultsConfigMap, has, remove)
 }
 
 // warn logs keys that have no effect, once while they stay the same.

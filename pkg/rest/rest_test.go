@@ -39,8 +39,8 @@ type cluster struct {
 	pods   int
 }
 
-// newServer is a server whose options that a test does not give are those of an empty
-// scheduler that leads.
+// newServer makes a server. Options that a test leaves out are those of an empty scheduler
+// that leads.
 func newServer(o Options) *Server {
 	empty := store.New(config.Default(), store.Options{})
 	if o.Inventory == nil {
