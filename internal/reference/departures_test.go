@@ -52,7 +52,7 @@ func misnumbered(decisions string) []string {
 // on the page for migration from YuniKorn, and gives words of the ruling.
 var marks = []struct{ row, words string }{
 	{"words: max of root", "treat root as unlimited †"},
-	{"law 2", "neither protects nor is protected †"},
+	{"law 2", "of which the queue has less than its guarantee †"},
 	{"law 2, shortages", "Preemption makes no shortage larger †"},
 	{"kept", "laws 2 and 4 goes by `kept` †"},
 	{"law 4", "(seed 003, flow 1) †"},
