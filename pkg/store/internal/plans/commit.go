@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,30 +79,26 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	case len(left) == 0:
 		return nil
 	case h.Required:
-		return x.judgeNodeBoundAgain(p, left, now)
+		return x.judgeNodeBoundAgain(p, h, left, now)
 	}
 	if why := x.Never(p); !why.None() {
 		return errors.New(why.Text)
 	}
+	// This is judged with the plan in force: other members of the group need room beside it.
 	if err := x.groupStarts(p, h.Since, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
-	x.chooseFor("", left)
-	x.m.ChargeMovingAs(p, 0)
-	err := x.lawful(p, h, left)
-	if v := x.m.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
-		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
-	}
-	x.chooseFor(p.UID, left)
-	x.m.ChargeMoving(p)
-	if err == nil {
-		err = x.withinBudgets(p, h, left)
-	}
-	return err
+	return x.withoutPlan(p, h, left, func() error {
+		err := x.lawful(p, h, left)
+		if v := x.m.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request); err == nil && !v.OK() {
+			err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
+		}
+		return cmp.Or(err, x.withinBudgets(p, h, left))
+	})
 }
 
 // judgeNodeBoundAgain is judgeAgain for a node-bound preemptor.
-func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Time) error {
+func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) error {
 	if p.State.HasNode() {
 		return fmt.Errorf("the pod has node %s", p.Node)
 	}
@@ -110,19 +107,32 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, left []*model.Pod, now time.Ti
 			return errors.New(v.Reason.Text)
 		}
 	}
-	x.chooseFor("", left)
-	defer x.chooseFor(p.UID, left)
-	a := x.nodeBoundInput(p, now)
-	a.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
-	return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
+	return x.withoutPlan(p, h, left, func() error {
+		a := x.nodeBoundInput(p, now)
+		a.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
+		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
+	})
 }
 
-// chooseFor makes pods victims of a preemptor, or of none if asker is empty.
-func (x *Plans) chooseFor(asker types.UID, pods []*model.Pod) {
-	for _, v := range pods {
-		x.m.SetChosenBy(v, asker)
-		x.m.ChargeMoving(v)
+// withoutPlan runs a judge on the state without a plan, and restores the plan: the victims
+// that are left stay, and the preemptor does not arrive. A node-bound preemptor still
+// arrives, because its hold outlasts its plans.
+func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod, judge func() error) error {
+	setChosenBy := func(asker types.UID) {
+		for _, v := range left {
+			x.m.SetChosenBy(v, asker)
+			x.m.ChargeMoving(v)
+		}
 	}
+	setChosenBy("")
+	if !h.Required {
+		x.m.ChargeMovingAs(p, 0)
+	}
+	defer func() {
+		setChosenBy(p.UID)
+		x.m.ChargeMoving(p)
+	}()
+	return judge()
 }
 
 var (
@@ -209,26 +219,21 @@ func (x *Plans) withinBudgets(p *model.Pod, h *reservations.Hold, left []*model.
 	return nil
 }
 
-// victimNote is the message that a victim gets.
+// victimNote is the message that a victim gets: why it was chosen.
 func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
-	note := x.whyVictim(asker, v, h)
+	note, known := asker.Asker.Note(v.UID)
+	switch {
+	case known:
+	case h.Required:
+		note = fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
+	default:
+		note = fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
+			asker.Namespace, asker.Name, x.m.Cache.Path(asker.App.Leaf), h.Node, x.m.Cache.Path(v.App.Leaf))
+	}
 	if v.OwnChose {
 		note += reservations.OwnVictim
 	}
 	return note
-}
-
-// whyVictim is why a victim was chosen.
-func (x *Plans) whyVictim(asker, v *model.Pod, h *reservations.Hold) string {
-	note, known := asker.Asker.Note(v.UID)
-	switch {
-	case known:
-		return note
-	case h.Required:
-		return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
-	}
-	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
-		asker.Namespace, asker.Name, x.m.Cache.Path(asker.App.Leaf), h.Node, x.m.Cache.Path(v.App.Leaf))
 }
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
