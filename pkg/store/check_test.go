@@ -74,7 +74,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
 		{"an owner not charged", func(s *Store) { s.model.Cache.Books = cache.NewBooks(s.model.Cache.Tree()) }, "the usage of users and groups"},
 		{"a slot too many", func(s *Store) { s.model.Pending.Window.Enter(s.model.Pods["bound"]) }, "slots taken"},
-		{"a pod not in the order", func(s *Store) { s.states.LeaveOrder(s.model.Pods["waiting"]) }, "is in the order: false"},
+		{"a pod not in the order", func(s *Store) { s.states.Withdraw(s.model.Pods["waiting"], state.NoQueue) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s *Store) { s.states.SetState(s.model.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
 		{"a slot without a lease", func(s *Store) { s.model.Pending.Timers.Clear(&s.model.Pods["admitted"].Timer) }, "has a deadline: false"},
 		{"a slot without a key", func(s *Store) { s.model.Pending.Keys.Remove("admitted") }, "has no sort key"},

@@ -53,7 +53,6 @@ func (s *Store) Tick(now time.Time) {
 func (s *core) timerEnded(p *model.Pod, now time.Time) {
 	switch p.State {
 	case state.BackingOff:
-		s.states.LeaveRetryOrder(p)
 		if p.Asker.Holds() || p.Foreign {
 			s.states.LetThrough(p, now)
 		} else {

@@ -163,7 +163,7 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 		return false
 	}
 	if n.Known() && seen < n.Len() && x.m.Pending.Demand.AnyBut(p.UID) {
-		x.putBack(p)
+		x.states.PutBack(p)
 		return true
 	}
 	ahead := x.Ahead(p, n)
@@ -172,18 +172,18 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 	}
 	for _, w := range ahead {
 		if w.State.WaitsForNode() {
-			x.putBack(w)
+			x.states.PutBack(w)
 		}
 	}
 	if !p.State.HasSlot() {
-		x.putBack(p)
+		x.states.PutBack(p)
 		return true
 	}
 	rank, behind := x.rankBehind(p, ahead)
 	switch {
 	case x.backInOrder(p, ahead, now):
 	case behind:
-		x.putBack(p)
+		x.states.PutBack(p)
 	default:
 		return false
 	}
@@ -207,18 +207,11 @@ func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind
 	return rank, behind
 }
 
-// putBack puts a pod without a node back into the order.
-func (x *Slots) putBack(p *model.Pod) {
-	x.states.Withdraw(p)
-	x.m.Pending.Keys.Remove(p.UID)
-	x.states.ToQueued(p)
-}
-
 // backInOrder puts an admitted pod back if another pod that may run then comes first in the
 // order. The order shows only the first pod of each queue and may hide a pod that is ahead of p:
 // else such a pod gets the slot. If none of them may run, p stays admitted.
 func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
-	x.putBack(p)
+	x.states.PutBack(p)
 	x.Unblock()
 	for ask, ok := x.m.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.m.Pending.Order.Next() {
 		first := x.m.Pods[types.UID(ask.UID())]
@@ -234,7 +227,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 			return true
 		}
 	}
-	x.states.admitAgain(p, now)
+	x.states.takeSlot(p, now)
 	return false
 }
 

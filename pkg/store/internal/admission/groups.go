@@ -46,7 +46,6 @@ func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, state
 
 // toGroupBlocked takes a waiting pod out of the order until its group can start.
 func (x *Groups) toGroupBlocked(p *model.Pod) {
-	x.states.LeaveOrder(p)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	p.Reason = reasons.Reason{}
 	x.states.Enter(p, state.GroupBlocked)
@@ -101,9 +100,7 @@ func (x *Groups) TakeBackSlots() {
 // try them; it then gets the reason not to.
 func (x *Groups) takeBackSlots(g *model.PodGroup) {
 	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
-		x.states.Vacate(m)
-		x.states.ToQueued(m)
-		x.m.Pending.Keys.Remove(m.UID)
+		x.states.PutBack(m)
 	}
 }
 
@@ -138,13 +135,9 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 		return
 	}
 	for _, m := range g.Select(func(p *model.Pod) bool { return p.EquivalenceClass != nil }) {
-		inOrder := m.State == state.Queued
-		if inOrder {
-			x.states.LeaveOrder(m)
-		}
 		x.m.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
-		if inOrder {
-			x.states.ToQueued(m)
+		if m.State == state.Queued {
+			x.states.ToQueued(m) // with the asks of its new kind
 		}
 	}
 }

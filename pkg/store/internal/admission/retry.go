@@ -87,7 +87,6 @@ func (x *States) RetryFirst() bool {
 		return false
 	}
 	p := x.m.Pods[types.UID(ask.UID())]
-	x.leaveBackOff(p)
 	x.ToQueued(p)
 	return true
 }
@@ -131,7 +130,6 @@ func (x *States) LetThrough(p *model.Pod, now time.Time) {
 		p.Asker.Activated = true
 		x.EndCycle(p)
 	} else {
-		x.Withdraw(p)
 		x.takeSlot(p, now)
 	}
 	x.m.Out.Activate = append(x.m.Out.Activate, p.Ref())

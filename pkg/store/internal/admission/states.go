@@ -23,10 +23,12 @@ type States struct {
 // NewStates returns the transitions of the pods of a model.
 func NewStates(m *model.Model, demand *Demand) *States { return &States{m, demand} }
 
-// Enter sets the state of a pod. Every state change goes through it or SetState, so that
-// counts stay right. Only the first state is set without it: NoQueue by a zero record, and
-// Unschedulable for a pod of no queue (lifecycle).
+// Enter takes a pod out of what it is in by its state (Withdraw), and sets the next state.
+// Every state change goes through it or SetState, so that counts stay right. Only the first
+// state is set without it: NoQueue by a zero record, and Unschedulable for a pod of no queue
+// (lifecycle).
 func (x *States) Enter(p *model.Pod, to state.State) {
+	x.Withdraw(p, to)
 	if to.WaitsForNode() || to == state.GroupBlocked {
 		p.AssumedRequest = nil // its cycle is over
 	}
@@ -34,12 +36,35 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 	x.SetState(p, to)
 }
 
-// SetState is Enter for a change that readers do not see.
-func (x *States) SetState(p *model.Pod, to state.State) {
-	from := p.State
-	if from == state.Unschedulable {
+// Withdraw takes a pod out of what it is in by its state. Its next state says what happens to
+// the charge of a slot.
+//
+//	Queued                       the order
+//	Admitted, Scheduling         the window, the deadline of the slot, the slots of plans; the
+//	                             charge of the slot, unless an allocation takes its place
+//	Unschedulable, BackingOff    the deadline of the back-off, the retry order
+//	NoQueue, GroupBlocked,       nothing here: LeaveAllocated takes back the charge of an
+//	Assumed, Bound               allocation
+//
+// The sort key of a slot stays, because the pod may still be in the scheduler's heap. Where it
+// is not there, the caller removes the key.
+func (x *States) Withdraw(p *model.Pod, to state.State) {
+	switch p.State {
+	case state.Queued:
+		x.m.Pending.Order.Remove(p.Ask)
+		p.Ask = nil
+	case state.Admitted, state.Scheduling:
+		x.leaveSlot(p, to)
+	case state.Unschedulable, state.BackingOff:
+		x.m.Pending.Timers.Clear(&p.Timer)
 		x.LeaveRetryOrder(p)
 	}
+}
+
+// SetState sets the state of a pod that is in nothing, or stays in its slot. Readers do not see
+// the change.
+func (x *States) SetState(p *model.Pod, to state.State) {
+	from := p.State
 	x.m.Pending.Transitions.Note(from, to)
 	p.State = to
 	x.updateMember(p, p.Asker.Holds())
@@ -56,26 +81,20 @@ func (x *States) ToQueued(p *model.Pod) {
 	p.Ask = x.m.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
 }
 
-// LeaveOrder takes a waiting pod out of the order.
-func (x *States) LeaveOrder(p *model.Pod) {
-	x.m.Pending.Order.Remove(p.Ask)
-	p.Ask = nil
+// PutBack moves a pod that gives its turn up to Queued. A later turn has another sort key.
+func (x *States) PutBack(p *model.Pod) {
+	x.ToQueued(p)
+	x.m.Pending.Keys.Remove(p.UID)
 }
 
-// admit: Queued to Admitted. The scheduler is to try the pod.
+// admit gives a pod a slot, and has the scheduler try it.
 func (x *States) admit(p *model.Pod, now time.Time) {
-	x.admitAgain(p, now)
+	x.takeSlot(p, now)
 	x.m.Out.Activate = append(x.m.Out.Activate, p.Ref())
 }
 
-// admitAgain: Queued to Admitted, for a pod that the scheduler is trying.
-func (x *States) admitAgain(p *model.Pod, now time.Time) {
-	x.LeaveOrder(p)
-	x.takeSlot(p, now)
-}
-
-// takeSlot: a pod that is out of the order becomes admitted. A preemptor with a hold is
-// charged as arriving and therefore not as admitted.
+// takeSlot moves a pod to Admitted. A preemptor with a hold is charged as arriving and
+// therefore not as admitted.
 func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
 	x.m.History.Reports.Admitted(p.Report, now)
@@ -90,29 +109,25 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.m.Pending.Keys.Add(p.UID, queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
 }
 
-// leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
-// charge. The key stays, because the pod may still be in the scheduler's heap; a caller
-// that knows it is not there deletes the key.
-func (x *States) leaveSlot(p *model.Pod) {
+// leaveSlot is Withdraw for a pod with a slot. A pod that does not go on to a node frees its
+// room for other pods.
+func (x *States) leaveSlot(p *model.Pod, to state.State) {
 	p.Asker.OverQuota = false
 	p.App.AddSlots(-1)
 	x.m.Pending.Window.Leave(p)
 	x.m.Pending.Timers.Clear(&p.Timer)
 	x.m.PreemptionQueue.End(p.UID)
 	x.KeepArmed(p)
-}
-
-// Vacate takes an admitted pod that does not go on to a node out of the window and frees
-// its room for other pods.
-func (x *States) Vacate(p *model.Pod) {
-	x.leaveSlot(p)
+	if to.HasNode() {
+		return
+	}
 	x.m.Charge(p, p.Amount(), p.In()&^cache.Admitted)
 	x.m.Count(p.App)
 	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
-// ToUnschedulable moves a pod to Unschedulable from a state with a slot (already taken back)
-// or from Assumed (already uncharged).
+// ToUnschedulable moves a pod to Unschedulable after a cycle, or from Assumed (already
+// uncharged).
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
 	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
@@ -138,16 +153,11 @@ func decidedBefore(n *cache.Node, p *model.Pod) bool {
 // ToAllocated makes a pod assumed or bound. Its admitted or pending charge becomes the
 // allocation.
 func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time.Time) {
-	if p.State.HasSlot() {
-		x.leaveSlot(p)
-	} else {
-		x.Withdraw(p)
-	}
 	x.m.Pending.Keys.Remove(p.UID)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.demand.Leave(p)
-	x.Disarm(p)
 	x.Enter(p, to)
+	x.Disarm(p)
 	p.Node = node
 	x.m.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
 	x.m.PlaceOn(p, node, p.Amount())
@@ -198,7 +208,6 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 // room.
 func (x *States) RequeueRefused(p *model.Pod) {
 	if p.App != nil && p.State != state.Queued && !p.State.HasNode() {
-		x.Withdraw(p)
 		x.ToQueued(p)
 	}
 	x.m.Pending.Keys.Remove(p.UID)
@@ -214,7 +223,6 @@ func (x *States) NoteFreedUnseen(l pending.FreedPod) {
 // Expire ends the lease of a slot without a result of the pod's cycle. The pod is treated
 // as failed, so that others can go on, and comes back after its back-off.
 func (x *States) Expire(p *model.Pod, now time.Time) {
-	x.Vacate(p)
 	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.m.Options.Lease(p)), now)
 	x.BackOff(p, now.Add(x.m.Options.MaxBackoff))
 }
@@ -223,25 +231,6 @@ func (x *States) Expire(p *model.Pod, now time.Time) {
 func (x *States) BackOff(p *model.Pod, until time.Time) {
 	x.Enter(p, state.BackingOff)
 	x.m.Pending.Timers.Set(&p.Timer, until)
-}
-
-// leaveBackOff takes a pod that failed out of the deadlines and out of its retry order.
-func (x *States) leaveBackOff(p *model.Pod) {
-	x.m.Pending.Timers.Clear(&p.Timer)
-	x.LeaveRetryOrder(p)
-}
-
-// Withdraw takes a pending pod out of the order, the window and the deadlines. The caller
-// sets its next state.
-func (x *States) Withdraw(p *model.Pod) {
-	switch p.State {
-	case state.Queued:
-		x.LeaveOrder(p)
-	case state.Admitted, state.Scheduling:
-		x.Vacate(p)
-	case state.BackingOff, state.Unschedulable:
-		x.leaveBackOff(p)
-	}
 }
 
 // ReturnBy makes a pod come back at a time if it is Unschedulable, or BackingOff with a
@@ -262,9 +251,8 @@ func (x *States) EndCycle(p *model.Pod) {
 	if p.State == state.Unschedulable {
 		return
 	}
-	x.Withdraw(p)
-	x.m.Pending.Keys.Remove(p.UID)
 	x.Enter(p, state.Unschedulable)
+	x.m.Pending.Keys.Remove(p.UID)
 }
 
 // NoteRefusal notes which quota refuses a preemptor with a hold, so that it is tried when

@@ -65,7 +65,6 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	if p.State == state.Scheduling {
 		// It entered before, so its cycle has ended without a call that reports the
 		// result.
-		x.states.Vacate(p)
 		x.states.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		x.m.Pending.Keys.Remove(uid)
 	}
@@ -123,9 +122,9 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	}
 }
 
-// end ends the cycle of a pod without a node. It returns nil for a pod that cannot be in a
+// ends returns a pod whose cycle ends without a node. It returns nil for a pod that cannot be in a
 // cycle, and for one that holds a node: the hold decides when that is tried again.
-func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
+func (x *Cycle) ends(uid types.UID, now time.Time) *model.Pod {
 	p, known := x.m.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
 		return nil
@@ -134,7 +133,6 @@ func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
 		x.holds.FailedHolder(p, now)
 		return nil
 	}
-	x.states.Withdraw(p)
 	x.m.Pending.Keys.Remove(uid)
 	return p
 }
@@ -142,7 +140,7 @@ func (x *Cycle) end(uid types.UID, now time.Time) *model.Pod {
 // NoNode makes a pod Unschedulable after a cycle that found no node, and adds it to its
 // equivalence class and to the demand.
 func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	p := x.end(uid, now)
+	p := x.ends(uid, now)
 	if p == nil {
 		return
 	}
@@ -183,7 +181,7 @@ func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	if gated && p != nil && !p.State.HasSlot() {
 		return
 	}
-	if p = x.end(uid, now); p == nil {
+	if p = x.ends(uid, now); p == nil {
 		return
 	}
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)

@@ -124,7 +124,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	}
 	switch {
 	case !p.State.HasNode():
-		x.states.Withdraw(p)
+		x.states.Withdraw(p, state.NoQueue)
 	case !p.Foreign:
 		x.states.LeaveAllocated(p)
 	}
@@ -285,13 +285,14 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 // Unplace takes a pending pod out of its application.
 func (x *Lifecycle) Unplace(p *model.Pod, now time.Time) {
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
-	x.states.Withdraw(p)
+	x.states.Withdraw(p, state.NoQueue)
 	x.states.Disarm(p)
 	x.m.Charge(p, p.Amount(), 0)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.demand.Leave(p)
 	x.m.Leave(p, now)
-	x.states.Enter(p, state.NoQueue)
+	x.m.History.Changed(p)
+	x.states.SetState(p, state.NoQueue)
 	x.m.Unplaced[p.UID] = p
 }
 
