@@ -16,9 +16,9 @@ import (
 var roomChecks, roomErrors int
 
 // checkRoom returns an error if a pod is about to get room on a node that another pod needs
-// more: that one waits in the order or backs off, has the same priority, fits the node as
-// it is, its quotas allow it without the first one, the node or a max has no room for both,
-// and its queue is below its guarantee while that of the first pod is not.
+// more: its turn can come, it has the same priority, it fits the node as it is, its quotas
+// allow it without the first one, the node or a max has no room for both, and its queue is
+// below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
 	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= admission.MostGivenWay {
@@ -28,7 +28,7 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 	for _, p := range s.store.model.SortedPods() {
 		switch {
 		case p == got, p.App == nil, p.RequiredNode != "", p.PodGroup != nil, p.Priority != got.Priority,
-			p.State != state.Queued && p.State != state.BackingOff && (p.State != state.Admitted || s.store.model.Pending.Keys.Before(p.UID, got.UID)),
+			!s.hasTurn(p, got, n),
 			!cache.Fits(p.Pod, n.Room()), rest.Covers(p.Request) && s.maxCovers(got, p), !s.mayRunWithout(got, p):
 			continue
 		}
@@ -39,6 +39,21 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 		}
 	}
 	return nil
+}
+
+// hasTurn tells whether the turn of a pod on a node can come without a further event: it is in
+// the order, backs off, or found no node before this one had its room; or it has a slot, and
+// the scheduler's queue does not have it before the pod that is about to get the room.
+func (s *script) hasTurn(p, got *model.Pod, n *cache.Node) bool {
+	switch p.State {
+	case state.Queued, state.BackingOff:
+		return true
+	case state.Unschedulable:
+		return n.RoomierSince(p.EquivalenceClass.NodesSeen(p.NodesGeneration))
+	case state.Admitted:
+		return !s.store.model.Pending.Keys.Before(p.UID, got.UID)
+	}
+	return false
 }
 
 // maxCovers tells whether every max has room for two pods without a node.

@@ -132,7 +132,7 @@ func TestScripts(t *testing.T) {
 			return s.after(s.run(t, d))
 		})
 	})
-	if roomChecks < 12 || roomErrors < 4 {
+	if roomChecks < 30 || roomErrors < 12 {
 		t.Errorf("the scripts check %d times whether room goes to a pod that waits for it, and %d times the store must refuse it", roomChecks, roomErrors)
 	}
 }
