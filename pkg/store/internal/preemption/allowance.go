@@ -8,38 +8,38 @@ type nodeOf struct{ node, namespace string }
 // allowance is how long the pods of a namespace used something on a node, all together, in
 // the present period. A period begins with the first use after the one before.
 type allowance struct {
-	users      int           // pods that use it now
-	since      time.Time     // since when, if any
-	used       time.Duration // before that
+	usersNow   int           // pods that use it now
+	inUseSince time.Time     // if a pod uses it
+	usedBefore time.Duration // before inUseSince, in the period
 	periodEnds time.Time     // all of it is granted again then
 }
 
 // renew begins a period if none is under way. One that is used is not over.
 func (a *allowance) renew(every time.Duration, now time.Time) {
-	if a.users == 0 && !now.Before(a.periodEnds) {
-		a.used, a.periodEnds = 0, now.Add(every)
+	if a.usersNow == 0 && !now.Before(a.periodEnds) {
+		a.usedBefore, a.periodEnds = 0, now.Add(every)
 	}
 }
 
 // enter notes one more user.
 func (a *allowance) enter(now time.Time) {
-	if a.users == 0 {
-		a.since = now
+	if a.usersNow == 0 {
+		a.inUseSince = now
 	}
-	a.users++
+	a.usersNow++
 }
 
 // leave notes one user less.
 func (a *allowance) leave(now time.Time) {
-	a.used = a.spent(now)
-	a.users--
-	a.since = now
+	a.usedBefore = a.spent(now)
+	a.usersNow--
+	a.inUseSince = now
 }
 
 // spent is how long it was used in the present period, until now.
 func (a *allowance) spent(now time.Time) time.Duration {
-	if a.users == 0 {
-		return a.used
+	if a.usersNow == 0 {
+		return a.usedBefore
 	}
-	return a.used + max(now.Sub(a.since), 0)
+	return a.usedBefore + max(now.Sub(a.inUseSince), 0)
 }

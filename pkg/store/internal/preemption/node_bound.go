@@ -196,11 +196,11 @@ func (b *NodeBound) Count(uid types.UID, may bool, leaf queues.ID, now time.Time
 // start makes a pod count, if its namespace has time left on its node.
 func (b *NodeBound) start(x *boundTo, now time.Time) bool {
 	t := b.timeOf(x, now)
-	if t.users == 0 {
-		if t.used >= NodeBoundFor {
+	if t.usersNow == 0 {
+		if t.usedBefore >= NodeBoundFor {
 			return false
 		}
-		b.due(t, now.Add(NodeBoundFor-t.used))
+		b.due(t, now.Add(NodeBoundFor-t.usedBefore))
 	}
 	t.enter(now)
 	x.counts = true
@@ -233,7 +233,7 @@ func (b *NodeBound) stop(uid types.UID, now time.Time) (freed string) {
 	x.counts = false
 	b.setLeaf(x, queues.NoQueue)
 	t := b.times[x.node][x.Namespace]
-	if t.leave(now); t.users == 0 {
+	if t.leave(now); t.usersNow == 0 {
 		b.due(t, t.periodEnds)
 	}
 	b.toShow[x.node] = struct{}{}
@@ -314,11 +314,11 @@ func (b *NodeBound) Renew(node string, now time.Time) {
 		b.Note(uid)
 	}
 	for _, t := range b.times[node] {
-		if t.users == 0 {
+		if t.usersNow == 0 {
 			b.forget(t)
 			continue
 		}
-		t.used, t.since, t.periodEnds = 0, now, now.Add(NodeBoundEvery)
+		t.usedBefore, t.inUseSince, t.periodEnds = 0, now, now.Add(NodeBoundEvery)
 		b.due(t, now.Add(NodeBoundFor))
 	}
 }
@@ -353,7 +353,7 @@ func (b *NodeBound) Due() time.Time {
 func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
 	for t, ok := b.ends.First(); ok && !t.when.After(now); t, ok = b.ends.First() {
-		over := t.users > 0
+		over := t.usersNow > 0
 		for uid, x := range b.on[t.node] {
 			switch {
 			case x.Namespace != t.namespace:
@@ -405,8 +405,8 @@ func (b *NodeBound) checkTimes() error {
 		}
 	}
 	for _, t := range b.ends.Items() {
-		if counting[t.nodeOf] != t.users || b.times[t.node][t.namespace] != t {
-			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.users, t.namespace, t.node, counting[t.nodeOf])
+		if counting[t.nodeOf] != t.usersNow || b.times[t.node][t.namespace] != t {
+			return fmt.Errorf("node-bound pods: %d of namespace %s count on node %s, there are %d", t.usersNow, t.namespace, t.node, counting[t.nodeOf])
 		}
 		delete(counting, t.nodeOf)
 	}
