@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -27,43 +28,24 @@ func refusal(trace []Step, first int) reasons.Reason {
 // some pods have), and only a queue that is there and refuses counts.
 func mostTelling(trace []Step, named bool) int {
 	if named {
-		if i := closest(trace, missingQueue, func(s Step) bool { return s.Rule == string(config.RuleProvided) }); i >= 0 {
+		if i := closest(trace, byCloseness, func(s Step) bool { return s.Rule == string(config.RuleProvided) }); i >= 0 {
 			return i
 		}
 	}
-	return closest(trace, parentQueue, func(Step) bool { return true })
+	return closest(trace, byCloseness[1:], func(Step) bool { return true })
 }
 
-// How close a step came to placing the pod.
-const (
-	noQueue = iota
-	missingQueue
-	parentQueue
-	drainingQueue
-	closedQueue
-)
+// byCloseness has the codes of steps that found or missed a queue, those last that
+// came closest to placing the pod.
+var byCloseness = []reasons.Code{reasons.QueueNotFound, reasons.QueueNotLeaf, reasons.QueueDraining, reasons.SubmitDenied}
 
-func closeness(code reasons.Code) int {
-	switch code {
-	case reasons.QueueNotFound:
-		return missingQueue
-	case reasons.QueueNotLeaf:
-		return parentQueue
-	case reasons.QueueDraining:
-		return drainingQueue
-	case reasons.SubmitDenied:
-		return closedQueue
-	}
-	return noQueue
-}
-
-// closest returns the index of the first step with the greatest closeness of at
-// least the given one, -1 when there is none.
-func closest(trace []Step, least int, counts func(Step) bool) int {
-	best := -1
+// closest returns the index of the first step with the last of the codes that
+// occur, -1 when none occurs.
+func closest(trace []Step, codes []reasons.Code, counts func(Step) bool) int {
+	best, rank := -1, -1
 	for i, s := range trace {
-		if c := closeness(s.Code); counts(s) && c >= least {
-			best, least = i, c+1
+		if r := slices.Index(codes, s.Code); counts(s) && r > rank {
+			best, rank = i, r
 		}
 	}
 	return best
