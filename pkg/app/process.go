@@ -27,7 +27,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -230,7 +229,7 @@ func storeOptions(args *config.QueueSortArgs) store.Options {
 		DynamicQueues: queues.DynamicLimits{
 			Total: int(*args.MaxDynamicQueues), PerNamespace: int(*args.MaxDynamicQueuesPerNamespace),
 		},
-		Placement: placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
+		GenerateUniqueAppID: args.GenerateUniqueAppID,
 	}
 }
 

@@ -295,7 +295,7 @@ func TestStoreOptions(t *testing.T) {
 	args.PodInitialBackoff.Duration = 0
 	got := storeOptions(args)
 	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
-	want.Placement.GenerateUniqueAppID = true
+	want.GenerateUniqueAppID = true
 	expect.Same(t, "a back-off of 0 means none", want, got)
 }
 

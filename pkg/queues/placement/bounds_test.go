@@ -16,7 +16,7 @@ func TestLongNamesOfUsers(t *testing.T) {
 		`{"user":"` + long + `"}`:                           "field user has 254 bytes, more than 253",
 		`{"user":"eve","groups":["g","` + long + `"]}`:      "a name in field groups has 254 bytes, more than 253",
 	} {
-		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, Options{})
+		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, false)
 		if (want == "") != why.None() || want != "" && (why.Code != reasons.InvalidUserInfo || !strings.Contains(why.Text, want)) {
 			t.Errorf("the reason is %q, want %q", why, want)
 		}

@@ -1,9 +1,11 @@
 package placement_test
 
 import (
+	"cmp"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -49,7 +51,7 @@ func FuzzIdentify(f *testing.F) {
 		default:
 			pod.Annotations[placement.KeyApplicationID] = app
 		}
-		id, reason := placement.Identify(pod, placement.Options{GenerateUniqueAppID: unique})
+		id, reason := placement.Identify(pod, unique)
 		if id.Application == "" || id.User.Name == "" || id.Queue != queueName {
 			t.Errorf("incomplete identity %+v", id)
 		}
@@ -86,10 +88,13 @@ func FuzzNamespaceQuota(f *testing.F) {
 		f.Add("", "", seed)
 	}
 	f.Fuzz(func(t *testing.T, limit, guaranteed, single string) {
-		quota, errs := placement.NamespaceQuota(placement.Namespace{Name: "ns", Annotations: map[string]string{
+		quota, errs := placement.NamespaceQuota(map[string]string{
 			placement.KeyNamespaceMax: limit, placement.KeyNamespaceGuaranteed: guaranteed,
 			placement.KeyNamespaceMaxCPU: single, placement.KeyNamespaceMaxMemory: single, placement.KeyNamespaceMaxApps: single,
-		}})
+		})
+		none := quota == nil
+		quota = cmp.Or(quota, &queues.NamespaceQuota{})
+		limits := !quota.Max.IsUnlimited() || !quota.Guaranteed.IsNone()
 		for name, amount := range quota.Max.All() {
 			if amount < 0 || name == "" || name == "cpu" {
 				t.Errorf("max of %q is %d", name, amount)
@@ -100,10 +105,10 @@ func FuzzNamespaceQuota(f *testing.F) {
 				t.Errorf("guarantee of %q is %d", name, amount)
 			}
 		}
-		if quota.Set == (quota.Max.IsUnlimited() && quota.Guaranteed.IsNone()) {
-			t.Errorf("set is %t with max %v and guarantee %v", quota.Set, quota.Max, quota.Guaranteed)
+		if none == (limits || quota.MaxApplications > 0) {
+			t.Errorf("no quota is %t with max %v, guarantee %v and %d applications", none, quota.Max, quota.Guaranteed, quota.MaxApplications)
 		}
-		if limit != "" && guaranteed != "" && !quota.Set && len(errs) < 2 {
+		if limit != "" && guaranteed != "" && !limits && len(errs) < 2 {
 			t.Errorf("two annotations without effect, but errors are %v", errs)
 		}
 		for _, err := range errs {

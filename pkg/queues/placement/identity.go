@@ -55,20 +55,15 @@ type Identity struct {
 	Gang  Gang
 }
 
-// Options are the settings of [Identify].
-type Options struct {
-	// GenerateUniqueAppID makes every pod without an application ID an
-	// application of its own, instead of one application per namespace.
-	GenerateUniqueAppID bool
-}
-
 // Identify reads a pod's identity from its labels and annotations. The reason is
 // InvalidUserInfo or HardGangUnsupported, the former first when both hold. The
 // identity is filled as far as possible in any case: with unreadable user
 // information the user is the one of the deprecated label, or [UnknownUser].
-func Identify(p Pod, o Options) (Identity, reasons.Reason) {
+// With uniqueIDs every pod without an application ID is an application of its
+// own, instead of one application per namespace.
+func Identify(p Pod, uniqueIDs bool) (Identity, reasons.Reason) {
 	user, reason := userOf(p)
-	application, shared := applicationOf(p, o)
+	application, shared := applicationOf(p, uniqueIDs)
 	id := Identity{
 		Application: application,
 		Shared:      shared,
@@ -84,11 +79,11 @@ func Identify(p Pod, o Options) (Identity, reasons.Reason) {
 	return id, reason
 }
 
-func applicationOf(p Pod, o Options) (id string, shared bool) {
+func applicationOf(p Pod, uniqueIDs bool) (id string, shared bool) {
 	id = cmp.Or(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
 		p.Labels[KeyLegacyApplicationID], p.Labels[KeySparkSelector])
 	switch {
-	case strings.HasSuffix(id, uniqueSuffix), id == "" && o.GenerateUniqueAppID:
+	case strings.HasSuffix(id, uniqueSuffix), id == "" && uniqueIDs:
 		// Without a UID (a manifest that was not created yet) the name stands in.
 		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+cmp.Or(p.UID, p.Name), maxGeneratedID), false
 	case id == "":

@@ -47,7 +47,7 @@ func TestOperators(t *testing.T) {
 		}
 		for _, want := range wants {
 			p := pods[want.Pod]
-			id, reason := placement.Identify(p, placement.Options{})
+			id, reason := placement.Identify(p, false)
 			if !reason.None() {
 				t.Errorf("%s: %v", want.Pod, reason)
 			}

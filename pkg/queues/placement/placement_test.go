@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -101,7 +103,7 @@ type world struct {
 }
 
 func (w *world) identify(d *datadriven.TestData) string {
-	id, reason := placement.Identify(w.pod, placement.Options{GenerateUniqueAppID: d.HasArg("unique-ids")})
+	id, reason := placement.Identify(w.pod, d.HasArg("unique-ids"))
 	out := fmt.Sprintf("application=%s queue=%s user=%s groups=%v gang=%v\n",
 		id.Application, id.Queue, id.User.Name, id.User.Groups, id.Gang)
 	if !reason.None() {
@@ -111,7 +113,7 @@ func (w *world) identify(d *datadriven.TestData) string {
 }
 
 func (w *world) place(t *testing.T, d *datadriven.TestData) string {
-	id, _ := placement.Identify(w.pod, placement.Options{})
+	id, _ := placement.Identify(w.pod, false)
 	req := placement.Request{Identity: id, Namespace: w.namespace, Running: d.HasArg("running")}
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
@@ -150,9 +152,10 @@ func show(result placement.Result, reason reasons.Reason) string {
 }
 
 func (w *world) quota() string {
-	q, errs := placement.NamespaceQuota(w.namespace)
+	q, errs := placement.NamespaceQuota(w.namespace.Annotations)
+	q = cmp.Or(q, &queues.NamespaceQuota{})
 	out := fmt.Sprintf("set=%t max=(%v) guaranteed=(%v) applications=%d\n",
-		q.Set, q.Max, q.Guaranteed, q.MaxApplications)
+		!q.Max.IsUnlimited() || !q.Guaranteed.IsNone(), q.Max, q.Guaranteed, q.MaxApplications)
 	for _, err := range errs {
 		out += "error: " + err.Error() + "\n"
 	}

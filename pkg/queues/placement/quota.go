@@ -9,40 +9,28 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Quota is what the annotations of a namespace grant to the dynamic queue that
-// is made for it. Queues of queues.yaml do not heed it.
-type Quota struct {
-	// Set is true when the annotations name a guarantee or a max. Both then take
-	// the place of the child template's, also the one that is not annotated.
-	Set bool
-	// Guaranteed promises nothing where the namespace is not annotated.
-	Guaranteed resources.Guarantee
-	// Max is unlimited where the namespace is not annotated.
-	Max resources.Limit
-	// MaxApplications bounds the running applications; 0 leaves the child
-	// template's. It counts whether or not Set is true.
-	MaxApplications uint64
-}
-
-// NamespaceQuota reads the annotations of a namespace. An annotation that cannot
+// NamespaceQuota reads what the annotations of a namespace grant to the dynamic
+// queue that is made for it; nil for nothing. An annotation that cannot
 // be read is left out as a whole, as if it were not there; its error names
 // annotation and value. A max that cannot be read is not replaced by the
 // deprecated annotations. Errors come in a fixed order.
-func NamespaceQuota(ns Namespace) (Quota, []error) {
-	r := quotaReader{annotations: ns.Annotations}
+func NamespaceQuota(annotations map[string]string) (*queues.NamespaceQuota, []error) {
+	r := quotaReader{annotations: annotations}
 	limit := r.amounts(KeyNamespaceMax)
-	if ns.Annotations[KeyNamespaceMax] == "" {
+	if annotations[KeyNamespaceMax] == "" {
 		limit = r.deprecatedMax()
 	}
 	guaranteed := r.amounts(KeyNamespaceGuaranteed)
-	return Quota{
-		Set:             len(limit) > 0 || len(guaranteed) > 0,
-		Guaranteed:      resources.GuaranteeFrom(guaranteed),
-		Max:             resources.LimitFrom(limit),
-		MaxApplications: r.count(KeyNamespaceMaxApps),
+	applications := r.count(KeyNamespaceMaxApps)
+	if len(limit) == 0 && len(guaranteed) == 0 && applications == 0 {
+		return nil, r.errs
+	}
+	return &queues.NamespaceQuota{
+		Guaranteed: resources.GuaranteeFrom(guaranteed), Max: resources.LimitFrom(limit), MaxApplications: applications,
 	}, r.errs
 }
 

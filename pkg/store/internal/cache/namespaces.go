@@ -20,13 +20,9 @@ type Namespaces map[string]Namespace
 // Upsert sets the annotations of a namespace. It tells whether this is a change, and
 // returns an error for each annotation that is invalid and counts as absent.
 func (n Namespaces) Upsert(name string, annotations map[string]string) (changed bool, errs []error) {
-	quota, errs := placement.NamespaceQuota(placement.Namespace{Name: name, Annotations: annotations})
-	next := Namespace{Annotations: annotations}
-	if quota.Set || quota.MaxApplications > 0 {
-		next.Quota = &queues.NamespaceQuota{Guaranteed: quota.Guaranteed, Max: quota.Max, MaxApplications: quota.MaxApplications}
-	}
+	quota, errs := placement.NamespaceQuota(annotations)
 	old, known := n[name]
-	n[name] = next
+	n[name] = Namespace{Annotations: annotations, Quota: quota}
 	return !known || !maps.Equal(old.Annotations, annotations), errs
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 // Options are the settings of a store, given once to New. A zero field means its default.
@@ -17,8 +16,8 @@ type Options struct {
 	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
 	// failed (1s and 10s); negative means none.
 	InitialBackoff, MaxBackoff time.Duration
-	// Placement has the options of placement.
-	Placement placement.Options
+	// GenerateUniqueAppID: see placement.Identify.
+	GenerateUniqueAppID bool
 	// DynamicQueues bound the queues that rules make (no bound).
 	DynamicQueues queues.DynamicLimits
 	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).

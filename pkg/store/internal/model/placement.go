@@ -13,7 +13,7 @@ func (x *Model) Identify(p *objects.Pod) (placement.Identity, reasons.Reason) {
 	return placement.Identify(placement.Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID),
 		Labels: p.Labels, Annotations: p.Annotations,
-	}, x.Options.Placement)
+	}, x.Options.GenerateUniqueAppID)
 }
 
 // Rules returns where the placement rules put a pod of an identity.
