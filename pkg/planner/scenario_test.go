@@ -79,14 +79,14 @@ func deciding(plan planFunc) scenario.Decide {
 		m := modelOf(w, a, strict)
 		_, d, _ := plan(m, nil)
 		d.Ask.Name = a.Name
-		out := scenario.Print(&d)
+		out := printed(&d)
 		for seed := range uint64(3) {
 			if err := check(m, plan, seed); err != nil {
 				out += "!! " + strings.ReplaceAll(err.Error(), "\n", "\n!! ") + "\n"
 				break
 			}
 		}
-		return scenario.OutcomeOf(&d), out, nil
+		return outcomeOf(&d), out, nil
 	}
 }
 
@@ -118,8 +118,8 @@ func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 		m.waiting = append(m.waiting, mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)})
 	}
 	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never, nil}
-	if w.Places(&a) {
-		m.fits = func(node string, without []string) planner.Fit { return w.Fit(&a, node, without) }
+	if places(w, &a) {
+		m.fits = func(node string, without []string) planner.Fit { return fit(w, &a, node, without) }
 	}
 	return m
 }
