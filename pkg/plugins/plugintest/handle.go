@@ -124,26 +124,6 @@ func (h *Handle) watched(resource string) bool {
 	return false
 }
 
-// SetQueues puts a document into the ConfigMap of Queues.
-func (h *Handle) SetQueues(t testing.TB, document string) {
-	t.Helper()
-	Eventually(t, func() error { // both ConfigMaps are watched, each for itself
-		watches := 0
-		for _, a := range h.Client.Actions() {
-			if a.Matches("watch", "configmaps") {
-				watches++
-			}
-		}
-		if watches < 2 {
-			return errors.New("the ConfigMaps are not watched")
-		}
-		return nil
-	})
-	if _, err := h.Client.CoreV1().ConfigMaps(Namespace).Update(h.ctx, Queues(document), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Create adds pods to the API server.
 func (h *Handle) Create(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
