@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
@@ -140,7 +139,7 @@ func TestScreenOnATerminal(t *testing.T) {
 func TestLines(t *testing.T) {
 	for want, p := range map[string]build.Progress{
 		"checking and linking":                     {},
-		"1 package to compile":                     {Total: 1, Elapsed: time.Second},
+		"1 package to compile":                     {Total: 1},
 		"compiled 5 of 20 packages (25%), now net": {Done: 5, Total: 20, Package: "net"},
 		"compiled 20 packages, linking":            {Done: 20, Total: 20, Package: "main"},
 	} {

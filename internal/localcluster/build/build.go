@@ -40,8 +40,6 @@ type Progress struct {
 	Done, Total int
 	// Package was started last; empty before the first.
 	Package string
-	// Elapsed is the time since the start of Build.
-	Elapsed time.Duration
 }
 
 // Build compiles and links. The error contains the compiler's messages. When the context
@@ -53,7 +51,7 @@ func Build(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("build: the go command is needed to compile %s: %w", strings.Join(o.Packages, ", "), err)
 	}
-	c := newCounter(time.Now(), o.Report)
+	c := &counter{report: o.Report}
 	stale, err := o.staleCount(ctx)
 	if err != nil {
 		return err

@@ -8,15 +8,10 @@ import (
 
 // counter counts compiled packages.
 type counter struct {
-	began  time.Time
 	report func(Progress)
 
 	mu sync.Mutex
 	p  Progress
-}
-
-func newCounter(began time.Time, report func(Progress)) *counter {
-	return &counter{began: began, report: report}
 }
 
 // begin sets the number of packages to compile.
@@ -39,7 +34,6 @@ func (c *counter) change(f func(*Progress)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(&c.p)
-	c.p.Elapsed = time.Since(c.began)
 	c.report(c.p)
 }
 
