@@ -145,14 +145,11 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		}
 	}
 	r := &Room{DelayEnds: p.DelayEnd(s.model.Cache.Tree())}
+	x.Room = r
 	if p.Asker.Holds() {
-		x.Room = r
 		return
 	}
-	if r.Why = s.plans.Never(p); r.Why.None() {
-		r.Why, _ = s.plans.NotNow(p, now)
-	}
-	if r.Why.None() && !s.model.MeetsLaw4(p) {
+	if r.Why, _ = s.plans.WhyNotNow(p, now); r.Why.None() && !s.model.MeetsLaw4(p) {
 		r.Why = plans.Law4Refusal(s.model.Cache.Tree().Queue(p.App.Leaf))
 	}
 	r.Tried, r.Refused = p.LastRefused()
@@ -160,7 +157,6 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" { // decisions for it have no delay
 		*r = Room{Refused: p.Asker.Refused, Tried: p.Asker.TriedAt}
 	}
-	x.Room = r
 }
 
 // standing lists the pods that are before a pod of the order.

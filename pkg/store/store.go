@@ -54,7 +54,7 @@ func New(spec *config.Spec, options Options) *Store {
 	s.groups = admission.NewGroups(m, s.states)
 	s.slots = admission.NewSlots(m, s.states, s.groups)
 	s.holds = holds.New(m, s.states)
-	s.plans = plans.New(m, s.states, s.groups, s.holds)
+	s.plans = plans.New(m, s.states, s.holds)
 	s.life = lifecycle.New(m, s.demand, s.states, s.holds, s.plans)
 	s.cycle = cycle.New(m, s.demand, s.states, s.slots, s.holds, s.plans, s.life)
 	return &Store{core: s, Readers: Readers{s}}

@@ -150,15 +150,6 @@ func (x *Groups) releaseBlocked(g *model.PodGroup) {
 	}
 }
 
-// RetryGroup is called when a pod is due for a plan. It is not admitted alone; but if
-// it had found no node, its group tries again.
-func (x *Groups) RetryGroup(p *model.Pod, now time.Time) {
-	if p.State == state.Unschedulable {
-		x.states.ToQueued(p)
-	}
-	x.states.Arm(p, x.m.Preemption.Later(now))
-}
-
 // checkGroupQuota checks the quotas for the missing members: for each application as if the
 // members of the applications before it were admitted.
 func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {

@@ -94,22 +94,24 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 
 // Taken returns what took the room that was made for a preemptor: pods on its node or in a
 // queue at its max, or a limit of its user or group. It is none if the room is there, or
-// will be once the awaited pods are gone.
-func (x *Holds) Taken(p *model.Pod, h *reservations.Hold) reasons.Reason {
-	if n := x.m.Cache.Nodes.Get(h.Node); !x.m.Free(n, p.UID).Covers(p.Request) {
-		return x.tookNode(p, n)
-	}
-	if !h.Clear() {
-		if q := OverMax(x.m.Cache.Tree(), p); q != nil {
-			return x.tookQueue(p, q.ID)
-		}
+// will be once the awaited pods are gone, and for a pod without a hold.
+func (x *Holds) Taken(p *model.Pod) reasons.Reason {
+	h, held := x.m.Preemption.Holds.Of(p.UID)
+	if !held {
 		return reasons.Reason{}
 	}
-	if v := queues.Admit(x.m.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated); !v.OK() {
-		return x.tookQueue(p, v.At)
-	}
-	if v := x.m.CheckPodLimits(p); !v.OK() {
-		return reasons.New(reasons.HoldSuperseded, "%s", v.Reason.Text)
+	n, over := x.m.Cache.Nodes.Get(h.Node), OverMax(x.m.Cache.Tree(), p)
+	quota, limits := queues.Admit(x.m.Cache.Tree(), p.App.Leaf, p.Request, queues.OnAllocated), x.m.CheckPodLimits(p)
+	switch {
+	case !x.m.Free(n, p.UID).Covers(p.Request):
+		return x.tookNode(p, n)
+	case !h.Clear() && over != nil:
+		return x.tookQueue(p, over.ID)
+	case !h.Clear():
+	case !quota.OK():
+		return x.tookQueue(p, quota.At)
+	case !limits.OK():
+		return reasons.New(reasons.HoldSuperseded, "%s", limits.Reason.Text)
 	}
 	return reasons.Reason{}
 }

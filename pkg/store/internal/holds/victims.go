@@ -152,8 +152,8 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil
 	}
-	for _, v := range x.NotNeeded(p, x.m.Cache.Nodes.Get(h.Node), left) {
-		if !slices.Contains(p.Asker.ByFilters, v.UID) {
+	for _, uid := range x.NotNeeded(p, x.m.Cache.Nodes.Get(h.Node), left) {
+		if v := x.m.Pods[uid]; !slices.Contains(p.Asker.ByFilters, uid) {
 			return fmt.Errorf("pod %s/%s %w", v.Namespace, v.Name, ErrRoomWithoutVictim)
 		}
 	}
@@ -162,11 +162,10 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 
 // NotNeeded returns the pods of going that are not needed: the preemptor has room by amounts
 // even if such a pod stays and the others go.
-func (x *Holds) NotNeeded(p *model.Pod, n *cache.Node, going []*model.Pod) []*model.Pod {
-	var out []*model.Pod
+func (x *Holds) NotNeeded(p *model.Pod, n *cache.Node, going []*model.Pod) (out []types.UID) {
 	for i, v := range going {
 		if others := slices.Delete(slices.Clone(going), i, i+1); !x.lacks(p, n, others) {
-			out = append(out, v)
+			out = append(out, v.UID)
 		}
 	}
 	return out

@@ -90,7 +90,10 @@ func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
 // CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod
 // that holds a node or is to hold one. A pod that holds one is counted as arriving already.
 func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
-	if p.Asker.Holds() {
+	switch {
+	case p.App == nil:
+		return queues.Granted
+	case p.Asker.Holds():
 		return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated)
 	}
 	return x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request)

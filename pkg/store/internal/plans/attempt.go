@@ -20,13 +20,12 @@ import (
 type Plans struct {
 	m      *model.Model
 	states *admission.States
-	groups *admission.Groups
 	holds  *holds.Holds
 }
 
 // New returns the plans for the preemptors of a model.
-func New(m *model.Model, states *admission.States, groups *admission.Groups, held *holds.Holds) *Plans {
-	return &Plans{m, states, groups, held}
+func New(m *model.Model, states *admission.States, held *holds.Holds) *Plans {
+	return &Plans{m, states, held}
 }
 
 // preemptor returns the pod that a plan is about, or why no plan is made or put into force
@@ -60,8 +59,11 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	if p.State.HasSlot() && !p.GroupIncomplete() {
 		x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
 	}
-	if why := x.mayPlan(p, now); !why.None() {
-		x.m.History.NotePlanResult(p, why.Code, now.Add(x.m.Preemption.RetryInterval))
+	if taken := x.holds.Taken(p); !taken.None() && x.Never(p).None() {
+		x.holds.EndHold(p, reservations.Superseded, taken, now) // the pod needs a new plan
+	}
+	if why, from := x.WhyNotNow(p, now); !why.None() {
+		x.deferPlan(p, why, from, now)
 		return nil, why
 	}
 	x.holds.SetInPermit(p, inPermit)
@@ -74,29 +76,19 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	return &output.Attempt{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
 }
 
-// mayPlan runs the checks before a plan.
-func (x *Plans) mayPlan(p *model.Pod, now time.Time) reasons.Reason {
-	if why := x.Never(p); !why.None() {
-		return why
-	}
-	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok {
-		taken := x.holds.Taken(p, &h)
-		if taken.None() {
-			return preemption.MakingRoom(&h)
-		}
-		x.holds.EndHold(p, reservations.Superseded, taken, now)
-	}
-	why, again := x.NotNow(p, now)
+// deferPlan notes why no plan is made for a pod now, and arms the pod for the time from
+// which one may be made.
+func (x *Plans) deferPlan(p *model.Pod, why reasons.Reason, from, now time.Time) {
 	if why.Code.IsQuota() {
 		p.Asker.OverQuota = true // the cycle ends with this refusal
 	}
-	if !again.IsZero() {
+	if !from.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
-			p.Asker.RetryAt = again
+			p.Asker.RetryAt = from
 		}
-		x.states.Arm(p, again)
+		x.states.Arm(p, from)
 	}
-	return why
+	x.m.History.NotePlanResult(p, why.Code, now.Add(x.m.Preemption.RetryInterval))
 }
 
 // Never returns why no plan is ever made for a pod under the current configuration.
@@ -110,32 +102,36 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 	return cache.NotOffered(p.Pod)
 }
 
-// NotNow returns why no plan is made for a pod now, and when one may be made; zero if time
-// does not decide that.
-func (x *Plans) NotNow(p *model.Pod, now time.Time) (why reasons.Reason, again time.Time) {
-	leaf := x.m.Cache.Tree().Queue(p.App.Leaf)
-	if end := p.DelayEnd(x.m.Cache.Tree()); end.After(now) {
-		if !x.m.MeetsLaw4(p) { // no check of the pod follows the end of the delay
-			return Law4Refusal(leaf), time.Time{}
-		}
+// WhyNotNow returns the first reason why no plan is made for a pod now, and from when one
+// may be made; zero if time does not decide that.
+func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time) {
+	h, held := x.m.Preemption.Holds.Of(p.UID)
+	leaf, delayEnd := x.m.Cache.Tree().Queue(p.App.Leaf), p.DelayEnd(x.m.Cache.Tree())
+	never, limits := x.Never(p), x.m.CheckPodLimits(p)
+	lossEnd, lost := p.PlanFrom()
+	tried, refused := p.LastRefused()
+	round, paid := x.m.Preemption.VictimsFrom(1, now), x.m.Preemption.Limiter.PlansFrom(now)
+	switch {
+	case !never.None():
+		return never, time.Time{}
+	case held:
+		return preemption.MakingRoom(&h), time.Time{}
+	case delayEnd.After(now) && !x.m.MeetsLaw4(p): // no check of the pod follows the end of the delay
+		return Law4Refusal(leaf), time.Time{}
+	case delayEnd.After(now):
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
-			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(end, now)), time.Time{}
-	}
-	if v := x.m.CheckPodLimits(p); !v.OK() {
-		return v.Reason, time.Time{}
-	}
-	if from, why := p.PlanFrom(); from.After(now) {
-		return why, from
-	}
-	if tried, refused := p.LastRefused(); !refused.None() && tried.Add(preemption.AtMostEvery).After(now) {
+			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(delayEnd, now)), time.Time{}
+	case !limits.OK():
+		return limits.Reason, time.Time{}
+	case lossEnd.After(now):
+		return lost, lossEnd
+	case !refused.None() && tried.Add(preemption.AtMostEvery).After(now):
 		return refused, tried.Add(preemption.AtMostEvery)
-	}
-	if at := x.m.Preemption.VictimsFrom(1, now); at.After(now) {
-		return x.m.Preemption.RoundIsFull(), at
-	}
-	if at := x.m.Preemption.Limiter.PlansFrom(now); at.After(now) {
+	case round.After(now):
+		return x.m.Preemption.RoundIsFull(), round
+	case paid.After(now):
 		return reasons.New(reasons.PreemptionPaced,
-			"failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), at
+			"failed plans for other pods have used up the planning time; this pod is planned for when the limit allows it"), paid
 	}
 	return reasons.Reason{}, time.Time{}
 }

@@ -58,8 +58,12 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 		p.Asker.Impossible = p.Asker.Impossible && p.Asker.SawNode == n.Generation()
 		p.Asker.SawNode = n.Generation()
 	}
-	if why := x.mayPlanNodeBound(p, now); !why.None() {
+	switch why, from, endsHold := x.whyNotNodeBound(p, now); {
+	case endsHold:
+		x.holds.EndHold(p, reservations.GivenUp, why, now)
 		return nil, why
+	case !why.None():
+		return nil, x.awaitNode(p, why, from)
 	}
 	p.Asker.TriedAt = now
 	a := x.nodeBoundInput(p, now)
@@ -69,24 +73,23 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 	return a, reasons.Reason{}
 }
 
-// mayPlanNodeBound runs the checks before a decision.
-func (x *Plans) mayPlanNodeBound(p *model.Pod, now time.Time) reasons.Reason {
-	if _, why := x.m.Cache.Nodes.Unusable(p.RequiredNode); !why.None() {
-		return x.awaitNode(p, why, time.Time{})
+// whyNotNodeBound is WhyNotNow for a decision for a node-bound pod. It also returns whether
+// the reason ends the pod's hold.
+func (x *Plans) whyNotNodeBound(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time, endsHold bool) {
+	_, unusable := x.m.Cache.Nodes.Unusable(p.RequiredNode)
+	limits := x.m.CheckPodLimits(p)
+	lossEnd, lost := p.PlanFrom()
+	switch {
+	case !unusable.None():
+		return unusable, time.Time{}, false
+	case !limits.OK():
+		return limits.Reason, time.Time{}, true
+	case lossEnd.After(now) && !p.Asker.Holds():
+		return lost, lossEnd, false
+	case p.Asker.Impossible:
+		return p.Asker.Refused, time.Time{}, false
 	}
-	if p.App != nil {
-		if v := x.m.CheckPodLimits(p); !v.OK() {
-			x.holds.EndHold(p, reservations.GivenUp, v.Reason, now)
-			return v.Reason
-		}
-	}
-	if from, why := p.PlanFrom(); from.After(now) && !p.Asker.Holds() {
-		return x.awaitNode(p, why, from)
-	}
-	if p.Asker.Impossible {
-		return x.awaitNode(p, p.Asker.Refused, time.Time{})
-	}
-	return reasons.Reason{}
+	return reasons.Reason{}, time.Time{}, false
 }
 
 // awaitNode notes why a node-bound pod is refused, and brings it back when its node

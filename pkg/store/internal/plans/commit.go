@@ -75,14 +75,13 @@ func (x *Plans) commit(p *model.Pod, h *reservations.Hold, left []*model.Pod, no
 // judgeAgain checks the rules for the victims that are left of a plan, on a state in which
 // they stay.
 func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) error {
-	switch {
+	switch never := x.Never(p); {
 	case len(left) == 0:
 		return nil
 	case h.Required:
 		return x.judgeNodeBoundAgain(p, h, left, now)
-	}
-	if why := x.Never(p); !why.None() {
-		return errors.New(why.Text)
+	case !never.None():
+		return errors.New(never.Text)
 	}
 	// This is judged with the plan in force: other members of the group need room beside it.
 	if err := x.groupStarts(p, h.Since, len(left) < len(h.Chosen), now); err != nil {
@@ -102,10 +101,8 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*
 	if p.State.HasNode() {
 		return fmt.Errorf("the pod has node %s", p.Node)
 	}
-	if p.App != nil {
-		if v := x.m.CheckPodLimits(p); !v.OK() {
-			return errors.New(v.Reason.Text)
-		}
+	if v := x.m.CheckPodLimits(p); !v.OK() {
+		return errors.New(v.Reason.Text)
 	}
 	return x.withoutPlan(p, h, left, func() error {
 		a := x.nodeBoundInput(p, now)
@@ -139,10 +136,9 @@ var (
 	errTooFew = errors.New("has too few pods to start")
 	errPaused = errors.New("lacks pods, and no plan is made for them yet")
 	errNoRoom = errors.New("lacks pods, and the plan for one of them found no room")
+	// undone are the errors after which a plan counts as undone: its pause is short at first.
+	undone = []error{holds.ErrRoomWithoutVictim, errTooFew, errPaused, errNoRoom}
 )
-
-// undone are the errors after which a plan counts as undone: its pause is short at first.
-var undone = []error{holds.ErrRoomWithoutVictim, errTooFew, errPaused, errNoRoom}
 
 // groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has
 // too few pods; or some have no node, and no plan is made for it after a loss, or one that
@@ -189,11 +185,10 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 		}
 	}
 	w.Types = t.Names()
-	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
-	if err == nil {
-		err = x.holds.Needed(p, h, left)
+	if err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee}); err != nil {
+		return err
 	}
-	return err
+	return x.holds.Needed(p, h, left)
 }
 
 // withinBudgets returns an error if the victims violate more disruption budgets than the

@@ -22,7 +22,7 @@ func (x *Plans) EnqueueDue(now time.Time) {
 		if !ok {
 			return
 		}
-		if p := x.m.Pods[uid]; x.worthAPlan(p, now) {
+		if p := x.m.Pods[uid]; x.checkDue(p, now) {
 			ask := preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()}
 			x.m.PreemptionQueue.Enter(p.Asker, x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), ask)
 			room--
@@ -33,31 +33,51 @@ func (x *Plans) EnqueueDue(now time.Time) {
 // mostLooks bounds the pods that are checked in one hold of the lock.
 const mostLooks = 1000
 
-// worthAPlan tells whether a plan is worth making for a pod. If not, it arms the pod or
-// watches what may change that.
-func (x *Plans) worthAPlan(p *model.Pod, now time.Time) bool {
+// checkDue tells whether a plan is worth making for a pod that left the preemption queue. If
+// not, the pod is armed or watches what may change that.
+func (x *Plans) checkDue(p *model.Pod, now time.Time) (plan bool) {
+	next := x.nextFor(p, now)
+	if !next.early {
+		x.m.Preemption.Watches.Set(p.UID, next.watch)
+	}
+	if next.retryGroup {
+		x.states.ToQueued(p)
+	}
+	if !next.again.IsZero() {
+		x.states.Arm(p, next.again)
+	}
+	return next.plan
+}
+
+// next is what follows for a pod that left the preemption queue.
+type next struct {
+	plan       bool                 // a plan is worth making
+	again      time.Time            // when the pod is checked again
+	early      bool                 // the time after its last refusal lasts, so its watches stay
+	watch      []preemption.Watched // the queues that it watches from now on
+	retryGroup bool                 // its group tries again: it is not admitted alone
+}
+
+// nextFor returns what follows for a pod. It shares no list with WhyNotNow: that returns the
+// first reason, and allows a plan a second after the last refusal in a cycle that takes place
+// anyway, while here the latest of all times counts, with the retry interval, then law 4.
+func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 	from, _ := p.PlanFrom()
-	again := preemption.Latest(p.DelayEnd(x.m.Cache.Tree()), p.Asker.RetryAt, from, x.m.Preemption.VictimsFrom(1, now))
+	from = preemption.Latest(p.DelayEnd(x.m.Cache.Tree()), p.Asker.RetryAt, from, x.m.Preemption.VictimsFrom(1, now))
 	if t := p.EquivalenceClass; t != nil {
-		again = preemption.Latest(again, t.RetryAt)
+		from = preemption.Latest(from, t.RetryAt)
 	}
-	if again.After(now) {
-		x.states.Arm(p, again)
-		return false
-	}
-	x.m.Preemption.Watches.Remove(p.UID) // the time after its last refusal is over
 	switch {
-	case !x.m.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
+	case from.After(now):
+		return next{again: from, early: true}
+	case !x.m.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero():
+		return next{} // until the next configuration, or until the types count
 	case !x.m.MeetsLaw4(p), !x.m.CheckPodLimits(p).OK():
-		x.m.Preemption.Watches.Set(p.UID, watchedPath(x.m.Cache.Tree(), p))
-	case p.GroupIncomplete():
-		x.groups.RetryGroup(p, now)
-	case !isStuck(p):
-		x.states.Arm(p, x.m.Preemption.Later(now))
-	default:
-		return true
+		return next{watch: watchedPath(x.m.Cache.Tree(), p)}
+	case p.GroupIncomplete(), !isStuck(p): // an unschedulable pod is stuck, so its group is incomplete
+		return next{again: x.m.Preemption.Later(now), retryGroup: p.State == state.Unschedulable}
 	}
-	return false
+	return next{plan: true}
 }
 
 // isStuck tells whether a pod waits for room that others use: no node took it, or the max
@@ -108,7 +128,7 @@ func (x *Plans) LetPreemptorThrough(now time.Time) {
 		}
 		p := x.m.Pods[uid]
 		x.m.PreemptionQueue.LeaveOrder(p.Asker)
-		if !x.worthAPlan(p, now) {
+		if !x.checkDue(p, now) {
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.

@@ -37,10 +37,9 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	if _, why := x.m.Cache.Nodes.Unusable(d.Node); !why.None() {
 		return why
 	}
-	chosen, why, again := x.mayChoose(d.Chosen(), now)
-	if !again.IsZero() {
-		x.m.History.NotePlanResult(p, why.Code, now.Add(x.m.Preemption.RetryInterval))
-		x.states.Arm(p, again)
+	chosen, why, from := x.takeVictims(d.Chosen(), now)
+	if !from.IsZero() {
+		x.deferPlan(p, why, from, now)
 	}
 	if !why.None() {
 		return why
@@ -59,20 +58,17 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	if stale {
 		x.states.ReturnBy(p, now)
 	}
-	p.Asker.Decision, p.Asker.ByFilters = d, nil
-	for _, v := range byFilters {
-		p.Asker.ByFilters = append(p.Asker.ByFilters, v.UID)
-	}
+	p.Asker.Decision, p.Asker.ByFilters = d, byFilters
 	p.Sweeping().Restart()
 	x.m.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
 	x.queueWrite(p, output.WorkDisrupt, nil, now)
 	return reasons.Reason{}
 }
 
-// mayChoose returns the victims of a plan and counts them, if all of them are still there
+// takeVictims returns the victims of a plan and counts them, if all of them are still there
 // and the round has room for them. Otherwise it returns why they may not be chosen, and the
 // next round if that is the reason.
-func (x *Plans) mayChoose(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, again time.Time) {
+func (x *Plans) takeVictims(victims []*planner.Pod, now time.Time) (chosen []types.UID, why reasons.Reason, from time.Time) {
 	for _, v := range victims {
 		p := x.m.Pods[types.UID(v.UID)]
 		if p == nil || p.On() == nil || x.m.CountsAsLeaving(p) || !x.m.GoesSooner(p) {
@@ -137,8 +133,8 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 		return why, watched, retry
 	}
 	if len(until) == 0 {
-		why = reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node)
-		return why, watched, preemption.AtMostEvery
+		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node),
+			watched, preemption.AtMostEvery
 	}
 	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
 		node, strings.Join(until, ", and ")), watched, retry

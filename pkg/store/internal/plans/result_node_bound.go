@@ -143,7 +143,7 @@ func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) 
 	}
 	again, not := x.holds.FurtherFrom(p, now)
 	if !again.After(now) {
-		next.Chosen, not, again = x.mayChoose(d.Chosen(), now)
+		next.Chosen, not, again = x.takeVictims(d.Chosen(), now)
 	}
 	next.again = again
 	if not.None() {
