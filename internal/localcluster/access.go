@@ -18,7 +18,7 @@ const accessNamespace = "yunikorn"
 
 // grantScheduler applies the RBAC manifest that users apply. UserScheduler gets all the
 // rights that the manifest gives its service account, and the service account gets them
-// too; see ServiceAccountKubeconfig.
+// too.
 func (c *Cluster) grantScheduler(ctx context.Context) error {
 	objects, err := schedulerAccess()
 	if err != nil {

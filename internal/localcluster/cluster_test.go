@@ -2,15 +2,11 @@ package localcluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +19,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
 // testCluster is a cluster on a fake API server that runs nothing.
@@ -68,7 +63,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	}
 	ended := make(chan string, 3)
 	for _, p := range processes {
-		go func() { <-p.Done(); ended <- p.Name() }()
+		go func() { <-p.done; ended <- p.name }()
 	}
 	expect.OK(t, c.Stop())
 	var order []string
@@ -136,10 +131,9 @@ func TestAddNodes(t *testing.T) {
 	if got := slices.Concat(first, second, other); !slices.Equal(got, []string{"node-0000", "node-0001", "node-0002", "node-0003", "gpu-0000"}) {
 		t.Errorf("names are %v", got)
 	}
-	expect.OK(t, c.RemoveNodes(ctx, "node-0001", "missing"))
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil || len(nodes.Items) != 4 {
-		t.Errorf("%d nodes are left, %v", len(nodes.Items), err)
+	if err != nil || len(nodes.Items) != 5 {
+		t.Errorf("there are %d nodes, %v", len(nodes.Items), err)
 	}
 }
 
@@ -181,25 +175,6 @@ func TestAddNodesReportsTheCause(t *testing.T) {
 	})
 	expect.Refused(c.AddNodes(context.Background(), NodeSpec{}, 40))(t, "disk full")
 	expect.Refused(c.AddNodes(context.Background(), NodeSpec{CPU: "many"}, 1))(t, "cpu")
-}
-
-func TestNodeStats(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		expect.Holds(t, json.NewEncoder(w).Encode(nodeagent.Stats{Admitted: 7, Rejections: map[string]int64{"OutOfcpu": 2, "NodePorts": 1}}))
-	}))
-	c := testCluster(t)
-	u, err := url.Parse(server.URL)
-	expect.OK(t, err)
-	if c.ports.nodes, err = strconv.Atoi(u.Port()); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := c.NodeStats(context.Background()); err != nil || s.Admitted != 7 || s.Rejected() != 3 {
-		t.Errorf("got %+v, %v", s, err)
-	}
-	server.Close()
-	if _, err := c.NodeStats(context.Background()); err == nil {
-		t.Error("no error without an agent")
-	}
 }
 
 func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {

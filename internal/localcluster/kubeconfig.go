@@ -1,13 +1,10 @@
 package localcluster
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
@@ -73,18 +70,4 @@ func (c *Cluster) CertificateKubeconfig(user string, groups ...string) (string, 
 	}
 	path := c.KubeconfigPath("certificate-" + strings.Join(append([]string{strings.ReplaceAll(user, ":", "-")}, groups...), "-"))
 	return path, c.writeKubeconfig(path, auth)
-}
-
-// ServiceAccountKubeconfig requests a token of a service account, valid for eight hours,
-// and returns the path of a kubeconfig with it. With yunikorn and paddock-scheduler it
-// shows whether the shipped RBAC manifest is sufficient.
-func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
-	seconds := int64(8 * 3600)
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, name, err)
-	}
-	path := c.KubeconfigPath("serviceaccount-" + namespace + "-" + name)
-	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{Token: token.Status.Token})
 }

@@ -2,16 +2,13 @@ package localcluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
@@ -93,38 +90,6 @@ func nodeUsable(node *corev1.Node) bool {
 		}
 	}
 	return false
-}
-
-// RemoveNodes deletes Node objects; the agent forgets them, the controllers remove their pods. Missing nodes are no error.
-func (c *Cluster) RemoveNodes(ctx context.Context, names ...string) error {
-	return parallel(len(names), func(i int) error {
-		if err := c.client.CoreV1().Nodes().Delete(ctx, names[i], metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete node %s: %w", names[i], err)
-		}
-		return nil
-	})
-}
-
-// NodeStats returns the counters of the node agent since its last start. A test that
-// expects that the scheduler never overcommits checks that Stats.Rejected is 0.
-func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
-	var stats nodeagent.Stats
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address(c.ports.nodes)+"/stats", nil)
-	if err != nil {
-		return stats, fmt.Errorf("read node stats: %w", err)
-	}
-	response, err := c.probe.Do(request)
-	if err != nil {
-		return stats, fmt.Errorf("read node stats: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return stats, fmt.Errorf("read node stats: answer %s", response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&stats); err != nil {
-		return stats, fmt.Errorf("read node stats: %w", err)
-	}
-	return stats, nil
 }
 
 // parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. It

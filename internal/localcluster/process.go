@@ -51,9 +51,6 @@ func launch(name, logFile, binary string, args, env []string, ended func(*Proces
 	return p, nil
 }
 
-// Name returns the name of the component, which is also that of its log.
-func (p *Process) Name() string { return p.name }
-
 // PID returns the process id. It may belong to another process once Done is closed.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
@@ -64,9 +61,6 @@ func (p *Process) URL() string { return p.url }
 // Log returns the path of the log file. All runs of a component append to the same file.
 func (p *Process) Log() string { return p.log }
 
-// Done returns a channel that is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
 // Running says whether the process has not ended yet.
 func (p *Process) Running() bool {
 	select {
@@ -75,12 +69,6 @@ func (p *Process) Running() bool {
 	default:
 		return true
 	}
-}
-
-// Wait waits for the end of the process. The error is nil for exit code 0, else an *exec.ExitError.
-func (p *Process) Wait() error {
-	<-p.done
-	return p.err
 }
 
 // Watch waits until the process ends without being asked to by this package; it returns a *DiedError then, and nil when

@@ -41,8 +41,8 @@ func TestStopIsGentle(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if err := p.Wait(); err != nil || p.Running() {
-		t.Errorf("child ended with %v, running: %v", err, p.Running())
+	if p.Running() || p.err != nil {
+		t.Errorf("child ended with %v, running: %v", p.err, p.Running())
 	}
 	if got := p.Tail(1); got != "bye: terminated" {
 		t.Errorf("last line is %q", got)

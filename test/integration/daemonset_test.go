@@ -192,7 +192,7 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	last := e.awaitWaiting("last", 1)[0]
 	e.awaitHeld(last, corev1.ConditionTrue, reasons.RoomAwaited)
 	c.expectNoMore(calm, 0, "filler") // no pod was preempted in all that time
-	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
+	e.ok(removeNodes(t.Context(), node))
 	e.awaitEnded(last, reservations.NodeGone) // the pod, and its condition, disappear with its node at once
 	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "last", inBackground()))
 	e.expectNone("last")

@@ -337,7 +337,7 @@ func (e *env) checkNodes(ctx context.Context) {
 			e.Errorf("pod %s was bound to %s and failed there: %s: %s", p.Name, p.Spec.NodeName, p.Status.Reason, p.Status.Message)
 		}
 	}
-	stats, err := suite.cluster.NodeStats(ctx)
+	stats, err := nodeStats(ctx)
 	if err != nil {
 		e.Error(err)
 	} else if stats.Rejected() > 0 || stats.OvercommittedNodes > 0 {
@@ -391,7 +391,7 @@ func (e *env) removeRest(ctx context.Context) error {
 		return errors.Join(append(errs, err)...)
 	}
 	for i := range nodes.Items {
-		errs = append(errs, suite.cluster.RemoveNodes(ctx, nodes.Items[i].Name))
+		errs = append(errs, removeNodes(ctx, nodes.Items[i].Name))
 	}
 	return errors.Join(errs...)
 }

@@ -107,7 +107,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 		}
 	}
 	forgetLease(t)
-	kubeconfig := expect.Get(suite.cluster.ServiceAccountKubeconfig(t.Context(), i.namespace, accountName))(t)
+	kubeconfig := expect.Get(serviceAccountKubeconfig(t.Context(), i.namespace, accountName))(t)
 	awaitRights(t, accountsOf(i.namespace)+accountName, i.objects)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = shipped, i.namespace
@@ -341,7 +341,7 @@ func (e *env) lifeOfMetrics() {
 	reader := "prometheus"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
 	expect.Get(suite.client.CoreV1().ServiceAccounts(e.ns).Create(e.Context(), account, metav1.CreateOptions{}))(e)
-	kubeconfig := expect.Get(suite.cluster.ServiceAccountKubeconfig(e.Context(), e.ns, reader))(e)
+	kubeconfig := expect.Get(serviceAccountKubeconfig(e.Context(), e.ns, reader))(e)
 	access := expect.Get(clientcmd.BuildConfigFromFlags("", kubeconfig))(e)
 	if status := e.metricsStatus(access); !strings.Contains(status, "403 Forbidden") {
 		e.Errorf("without a binding /metrics says %q", status)

@@ -127,7 +127,7 @@ func compile(ctx context.Context) (string, error) {
 func finalCheck() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	stats, err := suite.cluster.NodeStats(ctx)
+	stats, err := nodeStats(ctx)
 	switch {
 	case err != nil:
 		return err

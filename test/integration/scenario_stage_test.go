@@ -465,5 +465,5 @@ func (p *playhouse) clear() {
 	now := int64(0)
 	p.ok(suite.client.CoreV1().Pods(p.ns).DeleteCollection(p.Context(),
 		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + p.id}))
-	p.ok(suite.cluster.RemoveNodes(p.Context(), p.nodes...))
+	p.ok(removeNodes(p.Context(), p.nodes...))
 }
