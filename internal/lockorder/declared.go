@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Order means that a lock is taken while another one is held.
@@ -69,20 +68,4 @@ func Judge(seen []Sighting, declared []Order, locks []string) error {
 		}
 	}
 	return errors.Join(wrong...)
-}
-
-// List is the format of orders in docs/survival.md: a line for each lock that is held.
-func List(orders []Order) string {
-	var b strings.Builder
-	before := ""
-	for _, o := range orders {
-		if o.Before != before {
-			before = o.Before
-			fmt.Fprintf(&b, "\n* %s before ", before)
-		} else {
-			b.WriteString(", ")
-		}
-		b.WriteString(o.Lock)
-	}
-	return b.String() + "\n"
 }
