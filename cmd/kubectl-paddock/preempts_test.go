@@ -119,11 +119,11 @@ func (p *preempting) pod(pod objects.Pod, queue, request string) {
 // plan makes a plan for a pod and puts it into force.
 func (p *preempting) plan(name string) {
 	uid := types.UID("uid-" + name)
-	attempt, _ := p.Attempt(uid, "", nil, p.now)
-	if attempt == nil {
+	input, _ := p.PlanInput(uid, "", nil, p.now)
+	if input == nil {
 		return
 	}
-	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	d := search.Plan(input.World, input.Ask, planner.Params{})
 	if d.Outcome == planner.Refuse {
 		p.RejectPlan(uid, &d, p.now)
 		return
@@ -134,7 +134,7 @@ func (p *preempting) plan(name string) {
 // require decides about the only node that a pod can run on.
 func (p *preempting) require(name string) {
 	uid := types.UID("uid-" + name)
-	attempt, _ := p.AttemptNodeBound(uid, nil, p.now)
-	d := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	input, _ := p.NodeBoundPlanInput(uid, nil, p.now)
+	d := daemonset.Plan(input.Node, input.Ask, input.Params)
 	p.ApplyPlan(uid, &d, p.now)
 }

@@ -100,11 +100,11 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 	t.Helper()
 	s := p.Store()
 	plugintest.Eventually(t, func() error {
-		attempt, why := s.Attempt(asker.UID, "", nil, p.Clock.Now())
-		if attempt == nil {
-			return fmt.Errorf("no attempt: %v", why)
+		input, why := s.PlanInput(asker.UID, "", nil, p.Clock.Now())
+		if input == nil {
+			return fmt.Errorf("no input: %v", why)
 		}
-		d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+		d := search.Plan(input.World, input.Ask, planner.Params{})
 		if why := s.AcceptPlan(asker.UID, &d, p.Clock.Now()); !why.None() {
 			return fmt.Errorf("no claim: %v", why)
 		}

@@ -183,11 +183,11 @@ func TestRecordsOfPreemption(t *testing.T) {
 	l.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), l.now)
 	l.now = l.now.Add(2 * time.Second)
 	l.Tick(l.now)
-	attempt, why := l.Attempt("a1", "", nil, l.now)
+	input, why := l.PlanInput("a1", "", nil, l.now)
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(input.World, input.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
 	if why := l.AcceptPlan("a1", &plan, l.now); !why.None() {

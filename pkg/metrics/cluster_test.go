@@ -65,11 +65,11 @@ const busyTree = `root
 
 func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	tb.Helper()
-	attempt, why := s.Attempt(asker, "", nil, at)
-	if attempt == nil {
+	input, why := s.PlanInput(asker, "", nil, at)
+	if input == nil {
 		tb.Fatal(why)
 	}
-	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	d := search.Plan(input.World, input.Ask, planner.Params{})
 	if why := s.AcceptPlan(asker, &d, at); !why.None() {
 		tb.Fatal(why)
 	}

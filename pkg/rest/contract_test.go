@@ -170,11 +170,11 @@ partitions:
 	c.store.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
 	c.server.history.Count(c.store.Snapshot(), c.now)
 	c.step(2 * time.Second)
-	attempt, why := c.store.Attempt("a1", "", nil, c.now)
+	input, why := c.store.PlanInput("a1", "", nil, c.now)
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(input.World, input.Ask, planner.Params{})
 	if c.store.AcceptPlan(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
 		t.Fatal(plan.Sentence())
 	}

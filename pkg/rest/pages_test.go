@@ -157,11 +157,11 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "name", &name)
 	uid := types.UID("uid-" + name)
-	attempt, why := c.store.Attempt(uid, "", nil, c.now)
+	input, why := c.store.PlanInput(uid, "", nil, c.now)
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(input.World, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
 		return c.store.RejectPlan(uid, &plan, c.now).Text + "\n"
 	}
@@ -174,11 +174,11 @@ func (c *cluster) require(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "name", &name)
 	uid := types.UID("uid-" + name)
-	attempt, why := c.store.AttemptNodeBound(uid, nil, c.now)
+	input, why := c.store.NodeBoundPlanInput(uid, nil, c.now)
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	plan := daemonset.Plan(input.Node, input.Ask, input.Params)
 	held, why := c.store.ApplyPlan(uid, &plan, c.now)
 	return fmt.Sprintf("held %t: %s\n", held, why.Text)
 }

@@ -47,14 +47,14 @@ func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	return s
 }
 
-// BenchmarkAttempt makes the input of a plan at 5,000 nodes and 150,000 pods, after pods
+// BenchmarkPlanInput makes the input of a plan at 5,000 nodes and 150,000 pods, after pods
 // on a few nodes came and went since the last plan.
-func BenchmarkAttempt(b *testing.B) {
+func BenchmarkPlanInput(b *testing.B) {
 	for _, changed := range []int{0, 10} {
 		b.Run(fmt.Sprintf("%d nodes changed", changed), func(b *testing.B) {
 			s := contendedStore(b, 5000, 30, 1)
 			now := epoch.Add(time.Minute)
-			s.Attempt("a00000", "", nil, now)
+			s.PlanInput("a00000", "", nil, now)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; b.Loop(); i++ {
@@ -66,7 +66,7 @@ func BenchmarkAttempt(b *testing.B) {
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
-				if a, why := s.Attempt("a00000", "", nil, now); a == nil {
+				if a, why := s.PlanInput("a00000", "", nil, now); a == nil {
 					b.Fatal(why)
 				}
 			}
@@ -90,7 +90,7 @@ func BenchmarkReclaim(b *testing.B) {
 				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
-				a, why := s.Attempt(r.UID, "kind", nil, now)
+				a, why := s.PlanInput(r.UID, "kind", nil, now)
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}

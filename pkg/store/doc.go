@@ -64,7 +64,7 @@
 // seen take effect if the bind fails.
 //
 // Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
-// The states of pods that can run on one node only are drawn in attempt_node_bound.go of
+// The states of pods that can run on one node only are drawn in input_node_bound.go of
 // internal/plans, those of other preemptors in hold.go of internal/holds.
 //
 // # Accounting

@@ -14,20 +14,20 @@ import (
 // A plan goes through these methods in their order. Package internal/plans has their code,
 // and lists its files in the same order.
 
-// Attempt returns the input of a plan for a pod that no node took or that a quota
+// PlanInput returns the input of a plan for a pod that no node took or that a quota
 // refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
 // plugin: they may be victims although they are not bound. kind is as in [Store.NoNode].
-func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (a *output.Attempt, why reasons.Reason) {
-	s.change(now, func() { a, why = s.plans.Attempt(uid, kind, inPermit, now) })
-	return a, why
+func (s *Store) PlanInput(uid types.UID, kind string, inPermit []types.UID, now time.Time) (in *output.PlanInput, why reasons.Reason) {
+	s.change(now, func() { in, why = s.plans.PlanInput(uid, kind, inPermit, now) })
+	return in, why
 }
 
-// AttemptNodeBound returns the input of a decision for a DaemonSet pod that its node did
+// NodeBoundPlanInput returns the input of a decision for a DaemonSet pod that its node did
 // not take or that a quota refused, or the reason why no decision may be made. inPermit
-// is as in [Store.Attempt].
-func (s *Store) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (a *output.NodeBoundAttempt, why reasons.Reason) {
-	s.change(now, func() { a, why = s.plans.AttemptNodeBound(uid, inPermit, now) })
-	return a, why
+// is as in [Store.PlanInput].
+func (s *Store) NodeBoundPlanInput(uid types.UID, inPermit []types.UID, now time.Time) (in *output.NodeBoundPlanInput, why reasons.Reason) {
+	s.change(now, func() { in, why = s.plans.NodeBoundPlanInput(uid, inPermit, now) })
+	return in, why
 }
 
 // AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving

@@ -60,12 +60,12 @@ func (a *arena) ask(i int, now time.Time) {
 	for n := range 4 {
 		view.MayUse(fmt.Sprint("n", n), p.UID, false)
 	}
-	attempt, _ := a.Attempt(p.UID, "kind", nil, now)
-	if attempt == nil {
+	input, _ := a.PlanInput(p.UID, "kind", nil, now)
+	if input == nil {
 		a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
-	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
+	d := search.Plan(input.World, input.Ask, planner.Params{StrictGuarantee: input.Strict})
 	switch {
 	case d.Outcome != planner.Preempt:
 		a.RejectPlan(p.UID, &d, now)

@@ -38,17 +38,17 @@ func (s *script) plan(p *objects.Pod, kind string) string {
 }
 
 func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
-	attempt, why := s.attempt, reasons.Reason{}
-	if attempt == nil {
-		attempt, why = s.store.Attempt(p.UID, kind, s.permit, s.now)
+	input, why := s.input, reasons.Reason{}
+	if input == nil {
+		input, why = s.store.PlanInput(p.UID, kind, s.permit, s.now)
 	}
-	if s.attempt = nil; attempt == nil {
+	if s.input = nil; input == nil {
 		if why.Code.IsQuota() {
 			s.store.QuotaRefused(p.UID, s.now) // as the plugin ends such a cycle
 		}
 		return why.String(), why.Code.IsQuota()
 	}
-	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
+	d := search.Plan(input.World, input.Ask, planner.Params{StrictGuarantee: input.Strict, Fits: s.fits})
 	if d.Outcome != planner.Preempt {
 		return s.store.RejectPlan(p.UID, &d, s.now).String(), false
 	}
@@ -101,18 +101,18 @@ func (s *script) settle(p *objects.Pod) string {
 }
 
 func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
-	attempt := s.there
-	if attempt == nil {
-		attempt, why = s.store.AttemptNodeBound(p.UID, nil, s.now)
+	input := s.there
+	if input == nil {
+		input, why = s.store.NodeBoundPlanInput(p.UID, nil, s.now)
 	}
-	if s.there = nil; attempt == nil {
+	if s.there = nil; input == nil {
 		return "no decision: " + why.String(), false, why
 	}
-	params := attempt.Params
-	if s.unfit[attempt.Node.Name] {
+	params := input.Params
+	if s.unfit[input.Node.Name] {
 		params.Fits = func([]*planner.Pod) planner.Fit { return planner.Fails }
 	}
-	d := daemonset.Plan(attempt.Node, attempt.Ask, params)
+	d := daemonset.Plan(input.Node, input.Ask, params)
 	held, why = s.store.ApplyPlan(p.UID, &d, s.now)
 	var names []string
 	for _, v := range d.Victims {

@@ -141,12 +141,12 @@ type script struct {
 	store   *Store
 	now     time.Time
 	pods    map[string]*objects.Pod
-	unfit   map[string]bool          // nodes where the filters refuse
-	port    string                   // a pod that filters want to go
-	permit  []types.UID              // pods that wait at Permit
-	attempt *output.Attempt          // a plan that has begun
-	there   *output.NodeBoundAttempt // the same for a pod that requires a node
-	due     time.Time                // the deadline that was returned last; zero for none
+	unfit   map[string]bool            // nodes where the filters refuse
+	port    string                     // a pod that filters want to go
+	permit  []types.UID                // pods that wait at Permit
+	input   *output.PlanInput          // a plan that has begun
+	there   *output.NodeBoundPlanInput // the same for a pod that requires a node
+	due     time.Time                  // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -301,7 +301,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
 			p := s.pod(t, d, strings.Fields(line))
-			_, why := s.store.AttemptNodeBound(p.UID, nil, s.now)
+			_, why := s.store.NodeBoundPlanInput(p.UID, nil, s.now)
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, why)
 		}
 		return b.String()
@@ -590,9 +590,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "begin-plan":
 		var why reasons.Reason
 		if p.RequiredNode != "" {
-			s.there, why = st.AttemptNodeBound(p.UID, s.permit, s.now)
+			s.there, why = st.NodeBoundPlanInput(p.UID, s.permit, s.now)
 		} else {
-			s.attempt, why = st.Attempt(p.UID, "", s.permit, s.now)
+			s.input, why = st.PlanInput(p.UID, "", s.permit, s.now)
 		}
 		return yes("begins", why)
 	case "failed-plan":

@@ -91,14 +91,14 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
 			asker := plugintest.Pod("asker", 100)
 			c.fail(t, asker)
-			attempt, why := c.store.Attempt(asker.UID, "", nil, c.now)
-			if attempt == nil {
+			input, why := c.store.PlanInput(asker.UID, "", nil, c.now)
+			if input == nil {
 				t.Fatal(why)
 			}
 			bound := asker.DeepCopy()
 			bound.Spec.NodeName = "n1"
 			c.store.Upsert(c.translate(bound), c.now)
-			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: input.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
 				t.Errorf("it is told %v", why)
 			}
 			expect.Holds(t, c.store.Check())

@@ -26,15 +26,15 @@ import (
 // for the pod from then on, and the text for people.
 func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
-	attempt, why := s.AttemptNodeBound(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
-	if attempt == nil {
+	input, why := s.NodeBoundPlanInput(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
+	if input == nil {
 		return "", why
 	}
-	t := pl.newNodeBoundTrial(ctx, state, pod, attempt)
-	params := attempt.Params
+	t := pl.newNodeBoundTrial(ctx, state, pod, input)
+	params := input.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := t.extenders.addToNodeBound(daemonset.Plan(attempt.Node, attempt.Ask, params))
+	d := t.extenders.addToNodeBound(daemonset.Plan(input.Node, input.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
@@ -63,26 +63,26 @@ type nodeBoundTrial struct {
 
 // newNodeBoundTrial prepares the node, and adds to the store's data of it what only the
 // scheduler knows: pods assumed there.
-func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *output.NodeBoundAttempt) *nodeBoundTrial {
+func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, in *output.NodeBoundPlanInput) *nodeBoundTrial {
 	t := &nodeBoundTrial{
 		handle:    pl.handle,
 		pod:       pod,
 		state:     state.Clone(),
-		budgets:   a.Node.Budgets,
+		budgets:   in.Node.Budgets,
 		extenders: newExtenders(pl.handle, pod),
 	}
 	if _, ok := verdictOf(state); !ok {
 		return t
 	}
-	info, err := pl.nodeInfo(a.Node.Name)
+	info, err := pl.nodeInfo(in.Node.Name)
 	if err != nil {
 		return t // it was deleted since the cycle began
 	}
 	t.info = info
 	t.state.Write(reservation.PlanningKey, reservation.Planning{})
-	gone := pl.complete(a, info)
-	for i := range a.Node.Pods {
-		if p := &a.Node.Pods[i]; p.Protection == planner.Leaving {
+	gone := pl.complete(in, info)
+	for i := range in.Node.Pods {
+		if p := &in.Node.Pods[i]; p.Protection == planner.Leaving {
 			gone[types.UID(p.UID)] = true
 		}
 	}
@@ -92,19 +92,19 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 		}
 	}
 	_, ok := remove(ctx, t.handle, t.state, pod, info, func(uid types.UID) bool { return gone[uid] })
-	if !ok || !pl.addBefore(ctx, t, a) {
+	if !ok || !pl.addBefore(ctx, t, in) {
 		t.info = nil
 	}
 	return t
 }
 
-// complete adds to the attempt the pods that the scheduler has on the node and the store
+// complete adds to the input the pods that the scheduler has on the node and the store
 // does not: they were assumed there and are not bound yet. It returns the pods that the
 // scheduler still has and that are gone.
-func (pl *Plugin) complete(a *output.NodeBoundAttempt, info fwk.NodeInfo) map[types.UID]bool {
-	known := make(map[types.UID]bool, len(a.Node.Pods))
-	for i := range a.Node.Pods {
-		known[types.UID(a.Node.Pods[i].UID)] = true
+func (pl *Plugin) complete(in *output.NodeBoundPlanInput, info fwk.NodeInfo) map[types.UID]bool {
+	known := make(map[types.UID]bool, len(in.Node.Pods))
+	for i := range in.Node.Pods {
+		known[types.UID(in.Node.Pods[i].UID)] = true
 	}
 	gone := map[types.UID]bool{}
 	for _, pi := range info.GetPods() {
@@ -116,12 +116,12 @@ func (pl *Plugin) complete(a *output.NodeBoundAttempt, info fwk.NodeInfo) map[ty
 			gone[pod.UID] = true
 			continue
 		}
-		a.Node.Pods = append(a.Node.Pods, daemonset.Pod{Pod: &planner.Pod{
+		in.Node.Pods = append(in.Node.Pods, daemonset.Pod{Pod: &planner.Pod{
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: planner.Binding,
-			Request: pl.amounts(pod, a.Node.Types),
+			Request: pl.amounts(pod, in.Node.Types),
 		}})
-		if i := slices.IndexFunc(a.Before, func(r objects.Ref) bool { return r.UID == pod.UID }); i >= 0 {
-			a.Before, a.Node.Before = slices.Delete(a.Before, i, i+1), slices.Delete(a.Node.Before, i, i+1)
+		if i := slices.IndexFunc(in.Before, func(r objects.Ref) bool { return r.UID == pod.UID }); i >= 0 {
+			in.Before, in.Node.Before = slices.Delete(in.Before, i, i+1), slices.Delete(in.Node.Before, i, i+1)
 		}
 	}
 	return gone
@@ -145,8 +145,8 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 
 // addBefore places the holders that are served before the pod. It returns false if the
 // filters do not support it.
-func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, a *output.NodeBoundAttempt) bool {
-	for _, ref := range a.Before {
+func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, in *output.NodeBoundPlanInput) bool {
+	for _, ref := range in.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
 		if err != nil || pod.UID != ref.UID {
 			continue // it is gone; an event for the store follows

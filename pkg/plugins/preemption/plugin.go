@@ -256,11 +256,11 @@ func (pl *Plugin) makeRoom(
 			s.NodeRefuses(pod.UID, h.Node, why, now)
 		}
 	}
-	attempt, why := s.Attempt(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
-	if attempt == nil {
+	input, why := s.PlanInput(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
+	if input == nil {
 		return "", why
 	}
-	w := *attempt.World
+	w := *input.World
 	var barred func(node string) bool
 	if filtersRan {
 		w.Nodes = candidates(&w, statuses)
@@ -270,8 +270,8 @@ func (pl *Plugin) makeRoom(
 	}
 	t := newTrial(pl.handle, state, pod, &w, pl.exists)
 	began := pl.process.Clock.Now()
-	d := search.Plan(&w, attempt.Ask, planner.Params{
-		StrictGuarantee: attempt.Strict,
+	d := search.Plan(&w, input.Ask, planner.Params{
+		StrictGuarantee: input.Strict,
 		Barred:          barred,
 		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },
 	})

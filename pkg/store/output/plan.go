@@ -7,16 +7,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Attempt is the input of a plan for a pod. It is immutable.
-type Attempt struct {
+// PlanInput is the input of a plan for a pod. It is immutable.
+type PlanInput struct {
 	World *planner.World
 	Ask   *planner.Ask
 	// Strict is params.StrictGuarantee.
 	Strict bool
 }
 
-// NodeBoundAttempt is the input of a decision for a pod that requires a node. Immutable.
-type NodeBoundAttempt struct {
+// NodeBoundPlanInput is the input of a decision for a pod that requires a node.
+type NodeBoundPlanInput struct {
 	Node *daemonset.Node
 	// Before are the pods that are served before the preemptor, in the order of
 	// Node.Before.

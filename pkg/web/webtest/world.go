@@ -135,11 +135,11 @@ func (w *World) Preempt(name string) {
 	uid := types.UID("uid-" + name)
 	w.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
 	w.Step(time.Minute)
-	attempt, why := w.Store.Attempt(uid, "", nil, w.Now)
+	input, why := w.Store.PlanInput(uid, "", nil, w.Now)
 	if !why.None() {
 		w.tb.Fatal(why)
 	}
-	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(input.World, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
 		w.Store.RejectPlan(uid, &plan, w.Now)
 	} else if why := w.Store.AcceptPlan(uid, &plan, w.Now); !why.None() {

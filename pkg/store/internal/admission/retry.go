@@ -97,7 +97,7 @@ func (x *States) RetryFirst() bool {
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
 	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
-		return // pods that require a node: see plans.AttemptNodeBound
+		return // pods that require a node: see plans.NodeBoundPlanInput
 	}
 	if end := p.DelayEnd(x.m.Cache.Tree()); at.Before(end) {
 		at = end

@@ -50,12 +50,12 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	NodeUnschedulable  the node is cordoned (lifecycle.SetNodeSchedulable), or the filters
 //	                   refuse it whichever pods leave (cycle.NodeRefuses)
 //	Superseded         the preemptor found room elsewhere (cycle.Assume), other pods took
-//	                   the room (plans.Attempt), a pod that can run only there needs it
+//	                   the room (plans.PlanInput), a pod that can run only there needs it
 //	                   (Supersede), or another process decides (plans.Lead, lifecycle)
 //	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
 //	                   carried out (plans.FailPlan), the node is not held after a new
 //	                   decision (plans.ApplyPlan), a limit of a user or application
-//	                   refuses the preemptor (plans.AttemptNodeBound), or the preemptor,
+//	                   refuses the preemptor (plans.NodeBoundPlanInput), or the preemptor,
 //	                   its queue or its PodGroup changed, or its gang may not start
 //	                   (lifecycle)
 

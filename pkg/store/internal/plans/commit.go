@@ -105,9 +105,9 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*
 		return errors.New(v.Reason.Text)
 	}
 	return x.withoutPlan(p, h, left, func() error {
-		a := x.nodeBoundInput(p, now)
-		a.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
-		return daemonset.Judge(a.Node, a.Ask, a.Params, x.remaining(p, a, left))
+		in := x.nodeBoundInput(p, now)
+		in.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
+		return daemonset.Judge(in.Node, in.Ask, in.Params, x.remaining(p, in, left))
 	})
 }
 
@@ -233,8 +233,8 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
 // not known: if there is room by amounts, it is taken to be the filters.
-func (x *Plans) remaining(p *model.Pod, a *output.NodeBoundAttempt, left []*model.Pod) daemonset.Decision {
-	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
+func (x *Plans) remaining(p *model.Pod, in *output.NodeBoundPlanInput, left []*model.Pod) daemonset.Decision {
+	d := daemonset.Decision{Ask: in.Ask, Node: in.Node.Name, Outcome: planner.Preempt}
 	byFilters := x.m.Free(x.m.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
 	known := p.Asker.Required
 	if known == nil {
@@ -245,12 +245,12 @@ func (x *Plans) remaining(p *model.Pod, a *output.NodeBoundAttempt, left []*mode
 	}
 	d.FitsCalls, d.Selection = known.FitsCalls, known.Selection
 	for _, v := range left {
-		at := slices.IndexFunc(a.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
+		at := slices.IndexFunc(in.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
 		if at < 0 {
 			continue // it is on no node, so it is not needed
 		}
 		// Foreign is the most harmful class: D5 refuses no victim of a class that is not known.
-		victim := daemonset.Victim{Pod: &a.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
+		victim := daemonset.Victim{Pod: &in.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
 		if i := slices.IndexFunc(known.Victims, func(k daemonset.Victim) bool { return k.UID == string(v.UID) }); i >= 0 {
 			victim = known.Victims[i]
 		}

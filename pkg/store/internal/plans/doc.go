@@ -11,8 +11,8 @@
 //
 //	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetPreemptorThrough
 //	             * they are planned for in every cycle that fails
-//	attempt.go   the input, or why no plan is made now: Attempt; group.go adds the PodGroup
-//	             * attempt_node_bound.go: AttemptNodeBound
+//	input.go     the input, or why no plan is made now: PlanInput; group.go adds the PodGroup
+//	             * input_node_bound.go: NodeBoundPlanInput
 //	result.go    the plan is accepted, and its hold begins: AcceptPlan; or refused: RejectPlan
 //	             * result_node_bound.go: ApplyPlan; the hold may begin before there are victims
 //	commit.go    the plan is checked again, and its victims may be deleted: Commit

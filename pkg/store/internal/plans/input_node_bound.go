@@ -38,9 +38,9 @@ import (
 // is Unschedulable, or BackingOff if it has a deadline. It has no gate: it is let through
 // by activating it.
 
-// AttemptNodeBound returns the input of a decision for a node-bound pod, or why none is made
+// NodeBoundPlanInput returns the input of a decision for a node-bound pod, or why none is made
 // now.
-func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundAttempt, reasons.Reason) {
+func (x *Plans) NodeBoundPlanInput(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundPlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if why.None() && p.RequiredNode == "" {
 		why = reasons.Brief(reasons.Starting)
@@ -66,11 +66,11 @@ func (x *Plans) AttemptNodeBound(uid types.UID, inPermit []types.UID, now time.T
 		return nil, x.awaitNode(p, why, from)
 	}
 	p.Asker.TriedAt = now
-	a := x.nodeBoundInput(p, now)
-	if a.Params.Bound(p.Namespace) {
-		a.Node.Queues = x.m.Cache.Snapshot()
+	in := x.nodeBoundInput(p, now)
+	if in.Params.Bound(p.Namespace) {
+		in.Node.Queues = x.m.Cache.Snapshot()
 	}
-	return a, reasons.Reason{}
+	return in, reasons.Reason{}
 }
 
 // whyNotNodeBound is WhyNotNow for a decision for a node-bound pod. It also returns whether
@@ -105,7 +105,7 @@ func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reas
 }
 
 // nodeBoundInput returns the input of a decision for a pod.
-func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAttempt {
+func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPlanInput {
 	n := x.m.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.m.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p, now)
@@ -115,7 +115,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundAtt
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types
-	return &output.NodeBoundAttempt{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.Required}
+	return &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.Required}
 }
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that

@@ -47,8 +47,8 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	return p, reasons.Reason{}
 }
 
-// Attempt returns the input of a plan, or why no plan is made now.
-func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.Attempt, reasons.Reason) {
+// PlanInput returns the input of a plan, or why no plan is made now.
+func (x *Plans) PlanInput(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if !why.None() {
 		return nil, why
@@ -73,7 +73,7 @@ func (x *Plans) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	ask.Group = x.groupFor(p, nil)
 	w := x.m.PlanningWorld()
 	w.Nodes = p.Sweeping().Rest(w.Nodes)
-	return &output.Attempt{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
+	return &output.PlanInput{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // deferPlan notes why no plan is made for a pod now, and arms the pod for the time from
