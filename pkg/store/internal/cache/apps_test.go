@@ -4,13 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
@@ -54,38 +51,6 @@ func TestApps(t *testing.T) {
 	}
 	if x.Check(pods) == nil {
 		t.Error("Check does not see that the record of a pod is unknown")
-	}
-}
-
-// TestAwaited checks which leaving pods a request of a leaf has to wait for.
-func TestAwaited(t *testing.T) {
-	b, app := books(t, "root\n  a max.vcore=4\n    b\n    c\n  d")
-	charge := func(uid types.UID, path string, in cache.Columns) *cache.Pod {
-		p, a := madePod(&objects.Pod{Identity: objects.Identity{UID: uid}}), app(path, "u")
-		a.Join(p)
-		b.Charge(p, queuestest.Vector("vcore=2"), in)
-		return p
-	}
-	c, d := charge("c", "root.a.c", cache.Allocated|cache.Leaving), charge("d", "root.d", cache.Allocated|cache.Leaving)
-	charge("b", "root.a.b", cache.Allocated)
-	leaf, _ := b.Tree().Find("root.a.b")
-	one := queuestest.Vector("vcore=1")
-	if got := b.Awaited(leaf.ID, one); !slices.Equal(got, []types.UID{"c"}) {
-		t.Errorf("a request in a full queue waits for %v", got)
-	}
-	itself := func(*queues.Queue) (none resources.Vector) { return none }
-	if q := queues.OverExpected(b.Tree(), leaf.ID, one, itself); q != nil {
-		t.Errorf("queue %s is full once its pods are gone", q.Path)
-	}
-	if q := queues.OverExpected(b.Tree(), leaf.ID, queuestest.Vector("vcore=3"), itself); q == nil || q.Path != "root.a" {
-		t.Errorf("the queue that is full once pods are gone is %v", q)
-	}
-	b.Charge(c, c.Amount(), cache.Allocated)
-	if got := b.Awaited(leaf.ID, one); len(got) > 0 {
-		t.Errorf("a request waits for %v, which stay or use another queue", got)
-	}
-	if err := b.Check(slices.Values([]*cache.Pod{d})); err == nil {
-		t.Error("Check does not see that a pod is missing")
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
@@ -31,74 +30,14 @@ func books(t testing.TB, tree string) (cache.Books, func(path, user string) *cac
 	}
 }
 
-// TestCharge checks what a charge adds to usage, and that it is idempotent.
-func TestCharge(t *testing.T) {
+// TestChargeOfALeavingPod: that a pod is to go matters to orders and to plans.
+func TestChargeOfALeavingPod(t *testing.T) {
 	b, app := books(t, "root\n  a max.vcore=4")
-	a := app("root.a", "u")
-	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
-	a.Join(p)
-	two := queuestest.Vector("vcore=2")
-	for _, step := range []struct {
-		name           string
-		in             cache.Columns
-		amount         resources.Vector
-		orders, plans  bool
-		pending, alloc string
-	}{
-		{"pending", cache.Pending, two, false, false, "vcore=2", ""},
-		{"let through", cache.Pending | cache.Admitted, two, true, false, "vcore=2", ""},
-		{"again", cache.Pending | cache.Admitted, two, false, false, "vcore=2", ""},
-		{"allocated", cache.Allocated, two, false, true, "", "vcore=2"},
-		{"resized", cache.Allocated, queuestest.Vector("vcore=3"), true, true, "", "vcore=3"},
-		{"to go", cache.Allocated | cache.Leaving, queuestest.Vector("vcore=3"), true, true, "", "vcore=3"},
-		{"gone", 0, queuestest.Vector("vcore=3"), true, true, "", ""},
-	} {
-		c := b.Charge(p, step.amount, step.in)
-		u := b.Tree().Queue(a.Leaf).Usage
-		if c.Orders() != step.orders || c.ForPlans() != step.plans {
-			t.Errorf("%s: matters to orders %v, to plans %v", step.name, c.Orders(), c.ForPlans())
-		}
-		if !u.Pending.Equal(queuestest.Vector(step.pending)) || !u.Allocated.Equal(queuestest.Vector(step.alloc)) {
-			t.Errorf("%s: %v pending, %v allocated", step.name, u.Pending, u.Allocated)
-		}
-		if err := b.Check(slices.Values([]*cache.Pod{p})); err != nil {
-			t.Errorf("%s: %v", step.name, err)
-		}
-	}
-	if !p.Amount().Equal(queuestest.Vector("vcore=3")) || !a.MostUsed().Equal(queuestest.Vector("vcore=3")) {
-		t.Errorf("was charged %v, used at most %v", p.Amount(), a.MostUsed())
-	}
-}
-
-// TestCheckQuota checks which quota refuses a request.
-func TestCheckQuota(t *testing.T) {
-	b, app := books(t, "root limit=u;max.vcore=3\n  a max.vcore=4 maxapps=1\n  b")
-	first, second := app("root.a", "u"), app("root.a", "v")
-	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
-	first.Join(p)
-	one, two := queuestest.Vector("vcore=1"), queuestest.Vector("vcore=2")
+	p, two := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}}), queuestest.Vector("vcore=2")
+	app("root.a", "u").Join(p)
 	b.Charge(p, two, cache.Allocated)
-	if !b.Recount(first) || b.Recount(first) || !first.Counted() {
-		t.Error("an application with an allocated pod does not count")
-	}
-	ok := func(v queues.Verdict) bool { return v.OK() }
-	if !ok(b.CheckQuota(first, one, queues.OnAllocated)) || ok(b.CheckQuota(first, two, queues.OnAllocated)) {
-		t.Error("the limit of the user")
-	}
-	if ok(b.CheckQuota(second, one, queues.OnAllocated)) || !ok(b.CheckQuotaAs(second, true, two, queues.OnAllocated)) ||
-		ok(b.CheckQuotaAs(second, true, queuestest.Vector("vcore=3"), queues.OnAllocated)) {
-		t.Error("maxapplications, or max")
-	}
-	if v := b.CheckLimits(b.Tree(), first, one, queues.OnAllocated); !v.OK() {
-		t.Errorf("limits: %v", v.Reason)
-	}
-	before := queues.NewDemand()
-	before.Add(b.Tree(), first.Leaf, first.Owner, one, false)
-	if !ok(b.CheckQuota(first, one, queues.OnCommitted)) || ok(b.CheckQuota(first, one, queues.OnCommitted.With(before))) {
-		t.Error("pods that are let through at the same time do not count")
-	}
-	if err := b.Check(slices.Values([]*cache.Pod{p})); err == nil {
-		t.Error("Check does not see that an application without pods is counted") // second
+	if c := b.Charge(p, two, cache.Allocated|cache.Leaving); !c.Orders() || !c.ForPlans() {
+		t.Errorf("matters to orders %v, to plans %v", c.Orders(), c.ForPlans())
 	}
 }
 
