@@ -83,20 +83,6 @@ func TestDirtyKeepsACopyUpToDate(t *testing.T) {
 	}
 }
 
-// Without a reader the set keeps nothing of things that are gone.
-func TestDirtyForgetsWhatWasNeverRead(t *testing.T) {
-	var d dirty
-	for range 100 {
-		x := &thing{}
-		d.Add(x)
-		d.Add(x)
-		d.Remove(x, "x")
-	}
-	if d.Len() != 0 {
-		t.Errorf("%d entries", d.Len())
-	}
-}
-
 func TestDirtyNoticesAMissingMark(t *testing.T) {
 	var d dirty
 	x := &thing{value: 1}

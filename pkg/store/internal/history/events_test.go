@@ -117,22 +117,6 @@ func TestEventsAreKeptForReadersOnly(t *testing.T) {
 	}
 }
 
-func TestEventsAreNotKeptDuringAPause(t *testing.T) {
-	l := newEvents(10)
-	l.Paused = true
-	r := l.Follow()
-	l.Add(event{n: 1})
-	l.AddFirst(event{n: 2})
-	l.EndChange(time.Unix(1, 0))
-	wanted := l.Wants()
-	l.Paused = false
-	l.Add(event{n: 3})
-	l.EndChange(time.Unix(2, 0))
-	if events, lost := r.Take(nil); wanted || !l.Wants() || lost > 0 || !slices.Equal(numbers(events), []int{3}) {
-		t.Errorf("%v, %d lost", numbers(events), lost)
-	}
-}
-
 // A call takes a bounded number of events, and the rest follows.
 func TestEventsAreTakenInPortions(t *testing.T) {
 	l := newEvents(10_000)

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // told runs the checks of one pod each second and returns the seconds at which users are
@@ -55,15 +53,6 @@ func TestReportsWaitAndRepeat(t *testing.T) {
 	}
 }
 
-func TestReportsTellAChangeOfTheCause(t *testing.T) {
-	r := history.NewReports()
-	x := r.Expect("p", "", time.Unix(0, 0))
-	told(&r, x, 0, 20, history.Waiting{Code: reasons.OverMax, Cause: 1})
-	if at, _ := told(&r, x, 21, 40, history.Waiting{Code: reasons.OverMax, Cause: 2}); len(at) != 1 {
-		t.Errorf("told at %v of another cause, want once", at)
-	}
-}
-
 // A pod that runs gets its report taken back, and is then forgotten.
 func TestReportsAreTakenBack(t *testing.T) {
 	r := history.NewReports()
@@ -81,25 +70,6 @@ func TestReportsAreTakenBack(t *testing.T) {
 	}
 	if _, ok := r.Next(time.Unix(1000, 0)); ok {
 		t.Error("a check is due for a pod that runs")
-	}
-}
-
-func TestReportsWarnOnce(t *testing.T) {
-	r := history.NewReports()
-	x := r.Expect("p", "", time.Unix(0, 0))
-	if !r.Warn(x, reasons.SoftGangIgnored, time.Unix(0, 0)) || r.Warn(x, reasons.SoftGangIgnored, time.Unix(0, 0)) {
-		t.Error("not warned once")
-	}
-	if code := r.TakeWarning(x, true, time.Unix(30, 0)); code != reasons.SoftGangIgnored {
-		t.Errorf("%q", code)
-	}
-	if code := r.TakeWarning(x, true, time.Unix(30, 0)); code != "" {
-		t.Errorf("%q a second time", code)
-	}
-	old := r.Expect("q", "", time.Unix(0, 0))
-	r.Warn(old, reasons.SoftGangIgnored, time.Unix(0, 0))
-	if code := r.TakeWarning(old, true, time.Unix(60, 0)); code != "" {
-		t.Errorf("%q for a bound pod after a minute", code)
 	}
 }
 
@@ -132,40 +102,5 @@ func TestCausesAreKnown(t *testing.T) {
 	}
 	if history.CauseOfSentence("line 1") == history.CauseOfSentence("line 2") {
 		t.Error("a sentence that never changes by itself has numbers that count")
-	}
-}
-
-// TestWaitCounts checks that the counts follow two pods, and that Check finds a pod that
-// is not counted, one that is gone, and a leaf too many or too few.
-func TestWaitCounts(t *testing.T) {
-	c := history.NewWaitCounts()
-	leaf := queues.ID(3)
-	var p, q history.Tally
-	c.Update(&p, history.Tally{In: true, State: state.NoQueue, Code: reasons.PlacementRuleFailed, Leaf: queues.NoQueue})
-	c.Update(&q, history.Tally{In: true, State: state.Queued, Leaf: leaf})
-	for code, n := range c.Unplaced() {
-		if code != reasons.PlacementRuleFailed || n != 1 {
-			t.Errorf("%d pods without a queue for %s", n, code)
-		}
-	}
-	c.Update(&p, history.Tally{In: true, State: state.BackingOff, Leaf: leaf})
-	at := time.Unix(9, 0)
-	c.Refuse(leaf, reasons.PreemptionRefused, at)
-	if x := c.Of(leaf); x.In[state.Queued] != 1 || x.In[state.BackingOff] != 1 || c.Total(state.NoQueue) != 0 || x.Refused != reasons.PreemptionRefused || x.Until != at {
-		t.Errorf("counts %+v", x)
-	}
-	check := func(leaves []queues.ID, pods ...history.Tally) error { return c.Check(slices.Values(pods), leaves) }
-	expect.Holds(t, check([]queues.ID{leaf}, p, q))
-	if check([]queues.ID{leaf}, p) == nil || check([]queues.ID{leaf}, p, q, q) == nil || check([]queues.ID{4}, p, q) == nil {
-		t.Error("Check does not find wrong counts")
-	}
-	c.Update(&p, history.Tally{})
-	c.Update(&q, history.Tally{})
-	if check(nil) == nil {
-		t.Error("Check does not find a leaf without applications")
-	}
-	c.Close(leaf)
-	if err := check(nil); err != nil || c.Of(leaf) != (history.LeafCounts{}) {
-		t.Error("after the last application:", err)
 	}
 }
