@@ -45,27 +45,6 @@ func TestMoreRoom(t *testing.T) {
 	expect.Holds(t, x.Check())
 }
 
-// TestTakeFill checks that the window is filled once all pods that returned are back, or
-// when it was left with room.
-func TestTakeFill(t *testing.T) {
-	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
-	if _, due := x.TakeFill(); due {
-		t.Error("nothing happened, and the window is to be filled")
-	}
-	at := time.Unix(5, 0)
-	x.NoteReturn(at)
-	if now, due := x.TakeFill(); !due || now != at || x.Returning() || x.IsFillDue() {
-		t.Error("a pod returned, and the window is not filled once")
-	}
-	x.NoteUnfilled(at)
-	if now, due := x.TakeFill(); !due || now != at || !x.IsFillDue() {
-		t.Error("the window has room, and is not filled")
-	}
-	if x.Fills(); x.IsFillDue() {
-		t.Error("the window was filled")
-	}
-}
-
 // TestRefused checks that a holder is taken once when the queue that refuses it got more
 // room, in the given order, and only while that queue refuses it.
 func TestRefused(t *testing.T) {
