@@ -1,7 +1,6 @@
 package preemption_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -27,50 +26,20 @@ func hold(uid, node string) reservations.Hold {
 	}
 }
 
-// TestClaimsHoldBeforeBegin: until Begin the claims on pods are published, afterwards the
-// holds.
-func TestClaimsHoldBeforeBegin(t *testing.T) {
-	h := preemption.New().Holds
-	held := func(what string, want ...string) {
-		t.Helper()
-		h.Publish()
-		var nodes []string
-		for _, x := range h.View().All() {
-			nodes = append(nodes, x.Node)
-		}
-		if slices.Sort(nodes); !slices.Equal(nodes, want) {
-			t.Errorf("%s: %v is held, want %v", what, nodes, want)
-		}
-		checked(t, h)
-	}
-	held("at first")
+// TestClaimsOfBoundPods: before Begin the claim on a pod holds a node, and no longer once the
+// pod is bound.
+func TestClaimsOfBoundPods(t *testing.T) {
+	h, bound := preemption.New().Holds, claimed("a", "n1")
+	bound.Node = "n1"
 	h.Claimed(claimed("a", "n1"))
-	h.Claimed(claimed("b", "n2"))
-	h.Claimed(claimed("invalid", ""))
-	held("two claims", "n1", "n2")
-	h.Claimed(claimed("a", "n3"))
-	held("another node", "n2", "n3")
-	bound := claimed("a", "n3")
-	bound.Node = "n3"
+	h.Publish()
+	held := len(h.View().All())
 	h.Claimed(bound)
-	held("bound", "n2")
-	expect.OK(t, h.Place(hold("b", "n2")))
-	expect.OK(t, h.Place(hold("c", "n4")))
-	held("holds before Begin", "n2")
-	if nodes := h.Begin(); !slices.Equal(nodes, []string{"n2"}) {
-		t.Errorf("claims held %v", nodes)
+	h.Publish()
+	if left := len(h.View().All()); held != 1 || left != 0 {
+		t.Errorf("%d nodes are held before the pod is bound, %d after", held, left)
 	}
-	held("after Begin", "n2", "n4")
-	h.Claimed(claimed("d", "n5"))
-	held("a claim after Begin", "n2", "n4")
-	if _, had := h.End("nothing"); had {
-		t.Error("a hold ended that did not exist")
-	}
-	h.End("b")
-	if len(h.View().All()) != 2 {
-		t.Error("an end is seen before it is published")
-	}
-	held("one ended", "n4")
+	checked(t, h)
 }
 
 // TestHoldsTimeOut: the next time-out follows the holds, and what the store says of times.

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -83,33 +82,6 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	r.Suspect(preemption.KubeletRejection{}, epoch.Add(time.Minute))
 	if r.Check() == nil {
 		t.Error("a refusal of no pod is not noticed")
-	}
-}
-
-// TestLostHolds: a hold is lost if it had a cost and its preemptor got no node.
-func TestLostHolds(t *testing.T) {
-	free, binding := hold("a", "n1"), hold("a", "n1")
-	binding.Committed = true
-	for _, c := range []struct {
-		name    string
-		hold    reservations.Hold
-		ending  preemption.Ending
-		ofGroup bool // that has not started
-		want    bool
-	}{
-		{"nothing was disrupted", free, preemption.Ending{End: reservations.Superseded}, false, false},
-		{"pods were disrupted", binding, preemption.Ending{End: reservations.Superseded}, false, true},
-		{"it timed out", free, preemption.Ending{End: reservations.TimedOut}, false, true},
-		{"the executor failed", free, preemption.Ending{End: reservations.GivenUp, Failed: preemption.CallFailed}, false, true},
-		{"it is bound", binding, preemption.Ending{End: reservations.Bound}, false, false},
-		{"it is deleted", binding, preemption.Ending{End: reservations.Deleted}, false, false},
-		{"it is deleted, and its group goes on", binding, preemption.Ending{End: reservations.Deleted}, true, true},
-		{"it is deleted before the first victim", free, preemption.Ending{End: reservations.Deleted}, true, false},
-		{"it has another node", binding, preemption.Ending{End: reservations.Superseded, Node: "n2"}, false, false},
-	} {
-		if got := c.ending.IsLost(&c.hold, c.ofGroup); got != c.want {
-			t.Errorf("%s: lost is %v", c.name, got)
-		}
 	}
 }
 

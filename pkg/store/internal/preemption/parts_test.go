@@ -7,14 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -285,86 +283,6 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	}
 }
 
-// TestTypesAreNumbered: a type keeps its number, and a list of names that was handed out
-// stays.
-func TestTypesAreNumbered(t *testing.T) {
-	var types preemption.Types
-	types.Amounts(queuestest.Vector("vcore=1"))
-	names := types.Names()
-	got := types.Amounts(queuestest.Vector("vcore=2 gpu=3"))
-	if diff := cmp.Diff(planner.Amounts{2000, 3}, got); diff != "" || len(names) != 1 || len(types.Names()) != 2 {
-		t.Errorf("amounts (-want +got):\n%s%v", diff, types.Names())
-	}
-}
-
-// TestNodeBound: a pod that may be tried counts on its node until it was tried, for a bounded
-// time, and again when its node changes.
-func TestNodeBound(t *testing.T) {
-	b := preemption.NewNodeBound()
-	pod := &objects.Pod{Identity: objects.Identity{UID: "d", Namespace: "ns", Name: "d"}, Spec: objects.Spec{RequiredNode: "n1"}}
-	small, large := queuestest.Vector("vcore=1"), queuestest.Vector("vcore=2")
-	expect := func(what string, counts bool) {
-		t.Helper()
-		b.Publish(func(string) resources.Vector { return small })
-		on := b.On("n1")
-		if got := on != nil && len(on.GoFirst(small)) == 1; got != counts || b.Any() != counts || b.On("n2") != nil {
-			t.Errorf("%s: it counts: %v, want %v", what, got, counts)
-		}
-		if on != nil && len(on.GoFirst(large)) != 1 {
-			t.Errorf("%s: filters that see another allocatable are told of %v", what, on)
-		}
-		checked(t, b)
-	}
-	if node := b.Update(pod, epoch); node != "" {
-		t.Errorf("node %q has more room", node)
-	}
-	may := func(leaf queues.ID, now time.Time) {
-		if got := b.TakeNoted(); !slices.Equal(got, []types.UID{"d"}) || b.TakeNoted() != nil {
-			t.Errorf("noted %v", got)
-		}
-		b.Count("d", true, leaf, now)
-	}
-	expect("it is not judged yet", false)
-	may(3, epoch)
-	expect("it may be tried", true)
-	b.NoteInOrder(3)
-	may(queues.NoQueue, epoch)
-	if b.NoteInOrder(3); b.TakeNoted() != nil {
-		t.Error("it is noted for a queue that does not have it in its order")
-	}
-	if node := b.Count("d", false, queues.NoQueue, epoch); node != "n1" || b.Counts("d") {
-		t.Errorf("refused on %q", node)
-	}
-	expect("it may not be tried", false)
-	b.Count("d", true, queues.NoQueue, epoch)
-	if node := b.Tried("d", epoch); node != "n1" || b.Tried("d", epoch) != "" {
-		t.Errorf("tried on %q", node)
-	}
-	b.Count("d", true, queues.NoQueue, epoch)
-	expect("it was tried", false)
-	now := epoch.Add(time.Second)
-	b.Renew("n1", now)
-	may(3, now)
-	expect("its node changed", true)
-	if got := b.Expire(epoch.Add(preemption.NodeBoundFor)); len(got) > 0 {
-		t.Errorf("expired early on %v", got)
-	}
-	if got := b.Expire(b.Due()); !slices.Equal(got, []string{"n1"}) {
-		t.Errorf("expired on %v", got)
-	}
-	expect("its time is over", false)
-	b.Renew("n1", epoch)
-	b.NoteAll()
-	may(queues.NoQueue, epoch)
-	if node := b.Remove("d", epoch); node != "n1" || b.Remove("d", epoch) != "" {
-		t.Errorf("removed from %q", node)
-	}
-	expect("it is gone", false)
-	if b.On("n1") != nil {
-		t.Error("filters see a pod that is gone")
-	}
-}
-
 // TestNodeBoundTime: the pods of a namespace count on a node for 10 s in 10 minutes, all
 // together, whichever of them wait.
 func TestNodeBoundTime(t *testing.T) {
@@ -384,6 +302,9 @@ func TestNodeBoundTime(t *testing.T) {
 		return nodes
 	}
 	first := counts("a", "evil", "n1")
+	if due := b.Due(); !due.Equal(epoch.Add(preemption.NodeBoundFor)) {
+		t.Errorf("the time is over at %v", due)
+	}
 	pass(9 * time.Second)
 	second := counts("b", "evil", "n1")
 	b.Remove("a", now)

@@ -1,17 +1,14 @@
 package preemption_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -61,55 +58,16 @@ func (q *queue) due(what string, want time.Duration) {
 	checked(q.T, q)
 }
 
-// TestQueueTakesTurns: pods become due by time, then the first of the order is tried, one
-// at a time.
-func TestQueueTakesTurns(t *testing.T) {
+// TestQueueWithoutARecord: a pod without a record is not in the queue.
+func TestQueueWithoutARecord(t *testing.T) {
 	q := newQueue(t)
-	q.due("empty", -1)
-	q.Arm(q.asker("b"), epoch.Add(2*time.Second))
-	q.Arm(q.asker("a"), epoch.Add(2*time.Second))
-	q.Arm(q.asker("c"), epoch.Add(time.Second))
-	q.due("three are armed", time.Second)
-	if _, ok := q.TakeDue(epoch); ok {
-		t.Error("a pod is due early")
-	}
-	var taken []types.UID
-	for uid, ok := q.TakeDue(epoch.Add(2 * time.Second)); ok; uid, ok = q.TakeDue(epoch.Add(2 * time.Second)) {
-		taken = append(taken, uid)
-	}
-	if !slices.Equal(taken, []types.UID{"c", "a", "b"}) {
-		t.Errorf("due are %v", taken)
-	}
-	q.enter("a", 1)
-	q.enter("b", 2)
-	q.enter("c", 2)
-	if first, ok := q.First(); !ok || first != "b" {
-		t.Errorf("first is %s", first)
-	}
-	q.LeaveOrder(q.asker("b"))
-	q.Begin("b")
-	if first, ok := q.First(); ok || q.Current() != "b" {
-		t.Errorf("%s is tried beside %s", first, q.Current())
-	}
-	q.End("other")
-	q.End("b")
-	if first, ok := q.First(); !ok || first != "c" {
-		t.Errorf("then comes %s", first)
-	}
-	q.Arm(q.asker("c"), epoch) // leaves the order
-	if at, ok := q.When(q.asker("c")); !ok || at != epoch || !q.Waits(q.asker("c")) {
-		t.Errorf("armed at %v", at)
-	}
-	q.Leave(q.asker("c"))
-	q.Leave(q.asker("a"))
 	q.Leave(nil)
-	if _, ok := q.First(); ok || q.Waits(q.asker("a")) || q.Waits(nil) {
-		t.Error("a pod that left is there")
+	if _, ok := q.When(nil); ok || q.Waits(nil) {
+		t.Error("it waits in the queue")
 	}
-	if _, ok := q.When(nil); ok {
-		t.Error("no pod is due")
+	if _, ok := q.When(q.asker("a")); ok || q.Waits(q.asker("a")) {
+		t.Error("a pod that did not enter waits in the queue")
 	}
-	q.due("all left", -1)
 }
 
 // TestQueueWaitsForTheAccount: while pods take turns, the queue is due when plans are paid
@@ -163,45 +121,5 @@ func TestAskerIsEmpty(t *testing.T) {
 	ended.LastHoldSince = epoch
 	if !ended.IsEcho(epoch) || ended.IsEcho(epoch.Add(1)) {
 		t.Error("the wrong claims are echoes")
-	}
-}
-
-// TestNodeBoundAwaits: pods that wait for a change of their node are returned once for each
-// change, and go on waiting.
-func TestNodeBoundAwaits(t *testing.T) {
-	b := preemption.NewNodeBound()
-	take := func(what string, want ...types.UID) {
-		t.Helper()
-		if got := b.TakeChanged(); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-		b.Publish(func(string) resources.Vector { return resources.Vector{} })
-		checked(t, b)
-	}
-	b.Await("unknown", true)
-	for uid, node := range map[types.UID]string{"b": "n1", "a": "n1", "c": "n2"} {
-		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid}, Spec: objects.Spec{RequiredNode: node}}, epoch)
-	}
-	b.Change("n1")
-	take("nothing waits")
-	b.Await("a", true)
-	b.Await("b", true)
-	b.Await("c", true)
-	take("nothing changed")
-	b.Change("n2")
-	b.Change("n1")
-	b.Change("n2")
-	take("two nodes", "a", "b", "c")
-	take("taken")
-	b.Change("n1")
-	if b.Await("b", false); b.Awaits("b") || !b.Awaits("a") {
-		t.Error("the wrong pods wait")
-	}
-	take("one waits no more", "a")
-	b.Change("n2")
-	b.Remove("c", epoch)
-	take("one is gone")
-	if left := slices.Sorted(b.All()); !slices.Equal(left, []types.UID{"a", "b"}) {
-		t.Errorf("%v are left", left)
 	}
 }

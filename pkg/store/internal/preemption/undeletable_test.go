@@ -12,43 +12,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// TestUndeletable: a refused pod is no victim for the retry interval, and for twice as long
-// with each refusal, until it is gone.
-func TestUndeletable(t *testing.T) {
-	var u preemption.Undeletable
-	o := preemption.DefaultOptions()
-	if !u.Due().IsZero() || u.Why("a") != "" {
-		t.Error("a pod was refused before the first refusal")
-	}
-	now := epoch
-	for _, pause := range []time.Duration{o.RetryInterval, 2 * o.RetryInterval, 4 * o.RetryInterval} {
-		u.Refuse("a", "denied\nby a webhook"+strings.Repeat("x", 1000), &o, now)
-		if due := u.Due(); !due.Equal(now.Add(pause)) {
-			t.Errorf("due after %v, want %v", due.Sub(now), pause)
-		}
-		if why := u.Why("a"); !strings.Contains(why, "denied; by a webhook") || len(why) > 400 {
-			t.Errorf("why %q", why)
-		}
-		if early := u.Expire(now.Add(pause - 1)); len(early) > 0 {
-			t.Errorf("%v may go before the time is over", early)
-		}
-		now = now.Add(pause)
-		if got := u.Expire(now); !slices.Equal(got, []types.UID{"a"}) || u.Why("a") != "" || !u.Due().IsZero() {
-			t.Errorf("after the time: %v, %q, due %v", got, u.Why("a"), u.Due())
-		}
-	}
-	u.Forget("a")
-	if left := slices.Collect(u.All()); len(left) > 0 {
-		t.Errorf("%v are remembered after they are gone", left)
-	}
-}
-
-// TestUndeletableWhy: a long answer is cut between characters.
+// TestUndeletableWhy: an answer is shown as one line. A long one is cut between characters.
 func TestUndeletableWhy(t *testing.T) {
 	var u preemption.Undeletable
 	o := preemption.DefaultOptions()
-	u.Refuse("a", "x"+strings.Repeat("é", 500), &o, epoch)
-	if why := u.Why("a"); !utf8.ValidString(why) {
+	u.Refuse("a", "denied\nby"+strings.Repeat("é", 500), &o, epoch)
+	if why := u.Why("a"); !utf8.ValidString(why) || !strings.Contains(why, "denied; by") || len(why) > 400 {
 		t.Errorf("why %q", why)
 	}
 }
