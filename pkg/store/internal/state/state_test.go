@@ -21,33 +21,6 @@ func TestDocDrawsTheTable(t *testing.T) {
 	}
 }
 
-// TestTransitions: a transition that is not in the table is an error.
-func TestTransitions(t *testing.T) {
-	var x state.Transitions
-	for _, c := range []struct {
-		from, to state.State
-		ok       bool
-	}{
-		{state.Queued, state.Queued, true},
-		{state.Scheduling, state.Assumed, true},
-		{state.GroupBlocked, state.Queued, true},
-		{state.Bound, state.Queued, false},
-		{state.GroupBlocked, state.Admitted, false},
-		{state.Queued, state.Scheduling, false},
-		{state.Assumed, state.Queued, false},
-	} {
-		var one state.Transitions
-		one.Note(c.from, c.to)
-		x.Note(c.from, c.to)
-		if err := one.Check(); (err == nil) != c.ok {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
-		}
-	}
-	if err := x.Check(); err == nil || !strings.Contains(err.Error(), "4 transitions are not in the table; the first one is Bound to Queued") {
-		t.Error(err)
-	}
-}
-
 // TestEveryStateIsReached: each state has a name, a way to it and, but for Bound, one from
 // it.
 func TestEveryStateIsReached(t *testing.T) {
