@@ -63,7 +63,7 @@ func (p *Process) applyPreemption() {
 		if a.MaxVictimGrace != nil {
 			o.MaxVictimGrace = a.MaxVictimGrace.Duration
 		}
-		o.Required = nodeBoundParams(a)
+		o.NodeBoundParams = nodeBoundParams(a)
 	}
 	s.SetPreemption(o)
 }

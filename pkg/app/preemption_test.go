@@ -52,7 +52,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 		StartDelay: 3 * time.Second, Selection: []daemonset.Selection{daemonset.Multiple, daemonset.Single},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true, Namespaces: []string{"kube-system"},
 	}
-	expect.Same(t, "decisions for DaemonSet pods are made with other settings", want, got.Required)
+	expect.Same(t, "decisions for DaemonSet pods are made with other settings", want, got.NodeBoundParams)
 }
 
 func TestRejectedPodsAreBoundedAndRequeuedOnce(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // none, or why its hold has ended. It writes none if the asker was bound.
 func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 	reason := reasons.MakingRoom
-	switch d := w.Required; {
+	switch d := w.NodeBoundDecision; {
 	case w.Ended == reservations.Bound:
 		return
 	case !w.Reason.None():
@@ -45,11 +45,11 @@ func (e *Executor) tell(w *output.Work, kind string, reason reasons.Code, text s
 // then their names by queue, so that truncation loses names only.
 func askerNote(w *output.Work, going []output.Victim) string {
 	var b strings.Builder
-	if d := w.Required; d != nil && len(going) == 0 && d.Stopped != "" {
+	if d := w.NodeBoundDecision; d != nil && len(going) == 0 && d.Stopped != "" {
 		return fmt.Sprintf("The pod can run on this node only: %s.", d.Sentence())
 	}
 	fmt.Fprintf(&b, "The pod holds node %s", w.Hold.Node)
-	if w.Hold.Required {
+	if w.Hold.NodeBound {
 		b.WriteString(", the only one it can run on")
 	}
 	if len(going) == 0 {
@@ -104,8 +104,8 @@ func harm(w *output.Work) (optedOut, violations int) {
 	switch {
 	case w.Decision != nil:
 		return w.Decision.OptedOut, int(w.Decision.Violations)
-	case w.Required != nil:
-		return w.Required.OptedOut, int(w.Required.Violations)
+	case w.NodeBoundDecision != nil:
+		return w.NodeBoundDecision.OptedOut, int(w.NodeBoundDecision.Violations)
 	}
 	return 0, 0
 }

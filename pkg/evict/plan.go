@@ -222,7 +222,7 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 		return nil
 	}
 	why := p.failure()
-	if !errors.Is(p.failed, errBinding) || !p.work.Hold.Required || p.begun() {
+	if !errors.Is(p.failed, errBinding) || !p.work.Hold.NodeBound || p.begun() {
 		e.giveUp(a, p.work, why, p.refusals()...)
 	} else if e.done(a, p.work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)

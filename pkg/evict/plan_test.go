@@ -602,7 +602,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 	t.Run("first, and the asker can run there only", func(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 			w := disruptFor("a", "v1", "v2")
-			w.Hold.Required = true
+			w.Hold.NodeBound = true
 			o.books.plan(w, victimsOf("a", "v1", "v2")...)
 			pass(time.Minute)
 			o.expectGone(t)

@@ -494,7 +494,7 @@ func TestAbortedPlanRemovesTheTaint(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.setNode("v1", "")
 		w := disruptFor("a", "v1")
-		w.Hold.Required = true
+		w.Hold.NodeBound = true
 		o.books.committing = func() {
 			o.books.queue(output.Work{Ref: refOf("a"), Kind: output.WorkTell, Hold: disruptFor("a").Hold})
 		}

@@ -99,7 +99,7 @@ func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 	var clearSince [2]float64
 	for _, h := range v.All() {
 		k, s := 0, 0
-		if h.Required {
+		if h.NodeBound {
 			k = 1
 		}
 		if h.Clear() {

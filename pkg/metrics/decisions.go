@@ -95,7 +95,7 @@ func (c *Decisions) Count(s *output.Step) {
 }
 
 func kindOf(s *output.Step) string {
-	if s.Required != nil || s.Hold.Required {
+	if s.NodeBoundDecision != nil || s.Hold.NodeBound {
 		return KindRequired
 	}
 	return KindQueue
@@ -112,9 +112,9 @@ func (c *Decisions) decision(s *output.Step) {
 		for _, v := range s.Decision.Victims {
 			o.class[types.UID(v.UID)] = classOf(v.Pod)
 		}
-	case s.Required != nil:
-		stopped, list = s.Required.Stopped, s.Required.Rejected
-		for _, v := range s.Required.Victims {
+	case s.NodeBoundDecision != nil:
+		stopped, list = s.NodeBoundDecision.Stopped, s.NodeBoundDecision.Rejected
+		for _, v := range s.NodeBoundDecision.Victims {
 			o.class[types.UID(v.UID)] = v.Class.String()
 		}
 	default:

@@ -24,7 +24,7 @@ func victim(uid string, optedOut, originator bool) planner.Victim {
 func steps() []output.Step {
 	p, d := objects.Ref{UID: "p", Name: "p"}, objects.Ref{UID: "d", Name: "d"}
 	hold := reservations.Hold{Asker: "p", Since: now}
-	forDaemon := reservations.Hold{Asker: "d", Since: now, Required: true}
+	forDaemon := reservations.Hold{Asker: "d", Since: now, NodeBound: true}
 	going := []output.Victim{
 		{Ref: objects.Ref{UID: "1"}, Queue: "root.a"}, {Ref: objects.Ref{UID: "2"}, Queue: "root.a"},
 		{Ref: objects.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: objects.Ref{UID: "4"}},
@@ -38,7 +38,7 @@ func steps() []output.Step {
 		{Ref: p, Kind: output.StepCommitted, Hold: hold, Going: going},
 		{Ref: p, Kind: output.StepDisrupted, Hold: hold},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
-		{Ref: d, Kind: output.StepHeld, Hold: forDaemon, Required: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
+		{Ref: d, Kind: output.StepHeld, Hold: forDaemon, NodeBoundDecision: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
 		{Ref: d, Kind: output.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: d, Kind: output.StepTakenUp, Hold: forDaemon},
 		{Ref: d, Kind: output.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
@@ -46,7 +46,7 @@ func steps() []output.Step {
 		{Ref: p, Kind: output.StepEnded, Hold: hold, Losses: 2, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, Ended: reservations.GivenUp, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, Standby: true, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: d, Kind: output.StepRefused, Standby: true, Required: &daemonset.Decision{Outcome: planner.Refuse}},
+		{Ref: d, Kind: output.StepRefused, Standby: true, NodeBoundDecision: &daemonset.Decision{Outcome: planner.Refuse}},
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 // Kind says which rules were applied.
 type Kind string
 
-// The kinds. Queue: a queue takes back its guarantee (laws 1 to 7). Required: a pod needs
+// The kinds. Queue: a queue takes back its guarantee (laws 1 to 7). NodeBound: a pod needs
 // the only node that it can run on (D1 to D8).
 const (
-	Queue    Kind = "queue"
-	Required Kind = "required"
+	Queue     Kind = "queue"
+	NodeBound Kind = "required"
 )
 
 // Decision is a decision about one asker at one moment, with the numbers that it is based on
@@ -173,10 +173,10 @@ func decisionOf(s *output.Step) *Decision {
 	switch {
 	case s.Decision != nil:
 		d.addQueue(s.Decision, s.Types)
-	case s.Required != nil:
-		d.addRequired(s.Required, s.Types)
-	case s.Hold.Required:
-		d.Kind = Required
+	case s.NodeBoundDecision != nil:
+		d.addNodeBound(s.NodeBoundDecision, s.Types)
+	case s.Hold.NodeBound:
+		d.Kind = NodeBound
 	}
 	switch {
 	case s.Kind == output.StepRefused:
@@ -224,9 +224,9 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 	}
 }
 
-// addRequired adds the decision about the only node that a pod can run on.
-func (d *Decision) addRequired(r *daemonset.Decision, types []string) {
-	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = Required, r.Node, r.OptedOut, r.Violations, r.FitsCalls
+// addNodeBound adds the decision about the only node that a pod can run on.
+func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
+	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = NodeBound, r.Node, r.OptedOut, r.Violations, r.FitsCalls
 	if r.Outcome != daemonset.Fits {
 		d.Message = r.Sentence()
 	}

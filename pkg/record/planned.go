@@ -16,7 +16,7 @@ import (
 // time: of queue preemption or, where that is nil, about the only node a pod can run on.
 // Types are those of its amounts.
 func Planned(asker objects.Ref, queue string, d *planner.Decision, r *daemonset.Decision, types []string, now time.Time) *Decision {
-	step := output.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: output.StepHeld, Decision: d, Required: r}
+	step := output.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: output.StepHeld, Decision: d, NodeBoundDecision: r}
 	if d != nil && d.Outcome == planner.Refuse {
 		step.Kind, step.Reason = output.StepRefused, output.Refusal(d)
 	}
@@ -28,7 +28,7 @@ func Planned(asker objects.Ref, queue string, d *planner.Decision, r *daemonset.
 		step.Kind, step.Reason = output.StepRefused, reasons.New(code, "%s", r.Sentence())
 	}
 	if r != nil {
-		step.Hold = reservations.Hold{Node: r.Node, Required: true}
+		step.Hold = reservations.Hold{Node: r.Node, NodeBound: true}
 	}
 	out := decisionOf(&step)
 	out.ID, out.Stages = "", []Stage{}

@@ -225,14 +225,14 @@ func TestAHoldThatGoesOn(t *testing.T) {
 				d.Outcome = planner.Preempt
 				d.Victims = append(d.Victims, daemonset.Victim{Pod: &daemonset.Pod{Pod: pod(name, 5)}, Class: daemonset.OptedOut, ForRoom: true})
 			}
-			step.Required, step.Types, step.Queue = d, []string{"vcore"}, ""
-			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: id, Required: true}
+			step.NodeBoundDecision, step.Types, step.Queue = d, []string{"vcore"}, ""
+			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: id, NodeBound: true}
 		})
 	}
 	requires("d1", daemonset.RuleNoVictims)
 	requires("d1", daemonset.RuleNoVictims)
 	d := s.Last("uid-a")
-	if d.Times != 2 || d.Outcome != planner.Hold || d.Kind != Required || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
+	if d.Times != 2 || d.Outcome != planner.Hold || d.Kind != NodeBound || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
 		t.Errorf("%+v", d)
 	}
 	if n := d.Numbers[0]; n.Law != "D7" || *n.Asked != 5 || *n.Free != -1 || *n.Short != 6 || n.Used != nil {
@@ -265,14 +265,14 @@ func TestAHoldTakenUp(t *testing.T) {
 	s := newStory(Options{})
 	takeUp := func() {
 		s.step(output.StepTakenUp, "a", func(step *output.Step) {
-			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d0", Chosen: []types.UID{"uid-v", "uid-w"}, Required: true}
+			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d0", Chosen: []types.UID{"uid-v", "uid-w"}, NodeBound: true}
 			step.Reason = reasons.New(reasons.MakingRoom, "room")
 		})
 	}
 	takeUp()
 	s.step(output.StepCommitted, "a", func(step *output.Step) { step.Going = []output.Victim{{Ref: refOf("w"), Node: "n1"}} })
 	d := s.Last("uid-a")
-	if !d.TakenUp || d.Outcome != planner.Preempt || d.Kind != Required || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
+	if !d.TakenUp || d.Outcome != planner.Preempt || d.Kind != NodeBound || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
 		t.Errorf("%+v", d)
 	}
 	takeUp()

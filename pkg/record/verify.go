@@ -24,7 +24,7 @@ func (d *Decision) Verify() (broken []string, judged bool) {
 		return nil, false
 	}
 	j := &verifier{Decision: d}
-	if d.Kind == Required {
+	if d.Kind == NodeBound {
 		j.required()
 		return j.broken, true
 	}

@@ -51,10 +51,10 @@ func TestVerify(t *testing.T) {
 		{"of higher priority", func(d *Decision) { *d.Victims[0].Effective = 1 }, "law 6: victim ns/v has priority 1, the pod 0"},
 		{"over its max", func(d *Decision) { *d.Numbers[5].Max = 3 }, "law 7: queue root.a of the pod comes to 4 vcore, and its max is 3"},
 		{"on its only node", func(d *Decision) {
-			d.Kind, d.Numbers = Required, []Number{{Law: "D7", Resource: "vcore", Short: d.Numbers[0].Taken}}
+			d.Kind, d.Numbers = NodeBound, []Number{{Law: "D7", Resource: "vcore", Short: d.Numbers[0].Taken}}
 		}, ""},
 		{"not enough there", func(d *Decision) {
-			d.Kind, d.Numbers = Required, []Number{{Law: "D7", Resource: "vcore", Short: d.Numbers[1].Used}}
+			d.Kind, d.Numbers = NodeBound, []Number{{Law: "D7", Resource: "vcore", Short: d.Numbers[1].Used}}
 		}, "law D7: the node is short of 4 vcore; the victims free 2"},
 		{"no pod goes", func(d *Decision) { d.Outcome = planner.Refuse }, "not judged"},
 		{"of an earlier process", func(d *Decision) { d.TakenUp = true }, "not judged"},

@@ -49,7 +49,7 @@ func (l *Ledger) checkHold(node string, i int) error {
 	switch {
 	case l.of(h.Asker) != h || h.Node != node:
 		return errors.New("is not that of its asker")
-	case len(h.Chosen) == 0 && !h.Required:
+	case len(h.Chosen) == 0 && !h.NodeBound:
 		return errors.New("has no chosen pods, though the asker can run elsewhere")
 	case i > 0 && compareHolds(l.at(node)[i-1], h) >= 0:
 		return errors.New("is out of order")

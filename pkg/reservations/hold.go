@@ -23,8 +23,8 @@ type Hold struct {
 	// Priority and Created are those of the asker. They order required-node holders.
 	Priority int32
 	Created  time.Time
-	// Required is true for a node-bound pod, which can run on this node only.
-	Required bool
+	// NodeBound is true for a node-bound pod, which can run on this node only.
+	NodeBound bool
 	// Since is the time at which the hold began. A restart does not change it.
 	Since time.Time
 	// LatestFrom bounds the time from which the time-out counts; zero for no bound. It is not
@@ -105,13 +105,13 @@ func (h *Hold) copy() Hold {
 //  3. among ordinary holders: the order of Place calls
 //  4. UID
 func compareHolds(a, b *Hold) int {
-	if a.Required != b.Required {
-		if a.Required {
+	if a.NodeBound != b.NodeBound {
+		if a.NodeBound {
 			return -1
 		}
 		return 1
 	}
-	if a.Required {
+	if a.NodeBound {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.Asker, b.Asker))
 	}
 	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.Asker, b.Asker))

@@ -33,7 +33,7 @@ func (l *Ledger) Place(h Hold) error {
 		return errors.New("place hold: the asker has no UID")
 	case h.Node == "":
 		return fmt.Errorf("place hold of %s/%s: no node is named", h.Namespace, h.Name)
-	case len(h.Chosen) == 0 && !h.Required:
+	case len(h.Chosen) == 0 && !h.NodeBound:
 		return fmt.Errorf("place hold of %s/%s on node %s: no pod was chosen to go for it", h.Namespace, h.Name, h.Node)
 	case h.Since.IsZero():
 		return fmt.Errorf("place hold of %s/%s: it has no beginning", h.Namespace, h.Name)

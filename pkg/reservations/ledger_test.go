@@ -30,7 +30,7 @@ func but(busy ...types.UID) From {
 }
 
 func required(h Hold, priority int32, created time.Time) Hold {
-	h.Required, h.Priority, h.Created = true, priority, created
+	h.NodeBound, h.Priority, h.Created = true, priority, created
 	return h
 }
 
@@ -51,7 +51,7 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	}{
 		{hold("", "n1"), "the asker has no UID"},
 		{hold("b", ""), "no node is named"},
-		{Hold{Asker: "b", Node: "n1", Required: true}, "it has no beginning"},
+		{Hold{Asker: "b", Node: "n1", NodeBound: true}, "it has no beginning"},
 		{Hold{Asker: "b", Node: "n1", Since: start, Victims: []types.UID{"v"}}, "no pod was chosen to go for it"},
 		{hold("a", "n2"), "it holds node n1"},
 	} {
@@ -237,7 +237,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		switch rapid.IntRange(0, 5).Draw(t, "step") {
 		case 0, 1:
 			h := hold(string(asker), node)
-			h.Since, h.Required, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
+			h.Since, h.NodeBound, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
 			h.Created = start.Add(-time.Duration(rapid.IntRange(0, 2).Draw(t, "age")) * time.Second)
 			for range rapid.IntRange(0, 3).Draw(t, "victims") {
 				h.Victims = append(h.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
@@ -336,7 +336,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	}
 	l.Choose("first", Hold{Victims: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
-	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.Required {
+	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.NodeBound {
 		t.Errorf("the hold is %+v", h)
 	}
 	l.VictimGone("v", later.Add(time.Minute))

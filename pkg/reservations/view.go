@@ -51,8 +51,8 @@ func (x *index) MayUseInGroup(node string, pod types.UID, group string, required
 		switch {
 		case h.Asker == pod:
 			return Pass{OK: true} // no holder is before it
-		case group != "" && h.Group == group && !h.Required:
-		case h.Required, !required && !here:
+		case group != "" && h.Group == group && !h.NodeBound:
+		case h.NodeBound, !required && !here:
 			return Pass{Holder: h.copy()}
 		case required:
 			return Pass{OK: true} // only ordinary holders are left
@@ -67,7 +67,7 @@ func (x *index) MayUseInGroup(node string, pod types.UID, group string, required
 // required-node pod holds the node.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
 	for _, h := range v.at(node) {
-		if h.Required && h.Asker != pod {
+		if h.NodeBound && h.Asker != pod {
 			return Pass{Holder: h.copy()}
 		}
 	}

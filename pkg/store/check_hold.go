@@ -97,7 +97,7 @@ func (s *core) checkAsker(p *model.Pod) error {
 		return errors.New("is stuck and will not be looked at")
 	case s.model.PreemptionQueue.Current() == p.UID && !p.State.HasSlot():
 		return errors.New("has a plan under way and was not let through")
-	case held && !h.Required && s.mayBePlaced(p, &h):
+	case held && !h.NodeBound && s.mayBePlaced(p, &h):
 		return fmt.Errorf("may be placed on node %s, which it holds, and is not tried", h.Node)
 	}
 	return s.checkHolder(p)

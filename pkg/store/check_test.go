@@ -54,7 +54,7 @@ func busy(t *testing.T) *Store {
 
 // hold plants a hold in the ledger.
 func hold(s *Store, asker types.UID, node string) {
-	if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, Required: true}); err != nil {
+	if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: true}); err != nil {
 		panic(err)
 	}
 }

@@ -51,9 +51,9 @@ type DryRun struct {
 	Params planner.Params
 	// Delay is how long a pod of the queue has to wait before it may preempt.
 	Delay time.Duration
-	// Required is the input of a decision if the pod can run on one node only and that
+	// NodeBound is the input of a decision if the pod can run on one node only and that
 	// node exists; nil otherwise. Its Params do not have the filters.
-	Required *output.NodeBoundPlanInput
+	NodeBound *output.NodeBoundPlanInput
 }
 
 // dryRunUID is the UID of the pod of a dry run.
@@ -149,7 +149,7 @@ func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
 		node, before := s.plans.RequiredView(&own, n, p, now)
 		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(r.Queues, p)}
-		r.Required = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.Required}
+		r.NodeBound = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.NodeBoundParams}
 	}
 	r.World.Types, r.World.Queues = own.Names(), r.Queues
 }

@@ -188,21 +188,21 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 		case "grace":
 			o.MaxVictimGrace = duration(t, d, arg.Vals[0])
 		case "start-delay":
-			o.Required.StartDelay = duration(t, d, arg.Vals[0])
+			o.NodeBoundParams.StartDelay = duration(t, d, arg.Vals[0])
 		case "select":
 			for _, word := range arg.Vals {
-				o.Required.Selection = append(o.Required.Selection, daemonset.Selection(word))
+				o.NodeBoundParams.Selection = append(o.NodeBoundParams.Selection, daemonset.Selection(word))
 			}
 		case "deviation":
-			o.Required.SingleDeviationPercent = new(int32)
-			arg.Scan(t, 0, o.Required.SingleDeviationPercent)
+			o.NodeBoundParams.SingleDeviationPercent = new(int32)
+			arg.Scan(t, 0, o.NodeBoundParams.SingleDeviationPercent)
 		case "max-victims":
-			o.Required.MaxVictims = new(int32)
-			arg.Scan(t, 0, o.Required.MaxVictims)
+			o.NodeBoundParams.MaxVictims = new(int32)
+			arg.Scan(t, 0, o.NodeBoundParams.MaxVictims)
 		case "foreign":
-			o.Required.PreemptForeign = true
+			o.NodeBoundParams.PreemptForeign = true
 		case "namespaces":
-			o.Required.Namespaces = arg.Vals
+			o.NodeBoundParams.Namespaces = arg.Vals
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}

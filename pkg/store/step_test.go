@@ -29,7 +29,7 @@ func forge(steps []output.Step, bug string) (out []output.Step) {
 		switch {
 		case s.Kind == output.StepEnded && bug == "an end is lost", s.Kind == output.StepHeld && bug == "a beginning is lost":
 			continue
-		case s.Kind == output.StepHeld && s.Required == nil && bug == "a beginning is told twice":
+		case s.Kind == output.StepHeld && s.NodeBoundDecision == nil && bug == "a beginning is told twice":
 			out = append(out, s)
 		case s.Kind == output.StepEnded && bug == "an end is of another hold":
 			s.Hold.Since = s.Hold.Since.Add(1)
@@ -78,7 +78,7 @@ func (ch *chapter) read(s *output.Step) error {
 	}
 	switch s.Kind {
 	case output.StepRefused:
-		if s.Reason.None() || s.Decision == nil && s.Required == nil {
+		if s.Reason.None() || s.Decision == nil && s.NodeBoundDecision == nil {
 			return fmt.Errorf("no reason is known: %+v", s)
 		}
 	case output.StepHeld:
@@ -115,7 +115,7 @@ func (ch *chapter) begin(s *output.Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
 		return fmt.Errorf("there is no hold, or it has no asker: %+v", s.Hold)
-	case s.Required == nil && (held || s.Decision == nil):
+	case s.NodeBoundDecision == nil && (held || s.Decision == nil):
 		return errors.New("it has a hold, or no decision")
 	case s.Decision != nil && (s.Decision.Outcome == planner.Preempt) != (len(s.Hold.Chosen) > 0):
 		return fmt.Errorf("the decision is %s, the hold %+v", s.Decision, s.Hold)

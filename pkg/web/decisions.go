@@ -153,7 +153,7 @@ func notesOf(d *record.Decision) []string {
 			out = append(out, text)
 		}
 	}
-	add(d.Kind == record.Required, "The pod can run on this node only, so rules D1 to D8 apply.")
+	add(d.Kind == record.NodeBound, "The pod can run on this node only, so rules D1 to D8 apply.")
 	add(d.OptedOut > 0, count(d.OptedOut, "victim")+" had opted out of preemption; there was no lawful way without.")
 	add(d.Violations > 0, count(int(d.Violations), "disruption")+" beyond what PodDisruptionBudgets allow.")
 	add(d.Incomplete, "Not every choice was weighed.")

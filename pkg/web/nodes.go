@@ -142,7 +142,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 		Taint: visible(r.taint(h.Node)),
 	}
 	switch {
-	case h.Required:
+	case h.NodeBound:
 		row.Kind = "it can run on this node only"
 	case h.Binding():
 		row.Kind = "it is kept to this node"

@@ -111,7 +111,7 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 		return nil
 	}
 	for _, h := range w.Holds().All() {
-		if h.Node == n.Name && h.Required && h.Asker != ask.UID {
+		if h.Node == n.Name && h.NodeBound && h.Asker != ask.UID {
 			return nil // the pods of one node may take turns
 		}
 	}
@@ -139,7 +139,7 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 	d := daemonset.Plan(there, &daemonset.Ask{
 		Ask:  &planner.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},
 		Held: time.Hour,
-	}, w.Preemption().Required)
+	}, w.Preemption().NodeBoundParams)
 	if d.Outcome != planner.Preempt {
 		return nil
 	}

@@ -361,13 +361,13 @@ func (w *witness) temptedBy(m *mirrored, asker types.UID, going []output.Victim,
 	case bugLawBroken:
 		return there && !m.binding
 	case bugElsewhere:
-		return hold.Required && !there && !m.binding
+		return hold.NodeBound && !there && !m.binding
 	case bugOwnMate:
 		ask := w.pods[asker]
-		return there && !hold.Required && w.startsWith(&ask, m.UID)
+		return there && !hold.NodeBound && w.startsWith(&ask, m.UID)
 	default:
 		law, planted := strings.CutPrefix(bug, bugLaw)
-		if !planted || hold.Required || m.binding {
+		if !planted || hold.NodeBound || m.binding {
 			return false
 		}
 		err := w.judge(asker, hold, going, inPermit, w.Spec())
@@ -511,7 +511,7 @@ func (s *simulation) configureWrongly(d document) string {
 // workWrongly deletes the victims of a plan at once, or leaves their deletions out.
 func (w *witness) workWrongly(work []output.Work) {
 	for i := range work {
-		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDisrupt && !work[i].Hold.Required {
+		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDisrupt && !work[i].Hold.NodeBound {
 			work[i].Hold.Chosen = nil
 		}
 	}

@@ -163,7 +163,7 @@ func (s *simulation) claims(in *instance) []complaint {
 		if s.settings.groups && time.Since(h.Since) < 2*reservationTimeout*time.Second {
 			continue // a plan of a PodGroup that is about to be aborted
 		}
-		if !h.Required || !h.Patient {
+		if !h.NodeBound || !h.Patient {
 			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
 			all = append(all, complaint{what: "hold of " + h.Name, err: err})
 		}

@@ -43,7 +43,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 	if !known || ask.Node != "" || ask.Deleting {
 		return errors.New("the asker needs no room")
 	}
-	if hold.Required {
+	if hold.NodeBound {
 		return w.judgeRequired(&ask, hold, going, inPermit)
 	}
 	world, decision, err := w.world(&ask, hold, going, inPermit, spec)
@@ -269,7 +269,7 @@ func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going
 		return err
 	}
 	p := portrait{witness: w, inPermit: inPermit}
-	settings := w.Preemption().Required
+	settings := w.Preemption().NodeBoundParams
 	for _, v := range going {
 		at := slices.IndexFunc(w.mirror(), func(m mirrored) bool { return m.UID == v.UID })
 		if at < 0 {

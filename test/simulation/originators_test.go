@@ -21,7 +21,7 @@ import (
 // caller holds mu.
 func (w *witness) judgeChoice(h *reservations.Hold) {
 	ask, waits := w.pendingPod(h.Asker)
-	if h.Required || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
+	if h.NodeBound || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
 		return
 	}
 	for _, p := range w.pods {

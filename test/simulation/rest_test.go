@@ -110,7 +110,7 @@ func (s *simulation) leaving() bool {
 func (s *simulation) held() bool {
 	for _, in := range s.instances {
 		for _, h := range in.store().Holds().All() {
-			if !h.Required || !h.Patient {
+			if !h.NodeBound || !h.Patient {
 				return true
 			}
 		}

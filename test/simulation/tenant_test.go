@@ -406,7 +406,7 @@ func (w *witness) judgeHoldTimes() {
 		}
 		w.judgeRefused(&h, key, now)
 		from := w.begun[key]
-		if h.Required {
+		if h.NodeBound {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
 		}
 		holds = append(holds, h)
@@ -446,7 +446,7 @@ func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 	closed := map[nodeOf]bool{}
 	for _, h := range holds {
 		at := nodeOf{h.Node, h.Namespace}
-		if !h.Required || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
+		if !h.NodeBound || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
 			continue
 		}
 		closed[at] = true
@@ -484,7 +484,7 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
 	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
-	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.Required && w.apart(&p) {
+	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) {
 		delete(w.refused, key)
 		return
 	}
@@ -522,7 +522,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	delete(w.gaveWay, pod.UID)
 	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
-	if h, holds := before.Of(pod.UID); holds && (slices.Contains([]string{bugClings, bugMislabelled}, p.in.sim.bug) && !h.Required || p.in.sim.bug == bugClingsThere && h.Required) {
+	if h, holds := before.Of(pod.UID); holds && (slices.Contains([]string{bugClings, bugMislabelled}, p.in.sim.bug) && !h.NodeBound || p.in.sim.bug == bugClingsThere && h.NodeBound) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
@@ -586,7 +586,7 @@ func (w *witness) boundTo(node string) string {
 // holds before leave, too, even if such a hold ends by this one. The caller holds mu.
 func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.View) {
 	ask, pending := w.pendingPod(h.Asker)
-	if !h.Required || len(h.Chosen) > 0 || !pending {
+	if !h.NodeBound || len(h.Chosen) > 0 || !pending {
 		return
 	}
 	p := portrait{witness: w}
@@ -625,7 +625,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 
 // mustStay tells whether a pod may not go for a pod of a DaemonSet.
 func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
-	foreign := m.Foreign && !m.Peer && !p.Preemption().Required.PreemptForeign
+	foreign := m.Foreign && !m.Peer && !p.Preemption().NodeBoundParams.PreemptForeign
 	return p.stays(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" && !m.Deleting || foreign || m.Priority > ask.Priority
 }
 

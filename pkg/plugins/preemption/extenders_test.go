@@ -285,7 +285,7 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 			asker.Spec.SchedulerName = profile
 			_, status := cl.answer(t, asker)
 			decided.Take()
-			if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
+			if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.NodeBound || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
 				t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
 			}
 			for wait := true; wait; wait = cl.cameBack() { // the pump may still hand over older pods

@@ -119,7 +119,7 @@ func (pl *Plugin) dropOtherNominations(s *store.Store, pod *corev1.Pod) {
 		return
 	}
 	h, ok := holds.Of(pod.UID)
-	if ok && h.Required {
+	if ok && h.NodeBound {
 		for _, pi := range pl.handle.NominatedPodsForNode(h.Node) {
 			if other := pi.GetPod(); other.UID != pod.UID {
 				pl.handle.DeleteNominatedPodIfExists(other)

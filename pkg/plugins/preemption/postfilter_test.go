@@ -60,8 +60,8 @@ func (c *cluster) chosen() []string {
 				out = append(out, v.Name)
 			}
 		}
-		if w.Required != nil {
-			for _, v := range w.Required.Victims {
+		if w.NodeBoundDecision != nil {
+			for _, v := range w.NodeBoundDecision.Victims {
 				out = append(out, v.Name)
 			}
 		}

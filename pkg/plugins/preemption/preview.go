@@ -323,7 +323,7 @@ func (x *dryRun) plan(ctx context.Context) {
 // decideNodeBound computes the result for a node-bound pod that its node does not take or
 // a quota rejects.
 func (x *dryRun) decideNodeBound(ctx context.Context) {
-	a := x.r.Required
+	a := x.r.NodeBound
 	if a == nil {
 		x.waits(reasons.New(reasons.NoNodeFits, "the only node it can run on is not there"))
 		return

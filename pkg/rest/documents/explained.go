@@ -225,7 +225,7 @@ func pathOf(s *queues.Snapshot, id queues.ID) string {
 func heldNode(x *store.Explanation) *ExplainedHold {
 	h := x.Hold
 	return &ExplainedHold{
-		Node: h.Node, Since: timeText(h.Since), Required: h.Required, Committed: h.Committed, Decision: h.Decision,
+		Node: h.Node, Since: timeText(h.Since), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
 		WaitsFor: x.Awaited, ClearSince: timeText(h.ClearSince), Note: h.Note,
 	}
 }

@@ -135,8 +135,8 @@ func onNode(n *inventory.Node, uid types.UID) *inventory.Pod {
 }
 
 func kindOf(h *reservations.Hold) record.Kind {
-	if h.Required {
-		return record.Required
+	if h.NodeBound {
+		return record.NodeBound
 	}
 	return record.Queue
 }

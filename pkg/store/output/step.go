@@ -49,12 +49,12 @@ type Step struct {
 	Standby bool
 	// Hold is the hold after the step, or as it was when it ended; zero if there is none.
 	Hold reservations.Hold
-	// Decision is set for StepRefused and StepHeld; Required is set instead for a
+	// Decision is set for StepRefused and StepHeld; NodeBoundDecision is set instead for a
 	// preemptor that requires a node. Types has the names of the resource types of their
 	// amounts.
-	Decision *planner.Decision
-	Required *daemonset.Decision
-	Types    []string
+	Decision          *planner.Decision
+	NodeBoundDecision *daemonset.Decision
+	Types             []string
 	// Going are the victims to delete (StepCommitted).
 	Going []Victim
 	// Ended is how the hold ended (StepEnded).

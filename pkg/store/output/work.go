@@ -40,8 +40,8 @@ type Work struct {
 	Hold reservations.Hold
 	// Decision is what led to the hold; nil if it was adopted after a restart.
 	Decision *planner.Decision
-	// Required is the same for a preemptor that requires a node.
-	Required *daemonset.Decision
+	// NodeBoundDecision is the same for a preemptor that requires a node.
+	NodeBoundDecision *daemonset.Decision
 	// Ended and Reason are how the hold ended (WorkRelease); Reason is why its room was
 	// lost (WorkTell).
 	Ended  reservations.End

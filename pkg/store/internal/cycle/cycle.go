@@ -335,7 +335,7 @@ func firstByName(a, b *model.Pod) *model.Pod {
 // NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.m.Pods[uid]
-	if h, ok := x.m.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
+	if h, ok := x.m.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.NodeBound {
 		reason := reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why)
 		x.holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
 	}

@@ -63,8 +63,8 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.LatestFrom = h.Since.Add(x.m.Preemption.HoldTimeout)
-	if h.Required { // before that, no victim may be chosen
-		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.Required.StartDelay)
+	if h.NodeBound { // before that, no victim may be chosen
+		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.NodeBoundParams.StartDelay)
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
 	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
@@ -130,7 +130,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	}
 	x.Release(p, h, &e, now)
 	x.m.History.NoteHold(output.HoldEnded, &h)
-	p.Asker.Decision, p.Asker.Required = nil, nil
+	p.Asker.Decision, p.Asker.NodeBoundDecision = nil, nil
 	p.NodesGeneration = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
 	x.m.Pending.Holders.Remove(p)
@@ -210,7 +210,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
 		p := x.m.Pods[h.Asker]
-		if h.Required || p.State.HasNode() || x.m.Free(n, h.Asker).Covers(h.Request) {
+		if h.NodeBound || p.State.HasNode() || x.m.Free(n, h.Asker).Covers(h.Request) {
 			continue
 		}
 		x.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,

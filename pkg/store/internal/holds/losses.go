@@ -160,7 +160,7 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 		return
 	}
 	if !holds {
-		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
+		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, NodeBound: p.RequiredNode != ""}
 	}
 	r := preemption.KubeletRejection{
 		Ref:        p.Ref(),

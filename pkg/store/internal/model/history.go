@@ -195,7 +195,7 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 			step.Queue = q.Path
 		}
 	}
-	if step.Decision != nil || step.Required != nil {
+	if step.Decision != nil || step.NodeBoundDecision != nil {
 		step.Types = x.Preemption.Snapshot.Names()
 	}
 	if step.Hold.Asker == "" {

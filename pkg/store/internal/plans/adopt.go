@@ -63,12 +63,12 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
 	x.m.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
 	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
-	if placed.Required {
+	if placed.NodeBound {
 		x.holds.Supersede(x.m.Cache.Nodes.Get(placed.Node), now)
 	} else {
 		x.holds.WakeHolder(p, now)
 	}
-	if placed.Required || !p.GroupIncomplete() {
+	if placed.NodeBound || !p.GroupIncomplete() {
 		// The node may have changed since the hold was made, so the filters are asked. A pod
 		// that can run only there determines again which pods it waits for.
 		x.states.ReturnBy(p, now)
@@ -81,7 +81,7 @@ func (x *Plans) Adopt(p *model.Pod, now time.Time) {
 func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
-		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, Required: p.RequiredNode != "",
+		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, NodeBound: p.RequiredNode != "",
 		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
 	for _, uid := range c.Victims {

@@ -30,7 +30,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
 	left := x.holds.Left(&h)
-	if p.State.HasNode() && len(left) > 0 && !h.Required {
+	if p.State.HasNode() && len(left) > 0 && !h.NodeBound {
 		why := reasons.New(reasons.HoldGivenUp, "the pod found room on node %s", p.Node)
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 		return nil, why
@@ -38,7 +38,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	switch err := x.judgeAgain(p, &h, left, now); {
 	case err == nil:
 		return x.commit(p, &h, left, now), reasons.Reason{}
-	case h.Required:
+	case h.NodeBound:
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s",
 			h.Node, preemption.OneLine(err))
 		x.abortPlan(p, &h, why, now)
@@ -78,7 +78,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	switch never := x.Never(p); {
 	case len(left) == 0:
 		return nil
-	case h.Required:
+	case h.NodeBound:
 		return x.judgeNodeBoundAgain(p, h, left, now)
 	case !never.None():
 		return errors.New(never.Text)
@@ -122,7 +122,7 @@ func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Po
 		}
 	}
 	setChosenBy("")
-	if !h.Required {
+	if !h.NodeBound {
 		x.m.ChargeMovingAs(p, 0)
 	}
 	defer func() {
@@ -219,7 +219,7 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 	note, known := asker.Asker.Note(v.UID)
 	switch {
 	case known:
-	case h.Required:
+	case h.NodeBound:
 		note = fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
 	default:
 		note = fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
@@ -236,7 +236,7 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 func (x *Plans) remaining(p *model.Pod, in *output.NodeBoundPlanInput, left []*model.Pod) daemonset.Decision {
 	d := daemonset.Decision{Ask: in.Ask, Node: in.Node.Name, Outcome: planner.Preempt}
 	byFilters := x.m.Free(x.m.Cache.Nodes.Get(p.RequiredNode), p.UID).Covers(p.Request)
-	known := p.Asker.Required
+	known := p.Asker.NodeBoundDecision
 	if known == nil {
 		known = &daemonset.Decision{}
 		if byFilters {

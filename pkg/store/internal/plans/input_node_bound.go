@@ -115,7 +115,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPla
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types
-	return &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.Required}
+	return &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.NodeBoundParams}
 }
 
 // RequiredView returns a node as a decision for a preemptor sees it, and the pods that

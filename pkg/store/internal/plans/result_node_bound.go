@@ -48,7 +48,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	if held {
 		kind = output.StepHeld
 	}
-	x.m.EnterStep(p, output.Step{Kind: kind, Required: d, Reason: why}, now)
+	x.m.EnterStep(p, output.Step{Kind: kind, NodeBoundDecision: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
 		p.Asker.SawNode = n.Generation()
 	}
@@ -168,7 +168,7 @@ func (x *Plans) newDecisionID(p *model.Pod, now time.Time) string {
 
 // beginNodeHold begins the hold of a preemptor.
 func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservations.Hold, now time.Time) error {
-	h.Node, h.Since, h.Required = d.Node, p.Asker.NextHold(now), true
+	h.Node, h.Since, h.NodeBound = d.Node, p.Asker.NextHold(now), true
 	if err := x.holds.PlaceHold(p, h); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservation
 
 // disrupt has the victims of the hold disrupted.
 func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
-	p.Asker.Required, p.Asker.Missed = d, 0
+	p.Asker.NodeBoundDecision, p.Asker.Missed = d, 0
 	x.queueWrite(p, output.WorkDisrupt, d, now)
 }
 
@@ -212,7 +212,7 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.m.Preemption.Holds.Of(p.UID)
 	p.Asker.ToldAt = now
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, Required: d})
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
 }
 
 // setReturn sets when a preemptor that holds its node comes back, if anything but an event of

@@ -57,9 +57,9 @@ type Plan struct {
 	// Decision led to the hold; nil for none, or after a restart. ByFilters are the
 	// victims that are not needed by amounts, as of the decision: only the filters know
 	// why they must go.
-	Decision  *planner.Decision
-	ByFilters []types.UID
-	Required  *daemonset.Decision // the decision for a pod that requires a node
+	Decision          *planner.Decision
+	ByFilters         []types.UID
+	NodeBoundDecision *daemonset.Decision // the decision for a pod that requires a node
 	// ToldAt is when users were last told what such a pod waits for; DecidedAt is when
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
@@ -119,7 +119,7 @@ func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.LastHol
 // IsEmpty tells whether nothing in the record is needed once the pod runs.
 func (a *Asker) IsEmpty() bool {
 	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota
-	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.Required != nil || a.Missed > 0 || a.Activated ||
+	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.NodeBoundDecision != nil || a.Missed > 0 || a.Activated ||
 		!a.LastHoldSince.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
 	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
 }
@@ -153,7 +153,7 @@ func (p *Plan) Note(victim types.UID) (string, bool) {
 			return d.VictimNote(i), true
 		}
 	}
-	if d := p.Required; d != nil {
+	if d := p.NodeBoundDecision; d != nil {
 		if i := slices.IndexFunc(d.Victims, func(v daemonset.Victim) bool { return v.UID == string(victim) }); i >= 0 {
 			return d.VictimNote(i), true
 		}

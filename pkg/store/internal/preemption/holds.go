@@ -45,7 +45,7 @@ func (h *Holds) Claimed(p *objects.Pod) (freed string) {
 	}
 	_ = h.restored.Place(reservations.Hold{ // an invalid claim is ignored
 		Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: c.Node, Since: c.Since,
-		Request: p.Request, Priority: p.Priority, Required: p.RequiredNode != "", Chosen: c.Victims,
+		Request: p.Request, Priority: p.Priority, NodeBound: p.RequiredNode != "", Chosen: c.Victims,
 	})
 	if after, _ := h.restored.Of(p.UID); after.Node == before.Node {
 		return ""

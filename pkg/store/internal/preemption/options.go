@@ -25,9 +25,9 @@ type Options struct {
 	HoldTimeout time.Duration
 	// MaxVictimGrace bounds the grace period of victims; 0 means no bound.
 	MaxVictimGrace time.Duration
-	// Required has the settings of decisions for pods that require a node, without the
+	// NodeBoundParams has the settings of decisions for pods that require a node, without the
 	// filters.
-	Required daemonset.Params
+	NodeBoundParams daemonset.Params
 }
 
 // Grace is the grace period of a pod if it is preempted.

@@ -26,7 +26,7 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/others held=%v", nodes, held), func(b *testing.B) {
 				s := contendedStore(b, nodes, 30, 0)
 				o := s.Preemption()
-				o.Required = daemonset.Params{}
+				o.NodeBoundParams = daemonset.Params{}
 				s.SetPreemption(o)
 				now := epoch.Add(time.Minute)
 				if held {
@@ -102,7 +102,7 @@ func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 	const runs = 50
 	s := contendedStore(t, nodes, 5, 0)
 	o := s.Preemption()
-	o.Required = daemonset.Params{}
+	o.NodeBoundParams = daemonset.Params{}
 	s.SetPreemption(o)
 	now := epoch.Add(time.Minute)
 	for n := range nodes - 1 {
