@@ -84,8 +84,10 @@ func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
 	there, anywhere := c.avoidable(victims, "owed", "loose")
 	t.Logf("measured: %d victims, avoidable %d by their own node and %d by any node; pods bound: %d of owed, %d of loose",
 		len(victims), len(there), len(anywhere), len(c.bound("owed")), len(c.bound("loose")))
-	if len(there) > 0 {
-		t.Errorf("%d of %d victims were avoidable: %s", len(there), len(victims), strings.Join(there, "; "))
+	// Each of up to 7 pods of the Deployment that got room before the Jobs had their guarantee
+	// may go for it. With the order by shares alone 35 and more go.
+	if len(there) > 0 || len(victims) > 20 {
+		t.Errorf("%d of %d victims were avoidable, and 20 are allowed at most: %s", len(there), len(victims), strings.Join(there, "; "))
 	}
 }
 

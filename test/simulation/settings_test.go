@@ -170,8 +170,8 @@ const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
 	// refusedFor is how long a hold may stand on a node that refuses its asker, which is tried
-	// after its back-off.
-	refusedFor    = 15 // seconds
+	// after its back-off of up to 4 s.
+	refusedFor    = 6  // seconds
 	permitWaiting = 10 // seconds
 )
 
