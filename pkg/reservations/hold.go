@@ -79,9 +79,9 @@ func (h *Hold) TimeFrom() time.Time {
 	return from
 }
 
-// Binding reports whether the asker may use this node only, because pods were disrupted
+// OnlyThisNode reports whether the asker may use this node only, because pods were disrupted
 // for it. Before that, the asker may run on any node where it fits.
-func (h *Hold) Binding() bool { return h.Committed && len(h.Chosen) > 0 }
+func (h *Hold) OnlyThisNode() bool { return h.Committed && len(h.Chosen) > 0 }
 
 // Claim returns the claim that is written on the asker.
 func (h *Hold) Claim() Claim {

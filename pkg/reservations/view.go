@@ -43,7 +43,7 @@ func (x *index) MayUse(node string, pod types.UID, required bool) Pass {
 // members that had a place.
 func (x *index) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
 	own := x.of(pod)
-	if own != nil && own.Node != node && own.Binding() {
+	if own != nil && own.Node != node && own.OnlyThisNode() {
 		return Pass{Holder: own.copy()}
 	}
 	here := own != nil && own.Node == node

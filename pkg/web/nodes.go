@@ -144,7 +144,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	switch {
 	case h.NodeBound:
 		row.Kind = "it can run on this node only"
-	case h.Binding():
+	case h.OnlyThisNode():
 		row.Kind = "it is kept to this node"
 	}
 	if asker := r.Holders[h.Asker]; asker != nil {

@@ -45,7 +45,7 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	switch {
 	case !known:
 		return reasons.Brief(reasons.Starting), false
-	case p.Foreign && p.State == state.Unschedulable && x.holds.BindingHold(p) && !p.Asker.Activated:
+	case p.Foreign && p.State == state.Unschedulable && x.holds.AwaitsHeldNode(p) && !p.Asker.Activated:
 		return reasons.Brief(reasons.MakingRoom), false
 	case p.Foreign:
 		if !p.State.HasNode() {
@@ -68,7 +68,7 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 		x.states.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		x.m.Pending.Keys.Remove(uid)
 	}
-	if p.State == state.Unschedulable && !x.holds.BindingHold(p) {
+	if p.State == state.Unschedulable && !x.holds.AwaitsHeldNode(p) {
 		x.states.Requeue(p, now)
 	}
 	if p.State.HasNode() {

@@ -125,7 +125,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 		return
 	}
 	x.m.Preemption.OwnTime.End(p.UID, now)
-	if e.Node == h.Node && h.Binding() {
+	if e.Node == h.Node && h.OnlyThisNode() {
 		p.Asker.Losses.PlacedAt = now
 	}
 	x.Release(p, h, &e, now)

@@ -61,7 +61,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 // deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.m.Preemption.Holds.Of(p.UID)
-	if held && h.Binding() && h.Decision != p.Asker.Losses.LostDecision {
+	if held && h.OnlyThisNode() && h.Decision != p.Asker.Losses.LostDecision {
 		why, n := x.countLoss(p, x.tookNode(p, x.m.Cache.Nodes.Get(h.Node)), false, now)
 		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.m.Cache.Nodes.Arrivals()
 		x.m.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
@@ -153,7 +153,7 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	h, holds := x.m.Preemption.Holds.Of(p.UID)
 	placed := p.Asker.PlacedAt()
-	if holds && h.Binding() && p.Node == h.Node {
+	if holds && h.OnlyThisNode() && p.Node == h.Node {
 		placed = now
 	}
 	if x.m.Standby || p.Deleting || !preemption.MayBeRefused(placed, now) {

@@ -195,9 +195,9 @@ func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.
 	return now.Add(wait)
 }
 
-// BindingHold tells whether a pod waits for the room of its held node, so that events on
+// AwaitsHeldNode tells whether a pod waits for the room of its held node, so that events on
 // other nodes do not help it.
-func (x *Holds) BindingHold(p *model.Pod) bool {
+func (x *Holds) AwaitsHeldNode(p *model.Pod) bool {
 	h, _ := x.m.Preemption.Holds.Of(p.UID) // zero for none
 	return len(h.Chosen) > 0 && (!h.Clear() || p.Asker.IsTried())
 }

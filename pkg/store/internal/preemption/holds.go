@@ -122,9 +122,9 @@ const (
 func (e *Ending) IsLost(h *reservations.Hold, groupIncomplete bool) bool {
 	switch {
 	case e.End == reservations.Deleted:
-		return groupIncomplete && h.Binding()
+		return groupIncomplete && h.OnlyThisNode()
 	case e.Node != "" || e.End == reservations.Bound:
 		return false
 	}
-	return h.Binding() || e.End == reservations.TimedOut || e.Failed != NotFailed
+	return h.OnlyThisNode() || e.End == reservations.TimedOut || e.Failed != NotFailed
 }
