@@ -112,7 +112,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 	})
 	plugintest.Eventually(t, func() error {
 		hold, ok := s.Holds().Of(asker.UID)
-		if !ok || !hold.Binding() || !hold.Clear() {
+		if !ok || !hold.OnlyThisNode() || !hold.Clear() {
 			return fmt.Errorf("the hold is %v, %+v", ok, hold)
 		}
 		return nil
