@@ -43,14 +43,14 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 
 // hasTurn tells whether the turn of a pod on a node can come without a further event: it is in
 // the order, backs off, or found no node before this one had its room; or it has a slot, and
-// the scheduler's queue does not have it before the pod that is about to get the room.
+// the scheduler's queue would not have tried it before the pod that is about to get the room.
 func (s *script) hasTurn(p, got *model.Pod, n *cache.Node) bool {
 	switch p.State {
-	case state.Queued, state.BackingOff:
+	case state.Queued, state.BackingOff, state.Admitted:
 		return true
 	case state.Unschedulable:
 		return n.RoomierSince(p.EquivalenceClass.NodesSeen(p.NodesGeneration))
-	case state.Admitted:
+	case state.Scheduling:
 		return !s.store.model.Pending.Keys.Before(p.UID, got.UID)
 	}
 	return false

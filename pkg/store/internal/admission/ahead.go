@@ -150,13 +150,13 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 //	no pod is ahead of p                                         on
 //	p lost its slot during its cycle                             back
 //	another pod that may run comes first in the order            back
-//	the scheduler's queue has a pod that is ahead behind p       back, with a key behind that one
+//	a pod that is ahead is about to enter the scheduler's queue  back, with a key behind that one
+//	the scheduler's queue has one behind p                       back, with a key behind that one
 //	else                                                         on
 //
-// A pod with a slot that the scheduler's queue would try before p is not waited for. As p
-// is in its cycle, that queue does not have the other pod: it has not seen it yet, or an
-// earlier cycle ended with an error. Otherwise p would be tried again and again until the
-// slot of the other pod ends.
+// A pod that has passed the gate and that the scheduler's queue would try before p is not waited
+// for. As p is in its cycle, that queue does not have the other pod: an earlier cycle ended with
+// an error. Otherwise p would be tried again and again until the slot of the other pod ends.
 func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.m.Cache.Nodes.Get(node)
 	if n == nil || isExempt(p) {
@@ -194,12 +194,12 @@ func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) boo
 }
 
 // rankBehind returns the rank of a sort key with which p comes after the pods ahead of it
-// that have a slot. behind tells whether the scheduler's queue would try such a pod after
-// p now.
+// that have a slot. behind tells whether such a pod is about to enter the scheduler's queue, or
+// is in it and would be tried after p now.
 func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind bool) {
 	rank = queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority)
 	for _, w := range ahead {
-		if w.State.HasSlot() && x.m.Pending.Keys.Before(p.UID, w.UID) {
+		if w.State == state.Admitted || w.State == state.Scheduling && x.m.Pending.Keys.Before(p.UID, w.UID) {
 			key, _ := x.m.Pending.Keys.Get(w.UID)
 			rank, behind = min(rank, key.Rank), true
 		}
