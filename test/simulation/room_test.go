@@ -70,19 +70,26 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 }
 
 // waitForRoom returns the pods with a turn on a node that can come now, while the given pod
-// is in its cycle. A pod that the scheduler's queue would have tried first is not one of them:
-// the queue does not have it. The caller holds mu.
+// is in its cycle. A pod that has passed the gate and that the scheduler's queue would have tried
+// first is not one of them: the queue does not have it. The caller holds mu.
 func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 	w.noteEnds()
 	waiting := map[types.UID]bool{}
 	own, _ := w.Key(tried)
 	got := w.pods[tried]
 	for uid, p := range w.pods {
-		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0) && w.waitsForRoom(&p, &got, node) {
+		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0 || w.isBeforeGate(uid)) && w.waitsForRoom(&p, &got, node) {
 			waiting[uid] = true
 		}
 	}
 	return waiting
+}
+
+// isBeforeGate tells whether a pod was let through, and the scheduler's queue does not have it
+// yet.
+func (w *witness) isBeforeGate(uid types.UID) bool {
+	x, known := w.Explanation(uid, time.Now())
+	return known && x.State == "Admitted"
 }
 
 func (w *witness) apart(p *objects.Pod) bool {

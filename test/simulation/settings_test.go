@@ -170,9 +170,11 @@ const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
 	// refusedFor is how long a hold may stand on a node that refuses its asker, which is tried
-	// after its back-off of up to 4 s.
-	refusedFor    = 6  // seconds
-	permitWaiting = 10 // seconds
+	// after its back-off of up to 4 s. Calls that fail can delay that for the lease of a slot,
+	// twice.
+	refusedFor       = 6  // seconds
+	refusedInTrouble = 30 // seconds
+	permitWaiting    = 10 // seconds
 )
 
 // owners reads pods as the schedulers do, except where there is a hostile tenant.

@@ -66,8 +66,8 @@ func tooLarge(pod *corev1.Pod, deletes bool) error {
 }
 
 // judgeRefused finds a pod that is deleted again before the retry interval after the refusal
-// of an earlier delete is over. A plan of which other pods went already tries on. The caller
-// holds the lock of the API server.
+// of an earlier delete is over. A plan tries on of which other pods went already, or gave the
+// place back at which they waited in Permit. The caller holds the lock of the API server.
 func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	s.count(undeletable)
 	w := in.witness
@@ -78,10 +78,16 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	if !holds { // it ended while the delete was on its way
 		h.Chosen = slices.DeleteFunc(slices.Collect(maps.Keys(w.due)), func(uid types.UID) bool { return w.due[uid] != asker })
 	}
-	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && !s.stays(uid) })
+	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && (!s.stays(uid) || w.hasNoPlace(uid)) })
 	if at, once := w.tooLarge[pod.UID]; once && !begun && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
 	}
+}
+
+// hasNoPlace tells whether a pod is pending and waits at no node. The caller holds mu.
+func (w *witness) hasNoPlace(uid types.UID) bool {
+	_, placed := w.placed[uid]
+	return w.pods[uid].Node == "" && !placed
 }
 
 // stays tells whether a pod exists, has not ended and is not being deleted.

@@ -501,7 +501,7 @@ func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	}
 	most := refusedFor * time.Second
 	if w.in.sim.troubled() {
-		most *= 2 // calls that fail can delay a cycle for the lease of its slot
+		most = refusedInTrouble * time.Second
 	}
 	if since := now.Sub(w.refused[key]); since > most {
 		w.in.sim.fault("%s holds node %s for %s, which does not %s for %v", w.in.name, h.Node, h.Name, what, since)
