@@ -34,7 +34,7 @@ func (s *script) checkRoom(got *model.Pod, node string) error {
 		}
 		roomChecks++
 		theirs := tree.Queue(got.App.Leaf)
-		if ours := tree.Queue(p.App.Leaf); owed(tree, ours, theirs, p.Request, resources.Vector{}) && !owed(tree, theirs, ours, got.Request, got.Request) {
+		if ours := tree.Queue(p.App.Leaf); s.owed(tree, ours, theirs, p.Request, resources.Vector{}) && !s.owed(tree, theirs, ours, got.Request, got.Request) {
 			return fmt.Errorf("%s gets room on node %s that %s waits for, whose queue is below its guarantee", got.Name, node, p.Name)
 		}
 	}
@@ -76,8 +76,9 @@ func (s *script) mayRunWithout(got, p *model.Pod) bool {
 
 // owed tells whether a queue is below its guarantee in a type that its next pod requests:
 // all queues on its path that guarantee the type are, down from the first one that is not
-// on the path of the other queue. The usage of own is not counted.
-func owed(tree *queues.Snapshot, queue, other *queues.Queue, request, own resources.Vector) bool {
+// on the path of the other queue. The usage of own is not counted. With strict guarantees the
+// queue must stay within them with the pod.
+func (s *script) owed(tree *queues.Snapshot, queue, other *queues.Queue, request, own resources.Vector) bool {
 	below, reached := map[string]bool{}, map[string]bool{}
 	for q := queue; !q.IsRoot(); q = tree.Queue(q.Parent) {
 		if q == other || isBelow(tree, other, q) {
@@ -86,6 +87,9 @@ func owed(tree *queues.Snapshot, queue, other *queues.Queue, request, own resour
 		for kind := range request.All() {
 			if g, named := q.Guaranteed.Get(kind); named {
 				has := q.CommittedKept().Sub(own).Get(kind)
+				if s.store.model.Preemption.StrictGuarantee {
+					has += request.Get(kind) - 1
+				}
 				below[kind], reached[kind] = below[kind] || has < g, reached[kind] || has >= g
 			}
 		}
