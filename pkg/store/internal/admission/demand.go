@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,14 +22,23 @@ type Demand struct{ m *model.Model }
 // NewDemand returns the demand of a model.
 func NewDemand(m *model.Model) *Demand { return &Demand{m} }
 
-// Take returns at most limit pods for which PodScheduled needs an update.
+// Take returns at most limit pods for which PodScheduled needs an update: first those for which
+// no node is wanted, because an autoscaler does not take a node back soon, then by UID.
 func (x *Demand) Take(limit int, now time.Time) []output.Report {
 	x.recompute(now)
 	if !x.m.Started {
 		return nil
 	}
 	var out []output.Report
-	for _, uid := range x.m.Pending.Demand.ToCheck() {
+	check := x.m.Pending.Demand.ToCheck()
+	within := func(uid types.UID) int {
+		if p := x.m.Pods[uid]; p != nil && p.WithinQuota {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(check, func(a, b types.UID) int { return within(a) - within(b) })
+	for _, uid := range check {
 		if len(out) == limit {
 			break
 		}
