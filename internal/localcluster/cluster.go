@@ -174,7 +174,7 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 		return fmt.Errorf("start %s: no such component", name)
 	}
 	began := time.Now()
-	p, err := c.launchComponent(k)
+	p, err := c.launch(k.name, k.url, c.options.Binary, append([]string{k.name}, k.args...), nil)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -119,12 +118,6 @@ func (c *Cluster) nodeAgent() component {
 		"--lease-duration=" + c.options.lease().String(),
 	}
 	return component{Nodes, args, "http://" + address(c.ports.nodes), "/readyz", time.Minute}
-}
-
-// launchComponent starts a component without waiting for it.
-func (c *Cluster) launchComponent(k component) (*Process, error) {
-	args := slices.Concat([]string{k.name}, k.args)
-	return c.launch(k.name, k.url, c.options.Binary, args, nil)
 }
 
 // newProbe returns an HTTP client for probes. It shows no certificate, because readiness

@@ -162,7 +162,8 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.watcher.Store(watcher)
 	p.store.Store(s)
 	p.args = args
-	p.applyToStore()
+	p.applyPreemption() // what plugins set before there was a store
+	p.applyPodGroups()
 	go decided.Run(ctx)
 	go audited.drift.Run(ctx)
 	go source.Run(ctx)
@@ -198,13 +199,6 @@ func (p *Process) restOptions(h fwk.Handle, o rest.Options) rest.Options {
 	o.Previewer, o.Leading, o.Taint = p.offered, p.Leader.Leading, p.taints.On
 	o.Build, o.NodeLabels, o.Clock = documents.BuildInformation(), nodeLabels(h), p.Clock
 	return o
-}
-
-// applyToStore passes a new store what plugins set before it was made. The caller holds
-// p.mu.
-func (p *Process) applyToStore() {
-	p.applyPreemption()
-	p.applyPodGroups()
 }
 
 // watch feeds the store from the informers, which hide the taint of held nodes, because
