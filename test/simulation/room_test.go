@@ -24,16 +24,16 @@ import (
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited
 // that fits the node and that the laws let preempt the pod there, because the node or a max
-// has no room for both: the other pod should have had the room. A pod waits if its turn can come without a further event: it is in
-// the order, or admitted, backs off, or found no node before this one got more room. With strict guarantees nothing is judged, because
-// the next pod of a queue may be too large for the guarantee and a smaller pod after it
-// not. A pod that went back to the order 20 times in a row is not judged: it waits no more. Nor
-// is one that another client has bound during its cycle. The argument waited is the pods that waited at the time of the decision, because
-// the informer and the pump may bring back others meanwhile. The caller holds mu.
+// has no room for both: the other pod should have had the room. A pod waits if its turn can
+// come without a further event: it is in the order, or admitted, backs off, or found no node
+// before this one got more room. A pod that went back to the order 20 times in a row is not
+// judged: it waits no more. Nor is one that another client has bound during its cycle. The
+// argument waited is the pods that waited at the time of the decision, because the informer
+// and the pump may bring back others meanwhile. The caller holds mu.
 func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
 	got, known := w.pods[uid]
 	_, held := w.Holds().Of(uid)
-	if w.Preemption().StrictGuarantee || !known || held || w.gaveWay[uid] >= 20 || got.Node != "" || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
+	if !known || held || w.gaveWay[uid] >= 20 || got.Node != "" || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
 		return
 	}
 	free := w.nodes[node]
@@ -61,7 +61,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 			w.in.sim.count(underMax)
 		}
 		w.in.sim.count(rooms)
-		if err := judge.Lawful(world, d, planner.Params{}); err != nil {
+		if err := judge.Lawful(world, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}); err != nil {
 			continue
 		}
 		w.in.sim.fault("%s gives the room on node %s to %s of %s, priority %d; %s of %s, priority %d (%v) waits, fits it, and may preempt it there",
@@ -220,6 +220,9 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 		for kind := range p.Request.All() {
 			if g, named := q.Guaranteed.Get(kind); named {
 				has := used.Get(kind)
+				if w.Preemption().StrictGuarantee {
+					has += p.Request.Get(kind) - 1
+				}
 				below[kind], reached[kind] = below[kind] || has < g, reached[kind] || has >= g
 			}
 		}

@@ -169,10 +169,10 @@ func (r chance) arguments() arguments {
 const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
-	// refusedFor is how long a hold may stand on a node that refuses its asker, which is tried
-	// after its back-off of up to 4 s. Calls that fail can delay that for the lease of a slot,
-	// twice.
-	refusedFor       = 6  // seconds
+	// refusedFor is how long a hold may stand on a node that refuses its asker. The asker is tried
+	// at once; if the scheduler's snapshot has the old node then, again within retryInterval.
+	// Calls that fail can delay that for the lease of a slot.
+	refusedFor       = 15 // seconds
 	refusedInTrouble = 30 // seconds
 	permitWaiting    = 10 // seconds
 )
