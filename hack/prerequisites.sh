@@ -30,6 +30,14 @@ read -ra packages <<<"$(lacking)"
 ((${#packages[@]})) || exit 0
 
 install=(apt-get install -y --no-install-recommends "${packages[@]}")
+# elsewhere fails with the command of another package manager, if there is one.
+elsewhere() {
+  local headers=libc6-dev
+  has "${1%% *}" || return 0
+  case $1 in dnf*|zypper*) headers=glibc-devel ;; apk*) headers=musl-dev ;; esac
+  fail "packages are missing; run as root: $1 ${packages[*]//libc6-dev/$headers}"
+}
+has apt-get || for manager in "dnf install -y" "zypper install -y" "apk add"; do elsewhere "$manager"; done
 has apt-get || fail "these packages of Debian, or what they are called here, are missing: ${packages[*]}"
 [[ $(id -u) == 0 ]] || fail "packages are missing, and installing them takes root; run: sudo apt-get update && sudo ${install[*]}"
 
