@@ -478,13 +478,14 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 }
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen a
-// taint that the pod does not tolerate, or that a label which it requires is gone. A member of a PodGroup that lacks
-// others is not tried, so its hold ends with its time. The callers hold the lock of the API
-// server and mu.
+// taint that the pod does not tolerate, or that a label which it requires is gone. A member of
+// a PodGroup that lacks
+// others is not tried, so its hold ends with its time. Without a configuration no pod is tried.
+// The callers hold the lock of the API server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
 	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
-	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) {
+	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() {
 		delete(w.refused, key)
 		return
 	}
