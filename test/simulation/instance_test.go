@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,7 @@ type instance struct {
 	reads    chan struct{} // closed when it has read PodGroups, or need not
 	// nominated lists the pods for which the scheduler keeps room on a node.
 	nominated func(node string) []fwk.PodInfo
+	schedules atomic.Bool   // its caches are filled, and it leads
 	buried    chan struct{} // closed just before it is stopped
 	done      chan struct{} // closed when all its goroutines have ended
 
@@ -139,9 +141,21 @@ func (s *simulation) launch() (*instance, error) {
 	return in, nil
 }
 
+// triesPods tells whether the process schedules. While upstream's Coscheduling waits for the
+// list of PodGroups, a cycle of a member stops all cycles.
+func (in *instance) triesPods() bool {
+	select {
+	case <-in.reads:
+		return in.schedules.Load()
+	default:
+		return false
+	}
+}
+
 // lead schedules: at once, or from when it gets the lease until it loses it.
 func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 	if !in.sim.elects {
+		in.schedules.Store(true)
 		sched.Run(ctx)
 		return
 	}
@@ -156,6 +170,7 @@ func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 				running.Add(1)
 				defer running.Done()
 				in.sim.logf("%s leads", in.name)
+				in.schedules.Store(true)
 				sched.Run(ctx)
 			},
 			OnStoppedLeading: func() { // upstream exits here

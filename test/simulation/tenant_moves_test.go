@@ -66,8 +66,8 @@ func tooLarge(pod *corev1.Pod, deletes bool) error {
 }
 
 // judgeRefused finds a pod that is deleted again before the retry interval after the refusal
-// of an earlier delete is over. A plan tries on of which other pods went already, or gave the
-// place back at which they waited in Permit. The caller holds the lock of the API server.
+// of an earlier delete is over. A plan goes on if other pods of it went already, or gave back
+// the place where they waited in Permit. The caller holds the lock of the API server.
 func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	s.count(undeletable)
 	w := in.witness
@@ -86,8 +86,9 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 
 // hasNoPlace tells whether a pod is pending and waits at no node. The caller holds mu.
 func (w *witness) hasNoPlace(uid types.UID) bool {
+	p, known := w.pods[uid]
 	_, placed := w.placed[uid]
-	return w.pods[uid].Node == "" && !placed
+	return known && p.Node == "" && !placed
 }
 
 // stays tells whether a pod exists, has not ended and is not being deleted.

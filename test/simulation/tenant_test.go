@@ -479,13 +479,12 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 
 // judgeRefused finds a pod that still holds a node some time after the process has seen a
 // taint that the pod does not tolerate, or that a label which it requires is gone. A member of
-// a PodGroup that lacks
-// others is not tried, so its hold ends with its time. Without a configuration no pod is tried.
-// The callers hold the lock of the API server and mu.
+// a PodGroup that lacks others is not tried, so its hold ends with its time. A process that
+// starts tries no pod. The callers hold the lock of the API server and mu.
 func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
 	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
-	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() {
+	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
 		delete(w.refused, key)
 		return
 	}
