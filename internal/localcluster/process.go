@@ -51,7 +51,7 @@ func launch(name, logFile, binary string, args, env []string, ended func(*Proces
 	return p, nil
 }
 
-// PID returns the process id. It may belong to another process once Done is closed.
+// PID returns the process id. It may belong to another process once the process has ended.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // URL returns the base address of the HTTP endpoint of the process, without a final slash: the secure port of a scheduler

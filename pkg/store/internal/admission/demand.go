@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,15 +29,15 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 		return nil
 	}
 	var out []output.Report
-	check := x.m.Pending.Demand.ToCheck()
-	within := func(uid types.UID) int {
+	var beyond, within []types.UID
+	for _, uid := range x.m.Pending.Demand.ToCheck() {
 		if p := x.m.Pods[uid]; p != nil && p.WithinQuota {
-			return 1
+			within = append(within, uid)
+		} else {
+			beyond = append(beyond, uid)
 		}
-		return 0
 	}
-	slices.SortStableFunc(check, func(a, b types.UID) int { return within(a) - within(b) })
-	for _, uid := range check {
+	for _, uid := range append(beyond, within...) {
 		if len(out) == limit {
 			break
 		}

@@ -137,7 +137,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 	for _, m := range g.Select(func(p *model.Pod) bool { return p.EquivalenceClass != nil }) {
 		x.m.Pending.Classes.Leave(&m.EquivalenceClass, m.State)
 		if m.State == state.Queued {
-			x.states.ToQueued(m) // with the asks of its new kind
+			x.states.ToQueued(m) // its ask has no class now
 		}
 	}
 }

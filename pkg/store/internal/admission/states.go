@@ -40,8 +40,9 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 // the charge of a slot.
 //
 //	Queued                       the order
-//	Admitted, Scheduling         the window, the deadline of the slot, the slots of plans; the
-//	                             charge of the slot, unless an allocation takes its place
+//	Admitted, Scheduling         the window, the slot of its application, the deadline of the slot,
+//	                             the plan in flight; the charge of the slot, unless an
+//	                             allocation takes its place
 //	Unschedulable, BackingOff    the deadline of the back-off, the retry order
 //	NoQueue, GroupBlocked,       nothing here: LeaveAllocated takes back the charge of an
 //	Assumed, Bound               allocation
@@ -61,8 +62,8 @@ func (x *States) Withdraw(p *model.Pod, to state.State) {
 	}
 }
 
-// SetState sets the state of a pod that is in nothing, or stays in its slot. Readers do not see
-// the change.
+// SetState sets the state of a pod that is in nothing, or stays in its slot. It does not tell
+// readers; Enter and Unplace do.
 func (x *States) SetState(p *model.Pod, to state.State) {
 	from := p.State
 	x.m.Pending.Transitions.Note(from, to)
@@ -81,7 +82,7 @@ func (x *States) ToQueued(p *model.Pod) {
 	p.Ask = x.m.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
 }
 
-// PutBack moves a pod that gives its turn up to Queued. A later turn has another sort key.
+// PutBack moves a pod to Queued and removes its sort key: a later turn has another one.
 func (x *States) PutBack(p *model.Pod) {
 	x.ToQueued(p)
 	x.m.Pending.Keys.Remove(p.UID)

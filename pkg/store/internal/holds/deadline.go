@@ -43,7 +43,8 @@ func (x *Holds) dueFrom() reservations.From {
 			return time.Time{}, false
 		case p.RequiredNode != "":
 			if h, _ := x.m.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
-				own = preemption.Latest(own, h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay)) // before that, no victim may be chosen
+				// Before that, no victim may be chosen.
+				own = preemption.Latest(own, h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay))
 			}
 			return own, true
 		case !p.GroupIncomplete():

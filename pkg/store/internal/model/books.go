@@ -88,7 +88,8 @@ func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
 }
 
 // CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod
-// that holds a node or is to hold one. A pod that holds one is counted as arriving already.
+// that holds a node or is to hold one. A pod that holds one is counted as arriving already. A
+// pod of no queue has no quotas.
 func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
 	switch {
 	case p.App == nil:

@@ -58,9 +58,9 @@ type next struct {
 	retryGroup bool                 // its group tries again: it is not admitted alone
 }
 
-// nextFor returns what follows for a pod. It shares no list with WhyNotNow: that returns the
-// first reason, and allows a plan a second after the last refusal in a cycle that takes place
-// anyway, while here the latest of all times counts, with the retry interval, then law 4.
+// nextFor returns what follows for a pod. It is not built on WhyNotNow. That returns the first
+// reason, and lets a cycle that takes place anyway plan a second after the last refusal. Here
+// the latest of all times counts, with the retry interval, and law 4 comes after them.
 func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 	from, _ := p.PlanFrom()
 	from = preemption.Latest(p.DelayEnd(x.m.Cache.Tree()), p.Asker.RetryAt, from, x.m.Preemption.VictimsFrom(1, now))
@@ -74,7 +74,8 @@ func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 		return next{} // until the next configuration, or until the types count
 	case !x.m.MeetsLaw4(p), !x.m.CheckPodLimits(p).OK():
 		return next{watch: watchedPath(x.m.Cache.Tree(), p)}
-	case p.GroupIncomplete(), !isStuck(p): // an unschedulable pod is stuck, so its group is incomplete
+	case p.GroupIncomplete(), !isStuck(p):
+		// An unschedulable pod is stuck, so its group is incomplete.
 		return next{again: x.m.Preemption.Later(now), retryGroup: p.State == state.Unschedulable}
 	}
 	return next{plan: true}
