@@ -131,8 +131,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	options := storeOptions(args)
 	options.Standby = !p.Leader.Leading() // see onStartedLeading
-	s := store.New(queuesconfig.Default(), options)
-	managed := make(map[string]bool, len(args.ManagedProfiles))
+	s, managed := store.New(queuesconfig.Default(), options), make(map[string]bool, len(args.ManagedProfiles))
 	for _, name := range args.ManagedProfiles {
 		managed[name] = true
 	}
