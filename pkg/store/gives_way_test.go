@@ -35,6 +35,6 @@ func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
 		s.takeActivations(&strings.Builder{})
 	}
 	if times < 20 || times != admission.MostGivenWay {
-		t.Errorf("the pod went back %d times, want %d", times, admission.MostGivenWay)
+		t.Errorf("the pod went back %d times, want at least 20, and the bound of %d", times, admission.MostGivenWay)
 	}
 }
