@@ -46,6 +46,7 @@ type cluster struct {
 	now     time.Time
 	told    map[string]bool // decisions seen so far
 	assumed assumed
+	spec    *queuesconfig.Spec // the queues of the test
 }
 
 // filters are upstream's filters that depend on pods and nodes only.
@@ -147,8 +148,8 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	}, more...)...)
 	expect.OK(tb, err)
 	c := &cluster{Framework: f, queue: q, store: app.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
-	spec := expect.Get(queuesconfig.Parse([]byte(queues)))(tb)
-	c.store.Configure(spec, c.now)
+	c.spec = expect.Get(queuesconfig.Parse([]byte(queues)))(tb)
+	c.store.Configure(c.spec, c.now)
 	for _, n := range nodes {
 		c.store.UpsertNode(n.Name, informer.Allocatable(n), c.now)
 	}
