@@ -107,7 +107,7 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time) {
 	h, held := x.m.Preemption.Holds.Of(p.UID)
 	leaf, delayEnd := x.m.Cache.Tree().Queue(p.App.Leaf), p.DelayEnd(x.m.Cache.Tree())
-	never, limits := x.Never(p), x.m.CheckPodLimits(p)
+	never := x.Never(p)
 	lossEnd, lost := p.PlanFrom()
 	tried, refused := p.LastRefused()
 	round, paid := x.m.Preemption.VictimsFrom(1, now), x.m.Preemption.Limiter.PlansFrom(now)
@@ -121,8 +121,8 @@ func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from
 	case delayEnd.After(now):
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(delayEnd, now)), time.Time{}
-	case !limits.OK():
-		return limits.Reason, time.Time{}
+	case !x.m.CheckPodLimits(p).OK():
+		return x.m.CheckPodLimits(p).Reason, time.Time{}
 	case lossEnd.After(now):
 		return lost, lossEnd
 	case !refused.None() && tried.Add(preemption.AtMostEvery).After(now):
