@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -114,14 +115,16 @@ func TestOnlyTheLastMessagesAreKept(t *testing.T) {
 }
 
 func TestTickReportsUntilStopped(t *testing.T) {
-	reports := make(chan Progress, 1000)
-	c := counter{report: func(p Progress) { reports <- p }}
-	stop := c.tick(time.Millisecond)
-	<-reports
-	<-reports
-	stop()
-	said := len(reports)
-	if time.Sleep(10 * time.Millisecond); len(reports) > said {
-		t.Error("reports after stop")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		reports := make(chan Progress, 1000)
+		c := counter{report: func(p Progress) { reports <- p }}
+		stop := c.tick(time.Millisecond)
+		<-reports
+		<-reports
+		stop()
+		said := len(reports)
+		if time.Sleep(10 * time.Millisecond); len(reports) > said {
+			t.Error("reports after stop")
+		}
+	})
 }
