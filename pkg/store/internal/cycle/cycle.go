@@ -122,8 +122,8 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	}
 }
 
-// ends returns a pod whose cycle ends without a node. It returns nil for a pod that cannot be in a
-// cycle, and for one that holds a node: the hold decides when that is tried again.
+// ends returns the pod of a cycle that ends without a node. It returns nil for a pod that cannot
+// be in a cycle, and for one that holds a node: the hold decides when that is tried again.
 func (x *Cycle) ends(uid types.UID, now time.Time) *model.Pod {
 	p, known := x.m.Pods[uid]
 	if !known || p.App == nil || p.State.HasNode() {
