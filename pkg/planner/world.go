@@ -83,7 +83,7 @@ const (
 	// Refused pods could not be deleted for an earlier plan: the API server refused it for
 	// good.
 	Refused
-	// TooSlow pods are of the asker's own, and take longer to stop than its only node may
+	// TooSlow pods are of the asker's own namespace, and take longer to stop than its only node may
 	// still be held for such pods (D4).
 	TooSlow
 )

@@ -19,7 +19,7 @@ const VictimMessage = "preempted for "
 
 // OwnVictim ends the message of DisruptionTarget of a victim of a DaemonSet pod of its own:
 // the user of that pod may then have caused the victim to leave.
-const OwnVictim = "; both are of one namespace, queue, application or controller"
+const OwnVictim = "; both are of one namespace or queue"
 
 // Claim is the part of a hold that must survive a restart. It is written on the asker, as
 // the message of its HeldCondition, before the first disruption. After a restart it is

@@ -76,7 +76,7 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 	}{
 		{"daemons-port", "root.evil", year, true, samePort, false, "longer than a hold"},
 		{"daemons-affinity", "root.evil", year, true, apartFrom, false, "longer than a hold"},
-		{"daemons-minutes", "root.evil", minutes, true, samePort, false, "pods of its own namespace, queue, application or controller that leave"},
+		{"daemons-minutes", "root.evil", minutes, true, samePort, false, "pods of its own namespace or queue that leave"},
 		{"forged-port", "root.evil", year, false, forged, false, "law 4"},
 		{"guaranteed-year", "root.owed", year, false, samePort, false, "whichever pods go"},
 		{"guaranteed-victims", "root.owed", year, false, samePort, true, "whichever pods go"},

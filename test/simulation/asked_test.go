@@ -84,13 +84,6 @@ func (w *witness) protects(p *planner.Pod) planner.Protection {
 	return planner.Refused
 }
 
-// isOfItsOwn tells whether a pod has the namespace, the controller, or by its labels the queue
-// or the application of an asker.
-func (w *witness) isOfItsOwn(p, asker *objects.Pod) bool {
-	same := func(key string) bool { return p.Labels[key] != "" && p.Labels[key] == asker.Labels[key] }
-	return p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller || same(placement.KeyQueue) || same(placement.KeyApplicationID)
-}
-
 // nominatedBefore is the room on a node that filters keep for pods that upstream's
 // preemption has nominated there and that have precedence over this pod. The caller holds
 // the lock.
@@ -132,7 +125,7 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 	tooSlow := strings.Contains(w.Explain(ask.UID).Text, string(planner.RuleTooSlow)) // judgeOwnTimes judges the other direction
 	for _, p := range there.Pods {
 		p.Protection = w.protects(p.Pod)
-		if own := w.pods[types.UID(p.UID)]; tooSlow && w.isOfItsOwn(&own, ask) {
+		if tooSlow && p.Namespace == ask.Namespace {
 			p.Protection = planner.TooSlow
 		}
 	}

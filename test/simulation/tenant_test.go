@@ -631,13 +631,8 @@ func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
 
 // ofItsOwn tells whether a pod leaves by the doing of the asker's user.
 func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
-	switch {
-	case m.Namespace == ask.Namespace, m.Controller != "" && m.Controller == ask.Controller:
-		return true
-	case m.Foreign || ask.Foreign:
-		return false
-	}
-	return m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] || appOf(&m.Pod) == appOf(ask)
+	inQueues := !m.Foreign && !ask.Foreign
+	return m.Namespace == ask.Namespace || inQueues && m.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue]
 }
 
 // isOwn tells whether a victim goes for a pod of a DaemonSet, of its own.

@@ -108,13 +108,11 @@ func (p *Pod) Leaves() bool {
 	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
 }
 
-// IsOfItsOwn tells whether a pod has the namespace, the controller, the queue or the
-// application of a preemptor. The preemptor's own user may then cause the pod to leave.
+// IsOfItsOwn tells whether a pod has the namespace or the queue of a preemptor. The preemptor's
+// own user may then cause the pod to leave. Pods of one controller or of one application have
+// one namespace.
 func (p *Pod) IsOfItsOwn(asker *Pod) bool {
-	if p.Namespace == asker.Namespace || p.Controller != "" && p.Controller == asker.Controller {
-		return true
-	}
-	return p.App != nil && asker.App != nil && (p.App.Leaf == asker.App.Leaf || p.App.Name == asker.App.Name)
+	return p.Namespace == asker.Namespace || p.App != nil && asker.App != nil && p.App.Leaf == asker.App.Leaf
 }
 
 // AskKey orders the pod among those of its application.

@@ -133,7 +133,7 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, n
 			}
 			v.Budgets[i] = budgets[b]
 		}
-		if mayGo := v.Protection == planner.Unprotected || v.Protection == planner.Foreign; mayGo && other.IsOfItsOwn(p) && x.m.Preemption.Grace(other.Pod) >= forOwn {
+		if mayGo := v.Protection == planner.Unprotected || v.Protection == planner.Foreign; mayGo && other.Namespace == p.Namespace && x.m.Preemption.Grace(other.Pod) >= forOwn {
 			v.Protection = planner.TooSlow
 		}
 		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
@@ -146,7 +146,7 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, n
 	return view, before
 }
 
-// ownTimeLeft is for how long a preemptor may hold its node for pods of its own.
+// ownTimeLeft is for how long a preemptor may hold its node for pods of its own namespace.
 func (x *Plans) ownTimeLeft(p *model.Pod, now time.Time) time.Duration {
 	return x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
 }

@@ -40,7 +40,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 		// The owner of these pods decides how long they stay, and a hold would keep the node
 		// from all others for that time.
 		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,
-			"node %s has room for the pod once pods of its own namespace, queue, application or controller that leave are gone; the node is not held for it meanwhile", n.Name()), now)
+			"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
 		held, why = x.holdNodeBound(p, d, now)
 	}
