@@ -307,12 +307,7 @@ func TestOriginator(t *testing.T) {
 		{"the annotation", "true", nil, "", objects.OriginatorYes},
 		{"not by the annotation", "false", head, "", objects.OriginatorNo},
 		{"an annotation without meaning", "yes", head, "", objects.OriginatorByRole},
-		{"a head of Ray", "", head, "", objects.OriginatorByRole},
 		{"a worker of Ray", "", map[string]string{"ray.io/node-type": "worker"}, "", objects.OriginatorUnsaid},
-		{"a driver of Spark", "", map[string]string{"spark-role": "driver"}, "", objects.OriginatorByRole},
-		{"a launcher of MPI", "", map[string]string{"training.kubeflow.org/job-role": "launcher"}, "", objects.OriginatorByRole},
-		{"the chief of a TFJob", "", map[string]string{"training.kubeflow.org/replica-type": "chief"}, "", objects.OriginatorByRole},
-		{"a leader of a LeaderWorkerSet", "", map[string]string{"leaderworkerset.sigs.k8s.io/worker-index": "0"}, "", objects.OriginatorByRole},
 		{"a worker of a LeaderWorkerSet", "", map[string]string{"leaderworkerset.sigs.k8s.io/worker-index": "1"}, "", objects.OriginatorUnsaid},
 		{"the coordinator of a JobSet", "", set, "train-head-0-0", objects.OriginatorByRole},
 		{"another pod of a JobSet", "", set, "train-head-0-1", objects.OriginatorUnsaid},
@@ -326,4 +321,26 @@ func TestOriginator(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
+}
+
+// The roles are written out a second time, so that a wrong label or value in the table is found.
+func TestOriginatorByRole(t *testing.T) {
+	var got []string
+	for _, r := range Roles {
+		pod := podOf()
+		pod.Labels = map[string]string{r.Label: r.Value}
+		expect.Same(t, r.Of, objects.OriginatorByRole, Translate(pod, RequestOptions{}).Originator)
+		got = append(got, r.Label+"="+r.Value)
+	}
+	expect.Same(t, "the roles", []string{
+		"spark-role=driver",
+		"ray.io/node-type=head",
+		"training.kubeflow.org/job-role=master",
+		"training.kubeflow.org/job-role=launcher",
+		"training.kubeflow.org/replica-type=master",
+		"training.kubeflow.org/replica-type=launcher",
+		"training.kubeflow.org/replica-type=chief",
+		"leaderworkerset.sigs.k8s.io/worker-index=0",
+		"dask.org/component=scheduler",
+	}, got)
 }
