@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
 // demandQueues have one quota each; more is the max of queue capped.
@@ -103,14 +104,17 @@ func (c *cluster) decided(pods []*corev1.Pod) bool {
 // that the quotas allow, all of them in one batch, and at no time others.
 func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 	for _, test := range []struct {
-		name string
-		pods []*corev1.Pod
-		want int
+		name    string
+		pods    []*corev1.Pod
+		want    int
+		changed int // if set, the max of queue capped and what is wanted, after a reload
 	}{
-		{"max 10 and 40 pods of 1", asksFor(40, "1", "capped", true), 10},
-		{"user limit 4 and ten pods of 3", asksFor(10, "3", "user", true), 1},
-		{"maxapplications 1 and five applications", asksFor(5, "1", "apps", false), 1},
-		{"200 pods without a quota", asksFor(200, "1", "free", true), 200},
+		{"max 10 and 40 pods of 1", asksFor(40, "1", "capped", true), 10, 0},
+		{"max 10 lowered to 3 and 40 pods of 1", asksFor(40, "1", "capped", true), 10, 3},
+		{"max 10 raised to 20 and 40 pods of 1", asksFor(40, "1", "capped", true), 10, 20},
+		{"user limit 4 and ten pods of 3", asksFor(10, "3", "user", true), 1, 0},
+		{"maxapplications 1 and five applications", asksFor(5, "1", "apps", false), 1, 0},
+		{"200 pods without a quota", asksFor(200, "1", "free", true), 200, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -124,6 +128,12 @@ func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 				}
 				if w.most > test.want {
 					t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
+				}
+				if test.changed > 0 {
+					c.store.Configure(expect.Get(config.Parse(fmt.Appendf(nil, demandQueues, test.changed)))(t), time.Now())
+					time.Sleep(5 * time.Second)
+					expect.Same(t, "pods for which nodes are wanted 5 s after the reload", test.changed, w.count())
+					expect.Same(t, "the most at any time", max(test.want, test.changed), w.most)
 				}
 				c.compareWithAutoscalers(t, test.name, test.pods)
 				c.end()

@@ -25,6 +25,8 @@ func TestNodesAreAddedForPodsWithinQuotas(t *testing.T) {
 	}
 	want := map[string]int{
 		"max 10 and 40 pods of 1":                 10,
+		"max 10 lowered to 3 and 40 pods of 1":    3,
+		"max 10 raised to 20 and 40 pods of 1":    20,
 		"user limit 4 and ten pods of 3":          1,
 		"maxapplications 1 and five applications": 1,
 		"200 pods without a quota":                200,
