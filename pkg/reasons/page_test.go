@@ -34,13 +34,19 @@ the pod, the namespace or the ConfigMap they are about.
 |---|---|---|
 `
 
+// notes are added on the page to the meaning of a code that another condition of a pod has, too.
+var notes = map[Code]string{
+	SchedulingGated: " `kubectl get pods` shows this code also for pods without gates: a quota, the PodGroup or a missing queue keeps such a pod out of the " +
+		"[demand](autoscalers.md#for-which-pods-nodes-are-added), see its condition `" + AdmittedCondition + "`.",
+}
+
 // page is the troubleshooting page of a table.
 func page(entries []Entry) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	cell := strings.NewReplacer("|", `\|`)
 	for _, e := range entries {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Code, cell.Replace(e.Meaning), cell.Replace(e.Remedy))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Code, cell.Replace(e.Meaning)+notes[e.Code], cell.Replace(e.Remedy))
 	}
 	return b.String()
 }
