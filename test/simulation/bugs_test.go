@@ -105,6 +105,7 @@ const (
 	bugUnhealthy    = "unhealthyPodEvictionPolicy is not noticed"
 	bugOwnTime      = "a node is closed for too long for pods of the asker's own"
 	bugGroupPatient = "nodes are held for members of a PodGroup without a time-out"
+	bugGroupHasty   = "holds of members of a PodGroup time out too early"
 	bugMoves        = "a pod with a node is charged to the queue of its latest label"
 	bugEndless      = "rules make queues without an end"
 	bugUndead       = "the deletion of a pod without a node is not noticed"
@@ -190,6 +191,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugUnled, "chooses originator"},
 	{bugUnhealthy, "of which budgets guard"},
 	{bugGroupPatient, "holds node .* for longer than it may .*/PodGroup"},
+	{bugGroupHasty, "lets the hold of .*/PodGroup .* time out"},
 	{bugOwnTime, "closes node .* for pods of namespace .* itself"},
 	{bugMoves, "the books say"},
 	{bugEndless, "rules have made"},
@@ -395,7 +397,7 @@ func (s *simulation) suit() {
 		s.settings.taints, s.settings.beside = true, true
 	case bugPatient, bugOwnTime:
 		s.settings.groups, s.settings.maxGrace = false, 0
-	case bugGroupPatient:
+	case bugGroupPatient, bugGroupHasty:
 		s.settings.groups, s.settings.maxGrace = true, 0
 	case bugLeave:
 		s.settings.leave = true
@@ -412,7 +414,13 @@ func (s *simulation) configured() arguments {
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
-	told.hurried, told.claimed, told.patient = s.bug == bugHurried, s.bug == bugForged, s.bug == bugPatient || s.bug == bugGroupPatient || s.bug == bugOwnTime
+	told.hurried, told.claimed, told.timeout = s.bug == bugHurried, s.bug == bugForged, reservationTimeout
+	switch s.bug {
+	case bugPatient, bugGroupPatient, bugOwnTime:
+		told.timeout = 3600
+	case bugGroupHasty:
+		told.timeout /= 2
+	}
 	told.endless = s.bug == bugEndless
 	told.leave = told.leave && s.bug != bugLeave
 	return told

@@ -151,10 +151,11 @@ type arguments struct {
 	limited bool
 	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace
 	// period of victims, in seconds, 0 for none; leave tells whether only DaemonSets of
-	// other namespaces may take guaranteed room. claimed and patient are for planted bugs.
-	hostile                 bool
-	maxGrace                int
-	leave, claimed, patient bool
+	// other namespaces may take guaranteed room. claimed, and timeout where it is not
+	// reservationTimeout, are for planted bugs.
+	hostile           bool
+	maxGrace, timeout int
+	leave, claimed    bool
 	// dynamic tells whether rules make queues; endless is for a planted bug.
 	dynamic, endless bool
 }
@@ -251,16 +252,13 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	if a.groups {
 		together = ", {name: Coscheduling}"
 	}
-	retry, timeout, taint, owner, rest := retryInterval, reservationTimeout, "Never", "Claimed", ""
+	retry, taint, owner, rest := retryInterval, "Never", "Claimed", ""
 	most, mostOfNamespace := mostQueues, mostQueuesOfNamespace
 	if a.endless {
 		most, mostOfNamespace = 0, 0
 	}
 	if a.hurried {
 		retry = 1
-	}
-	if a.patient {
-		timeout = 3600
 	}
 	if a.hostile && !a.claimed {
 		owner = "Verified"
@@ -274,7 +272,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	if a.taints {
 		taint = "Always"
 	}
-	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, timeout,
+	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, a.timeout,
 		together, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	expect.OK(t, err)

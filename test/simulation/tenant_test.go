@@ -440,6 +440,42 @@ func (w *witness) judgeHoldTimes() {
 	w.judgeOwnTimes(holds, now)
 }
 
+// judgeTimedOut finds holds of a PodGroup that time out before the one of its last member may:
+// a time-out from the begin of that, or two from the begin of the first.
+func (w *witness) judgeTimedOut(work []output.Work) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ended []reservations.Hold
+	for i := range work {
+		if h := work[i].Hold; work[i].Kind == output.WorkRelease && work[i].Ended == reservations.TimedOut && !h.NodeBound {
+			ended = append(ended, h)
+		}
+	}
+	holds := slices.Concat(ended, w.Holds().All())
+	for _, h := range ended {
+		group, timeout := w.timedWith(h.Asker), reservationTimeout*time.Second
+		if !strings.HasPrefix(group.Name, "PodGroup ") {
+			continue
+		}
+		w.in.sim.count(groupTimedOut)
+		first, last := h.Since, h
+		for _, other := range holds {
+			if w.timedWith(other.Asker) != group || other.NodeBound {
+				continue
+			}
+			if other.Since.Before(first) {
+				first = other.Since
+			}
+			if other.Since.After(last.Since) {
+				last = other
+			}
+		}
+		if early := min(last.Since.Sub(first), timeout) + timeout - time.Since(first); early > 0 {
+			w.in.sim.fault("%s lets the hold of %s time out for %s, %v too early: %s holds since %v", w.in.name, group, h.Name, early, last.Name, last.Since)
+		}
+	}
+}
+
 // judgeOwnTimes finds a node that the holds of a namespace close for longer than one time-out in
 // six while they wait for pods of that namespace (D4). The caller holds mu.
 func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {

@@ -221,6 +221,7 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 // TakeWork hands out the writes that are due.
 func (w *witness) TakeWork() []output.Work {
 	work := w.Store.TakeWork()
+	w.judgeTimedOut(work)
 	for i := range work {
 		switch work[i].Kind {
 		case output.WorkRelease:
