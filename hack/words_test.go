@@ -25,7 +25,7 @@ var (
 	people = regexp.MustCompile(`^(?i:who|whom|nobody|somebody|everybody)$`)
 	// ofTests are names of tests with such a word.
 	ofTests = regexp.MustCompile(`^(Test|Fuzz|Benchmark).*(Who|Nobody|Somebody|Everybody)(m?[A-Z_]|m?$)`)
-	coined  = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|OwnAsks|NotOwed|putOff)$`)
+	coined  = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|Adopt(All)?|StepCalledOff|decline|OwnAsks|NotOwed|putOff)$`)
 )
 
 // read adds a file. Its text is nil where the file is to be read.

@@ -119,7 +119,7 @@ func (p *preempting) pod(pod objects.Pod, queue, request string) {
 // plan makes a plan for a pod and puts it into force.
 func (p *preempting) plan(name string) {
 	uid := types.UID("uid-" + name)
-	input, _ := p.PlanInput(uid, "", nil, p.now)
+	input, _ := p.BeginPlan(uid, "", nil, p.now)
 	if input == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (p *preempting) plan(name string) {
 // require decides about the only node that a pod can run on.
 func (p *preempting) require(name string) {
 	uid := types.UID("uid-" + name)
-	input, _ := p.NodeBoundPlanInput(uid, nil, p.now)
+	input, _ := p.BeginNodeBoundPlan(uid, nil, p.now)
 	d := daemonset.Plan(input.Node, input.Ask, input.Params)
 	p.ApplyPlan(uid, &d, p.now)
 }

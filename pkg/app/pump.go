@@ -90,7 +90,7 @@ func (p *Process) heldBack(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 // onStartedLeading tells the store once this process leads, unless the context ends first.
 func (p *Process) onStartedLeading(ctx context.Context, s *store.Store) {
 	if p.Leader.Wait(ctx) == nil {
-		s.Lead(p.Clock.Now())
+		s.StartLeading(p.Clock.Now())
 	}
 }
 

@@ -100,7 +100,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 	t.Helper()
 	s := p.Store()
 	plugintest.Eventually(t, func() error {
-		input, why := s.PlanInput(asker.UID, "", nil, p.Clock.Now())
+		input, why := s.BeginPlan(asker.UID, "", nil, p.Clock.Now())
 		if input == nil {
 			return fmt.Errorf("no input: %v", why)
 		}

@@ -183,7 +183,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	l.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), l.now)
 	l.now = l.now.Add(2 * time.Second)
 	l.Tick(l.now)
-	input, why := l.PlanInput("a1", "", nil, l.now)
+	input, why := l.BeginPlan("a1", "", nil, l.now)
 	if !why.None() {
 		t.Fatal(why)
 	}

@@ -1,6 +1,7 @@
 // Package evict carries out the store's decisions about holds: it writes the claim on the
 // asker, deletes the victims (those that wait in Permit are rejected instead), and
-// withdraws the claim when the hold ends. It makes no decisions itself.
+// withdraws the claim when the hold ends. It chooses no victims; it decides only when
+// to stop trying.
 //
 // It is a controller with two work queues. The key of one is an asker, that of the other
 // a node. A queue never works on one key twice at a time. A reconcile does what can be

@@ -65,7 +65,7 @@ const busyTree = `root
 
 func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	tb.Helper()
-	input, why := s.PlanInput(asker, "", nil, at)
+	input, why := s.BeginPlan(asker, "", nil, at)
 	if input == nil {
 		tb.Fatal(why)
 	}

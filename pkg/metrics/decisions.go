@@ -83,7 +83,7 @@ func (c *Decisions) Count(s *output.Step) {
 		c.decision(s)
 	case output.StepCommitted:
 		c.victims(s)
-	case output.StepCalledOff:
+	case output.StepAborted:
 		decided.WithLabelValues(kindOf(s), outcomeCalledOff, string(s.Reason.Code)).Inc()
 	case output.StepEnded:
 		delete(c.open, s.UID)

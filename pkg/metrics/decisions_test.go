@@ -39,7 +39,7 @@ func steps() []output.Step {
 		{Ref: p, Kind: output.StepDisrupted, Hold: hold},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
 		{Ref: d, Kind: output.StepHeld, Hold: forDaemon, NodeBoundDecision: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
-		{Ref: d, Kind: output.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
+		{Ref: d, Kind: output.StepAborted, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: d, Kind: output.StepTakenUp, Hold: forDaemon},
 		{Ref: d, Kind: output.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},

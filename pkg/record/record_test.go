@@ -243,7 +243,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 		step.Going = []output.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
 	})
 	requires("d2", "") // the chosen victim is on its way
-	s.step(output.StepCalledOff, "a", func(step *output.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
+	s.step(output.StepAborted, "a", func(step *output.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
 	d = s.Last("uid-a")
 	if diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d)); diff != "" || d.ID != "d2" || len(d.Victims) != 1 {
 		t.Errorf("%+v\n%s", d, diff)

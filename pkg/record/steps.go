@@ -25,7 +25,7 @@ func (r *Record) add(s *output.Step) {
 		r.stage(s, StageCommitted)
 	case output.StepDisrupted:
 		r.stage(s, StageDisrupted)
-	case output.StepCalledOff:
+	case output.StepAborted:
 		r.stage(s, StageCalledOff)
 	case output.StepLost:
 		r.lose(s)

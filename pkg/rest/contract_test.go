@@ -170,7 +170,7 @@ partitions:
 	c.store.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
 	c.server.history.Count(c.store.Snapshot(), c.now)
 	c.step(2 * time.Second)
-	input, why := c.store.PlanInput("a1", "", nil, c.now)
+	input, why := c.store.BeginPlan("a1", "", nil, c.now)
 	if !why.None() {
 		t.Fatal(why)
 	}

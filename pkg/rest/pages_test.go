@@ -157,7 +157,7 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "name", &name)
 	uid := types.UID("uid-" + name)
-	input, why := c.store.PlanInput(uid, "", nil, c.now)
+	input, why := c.store.BeginPlan(uid, "", nil, c.now)
 	if !why.None() {
 		return why.String() + "\n"
 	}
@@ -174,7 +174,7 @@ func (c *cluster) require(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "name", &name)
 	uid := types.UID("uid-" + name)
-	input, why := c.store.NodeBoundPlanInput(uid, nil, c.now)
+	input, why := c.store.BeginNodeBoundPlan(uid, nil, c.now)
 	if !why.None() {
 		return why.String() + "\n"
 	}

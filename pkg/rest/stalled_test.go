@@ -93,7 +93,7 @@ func (c *cluster) cycle(t *testing.T) {
 	}
 	c.store.Upsert(pod, c.now)
 	c.store.Tick(c.now)
-	_, _ = c.store.PlanInput("more", "", nil, c.now)
+	_, _ = c.store.BeginPlan("more", "", nil, c.now)
 	c.store.NoNode("more", "", reasons.New(reasons.NoNodeFits, "none"), c.now)
 	if _, why := c.store.Commit("a1", nil, c.now); !why.None() {
 		t.Errorf("the plan is not carried out: %v", why)

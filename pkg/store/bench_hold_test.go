@@ -54,7 +54,7 @@ func BenchmarkPlanInput(b *testing.B) {
 		b.Run(fmt.Sprintf("%d nodes changed", changed), func(b *testing.B) {
 			s := contendedStore(b, 5000, 30, 1)
 			now := epoch.Add(time.Minute)
-			s.PlanInput("a00000", "", nil, now)
+			s.BeginPlan("a00000", "", nil, now)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; b.Loop(); i++ {
@@ -66,7 +66,7 @@ func BenchmarkPlanInput(b *testing.B) {
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
-				if a, why := s.PlanInput("a00000", "", nil, now); a == nil {
+				if a, why := s.BeginPlan("a00000", "", nil, now); a == nil {
 					b.Fatal(why)
 				}
 			}
@@ -90,7 +90,7 @@ func BenchmarkReclaim(b *testing.B) {
 				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
-				a, why := s.PlanInput(r.UID, "kind", nil, now)
+				a, why := s.BeginPlan(r.UID, "kind", nil, now)
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}

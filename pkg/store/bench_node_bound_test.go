@@ -61,7 +61,7 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.
 	b.Helper()
 	s.Upsert(p, now)
 	s.TakeActivations()
-	a, why := s.NodeBoundPlanInput(p.UID, nil, now)
+	a, why := s.BeginNodeBoundPlan(p.UID, nil, now)
 	if a == nil {
 		b.Fatal(why)
 	}

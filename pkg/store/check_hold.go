@@ -50,7 +50,7 @@ func (s *core) checkPreemptors() []error {
 			errs = append(errs, fmt.Errorf("node-bound pods: %s keeps room on its node and may not be tried", uid))
 		}
 	}
-	for p := range s.model.Pending.Holders.All() {
+	for p := range s.model.Pending.BlockedHolders.All() {
 		if s.model.Pods[p.UID] != p || !p.Asker.Holds() {
 			errs = append(errs, fmt.Errorf("refused holders: pod %s holds no node", p.UID))
 		}
@@ -79,7 +79,7 @@ func (s *core) mayGoFirst(p *model.Pod) bool {
 	case state.Admitted, state.Scheduling:
 		return true
 	}
-	return p.Foreign || !p.Erred
+	return p.Foreign || !p.OnlyTimeHelps
 }
 
 // checkAsker verifies the preemptor state of a pod.

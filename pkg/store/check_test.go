@@ -103,7 +103,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.model.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
 		{"a pod that waits for a quota and holds nothing", func(s *Store) {
-			s.model.Pending.Holders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
+			s.model.Pending.BlockedHolders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
 		}, "refused holders: pod parked holds no node"},
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)

@@ -84,7 +84,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 		for _, ref := range s.TakeActivations() {
 			class := kind + string(ref.UID)
 			s.Gate(ref.UID, later)
-			if _, why := s.PlanInput(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
+			if _, why := s.BeginPlan(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
 				t.Fatalf("%s with %d invented types: %v", ref.Name, c.types, why)
 			}
 			asked++
@@ -117,7 +117,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			s.Assume(p.UID, "n1", NoSnapshot, later)
 			p.Node = "n1"
 			s.Upsert(p, later)
-			if _, why := s.PlanInput("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
+			if _, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
 				t.Fatalf("no plan: %v", why)
 			}
 			if also != nil {
@@ -133,7 +133,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 func workOf(s *Store, do func()) cost {
 	visits := func() int {
 		m := s.model
-		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.BackingOff.Visits() + m.Pending.Unschedulable.Visits() + m.PreemptionQueue.Order.Visits()
+		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.RetryEarly.Visits() + m.Pending.AheadOnly.Visits() + m.PreemptionQueue.Order.Visits()
 	}
 	var before, after runtime.MemStats
 	visited := visits()

@@ -66,7 +66,7 @@ func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 	event.Created = now
 	for more := true; more; {
 		s.mu.Lock()
-		more = s.model.RenewSome(atOnce)
+		more = s.model.UpdateSome(atOnce)
 		s.mu.Unlock()
 	}
 	s.mu.Lock()

@@ -52,10 +52,10 @@ type Explanation struct {
 	Hold    *reservations.Hold
 	Awaited []objects.Ref
 	// Retry is the latest time at which a pod that backs off is tried again; zero for
-	// others. Erred is true if its last cycle ended with an error and not because no node
+	// others. OnlyTimeHelps is true if its last cycle ended with an error and not because no node
 	// fits.
-	Retry time.Time
-	Erred bool
+	Retry         time.Time
+	OnlyTimeHelps bool
 	// Room is about preemption for the pod; nil for a pod that has a node.
 	Room *Room
 	// ChosenBy is the preemptor that chose the pod as a victim; nil for none.
@@ -139,7 +139,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		x.Standing = s.standing(p)
 	}
 	if p.State == state.BackingOff {
-		x.Erred = p.Erred
+		x.OnlyTimeHelps = p.OnlyTimeHelps
 		if !p.Asker.Holds() { // a pod with a hold has a reason about its node
 			x.Retry = p.Timer.When()
 		}

@@ -80,7 +80,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 				break
 			}
 			for _, r := range refs {
-				a, why := s.PlanInput(r.UID, string(r.UID), nil, now)
+				a, why := s.BeginPlan(r.UID, string(r.UID), nil, now)
 				if a != nil {
 					out.plans[r.UID]++
 					seconds[int(now.Sub(epoch)/time.Second)]++

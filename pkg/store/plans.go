@@ -14,19 +14,19 @@ import (
 // A plan goes through these methods in their order. Package internal/plans has their code,
 // and lists its files in the same order.
 
-// PlanInput returns the input of a plan for a pod that no node took or that a quota
-// refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
+// BeginPlan begins a plan for a pod that no node took or that a quota refused: it returns the
+// input, or the reason why no plan may be made. AcceptPlan or RejectPlan ends it. inPermit are pods that wait in a Permit
 // plugin: they may be victims although they are not bound. kind is as in [Store.NoNode].
-func (s *Store) PlanInput(uid types.UID, kind string, inPermit []types.UID, now time.Time) (in *output.PlanInput, why reasons.Reason) {
-	s.change(now, func() { in, why = s.plans.PlanInput(uid, kind, inPermit, now) })
+func (s *Store) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (in *output.PlanInput, why reasons.Reason) {
+	s.change(now, func() { in, why = s.plans.BeginPlan(uid, kind, inPermit, now) })
 	return in, why
 }
 
-// NodeBoundPlanInput returns the input of a decision for a DaemonSet pod that its node did
+// BeginNodeBoundPlan returns the input of a decision for a DaemonSet pod that its node did
 // not take or that a quota refused, or the reason why no decision may be made. inPermit
-// is as in [Store.PlanInput].
-func (s *Store) NodeBoundPlanInput(uid types.UID, inPermit []types.UID, now time.Time) (in *output.NodeBoundPlanInput, why reasons.Reason) {
-	s.change(now, func() { in, why = s.plans.NodeBoundPlanInput(uid, inPermit, now) })
+// is as in [Store.BeginPlan].
+func (s *Store) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time.Time) (in *output.NodeBoundPlanInput, why reasons.Reason) {
+	s.change(now, func() { in, why = s.plans.BeginNodeBoundPlan(uid, inPermit, now) })
 	return in, why
 }
 

@@ -60,7 +60,7 @@ func (a *arena) ask(i int, now time.Time) {
 	for n := range 4 {
 		view.MayUse(fmt.Sprint("n", n), p.UID, false)
 	}
-	input, _ := a.PlanInput(p.UID, "kind", nil, now)
+	input, _ := a.BeginPlan(p.UID, "kind", nil, now)
 	if input == nil {
 		a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return

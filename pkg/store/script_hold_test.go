@@ -40,7 +40,7 @@ func (s *script) plan(p *objects.Pod, kind string) string {
 func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
 	input, why := s.input, reasons.Reason{}
 	if input == nil {
-		input, why = s.store.PlanInput(p.UID, kind, s.permit, s.now)
+		input, why = s.store.BeginPlan(p.UID, kind, s.permit, s.now)
 	}
 	if s.input = nil; input == nil {
 		if why.Code.IsQuota() {
@@ -103,7 +103,7 @@ func (s *script) settle(p *objects.Pod) string {
 func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
 	input := s.there
 	if input == nil {
-		input, why = s.store.NodeBoundPlanInput(p.UID, nil, s.now)
+		input, why = s.store.BeginNodeBoundPlan(p.UID, nil, s.now)
 	}
 	if s.there = nil; input == nil {
 		return "no decision: " + why.String(), false, why

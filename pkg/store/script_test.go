@@ -301,7 +301,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
 			p := s.pod(t, d, strings.Fields(line))
-			_, why := s.store.NodeBoundPlanInput(p.UID, nil, s.now)
+			_, why := s.store.BeginNodeBoundPlan(p.UID, nil, s.now)
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, why)
 		}
 		return b.String()
@@ -335,7 +335,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "lead":
-		s.store.Lead(s.now)
+		s.store.StartLeading(s.now)
 	case "refuse": // the deletes of victims
 		s.store.FailPlan(types.UID(words[0]), reasons.New(reasons.HoldGivenUp, "the API server refused"), refused(words[1:]), s.now)
 	case "refuse-once":
@@ -590,9 +590,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "begin-plan":
 		var why reasons.Reason
 		if p.RequiredNode != "" {
-			s.there, why = st.NodeBoundPlanInput(p.UID, s.permit, s.now)
+			s.there, why = st.BeginNodeBoundPlan(p.UID, s.permit, s.now)
 		} else {
-			s.input, why = st.PlanInput(p.UID, "", s.permit, s.now)
+			s.input, why = st.BeginPlan(p.UID, "", s.permit, s.now)
 		}
 		return yes("begins", why)
 	case "failed-plan":

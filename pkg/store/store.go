@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cycle"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/lifecycle"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -89,16 +90,16 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.model.Started = true
 	s.life.PlaceAll(now)
-	s.plans.AdoptAll(now)
+	s.plans.RestoreHolds(now)
 	s.states.RetryAllTooEarly(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.model.History.Events[output.Facts].Paused = false
 	s.ready.Store(true)
 }
 
-// Lead ends the standby: this process schedules from now on. It leads only once, because
+// StartLeading ends the standby: this process schedules from now on. It leads only once, because
 // the scheduler exits when it loses its lease.
-func (s *Store) Lead(now time.Time) { s.change(now, func() { s.plans.Lead(now) }) }
+func (s *Store) StartLeading(now time.Time) { s.change(now, func() { s.plans.StartLeading(now) }) }
 
 // SetNotReady sets the reason why the store cannot be started yet. It is the reason that pods
 // wait until Start.
@@ -144,10 +145,10 @@ func (s *core) unlockUnfilled(now time.Time) {
 	toWrite := len(s.model.Out.Work) > 0
 	s.mu.Unlock()
 	if toWrite {
-		model.Signal(s.model.Out.ToWrite)
+		history.Signal(s.model.Out.ToWrite)
 	}
 	if wake {
-		model.Signal(s.model.Out.Wake)
+		history.Signal(s.model.Out.Wake)
 	}
 }
 
@@ -164,7 +165,7 @@ func (s *core) unlockUnfilled(now time.Time) {
 //
 // Three ways to a slot are outside of it: a holder gets one when it is ready
 // (Holds.WakeHolder) or its time comes (timerEnded in deadline.go), and a hidden pod gets
-// that of a pod which goes back to the order at Reserve (Slots.GivesWay).
+// that of a pod which goes back to the order at Reserve (Slots.GiveWay).
 func (s *core) fill(now time.Time) {
 	if s.model.Pending.Returning() {
 		return // the order is about to change

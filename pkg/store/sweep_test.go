@@ -68,7 +68,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			for now := epoch; placed == 0 && now.Before(epoch.Add(25*time.Second)); now = now.Add(200 * time.Millisecond) {
 				s.Tick(now)
 				for _, r := range s.TakeActivations() {
-					a, why := s.PlanInput(r.UID, "kind", nil, now)
+					a, why := s.BeginPlan(r.UID, "kind", nil, now)
 					if a == nil {
 						s.NoNode(r.UID, "kind", why, now)
 						continue

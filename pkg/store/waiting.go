@@ -151,7 +151,7 @@ func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 // demand; the caller writes them. A pod gets one
 // report per change of its reason (the code, or the queue and type that refuse, but not
 // amounts alone), and repeats from time to time without a change.
-func (s *Readers) NextReports(now time.Time, limit int) []output.Report {
+func (s *Store) NextReports(now time.Time, limit int) []output.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.demand.Take(10*limit, now) // first, because autoscalers add nodes by it

@@ -142,7 +142,7 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 	tried, once := w.sought[seeks(p)]
 	roomier := w.roomier[node] > tried
 	x, known := w.Explanation(p.UID, time.Now())
-	erred := known && x.Erred
+	erred := known && x.OnlyTimeHelps
 	switch why.Code {
 	case reasons.InOrder: // quotas are asked when its turn comes
 	case reasons.OverMax: // in the order, or by demand, after it found no node

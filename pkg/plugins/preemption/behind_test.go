@@ -91,7 +91,7 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
 			asker := plugintest.Pod("asker", 100)
 			c.fail(t, asker)
-			input, why := c.store.PlanInput(asker.UID, "", nil, c.now)
+			input, why := c.store.BeginPlan(asker.UID, "", nil, c.now)
 			if input == nil {
 				t.Fatal(why)
 			}

@@ -26,7 +26,7 @@ import (
 // for the pod from then on, and the text for people.
 func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
-	input, why := s.NodeBoundPlanInput(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
+	input, why := s.BeginNodeBoundPlan(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
 	if input == nil {
 		return "", why
 	}

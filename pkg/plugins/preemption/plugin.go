@@ -256,7 +256,7 @@ func (pl *Plugin) makeRoom(
 			s.NodeRefuses(pod.UID, h.Node, why, now)
 		}
 	}
-	input, why := s.PlanInput(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
+	input, why := s.BeginPlan(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
 	if input == nil {
 		return "", why
 	}

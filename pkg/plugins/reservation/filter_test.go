@@ -132,12 +132,12 @@ func TestNodeBoundPodsGoFirstOnAnUnseenNode(t *testing.T) {
 		}
 		return nil
 	})
-	s.store.NodeBoundPlanInput(agent.UID, nil, time.Now())
+	s.store.BeginNodeBoundPlan(agent.UID, nil, time.Now())
 	plugintest.WantStatus(t, "after the pod was tried", filter(small), fwk.Success, "")
 	plugintest.WantStatus(t, "on the node that grew", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
 	s.store.UpsertNode("n1", informer.Allocatable(large.Node()), time.Now())
 	plugintest.WantStatus(t, "after the store saw it", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")
-	s.store.NodeBoundPlanInput(agent.UID, nil, time.Now())
+	s.store.BeginNodeBoundPlan(agent.UID, nil, time.Now())
 	plugintest.WantStatus(t, "after the pod was tried there", filter(large), fwk.Success, "")
 	s.store.DeleteNode("n1", time.Now())
 	plugintest.WantStatus(t, "on the node that came back", filter(large), fwk.UnschedulableAndUnresolvable, "room for pod ns/agent first")

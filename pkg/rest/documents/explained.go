@@ -60,7 +60,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	}
 	out.MakesRoomFor = x.ChosenBy
 	out.Summary = summary(x, out)
-	out.ToDo = toDo(out, roomMatters(out) && !x.Erred)
+	out.ToDo = toDo(out, roomMatters(out) && !x.OnlyTimeHelps)
 	return out
 }
 

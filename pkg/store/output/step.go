@@ -23,8 +23,8 @@ const (
 	// StepCommitted is a second check of the decision that passed, right before its
 	// victims are deleted.
 	StepCommitted
-	// StepCalledOff is a check that failed: no victim is deleted, and the node stays held.
-	StepCalledOff
+	// StepAborted is a check that failed: no victim is deleted, and the node stays held.
+	StepAborted
 	// StepDisrupted is the deletion of all victims.
 	StepDisrupted
 	// StepLost is that other pods took the room of a hold that goes on, or of one that

@@ -135,7 +135,7 @@ func (w *World) Preempt(name string) {
 	uid := types.UID("uid-" + name)
 	w.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
 	w.Step(time.Minute)
-	input, why := w.Store.PlanInput(uid, "", nil, w.Now)
+	input, why := w.Store.BeginPlan(uid, "", nil, w.Now)
 	if !why.None() {
 		w.tb.Fatal(why)
 	}

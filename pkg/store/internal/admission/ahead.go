@@ -36,11 +36,11 @@ import (
 // a bound pods that give way to each other would be tried for ever.
 const MostGivenWay = 20
 
-// GivesWay tells whether a pod that found a node goes back to the order, and puts it there:
-// it is passed over, or others go before it.
-func (x *Slots) GivesWay(p *model.Pod, node string, seen int, now time.Time) bool {
-	// letAhead comes first, because passedOver gives the pod a new sort key.
-	if p.GaveWay >= MostGivenWay || !x.letAhead(p, node, seen, now) && !x.passedOver(p, now) {
+// GiveWay puts a pod that found a node back into the order if others go before it. It tells
+// whether it did.
+func (x *Slots) GiveWay(p *model.Pod, node string, seen int, now time.Time) bool {
+	// putBackForAhead comes first, because putBackForReturned gives the pod a new sort key.
+	if p.GaveWay >= MostGivenWay || !x.putBackForAhead(p, node, seen, now) && !x.putBackForReturned(p, now) {
 		return false
 	}
 	p.GaveWay++
@@ -70,8 +70,8 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	// The latest pod comes first: what the pods after one use does not count where it is judged
-	// whether that one is below its guarantee. All share the map, which grows after each.
+	// The latest pod comes first. The queues of a pod are judged without the usage of the pods
+	// that come after it in the order: later is the sum of that.
 	later := map[queues.ID]resources.Vector{}
 	for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
 		other := w.AskInfo()
@@ -143,8 +143,8 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 	return false
 }
 
-// letAhead puts a pod that found a node back into the order if others go before it, or may
-// by events that are not seen yet, and tells whether it did:
+// putBackForAhead puts a pod that found a node back into the order if others go before it, or
+// may by events that are not seen yet. It tells whether it did:
 //
 //	the snapshot is behind the store, and others found no node   back
 //	no pod is ahead of p                                         on
@@ -157,7 +157,7 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 // A pod that has passed the gate and that the scheduler's queue would try before p is not waited
 // for. As p is in its cycle, that queue does not have the other pod: an earlier cycle ended with
 // an error. Otherwise p would be tried again and again until the slot of the other pod ends.
-func (x *Slots) letAhead(p *model.Pod, node string, seen int, now time.Time) bool {
+func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.m.Cache.Nodes.Get(node)
 	if n == nil || isExempt(p) {
 		return false
@@ -231,11 +231,11 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 	return false
 }
 
-// passedOver tells whether an admitted pod that found a node must leave it to others. That
-// is so if room is scarce for its application, and pods that found no node returned to
-// the order after this pod was admitted and are before it. The room is most likely what
-// brought them back. The pod then waits in the order.
-func (x *Slots) passedOver(p *model.Pod, now time.Time) bool {
+// putBackForReturned puts an admitted pod that found a node back into the order if room is
+// scarce for its application, and pods that found no node returned to the order after this pod
+// was admitted and are before it. The room is most likely what brought them back. It tells
+// whether it did.
+func (x *Slots) putBackForReturned(p *model.Pod, now time.Time) bool {
 	classes := &x.m.Pending.Classes
 	reopened := p.ReopenedAtAdmission != classes.Limit.Reopened()
 	if !p.State.HasSlot() || p.Asker.Holds() || !reopened || !classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {

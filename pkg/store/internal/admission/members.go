@@ -18,7 +18,7 @@ func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
 		x.m.Pending.Demand.Changed()
 	}
 	x.m.Pending.Groups.SetMin(g, minMember)
-	x.groupChanged(g, g.Complete(), true)
+	x.groupChanged(g, true)
 }
 
 // JoinGroup updates the group that a pod names.
@@ -33,7 +33,7 @@ func (x *States) JoinGroup(p *model.Pod) {
 	}
 	p.PodGroup = x.m.Pending.Groups.Get(name)
 	x.m.Pending.Demand.Changed()
-	x.updateMember(p, p.Asker.Holds())
+	x.updateMember(p)
 }
 
 // LeaveGroup takes a pod out of its group.
@@ -46,33 +46,35 @@ func (x *States) LeaveGroup(p *model.Pod) {
 	x.m.Pending.Groups.Leave(g, p.UID)
 	p.PodGroup = nil
 	x.m.Pending.Demand.Changed()
-	x.groupChanged(g, complete, p.Asker.Holds())
+	x.groupChanged(g, p.Asker.Holds() || complete != g.Complete())
 }
 
 // SetHolds sets whether a pod holds a node.
 func (x *States) SetHolds(p *model.Pod, holds bool) {
 	p.Asker.SetHolds(holds)
-	x.updateMember(p, true)
+	if x.updateMember(p); p.PodGroup != nil {
+		x.m.Preemption.Holds.TimesChange()
+	}
 }
 
 // updateMember updates a pod in its group after a change of its state, or of whether it
 // holds a node.
-func (x *States) updateMember(p *model.Pod, holds bool) {
+func (x *States) updateMember(p *model.Pod) {
 	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
 		x.m.Pending.Groups.Set(g, p.UID, p, p.State, p.Asker.Holds())
-		x.groupChanged(g, complete, holds)
+		x.groupChanged(g, p.Asker.Holds() || complete != g.Complete())
 	}
 }
 
-// groupChanged does what follows from a change of a group or member. holds is set if the
-// time-outs of holds change: the member holds a node, or held one.
-func (x *States) groupChanged(g *model.PodGroup, wasComplete, holds bool) {
+// groupChanged does what follows from a change of a group or member. timesChange tells whether
+// the time-outs of holds change.
+func (x *States) groupChanged(g *model.PodGroup, timesChange bool) {
 	g.Data.Shares = nil
 	if g.Complete() {
 		x.planAnew(g)
 	}
-	if holds || wasComplete != g.Complete() {
+	if timesChange {
 		x.m.Preemption.Holds.TimesChange()
 	}
 }

@@ -39,7 +39,7 @@ func (x *Slots) goesFirst(p *model.Pod) bool {
 	case p.State == state.NoQueue, p.State == state.GroupBlocked, p.GroupIncomplete():
 		return false
 	case p.State.WaitsForNode():
-		if p.Erred || p.Reason.Code == reasons.SchedulingGated {
+		if p.OnlyTimeHelps || p.Reason.Code == reasons.SchedulingGated {
 			return false
 		}
 	case refusedByQuota(p):

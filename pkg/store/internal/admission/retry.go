@@ -53,11 +53,11 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 	}
 }
 
-// A retry order has pods that found no node. Pending.BackingOff has those that back off and
-// that an event since may help; Pending.Unschedulable has unschedulable ones and those that
+// A retry order has pods that found no node. Pending.RetryEarly has those that back off and
+// that an event since may help; Pending.AheadOnly has unschedulable ones and those that
 // only a time brings back.
 //
-// While other pods can be admitted, back-off keeps the pods of BackingOff from being tried
+// While other pods can be admitted, back-off keeps the pods of RetryEarly from being tried
 // at every such event. When no other pod can be admitted, it would leave freed room unused,
 // or give it to the first pod that ends its back-off. So the first of these pods is admitted
 // then, and the next one after that cycle. The scheduler's queue does the same.
@@ -82,7 +82,7 @@ func (x *States) RetryFirst() bool {
 	if x.m.Pending.Window.Taken() > 0 {
 		return false
 	}
-	ask, ok := x.m.Pending.BackingOff.Next()
+	ask, ok := x.m.Pending.RetryEarly.Next()
 	if !ok {
 		return false
 	}
@@ -97,7 +97,7 @@ func (x *States) RetryFirst() bool {
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
 	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
-		return // pods that require a node: see plans.NodeBoundPlanInput
+		return // pods that require a node: see plans.BeginNodeBoundPlan
 	}
 	if end := p.DelayEnd(x.m.Cache.Tree()); at.Before(end) {
 		at = end

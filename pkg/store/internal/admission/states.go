@@ -30,7 +30,7 @@ func NewStates(m *model.Model, demand *Demand) *States { return &States{m, deman
 func (x *States) Enter(p *model.Pod, to state.State) {
 	x.Withdraw(p, to)
 	if to.WaitsForNode() || to == state.GroupBlocked {
-		p.AssumedRequest = nil // its cycle is over
+		p.LargerRequest = nil // its cycle is over
 	}
 	x.m.History.Changed(p)
 	x.SetState(p, to)
@@ -68,7 +68,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 	from := p.State
 	x.m.Pending.Transitions.Note(from, to)
 	p.State = to
-	x.updateMember(p, p.Asker.Holds())
+	x.updateMember(p)
 	x.m.History.Tally(p)
 	if p.RequiredNode != "" {
 		x.m.Preemption.NodeBound.Note(p.UID)
@@ -113,7 +113,7 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 // leaveSlot is Withdraw for a pod with a slot. A pod that does not go on to a node frees its
 // room for other pods.
 func (x *States) leaveSlot(p *model.Pod, to state.State) {
-	p.Asker.OverQuota = false
+	p.Asker.RefusalEndsCycle = false
 	p.App.AddSlots(-1)
 	x.m.Pending.Window.Leave(p)
 	x.m.Pending.Timers.Clear(&p.Timer)
@@ -131,14 +131,14 @@ func (x *States) leaveSlot(p *model.Pod, to state.State) {
 // uncharged).
 func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time) {
 	x.Enter(p, state.Unschedulable)
-	p.Reason, p.Erred, p.GaveWay = why, why.Code == reasons.BackingOff, 0
+	p.Reason, p.OnlyTimeHelps, p.GaveWay = why, why.Code == reasons.BackingOff, 0
 	if why.Code != reasons.SchedulingGated && !decidedBefore(x.m.Cache.Nodes.Get(p.RequiredNode), p) {
 		x.m.Freed(x.m.Preemption.NodeBound.Tried(p.UID, now))
 	}
 	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
 	x.m.History.Changed(p)
 	p.BackoffEnds = now.Add(x.m.Options.Backoff(p.Failed.Attempts()))
-	if p.Erred { // a cycle for a plan would end the same way
+	if p.OnlyTimeHelps { // a cycle for a plan would end the same way
 		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	}
 }
@@ -200,8 +200,8 @@ func (x *States) Requeue(p *model.Pod, now time.Time) {
 		return
 	}
 	x.BackOff(p, p.BackoffEnds)
-	if !p.Erred {
-		x.EnterRetryOrder(p, &x.m.Pending.BackingOff)
+	if !p.OnlyTimeHelps {
+		x.EnterRetryOrder(p, &x.m.Pending.RetryEarly)
 	}
 }
 
@@ -263,6 +263,6 @@ func (x *States) NoteRefusal(p *model.Pod) bool {
 		return false
 	}
 	v := x.m.CheckPodQuota(p, queues.OnAllocated)
-	x.m.Pending.Holders.Set(p, v)
+	x.m.Pending.BlockedHolders.Set(p, v)
 	return !v.OK()
 }

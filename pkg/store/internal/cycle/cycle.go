@@ -102,13 +102,14 @@ func basis(p *model.Pod) queues.Basis {
 	return queues.OnArriving
 }
 
-// QuotaRefused puts a pod back into the order after a verdict against it.
+// QuotaRefused handles a verdict of a quota against a pod. It puts the pod back into the order,
+// except that a cycle for a plan goes on after the first verdict, to make the plan.
 func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	p, known := x.m.Pods[uid]
 	switch {
 	case !known || p.Foreign:
-	case x.m.PreemptionQueue.Current() == uid && !p.Asker.OverQuota:
-		p.Asker.OverQuota = true // the cycle may still make a plan for it
+	case x.m.PreemptionQueue.Current() == uid && !p.Asker.RefusalEndsCycle:
+		p.Asker.RefusalEndsCycle = true
 	case p.Asker.Holds():
 		x.holds.FailedHolder(p, now)
 	default:
@@ -152,7 +153,7 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	x.states.ToUnschedulable(p, why, now)
 	x.demand.FoundNoNode(p, now)
 	x.m.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)
-	x.states.EnterRetryOrder(p, &x.m.Pending.Unschedulable)
+	x.states.EnterRetryOrder(p, &x.m.Pending.AheadOnly)
 	if _, due := x.m.PreemptionQueue.When(p.Asker); !due {
 		x.states.Arm(p, p.Asker.RetryAt)
 	}
@@ -224,7 +225,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
-	if x.slots.GivesWay(p, node, seen, now) {
+	if x.slots.GiveWay(p, node, seen, now) {
 		x.demand.FoundNoNode(p, now)
 		return model.Refused(reasons.New(reasons.InOrder, "pods that are before it may run again"))
 	}
@@ -258,7 +259,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.m.Pending.Window.Failed()
 	x.states.ToUnschedulable(p, why, now)
 	x.m.ChargeMoving(p)
-	p.Erred, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
+	p.OnlyTimeHelps, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	x.states.BackOff(p, p.BackoffEnds)
 	x.demand.Read(p) // PodScheduled is from before the pod had a node
 	x.states.KeepArmed(p)
@@ -350,6 +351,6 @@ func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	}
 	x.states.BackOff(p, preemption.Latest(p.BackoffEnds, now.Add(preemption.AtMostEvery)))
 	if p.App != nil {
-		x.states.EnterRetryOrder(p, &x.m.Pending.Unschedulable)
+		x.states.EnterRetryOrder(p, &x.m.Pending.AheadOnly)
 	}
 }

@@ -93,10 +93,7 @@ func (l *Events[E]) EndChange(now time.Time) {
 		l.stamp(&l.list[l.ended], now)
 	}
 	for _, r := range l.readers {
-		select {
-		case r.ready <- struct{}{}:
-		default: // the reader has not taken the last signal yet
-		}
+		Signal(r.ready)
 	}
 }
 
@@ -139,4 +136,12 @@ func (l *Events[E]) Check() error {
 		}
 	}
 	return nil
+}
+
+// Signal sends a value unless the receiver has one that it has not taken yet.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

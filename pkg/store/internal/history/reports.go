@@ -108,14 +108,12 @@ func (r *Reports) Look(x *Report, at time.Time) {
 	}
 }
 
-// Warn makes a warning due, once per pod. It is false if the pod had one.
-func (r *Reports) Warn(x *Report, of reasons.Code, now time.Time) bool {
-	if x.warnOf != "" {
-		return false
+// Warn makes a warning due, once per pod.
+func (r *Reports) Warn(x *Report, of reasons.Code, now time.Time) {
+	if x.warnOf == "" {
+		x.warnOf, x.warnAt = of, now
+		r.Look(x, now)
 	}
-	x.warnOf, x.warnAt = of, now
-	r.Look(x, now)
-	return true
 }
 
 // TakeWarning takes the warning that is due for a pod; empty if there is none. A warning

@@ -55,7 +55,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
 //	                   carried out (plans.FailPlan), the node is not held after a new
 //	                   decision (plans.ApplyPlan), a limit of a user or application
-//	                   refuses the preemptor (plans.NodeBoundPlanInput), or the preemptor,
+//	                   refuses the preemptor (plans.BeginNodeBoundPlan), or the preemptor,
 //	                   its queue or its PodGroup changed, or its gang may not start
 //	                   (lifecycle)
 
@@ -133,7 +133,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	p.Asker.Decision, p.Asker.NodeBoundDecision = nil, nil
 	p.NodesGeneration = 0 // its cycles looked at its node only
 	x.states.SetHolds(p, false)
-	x.m.Pending.Holders.Remove(p)
+	x.m.Pending.BlockedHolders.Remove(p)
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)
@@ -169,11 +169,11 @@ func (x *Holds) retryWithoutHold(p *model.Pod, why reasons.Reason, now time.Time
 	if p.App == nil && !p.Foreign || p.State.HasNode() {
 		return
 	}
-	if p.State == state.Unschedulable || p.State == state.BackingOff && !p.Erred {
+	if p.State == state.Unschedulable || p.State == state.BackingOff && !p.OnlyTimeHelps {
 		p.Reason = why
 		x.states.ReturnBy(p, now.Add(x.m.Options.Backoff(1)))
 		if p.App != nil && p.RequiredNode == "" && p.RetryAsk == nil {
-			x.states.EnterRetryOrder(p, &x.m.Pending.BackingOff) // free room of other nodes goes to it first
+			x.states.EnterRetryOrder(p, &x.m.Pending.RetryEarly) // free room of other nodes goes to it first
 		}
 	}
 	from, _ := p.PlanFrom()

@@ -187,7 +187,7 @@ func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	gone := objects.Identity{UID: r.UID, Namespace: r.Namespace, Name: r.Name}
 	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: gone}}} // for EnterStep
 	x.m.EnterStep(p, output.Step{Kind: output.StepLost, Queue: r.Queue, Hold: r.Hold, Reason: r.Losses.Why, Losses: r.Losses.Count}, now)
-	if heir := x.m.Pods[r.Heir()]; heir != nil || r.Controller == "" {
+	if heir := x.m.Pods[r.Heir]; heir != nil || r.Controller == "" {
 		x.passLosses(r, heir)
 	}
 	return r.Losses.Why

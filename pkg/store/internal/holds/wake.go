@@ -69,7 +69,7 @@ func (x *Holds) WakeMembers(now time.Time) {
 // WakeRefused calls WakeHolder for the holders that a quota refused and that no quota
 // refuses any more.
 func (x *Holds) WakeRefused(now time.Time) {
-	for _, p := range x.m.Pending.Holders.Take(model.ComparePods) {
+	for _, p := range x.m.Pending.BlockedHolders.Take(model.ComparePods) {
 		if !x.states.NoteRefusal(p) {
 			x.WakeHolder(p, now)
 		}
@@ -86,7 +86,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 		x.states.NoteRefusal(p)
 		return
 	}
-	if p.State == state.BackingOff && p.Erred && p.BackoffEnds.After(now) {
+	if p.State == state.BackingOff && p.OnlyTimeHelps && p.BackoffEnds.After(now) {
 		return // it had room: a step after the choice of the node failed
 	}
 	x.states.LetThrough(p, now)
@@ -175,7 +175,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	h, _ := x.m.Preemption.Holds.Of(p.UID)
 	stale := x.ReadBefore(p, h.Node)
 	x.states.EndCycle(p)
-	p.Erred, p.BackoffEnds = false, now.Add(x.m.Options.Backoff(1))
+	p.OnlyTimeHelps, p.BackoffEnds = false, now.Add(x.m.Options.Backoff(1))
 	p.Reason = preemption.MakingRoom(&h)
 	switch {
 	case x.Ready(p, &h):

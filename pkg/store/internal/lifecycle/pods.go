@@ -111,7 +111,7 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	x.enlist(p, now)
 	if x.m.Started {
 		x.Place(p, now)
-		x.plans.Adopt(p, now)
+		x.plans.RestoreHold(p, now)
 	}
 }
 
@@ -226,7 +226,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 // checkAsAssumed checks whether an assumed pod runs as it was assumed.
 func (x *Lifecycle) checkAsAssumed(p *model.Pod, event *objects.Pod, now time.Time) {
 	had := p.AssumedUse()
-	p.AssumedRequest = nil
+	p.LargerRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
 		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}
@@ -261,9 +261,9 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 		return
 	}
 	x.holds.EndHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-	if p.AssumedRequest == nil && !event.Request.Covers(p.Request) {
+	if p.LargerRequest == nil && !event.Request.Covers(p.Request) {
 		before := p.Request
-		p.AssumedRequest = &before
+		p.LargerRequest = &before
 	}
 	if p.State != state.NoQueue {
 		x.Unplace(p, now)
@@ -319,14 +319,14 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 		return
 	case !x.m.Standby:
 		if p.Claim != nil && !p.Asker.IsEcho(p.Claim.Since) {
-			x.plans.Adopt(p, now)
+			x.plans.RestoreHold(p, now)
 		}
 		return
 	}
 	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
 		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
-	x.plans.Adopt(p, now)
+	x.plans.RestoreHold(p, now)
 }
 
 // staysPut tells whether a pod has the same application, queue and PodGroup after a change.

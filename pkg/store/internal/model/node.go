@@ -143,19 +143,19 @@ func (x *Model) AwaitedBy(holders []reservations.Hold, without types.UID) []*Pod
 
 // PlanningWorld returns the current planning snapshot, for plans made without the lock.
 func (x *Model) PlanningWorld() *planner.World {
-	x.Renew()
+	x.UpdateSnapshot()
 	return &planner.World{
 		Types: x.Preemption.Snapshot.Names(), Queues: x.Cache.Snapshot(),
 		Nodes: x.Preemption.Snapshot.Nodes(), Budgets: x.DisruptionsLeft(true),
 	}
 }
 
-// Renew makes the nodes of the planning snapshot again that changed.
-func (x *Model) Renew() { x.RenewSome(math.MaxInt) }
+// UpdateSnapshot makes the nodes of the planning snapshot again that changed.
+func (x *Model) UpdateSnapshot() { x.UpdateSome(math.MaxInt) }
 
-// RenewSome is Renew for some of the nodes. It tells whether others are left.
-func (x *Model) RenewSome(most int) (left bool) {
-	return x.Preemption.Snapshot.Renew(most, func(name string) *planner.Node {
+// UpdateSome is UpdateSnapshot for some of the nodes. It tells whether others are left.
+func (x *Model) UpdateSome(most int) (left bool) {
+	return x.Preemption.Snapshot.Update(most, func(name string) *planner.Node {
 		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
 			return x.ViewOf(&x.Preemption.Snapshot.Types, n, "")
 		}

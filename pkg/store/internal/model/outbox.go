@@ -45,11 +45,3 @@ func Take[T any](list *[]T) []T {
 	*list = nil
 	return taken
 }
-
-// Signal sends a value unless the receiver has one that it has not taken yet.
-func Signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

@@ -57,22 +57,24 @@ type WaitState struct {
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 	RetryIn  *order.Sparse[*App] // that retry order
 
-	// AssumedRequest is what it requested when its last cycle ended, if it requests less
-	// now; else nil. The scheduler's queue may not have seen the change, so the next cycle may
+	// LargerRequest is what it requested before it began to request less, since its last cycle
+	// ended; else nil. The scheduler's queue may not have seen the change, so the next cycle may
 	// still begin with the larger request.
-	AssumedRequest *resources.Vector
+	LargerRequest *resources.Vector
 
 	EquivalenceClass    *pending.Class // its equivalence class; set once it found no node
 	ReopenedAtAdmission uint64         // ClassLimit.Reopened when it was admitted
 	NodesGeneration     uint64         // Nodes.Generation when it was last passed to the scheduler's queue
 	GaveWay             int            // how often in a row it found a node and went back to the order
 	Reason              reasons.Reason // why it has no queue, or is unschedulable
-	WithinQuota         bool           // it is part of the demand; see package admission
-	BeyondQuota         reasons.Reason // the quota that keeps it out of the demand
-	Erred               bool           // its cycle ended with an error
-	BackoffEnds         time.Time      // end of its back-off
-	LateEvent           *objects.Pod   // the latest event while it is assumed
-	Tallied             history.Tally  // its contribution to the counts
+	WithinQuota         bool           // it is part of the demand (package admission)
+	BeyondQuota         reasons.Reason // the quota that keeps it out; with neither there is no verdict yet
+	// OnlyTimeHelps: no event brings it back before its back-off ends. Its cycle or its bind
+	// ended with an error, its lease ended, or another plugin refused it.
+	OnlyTimeHelps bool
+	BackoffEnds   time.Time     // end of its back-off
+	LateEvent     *objects.Pod  // the latest event while it is assumed
+	Tallied       history.Tally // its contribution to the counts
 
 	// Timer is the end of its lease or back-off; on a node, of the time for which it counts
 	// as leaving.
@@ -99,7 +101,7 @@ func NewWaitState(p *Pod, uid types.UID) *WaitState {
 // Over tells whether a running pod no longer needs its own.
 func (t *WaitState) Over() bool {
 	waits := t.Ask != nil || t.RetryAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
-	return !waits && t.AssumedRequest == nil && t.LateEvent == nil && !t.Tallied.In
+	return !waits && t.LargerRequest == nil && t.LateEvent == nil && !t.Tallied.In
 }
 
 // Leaves tells whether the pod has a node and is about to leave it: it was deleted or
@@ -161,8 +163,8 @@ func (p *Pod) EnsureAsker() {
 
 // AssumedUse is the request that the scheduler's cache may have for an assumed pod.
 func (p *Pod) AssumedUse() resources.Vector {
-	if p.AssumedRequest != nil {
-		return *p.AssumedRequest
+	if p.LargerRequest != nil {
+		return *p.LargerRequest
 	}
 	return p.Uses()
 }

@@ -14,19 +14,19 @@ import (
 // Pending has all state of the component. P is the caller's record of a pod, A that of an
 // application, and D what the caller keeps with a PodGroup. Make one with New.
 type Pending[P, A comparable, D any] struct {
-	Order         *order.Index    // pods that wait for a slot
-	BackingOff    order.Sparse[A] // backing-off pods that may be tried before their back-off ends
-	Unschedulable order.Sparse[A] // unschedulable pods, until an event that may help them
-	Window        Window[P]
-	Classes       Classes
-	Timers        Timers[P]
-	Keys          Keys // read without the store's lock
-	Groups        *Groups[P, D]
-	Holders       BlockedHolders[P] // that a quota refuses
-	Demand        Demand[A]
-	FreedUnseen   FreedUnseen
-	TooEarly      TooEarly
-	Transitions   state.Transitions
+	Order          *order.Index    // pods that wait for a slot
+	RetryEarly     order.Sparse[A] // backing-off pods that may be tried before their back-off ends
+	AheadOnly      order.Sparse[A] // other pods that found no node: only Ahead looks at them
+	Window         Window[P]
+	Classes        Classes
+	Timers         Timers[P]
+	Keys           Keys // read without the store's lock
+	Groups         *Groups[P, D]
+	BlockedHolders BlockedHolders[P]
+	Demand         Demand[A]
+	FreedUnseen    FreedUnseen
+	TooEarly       TooEarly
+	Transitions    state.Transitions
 
 	returning bool      // pods are coming back, and the order is not complete
 	unfilled  bool      // the window may have room that was left unfilled
@@ -42,16 +42,16 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		return order.NewSparse[A]((*queues.Queue).Committed, (*queues.Queue).CommittedKept)
 	}
 	return &Pending[P, A, D]{
-		Order:         index,
-		BackingOff:    sparse(),
-		Unschedulable: sparse(),
-		Window:        NewWindow[P](smallest, largest),
-		Classes:       newClasses(index, largest),
-		Timers:        NewTimers[P](),
-		Groups:        NewGroups[P, D](members),
-		Holders:       NewBlockedHolders[P](),
-		Demand:        NewDemand[A](),
-		moreRoom:      map[queues.ID]struct{}{},
+		Order:          index,
+		RetryEarly:     sparse(),
+		AheadOnly:      sparse(),
+		Window:         NewWindow[P](smallest, largest),
+		Classes:        newClasses(index, largest),
+		Timers:         NewTimers[P](),
+		Groups:         NewGroups[P, D](members),
+		BlockedHolders: NewBlockedHolders[P](),
+		Demand:         NewDemand[A](),
+		moreRoom:       map[queues.ID]struct{}{},
 	}
 }
 
@@ -85,15 +85,15 @@ func (x *Pending[P, A, D]) HasFreeSlot() bool { return x.Window.HasRoom(x.Order.
 // SetCapacity sets the capacity that the orders use.
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {
 	x.Order.SetCapacity(v)
-	x.BackingOff.SetCapacity(v)
-	x.Unschedulable.SetCapacity(v)
+	x.RetryEarly.SetCapacity(v)
+	x.AheadOnly.SetCapacity(v)
 }
 
 // SetStrict sets how the orders compare queues with their guarantees.
 func (x *Pending[P, A, D]) SetStrict(strict bool) {
 	x.Order.SetStrict(strict)
-	x.BackingOff.SetStrict(strict)
-	x.Unschedulable.SetStrict(strict)
+	x.RetryEarly.SetStrict(strict)
+	x.AheadOnly.SetStrict(strict)
 }
 
 // SetQueue sets the settings and the usage of a queue. It tells whether the settings are
@@ -104,16 +104,16 @@ func (x *Pending[P, A, D]) SetQueue(q *queues.Queue) bool {
 	}
 	x.Order.SetQueue(q.ID, q.Settings)
 	x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
-	x.BackingOff.SetQueue(q)
-	x.Unschedulable.SetQueue(q)
+	x.RetryEarly.SetQueue(q)
+	x.AheadOnly.SetQueue(q)
 	return true
 }
 
 // RemoveQueue forgets a queue.
 func (x *Pending[P, A, D]) RemoveQueue(id queues.ID) {
 	x.Order.RemoveQueue(id)
-	x.BackingOff.RemoveQueue(id)
-	x.Unschedulable.RemoveQueue(id)
+	x.RetryEarly.RemoveQueue(id)
+	x.AheadOnly.RemoveQueue(id)
 }
 
 // SetUsed sets what an application and the queues of its leaf use.
@@ -122,27 +122,27 @@ func (x *Pending[P, A, D]) SetUsed(tree *queues.Draft, a A, ordered *order.App, 
 	for q := range tree.Ancestors(leaf) {
 		x.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
-	x.BackingOff.Tell(tree, a, leaf, used)
-	x.Unschedulable.Tell(tree, a, leaf, used)
+	x.RetryEarly.Tell(tree, a, leaf, used)
+	x.AheadOnly.Tell(tree, a, leaf, used)
 }
 
 // SubmittedAt sets when an application was submitted.
 func (x *Pending[P, A, D]) SubmittedAt(a A, ordered *order.App, submitted time.Time) {
 	x.Order.SetSubmitted(ordered, submitted)
-	x.BackingOff.SubmittedAt(a, submitted)
-	x.Unschedulable.SubmittedAt(a, submitted)
+	x.RetryEarly.SubmittedAt(a, submitted)
+	x.AheadOnly.SubmittedAt(a, submitted)
 }
 
 // ForgetApp forgets an application without pods.
 func (x *Pending[P, A, D]) ForgetApp(a A) {
-	x.BackingOff.Forget(a)
-	x.Unschedulable.Forget(a)
+	x.RetryEarly.Forget(a)
+	x.AheadOnly.Forget(a)
 }
 
 // Ahead is [order.Index.Ahead] for all pods without a slot.
 func (x *Pending[P, A, D]) Ahead(p *order.AskInfo, levels order.Levels, room resources.Vector) iter.Seq[*order.Ask] {
 	return func(yield func(*order.Ask) bool) {
-		for _, o := range []*order.Index{x.Order, x.BackingOff.Index, x.Unschedulable.Index} {
+		for _, o := range []*order.Index{x.Order, x.RetryEarly.Index, x.AheadOnly.Index} {
 			for ask := range o.Ahead(p, levels, room) {
 				if !yield(ask) {
 					return
@@ -159,7 +159,7 @@ func (x *Pending[P, A, D]) MoreRoom(id queues.ID) { x.moreRoom[id] = struct{}{} 
 // do not matter.
 func (x *Pending[P, A, D]) NoteMoreRoom(tree *queues.Draft, leaf queues.ID) {
 	for q := range tree.Ancestors(leaf) {
-		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) || x.Holders.Has(q.ID) {
+		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) || x.BlockedHolders.Has(q.ID) {
 			x.MoreRoom(q.ID)
 		}
 	}
@@ -172,7 +172,7 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 	for id := range x.moreRoom {
 		delete(x.moreRoom, id)
 		x.Groups.TouchRefused(id)
-		x.Holders.MoreRoom(id)
+		x.BlockedHolders.MoreRoom(id)
 		if tree.Queue(id) != nil {
 			out = append(out, x.Order.BlockedAt(id)...)
 		}
@@ -183,7 +183,7 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 // Check verifies the parts that need nothing of the caller to compare with.
 func (x *Pending[P, A, D]) Check() error {
 	return errors.Join(
-		x.Order.Check(), x.BackingOff.Check(), x.Unschedulable.Check(),
-		x.Transitions.Check(), x.Timers.Check(), x.Holders.Check(),
+		x.Order.Check(), x.RetryEarly.Check(), x.AheadOnly.Check(),
+		x.Transitions.Check(), x.Timers.Check(), x.BlockedHolders.Check(),
 	)
 }

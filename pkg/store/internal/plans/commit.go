@@ -42,7 +42,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s",
 			h.Node, preemption.OneLine(err))
 		x.abortPlan(p, &h, why, now)
-		x.m.EnterStep(p, output.Step{Kind: output.StepCalledOff, Hold: h, Reason: why}, now)
+		x.m.EnterStep(p, output.Step{Kind: output.StepAborted, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
@@ -167,7 +167,7 @@ func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.
 
 // lawful checks the laws for victims of a preemptor, on the current state.
 func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
-	x.m.Renew() // the victims stay in this state
+	x.m.UpdateSnapshot() // the victims stay in this state
 	w := &planner.World{Queues: x.m.Cache.Tree(), Budgets: x.m.DisruptionsLeft(true)}
 	t := &x.m.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)

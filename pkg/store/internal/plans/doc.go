@@ -11,12 +11,12 @@
 //
 //	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetPreemptorThrough
 //	             * they are planned for in every cycle that fails
-//	input.go     the input, or why no plan is made now: PlanInput; group.go adds the PodGroup
-//	             * input_node_bound.go: NodeBoundPlanInput
+//	input.go     the input, or why no plan is made now: BeginPlan; group.go adds the PodGroup
+//	             * input_node_bound.go: BeginNodeBoundPlan
 //	result.go    the plan is accepted, and its hold begins: AcceptPlan; or refused: RejectPlan
 //	             * result_node_bound.go: ApplyPlan; the hold may begin before there are victims
 //	commit.go    the plan is checked again, and its victims may be deleted: Commit
 //	end.go       the victims are deleted: VictimsDeleted; or they stay: FailPlan
 //	             * AbortPlan: they stay, and the node is held on
-//	adopt.go     plans that another process has written: Adopt
+//	restore.go   plans that another process has written: RestoreHold
 package plans

@@ -57,7 +57,7 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 // setFree sets what is free for a group on all nodes that take new pods. The planning
 // snapshot has that, except for the node that the preemptor holds.
 func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
-	x.m.Renew()
+	x.m.UpdateSnapshot()
 	held, _ := x.m.Preemption.Holds.Of(p.UID)
 	for _, v := range x.m.Preemption.Snapshot.Nodes() {
 		n := x.m.Cache.Nodes.Get(v.Name)
@@ -81,7 +81,7 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 // are gone and holders have what they wait for. If no plan for the pod found it, the filters
 // refuse the node, and may accept it once other members of the group are placed.
 func (x *Plans) nodeHasRoom(p *model.Pod) bool {
-	x.m.Renew()
+	x.m.UpdateSnapshot()
 	request := x.m.Preemption.Snapshot.Amounts(p.Request)
 	return slices.ContainsFunc(x.m.Preemption.Snapshot.Nodes(), func(v *planner.Node) bool {
 		for t, amount := range request {

@@ -47,8 +47,9 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	return p, reasons.Reason{}
 }
 
-// PlanInput returns the input of a plan, or why no plan is made now.
-func (x *Plans) PlanInput(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
+// BeginPlan begins a plan: it returns the input, or why no plan is made now. It ends a hold whose
+// room others took, notes the time and begins to watch for changes.
+func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if !why.None() {
 		return nil, why
@@ -80,7 +81,7 @@ func (x *Plans) PlanInput(uid types.UID, kind string, inPermit []types.UID, now 
 // which one may be made.
 func (x *Plans) deferPlan(p *model.Pod, why reasons.Reason, from, now time.Time) {
 	if why.Code.IsQuota() {
-		p.Asker.OverQuota = true // the cycle ends with this refusal
+		p.Asker.RefusalEndsCycle = true
 	}
 	if !from.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
@@ -107,7 +108,7 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time) {
 	h, held := x.m.Preemption.Holds.Of(p.UID)
 	leaf, delayEnd := x.m.Cache.Tree().Queue(p.App.Leaf), p.DelayEnd(x.m.Cache.Tree())
-	never := x.Never(p)
+	never, limits := x.Never(p), x.m.CheckPodLimits(p)
 	lossEnd, lost := p.PlanFrom()
 	tried, refused := p.LastRefused()
 	round, paid := x.m.Preemption.VictimsFrom(1, now), x.m.Preemption.Limiter.PlansFrom(now)
@@ -121,8 +122,8 @@ func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from
 	case delayEnd.After(now):
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, timeLeft(delayEnd, now)), time.Time{}
-	case !x.m.CheckPodLimits(p).OK():
-		return x.m.CheckPodLimits(p).Reason, time.Time{}
+	case !limits.OK():
+		return limits.Reason, time.Time{}
 	case lossEnd.After(now):
 		return lost, lossEnd
 	case !refused.None() && tried.Add(preemption.AtMostEvery).After(now):

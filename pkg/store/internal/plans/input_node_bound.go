@@ -38,9 +38,9 @@ import (
 // is Unschedulable, or BackingOff if it has a deadline. It has no gate: it is let through
 // by activating it.
 
-// NodeBoundPlanInput returns the input of a decision for a node-bound pod, or why none is made
+// BeginNodeBoundPlan returns the input of a decision for a node-bound pod, or why none is made
 // now.
-func (x *Plans) NodeBoundPlanInput(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundPlanInput, reasons.Reason) {
+func (x *Plans) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundPlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if why.None() && p.RequiredNode == "" {
 		why = reasons.Brief(reasons.Starting)

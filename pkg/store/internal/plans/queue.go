@@ -22,7 +22,7 @@ func (x *Plans) EnqueueDue(now time.Time) {
 		if !ok {
 			return
 		}
-		if p := x.m.Pods[uid]; x.checkDue(p, now) {
+		if p := x.m.Pods[uid]; x.decideNext(p, now) {
 			ask := preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()}
 			x.m.PreemptionQueue.Enter(p.Asker, x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), ask)
 			room--
@@ -33,9 +33,9 @@ func (x *Plans) EnqueueDue(now time.Time) {
 // mostLooks bounds the pods that are checked in one hold of the lock.
 const mostLooks = 1000
 
-// checkDue tells whether a plan is worth making for a pod that left the preemption queue. If
-// not, the pod is armed or watches what may change that.
-func (x *Plans) checkDue(p *model.Pod, now time.Time) (plan bool) {
+// decideNext sets what follows for a pod that left the preemption queue: when it is checked
+// again, and what it watches. It tells whether a plan is worth making for it now.
+func (x *Plans) decideNext(p *model.Pod, now time.Time) (plan bool) {
 	next := x.nextFor(p, now)
 	if !next.early {
 		x.m.Preemption.Watches.Set(p.UID, next.watch)
@@ -129,7 +129,7 @@ func (x *Plans) LetPreemptorThrough(now time.Time) {
 		}
 		p := x.m.Pods[uid]
 		x.m.PreemptionQueue.LeaveOrder(p.Asker)
-		if !x.checkDue(p, now) {
+		if !x.decideNext(p, now) {
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.

@@ -35,11 +35,11 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	timeUsedUp := x.ownTimeLeft(p, now) <= 0
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
-		why = x.decline(p, d, declinedReason(x.m.Cache.Tree(), p, d), now)
+		why = x.rejectPlan(p, d, rejectedReason(x.m.Cache.Tree(), p, d), now)
 	case (nothingChosen || timeUsedUp) && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep the node
 		// from all others for that time.
-		why = x.decline(p, d, reasons.New(reasons.WaitingForRoom,
+		why = x.rejectPlan(p, d, reasons.New(reasons.WaitingForRoom,
 			"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
 		held, why = x.holdNodeBound(p, d, now)
@@ -61,8 +61,8 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	return held, why
 }
 
-// decline ends the plan without a hold, and ends the hold if there is one.
-func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
+// rejectPlan ends the plan without a hold, and ends the hold if there is one.
+func (x *Plans) rejectPlan(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
 	var again time.Time
 	if d.Stopped != planner.RuleExtender { // else the decision says nothing about the node
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
@@ -77,8 +77,8 @@ func (x *Plans) decline(p *model.Pod, d *daemonset.Decision, why reasons.Reason,
 	return x.awaitNode(p, why, again)
 }
 
-// declinedReason is why a preemptor's only node is not held for it.
-func declinedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
+// rejectedReason is why a preemptor's only node is not held for it.
+func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:
 		if v := queues.Admit(tree, p.App.Leaf, p.Request, queues.OnCommitted); !v.OK() {
@@ -141,20 +141,20 @@ func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) 
 	if d.Outcome != planner.Preempt {
 		return next
 	}
-	again, not := x.holds.FurtherFrom(p, now)
-	if !again.After(now) {
-		next.Chosen, not, again = x.takeVictims(d.Chosen(), now)
+	from, why := x.holds.FurtherFrom(p, now)
+	if !from.After(now) {
+		next.Chosen, why, from = x.takeVictims(d.Chosen(), now)
 	}
-	next.again = again
-	if not.None() {
+	next.again = from
+	if why.None() {
 		return next
 	}
 	next.Patient, next.Note = true, "victims there are chosen as soon as the limits allow"
-	next.why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, not.Text)
-	if not.Code == reasons.PreemptionPaced {
-		next.why.Code = not.Code
+	next.why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, why.Text)
+	if why.Code == reasons.PreemptionPaced {
+		next.why.Code = why.Code
 	}
-	if again.IsZero() {
+	if from.IsZero() {
 		next.again = now.Add(preemption.FirstTry)
 	}
 	return next

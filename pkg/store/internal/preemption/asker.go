@@ -42,8 +42,9 @@ type Retry struct {
 	NoRoom bool
 	Losses Losses
 	Sweep  Sweep // if it has no equivalence class
-	// OverQuota: a quota refused the current cycle.
-	OverQuota bool
+	// RefusalEndsCycle: the next refusal of a quota ends the current cycle. Before, the cycle
+	// may still make a plan.
+	RefusalEndsCycle bool
 }
 
 // FindsNoRoom tells whether the last plan was made since then and has NoRoom, and the next
@@ -118,7 +119,7 @@ func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.LastHol
 
 // IsEmpty tells whether nothing in the record is needed once the pod runs.
 func (a *Asker) IsEmpty() bool {
-	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota
+	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.RefusalEndsCycle
 	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.NodeBoundDecision != nil || a.Missed > 0 || a.Activated ||
 		!a.LastHoldSince.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
 	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil

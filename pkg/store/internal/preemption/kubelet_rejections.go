@@ -55,7 +55,7 @@ type KubeletRejection struct {
 	Queue      string // path of its leaf; empty for none
 	Took       string // which pods took the room meanwhile
 	Losses     Losses
-	heir       types.UID // the pod that replaces it; empty while there is none
+	Heir       types.UID // the pod that replaces it; empty while there is none
 	refused    bool      // false while that is unknown
 	until      time.Time // it is forgotten at this time
 }
@@ -90,13 +90,11 @@ func (r *KubeletRejections) Answer(uid types.UID, reason string, o *Options, now
 	}
 	x.refused = true
 	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", x.Took, x.Namespace, x.Name, reason)
-	x.Losses.LoseAgain(why, "the pod that is made in its place", o, now)
+	x.Losses.lost = time.Time{} // it counts, also in the pause of the loss before
+	x.Losses.Lose(why, "the pod that is made in its place", o, now)
 	x.until = x.Losses.Until
 	return x
 }
-
-// Heir returns the pod that replaces a refused one; empty if none came yet.
-func (x *KubeletRejection) Heir() types.UID { return x.heir }
 
 // Done forgets a refused pod: its losses were passed on, or nothing can replace it.
 func (r *KubeletRejections) Done(x *KubeletRejection) {
@@ -112,8 +110,8 @@ func (r *KubeletRejections) Replace(p *objects.Pod, now time.Time) *KubeletRejec
 	}
 	r.forget(now)
 	for _, x := range r.list {
-		if x.Controller == p.Controller && x.OnlyNode == p.RequiredNode && x.heir == "" {
-			if x.heir = p.UID; x.refused {
+		if x.Controller == p.Controller && x.OnlyNode == p.RequiredNode && x.Heir == "" {
+			if x.Heir = p.UID; x.refused {
 				return x
 			}
 			return nil

@@ -26,7 +26,7 @@ func TestRefusalsPassOn(t *testing.T) {
 		t.Error("it is refused before that is known")
 	}
 	x := r.Answer("a", "OutOfcpu", &o, epoch)
-	if x == nil || x.Heir() != "heir" || x.Losses.Count != 1 {
+	if x == nil || x.Heir != "heir" || x.Losses.Count != 1 {
 		t.Fatalf("the first loss: %+v", x)
 	}
 	if r.Answer("a", "OutOfcpu", &o, epoch) != nil || r.Replace(heir, epoch) != nil {
@@ -36,7 +36,7 @@ func TestRefusalsPassOn(t *testing.T) {
 	r.Done(x)
 
 	r.Suspect(suspect("b"), epoch)
-	if x = r.Answer("b", "OutOfcpu", &o, epoch); x == nil || x.Heir() != "" {
+	if x = r.Answer("b", "OutOfcpu", &o, epoch); x == nil || x.Heir != "" {
 		t.Fatalf("the second loss: %+v", x)
 	}
 	for name, p := range map[string]*objects.Pod{

@@ -77,12 +77,6 @@ func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Tim
 	l.lost = l.Until
 }
 
-// LoseAgain is Lose for a loss that always counts.
-func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now time.Time) {
-	l.lost = time.Time{}
-	l.Lose(why, waits, o, now)
-}
-
 // Undo counts a plan that was undone and sets the pause. One that is undone during any
 // pause belongs to an earlier plan and changes nothing.
 func (l *Losses) Undo(why reasons.Reason, waits string, o *Options, now time.Time) {

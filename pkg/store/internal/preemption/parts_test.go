@@ -97,7 +97,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestLossesInAPause: a loss during a pause does not count again; LoseAgain always counts.
+// TestLossesInAPause: a loss during a pause does not count again.
 func TestLossesInAPause(t *testing.T) {
 	var l preemption.Losses
 	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldSuperseded, "room was taken")
@@ -109,13 +109,12 @@ func TestLossesInAPause(t *testing.T) {
 	if l.Count != 1 || l.Until != epoch.Add(16*time.Second) || l.Why.Text != "room was taken; no plan is made for the pod for 15s" {
 		t.Errorf("a loss in a pause: %+v", l)
 	}
-	l.LoseAgain(why, "the pod", &o, epoch.Add(2*time.Second))
 	l.Lose(why, "the pod", &o, epoch.Add(32*time.Second))
-	if l.Count != 3 || !strings.HasSuffix(l.Why.Text, "this is loss 3 in a row, so no plan is made for the pod for 1m0s") {
-		t.Errorf("three losses: %+v", l)
+	if l.Count != 2 || !strings.HasSuffix(l.Why.Text, "this is loss 2 in a row, so no plan is made for the pod for 30s") {
+		t.Errorf("two losses: %+v", l)
 	}
 	l.LostDecision, l.PlacedAt = "decision", epoch
-	if got := l.Inherited(); got.LostDecision != "" || !got.PlacedAt.IsZero() || got.Count != 3 {
+	if got := l.Inherited(); got.LostDecision != "" || !got.PlacedAt.IsZero() || got.Count != 2 {
 		t.Errorf("inherited: %+v", got)
 	}
 }
@@ -240,7 +239,7 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	made := ""
 	renew := func() string {
 		made = ""
-		s.Renew(math.MaxInt, func(name string) *planner.Node {
+		s.Update(math.MaxInt, func(name string) *planner.Node {
 			made += name
 			if !there[name] {
 				return nil

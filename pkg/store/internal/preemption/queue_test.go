@@ -110,7 +110,7 @@ func TestAskerIsEmpty(t *testing.T) {
 		"sweep":  func(a *preemption.Asker) { a.Sweep = preemption.Sweep{"n"} },
 		"ended":  func(a *preemption.Asker) { a.LastHoldSince = epoch },
 		"node":   func(a *preemption.Asker) { a.SawNode = 1 },
-		"quota":  func(a *preemption.Asker) { a.OverQuota = true },
+		"quota":  func(a *preemption.Asker) { a.RefusalEndsCycle = true },
 	} {
 		a := preemption.NewAsker("a")
 		if set(a); a.IsEmpty() {

@@ -52,7 +52,7 @@ type Snapshot struct {
 	stale map[string]struct{}
 }
 
-// Nodes returns the nodes by name, as of the last Renew.
+// Nodes returns the nodes by name, as of the last Update.
 func (s *Snapshot) Nodes() []*planner.Node { return s.nodes }
 
 // Change notes that a node must be made again.
@@ -69,10 +69,10 @@ func (s *Snapshot) IsStale(node string) bool {
 	return stale
 }
 
-// Renew makes nodes again that changed, and tells whether others are left. view returns nil
+// Update makes nodes again that changed, and tells whether others are left. view returns nil
 // for a node that is not there. The order is that of names, because the first node with a
 // type decides its number.
-func (s *Snapshot) Renew(most int, view func(name string) *planner.Node) (left bool) {
+func (s *Snapshot) Update(most int, view func(name string) *planner.Node) (left bool) {
 	if len(s.stale) == 0 {
 		return false
 	}

@@ -18,9 +18,9 @@ import (
 // make the hold: the next process, and a standby. The process that made the hold uses its
 // own state.
 
-// AdoptAll adopts the holds that an earlier process has written, in the order in which
+// RestoreHolds restores the holds that an earlier process has written, in the order in which
 // they began. Running pods are placed before.
-func (x *Plans) AdoptAll(now time.Time) {
+func (x *Plans) RestoreHolds(now time.Time) {
 	var claimants []*model.Pod
 	for _, p := range x.m.Pods {
 		if p.Claim != nil {
@@ -31,12 +31,12 @@ func (x *Plans) AdoptAll(now time.Time) {
 		return cmp.Or(a.Claim.Since.Compare(b.Claim.Since), cmp.Compare(a.UID, b.UID))
 	})
 	for _, p := range claimants {
-		x.Adopt(p, now)
+		x.RestoreHold(p, now)
 	}
 }
 
-// Adopt takes up the hold that is written on a pod, or releases it if it cannot.
-func (x *Plans) Adopt(p *model.Pod, now time.Time) {
+// RestoreHold restores the hold that is written on a pod, or releases it if it cannot.
+func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 	if p.Claim == nil || p.Asker.Holds() || p.Foreign && p.Node == "" && p.MaybeDaemon {
 		return
 	}
@@ -110,10 +110,10 @@ func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 	})
 }
 
-// Lead begins to lead: it adopts what other processes have written, as after a restart,
+// StartLeading begins to lead: it restores what other processes have written, as after a restart,
 // and queues the writes of all holds, because the earlier writer may have stopped before
 // it was done.
-func (x *Plans) Lead(now time.Time) {
+func (x *Plans) StartLeading(now time.Time) {
 	if !x.m.Standby {
 		return
 	}
@@ -131,7 +131,7 @@ func (x *Plans) Lead(now time.Time) {
 	x.m.Standby, x.m.Out.Work = false, work
 	x.m.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
 	if x.m.Started {
-		x.AdoptAll(now)
+		x.RestoreHolds(now)
 		x.states.RetryAllTooEarly(now)
 	}
 }
