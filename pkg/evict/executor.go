@@ -18,35 +18,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Store is the source of the work, and receives the results.
+// Store is the source of the work, and receives the results; type Store of package store says
+// what each method does. Commit may return victims that are not in the claim of the work: they
+// were chosen again since it was taken. It is called again if the marks take more than one try.
 type Store interface {
-	// Work is signalled when there may be work to take.
 	Work() <-chan struct{}
-	// TakeWork returns the pending writes, each once, in order.
 	TakeWork() []output.Work
-	// Commit returns the victims still to be deleted for the asker. If they were chosen
-	// again since its work was taken, they may not be in its claim yet. If the plan is not
-	// lawful any more, Commit returns the reason and ends the hold, or only the plan of a
-	// node-bound asker. InPermit are the pods that wait for a Permit plugin. Commit is
-	// called again if the marks of the victims take more than one try.
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason)
-	// VictimsDeleted reports that all victims are deleted or terminating.
 	VictimsDeleted(asker types.UID, now time.Time)
-	// VictimsRefused reports each time that the API server refuses for good to delete
-	// victims, whether the plan goes on or not.
 	VictimsRefused(refused []output.Undeletable, now time.Time)
-	// FailPlan reports that not all victims can be deleted, and those that the API server
-	// refused to mark or to delete for good.
 	FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time)
-	// AbortPlan reports the same for a node-bound asker if no victim was deleted, because
-	// one of them is being bound right now. Its node stays held.
 	AbortPlan(asker types.UID, why reasons.Reason, now time.Time)
-	// KubeletRefused reports the reason why the kubelet had no capacity for an asker that
-	// is gone; empty if it ended in another way. It returns the text for people.
 	KubeletRefused(asker types.UID, reason string, now time.Time) reasons.Reason
-	// KeepsOff returns the asker for which other schedulers must be kept off a node,
-	// because victims are chosen for it; empty for none. It returns false while, as far
-	// as the store knows, this process does not lead.
 	KeepsOff(node string) (asker types.UID, ready bool)
 }
 

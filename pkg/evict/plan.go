@@ -59,14 +59,16 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		p.late = false
 		p.try(p.toTry(), func(v *victim) error {
 			err := e.evict(ctx, a, v)
-			v.gone = err == nil || errors.Is(err, errGone)
+			if err == nil || errors.Is(err, errGone) {
+				v.at = gone
+			}
 			return err
 		})
 		if refused := p.refusals(); len(refused) > 0 { // at once: the hold may end, and another plan choose them, before this plan ends
 			e.Store.VictimsRefused(refused, e.Clock.Now())
 		}
 	}
-	p.left = slices.DeleteFunc(p.left, func(v *victim) bool { return v.gone })
+	p.left = slices.DeleteFunc(p.left, func(v *victim) bool { return v.at == gone })
 	switch {
 	case e.stopped(ctx, nil):
 		return errNotLeading
@@ -147,7 +149,7 @@ func (e *Executor) isLawful(ctx context.Context, a *asker) bool {
 
 // toMark returns the victims that must be marked before the next delete.
 func (p *plan) toMark() []*victim {
-	return slices.DeleteFunc(slices.Clone(p.left), func(v *victim) bool { return v.ready })
+	return slices.DeleteFunc(slices.Clone(p.left), (*victim).isReady)
 }
 
 // toTry returns the victims to delete next.

@@ -22,19 +22,32 @@ const sparedReason = "PreemptionCalledOff"
 type victim struct {
 	output.Victim
 	pod *corev1.Pod // as it was last seen; nil before
-	// marked is true if its DisruptionTarget may be True. ready is true if it may be
-	// deleted: the mark is written, or the pod is too large for it.
-	marked, ready bool
-	// sent is true if a delete failed in a way in which it may have taken effect.
-	sent bool
-	// gone is true once the pod is deleted, rejected or not there.
-	gone bool
-	// spared is true once its mark was cleared, because it stays.
-	spared bool
+	at  progress
 	// err is the latest failure, nil for none. refused is true if one failure was final.
 	err     error
 	refused bool
 }
+
+// progress is how far a victim has come. From each state it may be gone.
+//
+//	unmarked ──► maybeMarked ──► marked ──► maybeDeleted ──► gone
+//	    │             │             │            ▲
+//	    │             └─────────────┴──► spared  │
+//	    └──► unmarkable ─────────────────────────┘
+type progress uint8
+
+const (
+	unmarked     progress = iota
+	maybeMarked           // a write of its DisruptionTarget failed and may have taken effect
+	marked                // its DisruptionTarget is True
+	unmarkable            // it is too large for the mark, and is deleted without
+	maybeDeleted          // a delete failed and may have taken effect
+	gone                  // it is deleted, rejected or not there
+	spared                // its mark is cleared, because it stays
+)
+
+// isReady reports whether the victim may be deleted.
+func (v *victim) isReady() bool { return v.at == marked || v.at == unmarkable || v.at == maybeDeleted }
 
 // grace returns how many seconds the victim has to stop: as many as its pod says, or fewer
 // if victims may have fewer; nil if its pod does not say.
@@ -56,7 +69,7 @@ func (v *victim) isLeaving() bool {
 // makeReady marks a victim that runs and was not told to go yet. It fails with errGone if the
 // victim is gone, and with errHalted if the mark is no longer wanted.
 func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
-	if v.sent {
+	if v.at == maybeDeleted {
 		return nil
 	}
 	pod, err := e.find(v.Ref)
@@ -74,7 +87,7 @@ func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
 // errHalted if the next call is no longer wanted.
 func (e *Executor) evict(ctx context.Context, a *asker, v *victim) error {
 	pod, err := e.find(v.Ref)
-	if errors.Is(err, errGone) && v.sent {
+	if errors.Is(err, errGone) && v.at == maybeDeleted {
 		e.tellVictim(a, v)
 	}
 	if err != nil {
@@ -107,21 +120,28 @@ func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
 // mark writes DisruptionTarget on a victim, unless it is already there. A pod that is too
 // large for it is deleted without: the delete makes it larger, too, but by less.
 func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
-	if v.ready = v.ready || isMarked(v); v.ready {
+	if v.isReady() {
 		return nil
 	}
-	err := e.callFor(ctx, a, func(ctx context.Context) error {
+	if isMarked(v) {
+		v.at = marked
+		return nil
+	}
+	return e.callFor(ctx, a, func(ctx context.Context) error {
 		err := e.setStatus(ctx, v.Ref, e.disruptionTarget(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note), false)
-		v.marked = v.marked || !final(err)
-		if apianswer.TooLarge(err) {
+		switch {
+		case err == nil:
+			v.at = marked
+		case apianswer.TooLarge(err):
 			e.Logger.Info("A pod is deleted without a mark, for which it is too large",
 				"victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
+			v.at = unmarkable
 			return nil
+		case !final(err):
+			v.at = maybeMarked
 		}
 		return err
 	})
-	v.ready = err == nil
-	return err
 }
 
 // delete deletes a victim, and writes an event on it that names the asker.
@@ -131,10 +151,12 @@ func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 		begun = true
 		return e.deletePod(ctx, v)
 	})
-	if err == nil || errors.Is(err, errGone) && v.sent {
+	if err == nil || errors.Is(err, errGone) && v.at == maybeDeleted {
 		e.tellVictim(a, v)
 	}
-	v.sent = v.sent || begun && !final(err)
+	if begun && !final(err) {
+		v.at = maybeDeleted
+	}
 	return err
 }
 
@@ -167,7 +189,9 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 		if chosen || err != nil {
 			continue
 		}
-		if v.pod = pod; v.isLeaving() || v.spared || v.sent || !v.marked && !isMarked(v) {
+		v.pod = pod
+		mayBeMarked := v.at == maybeMarked || v.at == marked || isMarked(v)
+		if v.isLeaving() || v.at == spared || v.at == maybeDeleted || !mayBeMarked {
 			continue
 		}
 		err = e.call(ctx, func(ctx context.Context) error {
@@ -182,7 +206,7 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 		default:
 			e.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
 		}
-		v.spared = true
+		v.at = spared
 	}
 	return failed
 }

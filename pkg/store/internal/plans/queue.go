@@ -23,8 +23,8 @@ func (x *Plans) EnqueueDue(now time.Time) {
 			return
 		}
 		if p := x.m.Pods[uid]; x.decideNext(p, now) {
-			ask := preemption.Ask{Key: p.AskKey(), Request: p.Request, Kind: p.KindWithoutClass()}
-			x.m.PreemptionQueue.Enter(p.Asker, x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), ask)
+			tree := x.m.Cache.Tree()
+			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(tree), p.AskKey(), p.Request, p.KindWithoutClass())
 			room--
 		}
 	}

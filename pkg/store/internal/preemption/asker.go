@@ -15,7 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Asker is the record of a pod that may have room made for it. Every pod without a node
@@ -123,13 +122,6 @@ func (a *Asker) IsEmpty() bool {
 	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.NodeBoundDecision != nil || a.Missed > 0 || a.Activated ||
 		!a.LastHoldSince.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
 	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
-}
-
-// Ask is a pod as the order knows it.
-type Ask struct {
-	Key     order.AskKey
-	Request resources.Vector
-	Kind    string
 }
 
 // DecisionID identifies a decision by its preemptor and time.

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Queue decides when stuck pods get a plan although no event would bring them back (P1,
@@ -46,8 +47,8 @@ func (q *Queue[A]) Arm(a *Asker, at time.Time) {
 }
 
 // Enter puts a pod into the order.
-func (q *Queue[A]) Enter(a *Asker, tree *queues.Draft, app A, info order.AppInfo, ask Ask) {
-	a.ask = q.Order.Push(tree, app, info, ask.Key, ask.Request, ask.Kind)
+func (q *Queue[A]) Enter(a *Asker, tree *queues.Draft, app A, info order.AppInfo, key order.AskKey, request resources.Vector, kind string) {
+	a.ask = q.Order.Push(tree, app, info, key, request, kind)
 }
 
 // Leave takes a pod out of the queue. It may be nil or not in it.
