@@ -97,7 +97,6 @@ var hostileCases = []hostileCase{
 	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, false},
 	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, false},
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, false},
-	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, false},
 	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, false},
 	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, false},
 	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, false},
@@ -107,6 +106,8 @@ var hostileCases = []hostileCase{
 	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, true},
 	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), false},
 	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, false},
+	// The last one: the API server takes minutes to delete its pods.
+	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, false},
 }
 
 // figures are the times of a probe, in order.
