@@ -28,7 +28,8 @@ type victim struct {
 	refused bool
 }
 
-// progress is how far a victim has come. From each state it may be gone.
+// progress is how far a victim has come. From each state it may be gone. A mark that another
+// process wrote counts, too: an unmarked victim that has it may be marked or spared next.
 //
 //	unmarked ──► maybeMarked ──► marked ──► maybeDeleted ──► gone
 //	    │             │             │            ▲
@@ -43,7 +44,7 @@ const (
 	unmarkable            // it is too large for the mark, and is deleted without
 	maybeDeleted          // a delete failed and may have taken effect
 	gone                  // it is deleted, rejected or not there
-	spared                // its mark is cleared, because it stays
+	spared                // it stays: its mark is cleared, or the API server refuses that for good
 )
 
 // isReady reports whether the victim may be deleted.
