@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync/atomic"
 )
 
 // The tried ports lie below the range from which Linux takes local ends of connections,
@@ -15,22 +16,24 @@ const (
 	lastPort  = 30000
 )
 
+// tried counts the ports that this process has tried. It begins anywhere, for the
+// processes beside.
+var tried atomic.Uint32
+
+func init() { tried.Store(rand.Uint32N(lastPort - firstPort)) }
+
 // freePorts returns n different ports on 127.0.0.1 without a listener at this moment.
+// A process gets no port twice before it has tried all: what a port was chosen for may
+// listen only after the next port was chosen.
 func freePorts(n int) ([]int, error) {
 	var ports []int
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close() // it was only held to find different ports
-		}
-	}()
 	for range 50 * n {
-		port := firstPort + rand.IntN(lastPort-firstPort)
+		port := firstPort + int(tried.Add(1)%(lastPort-firstPort))
 		l, err := net.Listen("tcp", address(port))
 		if err != nil {
 			continue
 		}
-		held = append(held, l)
+		_ = l.Close() // it was only a trial
 		if ports = append(ports, port); len(ports) == n {
 			return ports, nil
 		}
