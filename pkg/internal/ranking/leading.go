@@ -9,18 +9,18 @@ func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) 
 	for len(frontier) > 0 {
 		best := 0
 		for i := range frontier {
-			if r.less(r.items[frontier[i]], r.items[frontier[best]]) {
+			if r.in.less(r.in.all[frontier[i]], r.in.all[frontier[best]]) {
 				best = i
 			}
 		}
 		at, last := frontier[best], len(frontier)-1
 		switch {
-		case !holds(r.items[at]):
+		case !holds(r.in.all[at]):
 			return leading, true
 		case len(leading) == most:
 			return leading, false
 		}
-		leading = append(leading, r.items[at])
+		leading = append(leading, r.in.all[at])
 		frontier[best] = frontier[last]
 		frontier = r.below(frontier[:last], at)
 	}
@@ -29,7 +29,7 @@ func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) 
 
 // below appends the places right below one; the first of all is below -1.
 func (r *Heap[T]) below(to []int, at int) []int {
-	for next := max(0, 2*at+1); next <= 2*at+2 && next < len(r.items); next++ {
+	for next := max(0, 2*at+1); next <= 2*at+2 && next < len(r.in.all); next++ {
 		to = append(to, next)
 	}
 	return to

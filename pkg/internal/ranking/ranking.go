@@ -2,7 +2,10 @@
 // moved and taken out.
 package ranking
 
-import "fmt"
+import (
+	"container/heap"
+	"fmt"
+)
 
 // Item is what a Heap holds: Place points to where it notes its place in the
 // one heap it can be in. An item outside has place -1.
@@ -13,31 +16,29 @@ type Item interface {
 // Outside is the place of an item that is in no heap.
 const Outside = -1
 
-// Heap keeps its first item at hand. Make one with New. Items are not swapped: each level
-// moves one item into the free place and writes its new place, because each such write may
-// miss the CPU's caches.
-type Heap[T Item] struct {
-	items []T
-	less  func(a, b T) bool
+// Heap keeps its first item at hand. Make one with New.
+type Heap[T Item] struct{ in items[T] }
+
+// items are what package heap works on.
+type items[T Item] struct {
+	all  []T
+	less func(a, b T) bool
 }
 
 // New returns an empty heap ordered by less, which must be a strict total order.
-func New[T Item](less func(a, b T) bool) Heap[T] { return Heap[T]{less: less} }
+func New[T Item](less func(a, b T) bool) Heap[T] { return Heap[T]{items[T]{less: less}} }
 
 // Items returns the items, first one first, the others in no particular order.
 // The caller must not change the slice.
-func (r *Heap[T]) Items() []T { return r.items }
-
-// Len returns the number of items.
-func (r *Heap[T]) Len() int { return len(r.items) }
+func (r *Heap[T]) Items() []T { return r.in.all }
 
 // First returns the best item and whether there is one.
 func (r *Heap[T]) First() (T, bool) {
-	if len(r.items) == 0 {
+	if len(r.in.all) == 0 {
 		var zero T
 		return zero, false
 	}
-	return r.items[0], true
+	return r.in.all[0], true
 }
 
 // Update puts t where it belongs, or takes it out when it is not wanted.
@@ -45,86 +46,50 @@ func (r *Heap[T]) Update(t T, wanted bool) {
 	at := *t.Place()
 	switch {
 	case wanted && at < 0:
-		r.items = append(r.items, t)
-		r.rise(len(r.items)-1, t)
+		heap.Push(&r.in, t)
 	case wanted:
-		r.settle(at, t)
+		heap.Fix(&r.in, at)
 	case at >= 0:
-		r.remove(at)
+		heap.Remove(&r.in, at)
 	}
 }
 
-// remove takes out the item at a place; the last one takes it, or goes where it
-// belongs from there.
-func (r *Heap[T]) remove(at int) {
-	var none T
-	end := len(r.items) - 1
-	last := r.items[end]
-	*r.items[at].Place() = Outside
-	r.items[end] = none
-	if r.items = r.items[:end]; at < end {
-		r.settle(at, last)
-	}
-}
-
-// settle puts t where it belongs from a place that is free for it.
-func (r *Heap[T]) settle(at int, t T) {
-	if at > 0 && r.less(t, r.items[(at-1)/2]) {
-		r.rise(at, t)
-		return
-	}
-	r.sink(at, t)
-}
-
-// rise has the items above a free place move down, as long as t is before them, and
-// puts t where they were.
-func (r *Heap[T]) rise(at int, t T) {
-	for at > 0 {
-		above := (at - 1) / 2
-		if !r.less(t, r.items[above]) {
-			break
-		}
-		r.put(at, r.items[above])
-		at = above
-	}
-	r.put(at, t)
-}
-
-// sink has the better ones of the items below a free place move up, as long as they
-// are before t, and puts t where they were.
-func (r *Heap[T]) sink(at int, t T) {
-	for next := 2*at + 1; next < len(r.items); next = 2*at + 1 {
-		if next+1 < len(r.items) && r.less(r.items[next+1], r.items[next]) {
-			next++
-		}
-		if !r.less(r.items[next], t) {
-			break
-		}
-		r.put(at, r.items[next])
-		at = next
-	}
-	r.put(at, t)
-}
-
-func (r *Heap[T]) put(at int, t T) {
-	r.items[at] = t
-	*t.Place() = at
-}
+// Len returns the number of items.
+func (r *Heap[T]) Len() int { return r.in.Len() }
 
 // Restore makes a heap of the items again after many of them changed.
-func (r *Heap[T]) Restore() {
-	for at := len(r.items)/2 - 1; at >= 0; at-- {
-		r.sink(at, r.items[at])
-	}
+func (r *Heap[T]) Restore() { heap.Init(&r.in) }
+
+func (r *items[T]) Len() int { return len(r.all) }
+
+func (r *items[T]) Less(i, j int) bool { return r.less(r.all[i], r.all[j]) }
+
+func (r *items[T]) Swap(i, j int) {
+	r.all[i], r.all[j] = r.all[j], r.all[i]
+	*r.all[i].Place(), *r.all[j].Place() = i, j
+}
+
+func (r *items[T]) Push(t any) {
+	*t.(T).Place() = len(r.all)
+	r.all = append(r.all, t.(T))
+}
+
+func (r *items[T]) Pop() any {
+	end := len(r.all) - 1
+	t := r.all[end]
+	clear(r.all[end:])
+	r.all = r.all[:end]
+	*t.Place() = Outside
+	return t
 }
 
 // Check verifies the places and the heap property.
 func (r *Heap[T]) Check() error {
-	for i, t := range r.items {
+	for i, t := range r.in.all {
 		if *t.Place() != i {
 			return fmt.Errorf("item %d believes to be at %d", i, *t.Place())
 		}
-		if i > 0 && r.less(t, r.items[(i-1)/2]) {
+		if i > 0 && r.in.less(t, r.in.all[(i-1)/2]) {
 			return fmt.Errorf("item %d is before the one above it", i)
 		}
 	}
