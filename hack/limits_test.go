@@ -20,7 +20,7 @@ const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
-	mostOfAll   = 59480 // lines of all packages; lower it when lines go
+	mostOfAll   = 59020 // lines of all packages; lower it when lines go
 )
 
 // Types of packages that mirror documents (apis, pkg/rest) may have any number of fields.
@@ -28,7 +28,7 @@ const (
 // sizes are the sizes of what the limits are about.
 type sizes struct {
 	fields, methods, lines map[string]int
-	mutexes                []string // in the components of the store
+	mutexes                []string // in the components of the store, and those that are not watched
 	arrows                 []string // imports that a component of the store must not have
 }
 
@@ -57,7 +57,7 @@ func (s *sizes) read(t *testing.T, pkg, name string, text any) {
 				s.fields[pkg+"."+n.Name.Name] = fields(x)
 			}
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "sync" && strings.HasSuffix(n.Sel.Name, "Mutex") && strings.Contains(pkg, "pkg/store/internal") {
+			if x, ok := n.X.(*ast.Ident); ok && strings.HasSuffix(n.Sel.Name, "Mutex") && (strings.HasPrefix(pkg, inStore) || x.Name == "sync" && mayNotBeUnwatched(pkg)) {
 				s.mutexes = append(s.mutexes, files.Position(n.Pos()).String())
 			}
 		}
@@ -95,6 +95,11 @@ func arrows(pkg string, imports []*ast.ImportSpec) (out []string) {
 		}
 	}
 	return out
+}
+
+// mayNotBeUnwatched tells whether the locks of a package are those of pkg/internal/locks.
+func mayNotBeUnwatched(pkg string) bool {
+	return strings.HasPrefix(pkg, "pkg/") && pkg != "pkg/internal/locks" && pkg != "pkg/plugins/plugintest"
 }
 
 // receiver returns the name of the type of a receiver.
@@ -162,11 +167,11 @@ func TestSizesOfTheCode(t *testing.T) {
 		t.Errorf("%s: a package of the store imports lower ones only (layers), and a component none but state; preemption reads the cache", arrow)
 	}
 	for _, at := range s.mutexes {
-		t.Errorf("%s: only the store has a mutex, the packages below it have none", at)
+		t.Errorf("%s: locks are those of pkg/internal/locks; of the store and the packages below it only the store has one", at)
 	}
 }
 
-// TestSizesAreFound plants a struct with a field too many, a mutex, and imports that point
+// TestSizesAreFound plants a struct with a field too many, mutexes, and imports that point
 // up and sideways.
 func TestSizesAreFound(t *testing.T) {
 	s := newSizes()
@@ -175,7 +180,8 @@ func TestSizesAreFound(t *testing.T) {
 	const repository = "github.com/paddock-scheduler/paddock/"
 	s.read(t, "pkg/store/internal/pending", "b.go", "package pending\n\nimport (\n\t_ \""+repository+"pkg/store/internal/cache\"\n\t_ \""+repository+"pkg/store\"\n)\n")
 	s.read(t, "pkg/store/internal/holds", "c.go", "package holds\n\nimport (\n\t_ \""+repository+"pkg/store/internal/plans\"\n\t_ \""+repository+"pkg/store/internal/model\"\n)\n")
-	if wrong := s.over(); len(s.arrows) != 3 || len(s.mutexes) != 1 || len(wrong) != 1 || s.methods["pkg/store/internal/a.big"] != 1 {
+	s.read(t, "pkg/d", "d.go", "package d\n\nimport \"sync\"\n\nvar mu sync.RWMutex\n")
+	if wrong := s.over(); len(s.arrows) != 3 || len(s.mutexes) != 2 || len(wrong) != 1 || s.methods["pkg/store/internal/a.big"] != 1 {
 		t.Errorf("found mutexes %q, imports %q, and %q", s.mutexes, s.arrows, wrong)
 	}
 }

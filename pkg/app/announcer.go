@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -33,7 +33,7 @@ type announcer struct {
 	leading  func() bool
 	led      bool // at the last check
 
-	mu   sync.Mutex                   // guards the rest
+	mu   locks.Mutex                  // guards the rest
 	last map[types.UID]reasons.Reason // what is wrong with each object
 	// waiting has at most one announcement about an object, in the order in which they
 	// were made.

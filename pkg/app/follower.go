@@ -5,12 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -28,7 +28,7 @@ type follower struct {
 	logger    klog.Logger
 	loaded    chan struct{} // closed with the first valid configuration
 
-	mu         sync.Mutex        // guards the rest, Store.SetNotReady, and closing loaded
+	mu         locks.Mutex       // guards the rest, Store.SetNotReady, and closing loaded
 	read       bool              // a configuration was read, valid or not
 	unreadable map[string]string // name of a ConfigMap -> why it could not be read
 	about      *corev1.ConfigMap // what the last event is about; nil for none

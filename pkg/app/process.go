@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
@@ -47,7 +48,7 @@ var leaderGate = leader.Always()
 func SetLeader(gate *leader.Gate) { leaderGate = gate }
 
 var (
-	processesMu sync.Mutex // guards processes
+	processesMu locks.Mutex // guards processes
 	processes   = map[informers.SharedInformerFactory]*Process{}
 )
 
@@ -68,7 +69,7 @@ type Process struct {
 	peers   sync.Map // names of profiles that have QueuePreemption
 	handles sync.Map // name of a profile -> its fwk.Handle
 
-	mu          sync.Mutex            // guards the rest, and makes Configure run once
+	mu          locks.Mutex           // guards the rest, and makes Configure run once
 	args        *config.QueueSortArgs // nil before Configure
 	preemption  *config.QueuePreemptionArgs
 	reservation *config.NodeReservationArgs

@@ -3,19 +3,19 @@ package app
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // turnedAway records, for each held node, the pods that its hold kept off. If the hold
 // ends and its capacity was not used, no other event requeues them.
 type turnedAway struct {
-	mu sync.Mutex // guards of
+	mu locks.Mutex // guards of
 	of map[string]map[objects.Ref]bool
 }
 

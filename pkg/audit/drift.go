@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +72,7 @@ type Drift struct {
 	// Count counts a difference that was found; nil for no count.
 	Count func(kind Kind)
 
-	mu     sync.Mutex // guards the rest
+	mu     locks.Mutex // guards the rest
 	known  map[name]difference
 	spared map[types.UID]*corev1.Pod // pods that the last look at all found unneeded in the store; immutable
 	failed error                     // the last round could not be made

@@ -2,12 +2,12 @@ package eventlog
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -31,13 +31,13 @@ type Source interface {
 type Log struct {
 	source Source
 
-	taking sync.Mutex     // guards what is used to make records; taken before mu
+	taking locks.Mutex    // guards what is used to make records; taken before mu
 	events []output.Event // a buffer
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
 	lost   int64            // see Lost
 
-	mu      sync.RWMutex  // guards the rest
+	mu      locks.RWMutex // guards the rest
 	ring    []Record      // the record with number n is at n % size
 	next    uint64        // number of the next record
 	changed chan struct{} // closed with the next record

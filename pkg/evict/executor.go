@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -58,7 +59,7 @@ type Executor struct {
 
 	askers workqueue.TypedRateLimitingInterface[types.UID]
 	nodes  workqueue.TypedRateLimitingInterface[string]
-	mu     sync.Mutex
+	mu     locks.Mutex
 	open   map[types.UID]*asker // askers with work that is not done; mu guards it
 }
 

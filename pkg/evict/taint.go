@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -70,7 +71,7 @@ type Taints struct {
 	// ending is true when this process is about to end, and no node must be tainted.
 	ending atomic.Bool
 
-	mu      sync.Mutex              // guards the rest
+	mu      locks.Mutex             // guards the rest
 	seen    map[string]seenTaint    // by node, as the informer has it; no entry for none
 	written map[string]writtenTaint // what was written and not seen yet
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 const daemonSet = "DaemonSet"
@@ -92,7 +93,7 @@ type daemonSets struct {
 	told  atomic.Bool // and the store has the pods that name one
 	// mu makes passing a pod to the store and remembering it one step. So a pod that was
 	// passed before its DaemonSet was seen is passed again afterwards.
-	mu sync.Mutex
+	mu locks.Mutex
 	// pods are the last versions passed to the store, by the DaemonSet that they name.
 	pods map[types.UID]map[types.UID]*corev1.Pod
 }

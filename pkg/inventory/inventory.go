@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -31,7 +31,7 @@ type Source interface {
 type Inventory struct {
 	source Source
 
-	mu        sync.Mutex // guards the rest; taken before the lock of the source
+	mu        locks.Mutex // guards the rest; taken before the lock of the source
 	pods      map[types.UID]*Pod
 	apps      parts[uint64, output.AppRecord, Application]
 	nodes     parts[string, output.NodeRecord, Node]

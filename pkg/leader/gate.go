@@ -2,9 +2,10 @@ package leader
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 // Gate says whether this process may act on the cluster. Make one with NewGate
@@ -16,7 +17,7 @@ type Gate struct {
 	// until is the end of validity; nil means closed, forever open without end.
 	until atomic.Pointer[moment]
 
-	mu  sync.Mutex    // guards writes to until, and closing led
+	mu  locks.Mutex   // guards writes to until, and closing led
 	led chan struct{} // closed when the gate opens for the first time
 }
 

@@ -3,10 +3,11 @@ package metrics
 import (
 	"cmp"
 	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/component-base/metrics"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 const (
@@ -23,7 +24,7 @@ type queueCounts struct {
 	labels int     // how many of a countKey it has
 	unit   float64 // what one of a count is
 
-	mu    sync.Mutex // guards the rest
+	mu    locks.Mutex // guards the rest
 	of    map[countKey]int64
 	shown map[countKey]int64 // the series of the last scrape
 }

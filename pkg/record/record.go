@@ -5,11 +5,11 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -38,7 +38,7 @@ type Record struct {
 	followers []func(*output.Step)
 	missed    func(steps int)
 
-	mu        sync.Mutex // guards the rest
+	mu        locks.Mutex // guards the rest
 	most      Options
 	decisions map[string]*Decision // by ID
 	held      []string             // those by which a node was held, the oldest first

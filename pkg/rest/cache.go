@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 type pageCache struct {
 	clock clock.PassiveClock
 
-	mu    sync.Mutex // guards the rest; nothing is called while it is held
+	mu    locks.Mutex // guards the rest; nothing is called while it is held
 	pages map[string]*keptPage
 	size  int
 	// copier is the only answer that is copied while it is sent; copy is what it has sent

@@ -6,8 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 // boundedListener keeps the open connections within the limits. A connection beyond the
@@ -17,7 +18,7 @@ type boundedListener struct {
 	net.Listener
 	limits limits
 
-	mu     sync.Mutex // guards the rest, and the fields of the connections
+	mu     locks.Mutex // guards the rest, and the fields of the connections
 	open   map[*boundedConn]struct{}
 	byHost map[string]int
 	known  int // known readers among those that are open

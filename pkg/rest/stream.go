@@ -5,10 +5,10 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -26,7 +26,7 @@ type EventStream struct {
 
 // streams are the open streams.
 type streams struct {
-	mu   sync.Mutex // guards the rest
+	mu   locks.Mutex // guards the rest
 	open []*EventStream
 }
 

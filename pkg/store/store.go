@@ -1,10 +1,10 @@
 package store
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -33,7 +33,7 @@ type core struct {
 
 	// mu guards the model and everything reachable from it, except for the sort keys and
 	// what is published.
-	mu     sync.Mutex
+	mu     locks.Mutex
 	model  *model.Model
 	demand *admission.Demand
 	states *admission.States

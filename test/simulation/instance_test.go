@@ -261,17 +261,12 @@ func (in *instance) leads() bool {
 func (in *instance) registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			if watchesLocks {
-				h = lockedHandle{h}
-			}
 			p, err := queuesort.New(ctx, args, h)
 			switch {
 			case err != nil:
 				return nil, err
 			case in.sim.bug == bugDeaf, in.sim.bug == bugUnasked:
 				return deafQueueSort{p.(*queuesort.Plugin), in}, nil
-			case watchesLocks:
-				return lockedQueueSort{p.(*queuesort.Plugin)}, nil
 			}
 			return p, nil
 		},

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 // snapshot is the filters' view of nodes for one preview. It lacks data for scores only:
@@ -94,7 +95,7 @@ const keptFor = time.Minute
 // them takes most of the time of a preview, so they are kept for the next one. Informers
 // replace a pod that changes, so the same object has the same infos.
 type podInfos struct {
-	mu     sync.Mutex // guards the rest
+	mu     locks.Mutex // guards the rest
 	known  map[types.UID]*framework.PodInfo
 	forget *time.Timer // nil before the first preview
 }

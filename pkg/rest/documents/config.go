@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -98,7 +98,7 @@ type ConfigNodeSort struct {
 // ConfigDocuments is the document in force as people are shown it, kept because reading
 // one with thousands of queues takes longer than answering may.
 type ConfigDocuments struct {
-	mu         sync.Mutex // guards the rest, and has one document read at a time
+	mu         locks.Mutex // guards the rest, and has one document read at a time
 	spec       *config.Spec
 	yaml, json []byte
 	err        error

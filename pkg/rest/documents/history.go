@@ -2,9 +2,9 @@ package documents
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -26,7 +26,7 @@ type sample struct {
 
 // History is the last samples, the oldest first.
 type History struct {
-	mu      sync.Mutex // guards the rest
+	mu      locks.Mutex // guards the rest
 	samples []sample
 }
 

@@ -1,0 +1,41 @@
+//go:build lockorder
+
+package locks_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/sasha-s/go-deadlock"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
+)
+
+// TestTwoOrdersAreFound takes two locks in one order, and then in the other one.
+func TestTwoOrdersAreFound(t *testing.T) {
+	found, before := 0, deadlock.Opts
+	defer func() { deadlock.Opts = before }()
+	deadlock.Opts.LogBuf, deadlock.Opts.OnPotentialDeadlock = io.Discard, func() { found++ }
+	var a locks.Mutex
+	var b locks.RWMutex
+	inOrder := func() {
+		a.Lock()
+		defer a.Unlock()
+		b.RLock()
+		defer b.RUnlock()
+	}
+	inOrder()
+	inOrder()
+	if found != 0 {
+		t.Errorf("%d finds in one order", found)
+	}
+	func() {
+		b.Lock()
+		defer b.Unlock()
+		a.Lock()
+		defer a.Unlock()
+	}()
+	if found != 1 {
+		t.Errorf("%d finds in both orders, want 1", found)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !lockorder
-
-package simulation_test
-
-const watchesLocks = false
