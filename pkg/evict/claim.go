@@ -36,16 +36,8 @@ func (e *Executor) record(ctx context.Context, a *asker, w *output.Work) error {
 
 // heldCondition returns the condition that carries a claim.
 func heldCondition(c reservations.Claim) corev1.PodCondition {
-	reason := reasons.MakingRoom
-	switch {
-	case len(c.Victims) > 0:
-	case c.Note != "":
-		reason = reasons.RoomAwaited
-	default:
-		reason = reasons.WaitingForRoom
-	}
 	return corev1.PodCondition{
-		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: string(reason),
+		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: string(reasons.OfHold(len(c.Victims), c.Note)),
 		Message: c.Message(), LastTransitionTime: metav1.NewTime(c.Since),
 	}
 }

@@ -63,6 +63,23 @@ func TestAHoldWithoutVictims(t *testing.T) {
 	})
 }
 
+// TestAHoldThatMayNotHaveVictimsYet: the condition and the event have one reason and say why.
+func TestAHoldThatMayNotHaveVictimsYet(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a")
+		w.Hold.Note = "victims there are chosen as soon as the limits allow"
+		o.books.plan(w)
+		pass(time.Second)
+		if got := o.cluster.story(); !slices.Equal(got, []string{"patch a paddock.io/NodeHeld=True RoomAwaited"}) {
+			t.Errorf("calls %v", got)
+		}
+		if got := o.cluster.events(); len(got) != 1 || !strings.HasSuffix(got[0],
+			"a Normal RoomAwaited Preempting: The pod can run on node n1 only, which is held for it: victims there are chosen as soon as the limits allow.") {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
 func TestPlanThatIsRefusedAtCommit(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.books.off = reasons.New(reasons.HoldGivenUp, "queue root.a has its guarantee by now")

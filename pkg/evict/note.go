@@ -18,20 +18,13 @@ import (
 // tellAsker writes an event on the asker that names its victims, or says why there are
 // none, or why its hold has ended. It writes none if the asker was bound.
 func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
-	reason := reasons.MakingRoom
-	switch d := w.NodeBoundDecision; {
+	switch {
 	case w.Ended == reservations.Bound:
-		return
 	case !w.Reason.None():
 		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, e.Advice(w.Reason))
-		return
-	case len(going) > 0:
-	case d != nil && d.Stopped != "":
-		reason = reasons.RoomAwaited
 	default:
-		reason = reasons.WaitingForRoom
+		e.tell(w, corev1.EventTypeNormal, reasons.OfHold(len(going), w.Hold.Note), e.Note(askerNote(w, going)))
 	}
-	e.tell(w, corev1.EventTypeNormal, reason, e.Note(askerNote(w, going)))
 }
 
 // tell writes an event on an asker, unless it is gone.
@@ -45,8 +38,8 @@ func (e *Executor) tell(w *output.Work, kind string, reason reasons.Code, text s
 // then their names by queue, so that truncation loses names only.
 func askerNote(w *output.Work, going []output.Victim) string {
 	var b strings.Builder
-	if d := w.NodeBoundDecision; d != nil && len(going) == 0 && d.Stopped != "" {
-		return fmt.Sprintf("The pod can run on this node only: %s.", d.Sentence())
+	if len(going) == 0 && w.Hold.Note != "" {
+		return fmt.Sprintf("The pod can run on node %s only, which is held for it: %s.", w.Hold.Node, w.Hold.Note)
 	}
 	fmt.Fprintf(&b, "The pod holds node %s", w.Hold.Node)
 	if w.Hold.NodeBound {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
+	"github.com/paddock-scheduler/paddock/pkg/internal/transitions"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -30,11 +31,48 @@ type plan struct {
 	chosen int             // number of victims of the claim, gone or not
 	left   []*victim       // those of going that are not deleted yet
 	began  time.Time
-	told   bool  // an event was written: a victim was refused after others were deleted
-	late   bool  // a mark failed since the plan was judged
-	off    bool  // the plan was judged again, and is not lawful or has other victims
-	failed error // why the plan is given up; nil while it goes on
+	at     stage
+	why    error   // why the plan is given up; nil before planFailed
+	told   *victim // the victim of the last event; see tellStuck
 }
+
+// stage is how far a plan has come since the store judged it.
+//
+//	late: a mark could not be written
+//	    from judged
+//	judged: it is judged again, or a victim was deleted before
+//	    from late
+//	off: it is judged again, and is not lawful or has other victims
+//	    from late
+//	failed: it is given up
+//	    from judged, late
+type stage uint8
+
+const (
+	planJudged stage = iota
+	planLate
+	planOff
+	planFailed
+)
+
+func (s stage) String() string { return [...]string{"judged", "late", "off", "failed"}[s] }
+
+var ofPlan = transitions.Table[stage]{
+	{From: []stage{planJudged}, To: planLate, When: "a mark could not be written"},
+	{From: []stage{planLate}, To: planJudged, When: "it is judged again, or a victim was deleted before"},
+	{From: []stage{planLate}, To: planOff, When: "it is judged again, and is not lawful or has other victims"},
+	{From: []stage{planJudged, planLate}, To: planFailed, When: "it is given up"},
+}
+
+// to moves the plan on. A transition that is not in the table does not take place.
+func (p *plan) to(next stage) {
+	if ofPlan.Allows(p.at, next) {
+		p.at = next
+	}
+}
+
+// over reports whether the next step ends the plan.
+func (p *plan) over() bool { return p.at == planOff || p.at == planFailed }
 
 func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	p := &plan{work: w, going: going, chosen: max(len(w.Hold.Claim().Victims), len(going)), began: now}
@@ -51,16 +89,16 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 	p := a.plan
 	switch {
 	case !p.try(p.toMark(), func(v *victim) error { return e.makeReady(ctx, a, v) }):
-		p.late = true
-	case p.late && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
-		p.off = true
-		return nil // the next step ends the plan
+		p.to(planLate)
+	case p.at == planLate && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
+		p.to(planOff)
+		return nil
 	default:
-		p.late = false
+		p.to(planJudged)
 		p.try(p.toTry(), func(v *victim) error {
 			err := e.evict(ctx, a, v)
 			if err == nil || errors.Is(err, errGone) {
-				v.at = gone
+				v.to(gone)
 			}
 			return err
 		})
@@ -77,11 +115,12 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.completePlan(a, p)
 		return nil
 	}
-	if p.failed = e.whyGivenUp(a); p.failed == nil {
+	if p.why = e.whyGivenUp(a); p.why == nil {
 		e.tellStuck(p)
 		return cmp.Or(p.stuckVictim().err, errHalted)
 	}
-	return nil // the next step ends the plan
+	p.to(planFailed)
+	return nil
 }
 
 // try takes a step for some victims. It ends at a final failure, and reports whether there
@@ -106,14 +145,14 @@ func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
 	return all
 }
 
-// tellStuck writes an event, once, when a victim was refused after others were deleted.
+// tellStuck writes an event, once, on a victim that was refused after others were deleted.
 // The plan can then be neither completed nor given up for a while.
 func (e *Executor) tellStuck(p *plan) {
 	v := p.stuckVictim()
-	if !v.refused || v.err == nil || p.told {
+	if !v.refused || v.err == nil || p.told == v {
 		return
 	}
-	p.told = true
+	p.told = v
 	e.Logger.Error(v.err, "A pod that is to make room does not go; trying on",
 		"victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
 	e.tell(p.work, corev1.EventTypeWarning, reasons.MakingRoom,
@@ -220,11 +259,11 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 		return err
 	}
 	a.plan = nil
-	if p.failed == nil {
+	if p.why == nil {
 		return nil
 	}
 	why := p.failure()
-	if !errors.Is(p.failed, errBinding) || !p.work.Hold.NodeBound || p.begun() {
+	if !errors.Is(p.why, errBinding) || !p.work.Hold.NodeBound || p.begun() {
 		e.giveUp(a, p.work, why, p.refusals()...)
 	} else if e.done(a, p.work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)
@@ -237,13 +276,13 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 // failure returns why a plan was given up.
 func (p *plan) failure() reasons.Reason {
 	w := p.work
-	if errors.Is(p.failed, errHalted) {
+	if errors.Is(p.why, errHalted) {
 		return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s, for which room was being made, is gone",
 			w.Hold.Node, w.Namespace, w.Name)
 	}
 	v := p.stuckVictim()
 	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %s; of %d pods that were to go %d stay",
-		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), withAdvice(p.failed), p.chosen, len(p.left))
+		w.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), withAdvice(p.why), p.chosen, len(p.left))
 }
 
 // withAdvice is the text of a failure, with what helps if the pod is too large.

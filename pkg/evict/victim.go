@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
+	"github.com/paddock-scheduler/paddock/pkg/internal/transitions"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -28,24 +29,52 @@ type victim struct {
 	refused bool
 }
 
-// progress is how far a victim has come. From each state it may be gone. A mark that another
-// process wrote counts, too: an unmarked victim that has it may be marked or spared next.
+// progress is how far a victim has come. A mark is its DisruptionTarget; another process may
+// have written it.
 //
-//	unmarked ──► maybeMarked ──► marked ──► maybeDeleted ──► gone
-//	    │             │             │            ▲
-//	    │             └─────────────┴──► spared  │
-//	    └──► unmarkable ─────────────────────────┘
+//	maybeMarked: a write of its mark failed and may have taken effect
+//	    from unmarked
+//	marked: its mark is there
+//	    from unmarked, maybeMarked
+//	unmarkable: it is too large for the mark, and is deleted without
+//	    from unmarked, maybeMarked
+//	maybeDeleted: a delete was sent and may have taken effect
+//	    from marked, unmarkable
+//	gone: it is deleted, rejected or not there
+//	    from unmarked, maybeMarked, marked, unmarkable, maybeDeleted
+//	spared: it stays, and its mark is cleared, or the API server refuses that for good
+//	    from unmarked, maybeMarked, marked
 type progress uint8
 
 const (
-	unmarked     progress = iota
-	maybeMarked           // a write of its DisruptionTarget failed and may have taken effect
-	marked                // its DisruptionTarget is True
-	unmarkable            // it is too large for the mark, and is deleted without
-	maybeDeleted          // a delete failed and may have taken effect
-	gone                  // it is deleted, rejected or not there
-	spared                // it stays: its mark is cleared, or the API server refuses that for good
+	unmarked progress = iota
+	maybeMarked
+	marked
+	unmarkable
+	maybeDeleted
+	gone
+	spared
 )
+
+func (s progress) String() string {
+	return [...]string{"unmarked", "maybeMarked", "marked", "unmarkable", "maybeDeleted", "gone", "spared"}[s]
+}
+
+var ofVictim = transitions.Table[progress]{
+	{From: []progress{unmarked}, To: maybeMarked, When: "a write of its mark failed and may have taken effect"},
+	{From: []progress{unmarked, maybeMarked}, To: marked, When: "its mark is there"},
+	{From: []progress{unmarked, maybeMarked}, To: unmarkable, When: "it is too large for the mark, and is deleted without"},
+	{From: []progress{marked, unmarkable}, To: maybeDeleted, When: "a delete was sent and may have taken effect"},
+	{From: []progress{unmarked, maybeMarked, marked, unmarkable, maybeDeleted}, To: gone, When: "it is deleted, rejected or not there"},
+	{From: []progress{unmarked, maybeMarked, marked}, To: spared, When: "it stays, and its mark is cleared, or the API server refuses that for good"},
+}
+
+// to moves the victim on. A transition that is not in the table does not take place.
+func (v *victim) to(next progress) {
+	if ofVictim.Allows(v.at, next) {
+		v.at = next
+	}
+}
 
 // isReady reports whether the victim may be deleted.
 func (v *victim) isReady() bool { return v.at == marked || v.at == unmarkable || v.at == maybeDeleted }
@@ -125,21 +154,21 @@ func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
 		return nil
 	}
 	if isMarked(v) {
-		v.at = marked
+		v.to(marked)
 		return nil
 	}
 	return e.callFor(ctx, a, func(ctx context.Context) error {
 		err := e.setStatus(ctx, v.Ref, e.disruptionTarget(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note), false)
 		switch {
 		case err == nil:
-			v.at = marked
+			v.to(marked)
 		case apianswer.TooLarge(err):
 			e.Logger.Info("A pod is deleted without a mark, for which it is too large",
 				"victim", ref(v.Ref), "pod", ref(a.plan.work.Ref), "err", err)
-			v.at = unmarkable
+			v.to(unmarkable)
 			return nil
 		case !final(err):
-			v.at = maybeMarked
+			v.to(maybeMarked)
 		}
 		return err
 	})
@@ -156,7 +185,7 @@ func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 		e.tellVictim(a, v)
 	}
 	if begun && !final(err) {
-		v.at = maybeDeleted
+		v.to(maybeDeleted)
 	}
 	return err
 }
@@ -207,7 +236,7 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 		default:
 			e.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
 		}
-		v.at = spared
+		v.to(spared)
 	}
 	return failed
 }

@@ -40,6 +40,18 @@ func Brief(code Code) Reason {
 	return Reason{Code: code, Text: entry.Meaning}
 }
 
+// OfHold is why a pod that holds a node waits: victims leave for it, or a note says why none
+// may be chosen yet, or pods leave anyway.
+func OfHold(victims int, note string) Code {
+	switch {
+	case victims > 0:
+		return MakingRoom
+	case note != "":
+		return RoomAwaited
+	}
+	return WaitingForRoom
+}
+
 // Forever is the reason where no waiting helps; the sentence says so.
 func (r Reason) Forever() Reason {
 	r.Never = true

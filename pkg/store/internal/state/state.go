@@ -2,7 +2,11 @@
 // between them.
 package state
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/transitions"
+)
 
 // State is the state of a pod.
 type State uint8
@@ -47,37 +51,31 @@ func (s State) HasNode() bool { return s == Assumed || s == Bound }
 // node is held for it. It comes back by an event or at a time.
 func (s State) WaitsForNode() bool { return s == Unschedulable || s == BackingOff }
 
-// transition is one line of the table.
-type transition struct {
-	from []State
-	to   State
-	when string
-}
-
 // table has every transition. A new pod is in NoQueue; one of no queue that asks for room
 // begins in Unschedulable. A pod that ends leaves from any state.
-var table = []transition{
-	{[]State{NoQueue}, Queued, "a queue takes it"},
-	{[]State{Queued}, GroupBlocked, "it is first in the order, and its PodGroup cannot start"},
-	{[]State{GroupBlocked}, Queued, "its PodGroup may start"},
-	{[]State{Queued}, Admitted, "it is first in the order, a slot is free and every quota allows it"},
-	{[]State{Unschedulable, BackingOff}, Admitted, "a plan may be made for it, or its held node has room"},
-	{[]State{Admitted}, Scheduling, "Gate"},
-	{[]State{Admitted, Scheduling}, Queued, "a quota refused it, others go first, or its PodGroup cannot start any more"},
-	{[]State{Queued, GroupBlocked, Admitted, Scheduling, BackingOff}, Unschedulable, "a cycle found no node or ended with an error, its lease ended, or a node is held for it"},
-	{[]State{Unschedulable}, Queued, "Gate, or its PodGroup or another pod makes it try again"},
-	{[]State{Unschedulable}, BackingOff, "it comes back at a time"},
-	{[]State{BackingOff}, Queued, "its back-off ended, or no other pod can go on"},
-	{[]State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, Assumed, "Assume"},
-	{[]State{Assumed}, Unschedulable, "Forget"},
-	{[]State{NoQueue, Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff, Assumed}, Bound, "the API server has it on a node"},
-	{[]State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, NoQueue, "it changed, or the configuration did, and it is placed again"},
+var table = transitions.Table[State]{
+	{From: []State{NoQueue}, To: Queued, When: "a queue takes it"},
+	{From: []State{Queued}, To: GroupBlocked, When: "it is first in the order, and its PodGroup cannot start"},
+	{From: []State{GroupBlocked}, To: Queued, When: "its PodGroup may start"},
+	{From: []State{Queued}, To: Admitted, When: "it is first in the order, a slot is free and every quota allows it"},
+	{From: []State{Unschedulable, BackingOff}, To: Admitted, When: "a plan may be made for it, or its held node has room"},
+	{From: []State{Admitted}, To: Scheduling, When: "Gate"},
+	{From: []State{Admitted, Scheduling}, To: Queued, When: "a quota refused it, others go first, or its PodGroup cannot start any more"},
+	{From: []State{Queued, GroupBlocked, Admitted, Scheduling, BackingOff}, To: Unschedulable, When: "a cycle found no node or ended with an error, its lease ended, or a node is held for it"},
+	{From: []State{Unschedulable}, To: Queued, When: "Gate, or its PodGroup or another pod makes it try again"},
+	{From: []State{Unschedulable}, To: BackingOff, When: "it comes back at a time"},
+	{From: []State{BackingOff}, To: Queued, When: "its back-off ended, or no other pod can go on"},
+	{From: []State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, To: Assumed, When: "Assume"},
+	{From: []State{Assumed}, To: Unschedulable, When: "Forget"},
+	{From: []State{NoQueue, Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff, Assumed}, To: Bound, When: "the API server has it on a node"},
+	{From: []State{Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff}, To: NoQueue, When: "it changed, or the configuration did, and it is placed again"},
 }
 
+// allowed is the table by states.
 var allowed = func() (is [Count][Count]bool) {
-	for _, t := range table {
-		for _, from := range t.from {
-			is[from][t.to] = true
+	for from := range Count {
+		for to := range Count {
+			is[from][to] = table.Allows(from, to)
 		}
 	}
 	return is
@@ -94,7 +92,7 @@ type Transitions struct {
 // in the table is counted and takes place: the accounts around it are updated already, and
 // a pod whose state differs from them would be charged wrongly for ever.
 func (t *Transitions) Note(from, to State) {
-	if from == to || allowed[from][to] {
+	if allowed[from][to] {
 		return
 	}
 	if t.wrong++; t.wrong == 1 {

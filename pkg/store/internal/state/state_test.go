@@ -12,12 +12,8 @@ import (
 // TestDocDrawsTheTable: doc.go of package store shows the transition table.
 func TestDocDrawsTheTable(t *testing.T) {
 	doc := expect.Get(os.ReadFile("../../doc.go"))(t)
-	var want strings.Builder
-	for line := range strings.Lines(state.Drawing()) {
-		want.WriteString("//\t" + line)
-	}
-	if !strings.Contains(string(doc), "//\n"+want.String()+"//\n") {
-		t.Errorf("doc.go of package store does not show the table of package state:\n%s", want.String())
+	if want := state.Drawing(); !strings.Contains(string(doc), "//\n"+want+"//\n") {
+		t.Errorf("doc.go of package store does not show the table of package state:\n%s", want)
 	}
 }
 
