@@ -7,7 +7,8 @@ import "github.com/paddock-scheduler/paddock/pkg/resources"
 // for each user and group with a limit, and as the number of applications that would start.
 // If a quota has no room for a pod beside the demand, the pod could not run on a new node,
 // and a cluster autoscaler should add none for it. Demand is not charged to queues.
-// [Basis.With] also uses a Demand, as the sum of the pods that pass the gate together.
+// [Basis.With] also uses a Demand, as the sum of the pods that pass the gate together, or, with
+// negative amounts, to leave out a pod.
 //
 // It has one writer and no lock. The zero value is empty; for readers, nil is empty too.
 type Demand struct {
@@ -42,6 +43,20 @@ func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts 
 	if starts {
 		n = 1
 	}
+	d.add(v, leaf, o, request, n)
+}
+
+// Remove takes away a pod that was not added: the sum reads as if what is charged for it were
+// not. ends is true if its application then no longer counts against maxapplications.
+func (d *Demand) Remove(v View, leaf ID, o Owner, request resources.Vector, ends bool) {
+	n := 0
+	if ends {
+		n = -1
+	}
+	d.add(v, leaf, o, resources.Vector{}.Sub(request), n)
+}
+
+func (d *Demand) add(v View, leaf ID, o Owner, request resources.Vector, n int) {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
 		if !q.IsRoot() && !q.Max.IsUnlimited() {
 			d.queues[q.ID] = d.queues[q.ID].Add(request)

@@ -177,11 +177,8 @@ func (s *core) checkDemand() error {
 		return p != nil && p.App != nil && !p.State.HasNode() && p.State != state.NoQueue
 	})}
 	for uid, p := range s.model.Pods {
-		switch {
-		case p.WithinQuota && !p.BeyondQuota.None():
-			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
-		case !s.model.Pending.Demand.Has(uid) && (p.WithinQuota || !p.BeyondQuota.None()):
-			errs = append(errs, fmt.Errorf("demand: pod %s is within or beyond and not known", uid))
+		if p.DemandVerdict != nil && !s.model.Pending.Demand.Has(uid) {
+			errs = append(errs, fmt.Errorf("demand: pod %s has a verdict and is not known", uid))
 		}
 	}
 	return errors.Join(errs...)

@@ -726,10 +726,10 @@ func (s *script) demand() string {
 	var b strings.Builder
 	for _, p := range s.store.model.SortedPods() {
 		switch {
-		case p.WithinQuota:
+		case p.WithinQuota():
 			fmt.Fprintf(&b, "%s wanted\n", p.Name)
-		case !p.BeyondQuota.None():
-			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.BeyondQuota)
+		case !p.BeyondQuota().None():
+			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.BeyondQuota())
 		}
 	}
 	return b.String()

@@ -124,7 +124,7 @@ func (s *Readers) BeyondQuota(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.model.Pods[uid]; p != nil {
-		return p.BeyondQuota
+		return p.BeyondQuota()
 	}
 	return reasons.Reason{}
 }
@@ -174,7 +174,7 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 		return true, warning
 	}
 	code := s.states.Last(p).Code
-	if p.BeyondQuota.None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
+	if p.BeyondQuota().None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
 	if !s.model.History.Reports.ShouldReport(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {

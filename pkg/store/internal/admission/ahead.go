@@ -103,6 +103,8 @@ type podsAhead struct {
 	pods       []*model.Pod
 	demand     *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
 	overMax    bool           // a max has no room for all of them
+	// instead is the verdict of all quotas on a pod if p waits; nil before the first is asked.
+	instead func(*cache.App, resources.Vector) queues.Verdict
 }
 
 // lackRoom tells whether the node or a max has no room for p and all pods that go before it.
@@ -113,16 +115,19 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod, other order.AskInfo) {
 	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l.p) {
+	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}
 }
 
-// mayRunInstead tells whether every quota lets w run if p waits. A pod that they refuse is
+// mayRunInstead tells whether every quota lets w run if the pod of l waits. A pod that they refuse is
 // skipped, and the pods behind it count.
-func (x *Slots) mayRunInstead(w, p *model.Pod) bool {
-	return w.State.HasSlot() || x.m.Cache.Books.CheckInstead(&p.CachePod, &w.App.CacheApp, w.Request).OK()
+func (x *Slots) mayRunInstead(w *model.Pod, l *podsAhead) bool {
+	if l.instead == nil {
+		l.instead = x.m.Cache.Books.Instead(&l.p.CachePod)
+	}
+	return w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()
 }
 
 // exceeds tells whether a max that p counts against has no room for w beside p and others that

@@ -8,7 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -31,7 +30,7 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 	var out []output.Report
 	var beyond, within []types.UID
 	for _, uid := range x.m.Pending.Demand.ToCheck() {
-		if p := x.m.Pods[uid]; p != nil && p.WithinQuota {
+		if p := x.m.Pods[uid]; p != nil && p.WithinQuota() {
 			within = append(within, uid)
 		} else {
 			beyond = append(beyond, uid)
@@ -70,9 +69,9 @@ func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	}
 	x.m.Pending.Demand.Add(p.UID)
 	switch {
-	case p.WithinQuota && !p.App.Counted(): // only its application may be missing in the sum
+	case p.WithinQuota() && !p.App.Counted(): // only its application may be missing in the sum
 		x.start(p.App, resources.Vector{})
-	case !p.WithinQuota && p.BeyondQuota.None(): // there is no verdict yet
+	case p.DemandVerdict == nil:
 		x.set(p, x.count(p), now)
 	}
 }
@@ -97,7 +96,7 @@ func (x *Demand) Read(p *model.Pod) {
 // Leave takes out a pod that has got a node or lost its queue.
 func (x *Demand) Leave(p *model.Pod) {
 	if x.m.Pending.Demand.Remove(p.UID) {
-		p.WithinQuota, p.BeyondQuota = false, reasons.Reason{}
+		p.DemandVerdict = nil
 	}
 }
 
@@ -169,11 +168,11 @@ func (x *Demand) countOne(p *model.Pod) queues.Verdict {
 
 // set sets a pod's verdict. If it changed, users are told.
 func (x *Demand) set(p *model.Pod, v queues.Verdict, now time.Time) {
-	if p.WithinQuota != v.OK() || p.BeyondQuota.Code != v.Reason.Code {
+	if p.WithinQuota() != v.OK() || p.BeyondQuota().Code != v.Reason.Code {
 		x.m.History.Changed(p)
 		x.m.History.Reports.Look(p.Report, now) // the reason that it waits changed, too
 	}
-	p.WithinQuota, p.BeyondQuota = v.OK(), v.Reason
+	p.DemandVerdict = &v
 }
 
 // recompute recomputes the sum after a change, when its interval has passed: in the
@@ -186,7 +185,7 @@ func (x *Demand) recompute(now time.Time) {
 	for _, uid := range waiting {
 		// A pod with a slot is about to be tried, before all others. After a start it has no
 		// verdict yet and counts, too.
-		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota.None() && !p.Asker.Holds() {
+		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota().None() && !p.Asker.Holds() {
 			x.set(p, x.count(p), now)
 		}
 	}

@@ -96,7 +96,7 @@ func (b *Books) AddApplications(leaf queues.ID, n int) {
 // Recount updates whether an application counts against maxapplications. It tells whether
 // this changed.
 func (b *Books) Recount(a *App) bool {
-	counts := a.running || a.slots > 0 || a.allocations > 0 || !a.used.Arriving.IsZero()
+	counts := a.counts(a.slots)
 	if counts == a.counted {
 		return false
 	}
@@ -108,6 +108,12 @@ func (b *Books) Recount(a *App) bool {
 	b.tree.Update(a.Leaf, func(u *queues.Usage) { u.Running += d })
 	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Running += d })
 	return true
+}
+
+// counts tells whether an application with a number of slots counts against
+// maxapplications.
+func (a *App) counts(slots int) bool {
+	return a.running || slots > 0 || a.allocations > 0 || !a.used.Arriving.IsZero()
 }
 
 // Rebuild computes the usage of users and groups again, because a configuration can change
@@ -129,9 +135,8 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 //
 //	CheckQuota    all quotas: max on the path of its queue, limits of its owner, maxapplications
 //	CheckQuotaAs  the same, with maxapplications asked or not
-//	CheckInstead  the same, as if another pod had no slot
+//	Instead       the same, as if another pod had no slot
 //	CheckLimits   without max: what preemption never makes room in
-//	CheckHold     CheckLimits for a pod that is to hold a node
 
 // CheckQuota is the verdict of all quotas on one more request of an application.
 func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
@@ -153,32 +158,17 @@ func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, 
 	return b.checkLimits(view, a, a.counted, request, on)
 }
 
-// CheckHold is CheckLimits for a pod that is to hold a node: pods that hold one count, and
-// the slot of the pod itself does not, if it has one.
-func (b *Books) CheckHold(a *App, slot bool, request resources.Vector) queues.Verdict {
-	if slot {
-		defer b.withoutSlot(a)()
+// Instead returns CheckQuota on what is committed, as if p had no slot of the window.
+func (b *Books) Instead(p *Pod) func(a *App, request resources.Vector) queues.Verdict {
+	on, counted := queues.OnCommitted, true
+	if p.in&Admitted != 0 {
+		own, less := p.app, queues.NewDemand()
+		counted = own.counts(own.slots - 1)
+		less.Remove(b.tree, own.Leaf, own.Owner, p.amount, own.counted && !counted)
+		on = on.With(less)
 	}
-	return b.CheckLimits(b.tree, a, request, queues.OnArriving)
-}
-
-// CheckInstead is CheckQuota on what is committed, as if p had no slot of the window.
-func (b *Books) CheckInstead(p *Pod, a *App, request resources.Vector) queues.Verdict {
-	if in := p.in; in&Admitted != 0 {
-		b.Charge(p, p.amount, in&^Admitted)
-		defer b.Charge(p, p.amount, in)
-		defer b.withoutSlot(p.app)()
-	}
-	return b.CheckQuota(a, request, queues.OnCommitted)
-}
-
-// withoutSlot takes one slot from an application until the returned function is called.
-func (b *Books) withoutSlot(a *App) (restore func()) {
-	a.slots--
-	b.Recount(a)
-	return func() {
-		a.slots++
-		b.Recount(a)
+	return func(a *App, request resources.Vector) queues.Verdict {
+		return b.CheckQuotaAs(a, a.counted && (a != p.app || counted), request, on)
 	}
 }
 

@@ -116,8 +116,8 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		x.states.RequeueRefused(p)
 		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
 		// others go first or its PodGroup does not start, and its verdict on demand stays.
-		if p.App != nil && !x.m.CheckPodQuota(p, basis(p)).OK() {
-			p.WithinQuota = false
+		if p.WithinQuota() && !x.m.CheckPodQuota(p, basis(p)).OK() {
+			p.DemandVerdict = nil
 		}
 		x.demand.FoundNoNode(p, now)
 	}

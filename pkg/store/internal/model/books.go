@@ -88,16 +88,17 @@ func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
 }
 
 // CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod
-// that holds a node or is to hold one. A pod that holds one is counted as arriving already. A
-// pod of no queue has no quotas.
+// that holds a node or is to hold one. Pods that hold one count, and a pod that holds one
+// counts already. A pod of no queue has no quotas.
 func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
-	switch {
-	case p.App == nil:
+	if p.App == nil {
 		return queues.Granted
-	case p.Asker.Holds():
-		return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnAllocated)
 	}
-	return x.Cache.Books.CheckHold(&p.App.CacheApp, p.State.HasSlot(), p.Request)
+	on := queues.OnArriving
+	if p.Asker.Holds() {
+		on = queues.OnAllocated
+	}
+	return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, on)
 }
 
 // Refused is a verdict against a pod that no queue gives.

@@ -67,8 +67,9 @@ type WaitState struct {
 	NodesGeneration     uint64         // Nodes.Generation when it was last passed to the scheduler's queue
 	GaveWay             int            // how often in a row it found a node and went back to the order
 	Reason              reasons.Reason // why it has no queue, or is unschedulable
-	WithinQuota         bool           // it is part of the demand (package admission)
-	BeyondQuota         reasons.Reason // the quota that keeps it out; with neither there is no verdict yet
+	// DemandVerdict tells whether quotas would let it run on a new node (package admission); nil
+	// before that is decided.
+	DemandVerdict *queues.Verdict
 	// OnlyTimeHelps: no event brings it back before its back-off ends. Its cycle or its bind
 	// ended with an error, its lease ended, or another plugin refused it.
 	OnlyTimeHelps bool
@@ -195,12 +196,24 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 // because no node took another pod of its equivalence class.
 func (p *Pod) Stopped() reasons.Reason {
 	switch {
-	case !p.Asker.Holds() && !p.BeyondQuota.None():
-		return p.BeyondQuota
+	case !p.Asker.Holds() && !p.BeyondQuota().None():
+		return p.BeyondQuota()
 	case p.Reason.None() && !p.State.WaitsForNode():
 		return reasons.New(reasons.NoNodeFits, "no node could take the pod")
 	}
 	return p.Reason
+}
+
+// WithinQuota tells whether the pod is part of the demand.
+func (p *Pod) WithinQuota() bool { return p.DemandVerdict != nil && p.DemandVerdict.OK() }
+
+// BeyondQuota is the quota that keeps the pod out of the demand; none if it is in, or that is
+// not decided yet.
+func (p *Pod) BeyondQuota() reasons.Reason {
+	if p.DemandVerdict == nil {
+		return reasons.Reason{}
+	}
+	return p.DemandVerdict.Reason
 }
 
 // DemandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
@@ -209,9 +222,9 @@ func (p *Pod) DemandOf() (objects.DemandSaid, reasons.Reason) {
 	switch {
 	case p.State == state.NoQueue && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
 		return objects.DemandBeyond, p.Reason
-	case !p.BeyondQuota.None():
-		return objects.DemandBeyond, p.BeyondQuota
-	case !p.WithinQuota || p.Demand == objects.DemandUnsaid || p.isUntried():
+	case !p.BeyondQuota().None():
+		return objects.DemandBeyond, p.BeyondQuota()
+	case !p.WithinQuota() || p.Demand == objects.DemandUnsaid || p.isUntried():
 		return objects.DemandUnsaid, reasons.Reason{}
 	}
 	return objects.DemandWanted, p.Stopped()
