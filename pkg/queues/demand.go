@@ -71,6 +71,36 @@ func (d *Demand) add(v View, leaf ID, o Owner, request resources.Vector, n int) 
 	}
 }
 
+// Tight returns the queues in which max, a limit or maxapplications has no room for all of the
+// demand. Elsewhere all of its pods fit, in any order.
+func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
+	tight := map[ID]bool{}
+	for id, all := range d.queues {
+		if q := v.Queue(id); !q.Max.Allows(on.used(q), all) {
+			tight[id] = true
+		}
+	}
+	for id, n := range d.starts {
+		q := v.Queue(id)
+		running := max(q.Running, 0) + on.extra.starting(id)
+		if n > 0 && q.MaxApplications > 0 && uint64(running+n) > q.MaxApplications {
+			tight[id] = true
+		}
+	}
+	for by, all := range d.owners {
+		limit := limitOf(v.Queue(by.Queue), by)
+		if limit == nil {
+			continue
+		}
+		_, over := breach(limit, on.usedBy(owners.usage[by], by), all)
+		n := d.startsOf[by]
+		if running := owners.usage[by].Running + on.extra.startingOf(by); over || n > 0 && full(limit, running+n-1) {
+			tight[by.Queue] = true
+		}
+	}
+	return tight
+}
+
 func (d *Demand) of(id ID) resources.Vector {
 	if d == nil {
 		return resources.Vector{}

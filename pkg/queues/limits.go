@@ -191,6 +191,14 @@ func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	return Granted
 }
 
+// limitOf is the limit on an owner in a queue; nil for none.
+func limitOf(q *Queue, by Charged) *config.Limit {
+	if by.Group {
+		return ownGroupLimit(q, Owner{Group: by.Name})
+	}
+	return UserLimit(q, by.Name)
+}
+
 func ownGroupLimit(q *Queue, o Owner) *config.Limit {
 	if o.Group == "" {
 		return nil

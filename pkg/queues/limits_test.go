@@ -1,7 +1,10 @@
 package queues_test
 
 import (
+	"fmt"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -171,4 +174,50 @@ func TestDemandOnTop(t *testing.T) {
 	if two, app := fits(below); !two || !app {
 		t.Errorf("on top of the first two more fit: %v, another application starts: %v", two, app)
 	}
+}
+
+// TestTightProperty: no queue is tight for a demand exactly if every quota allows its pods
+// one after another, in any order.
+func TestTightProperty(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := func(what string) int { return rapid.IntRange(2, 5).Draw(rt, what) }
+		apps := func(what string) int { return rapid.IntRange(1, 4).Draw(rt, "applications of "+what) }
+		tree := draft(t, fmt.Sprintf(`
+root maxapps=%d limit=alice;max.vcore=%d;maxapps=%d limit=/dev;max.vcore=%d;maxapps=%d
+  a max.vcore=%d maxapps=%d
+    b max.vcore=%d limit=*;max.vcore=%d;maxapps=%d
+  c`, apps("root"), n("alice"), apps("alice"), n("dev"), apps("dev"), n("a"), apps("a"), n("b"), n("user of b"), apps("user of b")))
+		use(t, tree, "root.a.b", fmt.Sprintf("vcore=%d", n("used")-2), "")
+		ledger, before, all := queues.NewLedger(), queues.NewDemand(), queues.NewDemand()
+		before.Add(tree, id(t, tree, "root.c"), queues.Owner{User: "alice"}, queuestest.Vector("vcore=1"), true)
+		type pod struct {
+			leaf   queues.ID
+			owner  queues.Owner
+			vcore  string
+			starts bool
+		}
+		var pods []pod
+		for range rapid.IntRange(0, 4).Draw(rt, "pods") {
+			pods = append(pods, pod{
+				id(t, tree, rapid.SampledFrom([]string{"root.a.b", "root.c"}).Draw(rt, "leaf")),
+				queues.Owner{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(rt, "user"), Group: rapid.SampledFrom([]string{"", "dev"}).Draw(rt, "group")},
+				fmt.Sprintf("vcore=%d", rapid.IntRange(0, 2).Draw(rt, "request")), rapid.Bool().Draw(rt, "starts"),
+			})
+		}
+		for _, p := range pods {
+			all.Add(tree, p.leaf, p.owner, queuestest.Vector(p.vcore), p.starts)
+		}
+		sum, allowed := before.OnTop(), true
+		for _, p := range rapid.Permutation(pods).Draw(rt, "order") {
+			on, request := queues.OnDemand(sum), queuestest.Vector(p.vcore)
+			allowed = allowed && queues.Admit(tree, p.leaf, request, on).OK() && ledger.Admit(tree, p.leaf, p.owner, request, on).OK()
+			if p.starts {
+				allowed = allowed && queues.AdmitApplication(tree, p.leaf, on).OK() && ledger.AdmitApplication(tree, p.leaf, p.owner, on).OK()
+			}
+			sum.Add(tree, p.leaf, p.owner, request, p.starts)
+		}
+		if tight := all.Tight(tree, ledger, queues.OnDemand(before)); (len(tight) == 0) != allowed {
+			rt.Fatalf("all are allowed one after another: %v; tight: %v", allowed, tight)
+		}
+	})
 }

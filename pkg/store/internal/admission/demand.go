@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +60,8 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 // charged: a pod beyond is still tried, and runs where it fits.
 //
 //	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
-//	some time after a change: the sum is computed over all of them, in the order
+//	some time after a change: the sum is computed over all of them, in the order where
+//	a quota has no room for all
 
 // FoundNoNode adds a pod that found no node to the demand, if every quota allows it. A pod that
 // is beyond keeps that until the next computation, because the sum only grows until then.
@@ -189,21 +191,50 @@ func (x *Demand) recompute(now time.Time) {
 			x.set(p, x.count(p), now)
 		}
 	}
-	t := x.newTrial()
+	waiting = slices.DeleteFunc(waiting, func(uid types.UID) bool {
+		p := x.m.Pods[uid]
+		return p.Asker.Holds() || p.State.HasSlot() // it is charged as arriving, or counted above
+	})
+	t, hasOrder := x.newTrial(), x.orderMatters(waiting)
 	for _, uid := range waiting {
-		switch p := x.m.Pods[uid]; {
-		case p.Asker.Holds(), p.State.HasSlot(): // it is charged as arriving, or counted above
-		case !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) && !p.GroupIncomplete():
-			x.set(p, queues.Granted, now)
-		default:
+		p := x.m.Pods[uid]
+		if hasOrder(p) {
 			t.push(p, x.m.Pending.Demand.Starts(p.App))
+			continue
 		}
+		x.start(p.App, p.Request)
+		x.set(p, queues.Granted, now)
 	}
 	t.run(x, now)
 	for _, uid := range waiting {
 		if ask := t.asks[uid]; ask != nil {
 			x.set(x.m.Pods[uid], x.beyond(x.m.Pods[uid], ask.Group().Verdict()), now)
 		}
+	}
+}
+
+// orderMatters returns a function that tells whether the verdict on one of these pods depends
+// on the order: a quota on its path has no room for all of them, or some of them start only
+// with their PodGroups.
+func (x *Demand) orderMatters(waiting []types.UID) func(*model.Pod) bool {
+	all, starting := queues.NewDemand(), map[*model.App]bool{}
+	for _, uid := range waiting {
+		p := x.m.Pods[uid]
+		if p.GroupIncomplete() {
+			return func(*model.Pod) bool { return true }
+		}
+		starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App) && !starting[p.App]
+		starting[p.App] = true
+		all.Add(x.m.Cache.Tree(), p.App.Leaf, p.App.Owner, p.Request, starts)
+	}
+	tight := x.m.Cache.Books.Tight(all, queues.OnDemand(x.m.Pending.Demand.Sum()))
+	return func(p *model.Pod) bool {
+		for q := range x.m.Cache.Tree().Ancestors(p.App.Leaf) {
+			if tight[q.ID] {
+				return true
+			}
+		}
+		return false
 	}
 }
 

@@ -172,6 +172,11 @@ func (b *Books) Instead(p *Pod) func(a *App, request resources.Vector) queues.Ve
 	}
 }
 
+// Tight returns the queues in which a quota has no room for all of a demand.
+func (b *Books) Tight(d *queues.Demand, on queues.Basis) map[queues.ID]bool {
+	return d.Tight(b.tree, b.owners, on)
+}
+
 func (b *Books) checkLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
 	if v := b.owners.Admit(view, a.Leaf, a.Owner, request, on); !v.OK() || counted {
 		return v
