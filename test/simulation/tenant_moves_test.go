@@ -74,12 +74,10 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asker := w.due[pod.UID]
-	h, holds := w.Holds().Of(asker)
-	if !holds { // it ended while the delete was on its way
-		h.Chosen = slices.DeleteFunc(slices.Collect(maps.Keys(w.due)), func(uid types.UID) bool { return w.due[uid] != asker })
+	if h, holds := w.Holds().Of(asker); holds { // else it ended while the delete was on its way
+		w.planBegan[asker] = slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && (!s.stays(uid) || w.hasNoPlace(uid)) })
 	}
-	begun := slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && (!s.stays(uid) || w.hasNoPlace(uid)) })
-	if at, once := w.tooLarge[pod.UID]; once && !begun && time.Since(at) < retryInterval*time.Second {
+	if at, once := w.tooLarge[pod.UID]; once && !w.planBegan[asker] && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
 	}
 }

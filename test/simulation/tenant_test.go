@@ -333,6 +333,7 @@ type observed struct {
 	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
 	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
 	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
+	planBegan map[types.UID]bool      // whether other victims of each asker of such a pod are gone
 	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
 }
 
@@ -351,7 +352,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, ownTimes: map[nodeOf]*ownTime{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
