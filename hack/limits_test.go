@@ -167,7 +167,7 @@ func TestSizesOfTheCode(t *testing.T) {
 		t.Errorf("%s: a package of the store imports lower ones only (layers), and a component none but state; preemption reads the cache", arrow)
 	}
 	for _, at := range s.mutexes {
-		t.Errorf("%s: locks are those of pkg/internal/locks; of the store and the packages below it only the store has one", at)
+		t.Errorf("%s: use a lock of pkg/internal/locks; the packages below the store have none at all", at)
 	}
 }
 

@@ -64,12 +64,8 @@ var ofPlan = transitions.Table[stage]{
 	{From: []stage{planJudged, planLate}, To: planFailed, When: "it is given up"},
 }
 
-// to moves the plan on. A transition that is not in the table does not take place.
-func (p *plan) to(next stage) {
-	if ofPlan.Allows(p.at, next) {
-		p.at = next
-	}
-}
+// to moves the plan on, as the table allows.
+func (p *plan) to(next stage) { ofPlan.Move(&p.at, next) }
 
 // over reports whether the next step ends the plan.
 func (p *plan) over() bool { return p.at == planOff || p.at == planFailed }

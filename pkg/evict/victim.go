@@ -69,12 +69,8 @@ var ofVictim = transitions.Table[progress]{
 	{From: []progress{unmarked, maybeMarked, marked}, To: spared, When: "it stays, and its mark is cleared, or the API server refuses that for good"},
 }
 
-// to moves the victim on. A transition that is not in the table does not take place.
-func (v *victim) to(next progress) {
-	if ofVictim.Allows(v.at, next) {
-		v.at = next
-	}
-}
+// to moves the victim on, as the table allows.
+func (v *victim) to(next progress) { ofVictim.Move(&v.at, next) }
 
 // isReady reports whether the victim may be deleted.
 func (v *victim) isReady() bool { return v.at == marked || v.at == unmarkable || v.at == maybeDeleted }

@@ -161,7 +161,7 @@ func AdmitApplication(v View, leaf ID, on Basis) Verdict {
 		if waiting > 0 && on.columns != committed {
 			text = " or waiting for a node"
 		}
-		if n := max(q.Running, 0) + waiting; q.MaxApplications > 0 && uint64(n) >= q.MaxApplications {
+		if n := max(q.Running, 0) + waiting; full(q.MaxApplications, n) {
 			return Verdict{At: q.ID, Reason: reasons.New(reasons.MaxApplications,
 				"queue %s: %s running%s, maxapplications %d", q.Path, count(n, "application"), text, q.MaxApplications)}
 		}

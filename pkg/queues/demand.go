@@ -76,14 +76,13 @@ func (d *Demand) add(v View, leaf ID, o Owner, request resources.Vector, n int) 
 func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
 	tight := map[ID]bool{}
 	for id, all := range d.queues {
-		if q := v.Queue(id); !q.Max.Allows(on.used(q), all) {
+		if !AdmitAt(v.Queue(id), all, on).None() {
 			tight[id] = true
 		}
 	}
 	for id, n := range d.starts {
 		q := v.Queue(id)
-		running := max(q.Running, 0) + on.extra.starting(id)
-		if n > 0 && q.MaxApplications > 0 && uint64(running+n) > q.MaxApplications {
+		if n > 0 && full(q.MaxApplications, max(q.Running, 0)+on.extra.starting(id)+n-1) {
 			tight[id] = true
 		}
 	}
@@ -94,7 +93,7 @@ func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
 		}
 		_, over := breach(limit, on.usedBy(owners.usage[by], by), all)
 		n := d.startsOf[by]
-		if running := owners.usage[by].Running + on.extra.startingOf(by); over || n > 0 && full(limit, running+n-1) {
+		if running := owners.usage[by].Running + on.extra.startingOf(by); over || n > 0 && full(limit.MaxApplications, running+n-1) {
 			tight[by.Queue] = true
 		}
 	}

@@ -176,14 +176,14 @@ func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 		if limit := UserLimit(q, o.User); limit != nil {
 			by := Charged{q.ID, false, o.User}
 			n := l.usage[by].Running + on.extra.startingOf(by)
-			if full(limit, n) {
+			if full(limit.MaxApplications, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
 			by := Charged{q.ID, true, o.Group}
 			n := l.usage[by].Running + on.extra.startingOf(by)
-			if full(limit, n) {
+			if full(limit.MaxApplications, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
 			}
 		}
@@ -206,9 +206,8 @@ func ownGroupLimit(q *Queue, o Owner) *config.Limit {
 	return GroupLimit(q, o.Group)
 }
 
-func full(limit *config.Limit, running int) bool {
-	return limit.MaxApplications > 0 && uint64(max(running, 0)) >= limit.MaxApplications
-}
+// full tells whether a maxapplications, 0 for none, lets no more applications start.
+func full(most uint64, running int) bool { return most > 0 && uint64(max(running, 0)) >= most }
 
 func breach(limit *config.Limit, used, ask resources.Vector) (resources.Breach, bool) {
 	if limit.MaxResources.Allows(used, ask) {

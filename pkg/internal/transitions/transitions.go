@@ -26,6 +26,13 @@ func (t Table[S]) Allows(from, to S) bool {
 	return from == to || slices.ContainsFunc(t, func(l Line[S]) bool { return l.To == to && slices.Contains(l.From, from) })
 }
 
+// Move changes a state. A transition that is not in the table does not take place.
+func (t Table[S]) Move(at *S, to S) {
+	if t.Allows(*at, to) {
+		*at = to
+	}
+}
+
 // String is the table as a doc comment shows it.
 func (t Table[S]) String() string {
 	var b strings.Builder

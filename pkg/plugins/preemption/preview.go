@@ -340,10 +340,8 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 		x.out.Outcome = documents.PreviewPreempts
 		x.out.Because(x.obstacle())
 		x.say("would make others leave: %s", d.Sentence())
-	case d.Outcome == planner.Hold && d.Stopped == "":
-		x.waits(reasons.New(reasons.WaitingForRoom, "%s", d.Sentence()))
 	case d.Outcome == planner.Hold:
-		x.waits(reasons.New(reasons.RoomAwaited, "%s", d.Sentence()))
+		x.waits(reasons.New(reasons.OfHold(0, string(d.Stopped)), "%s", d.Sentence()))
 	case d.Outcome == daemonset.Fits:
 		x.waits(x.obstacle())
 	case d.Stopped == planner.RuleExtender:

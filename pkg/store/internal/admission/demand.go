@@ -202,7 +202,9 @@ func (x *Demand) recompute(now time.Time) {
 			t.push(p, x.m.Pending.Demand.Starts(p.App))
 			continue
 		}
-		x.start(p.App, p.Request)
+		if queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
+			x.start(p.App, p.Request)
+		}
 		x.set(p, queues.Granted, now)
 	}
 	t.run(x, now)
@@ -222,6 +224,9 @@ func (x *Demand) orderMatters(waiting []types.UID) func(*model.Pod) bool {
 		p := x.m.Pods[uid]
 		if p.GroupIncomplete() {
 			return func(*model.Pod) bool { return true }
+		}
+		if !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
+			continue
 		}
 		starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App) && !starting[p.App]
 		starting[p.App] = true

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -12,23 +11,25 @@ import (
 
 // MakingRoom is why a preemptor that holds a node waits.
 func MakingRoom(h *reservations.Hold) reasons.Reason {
-	if len(h.Chosen) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
+	code := reasons.OfHold(len(h.Chosen), "")
+	if code == reasons.WaitingForRoom {
+		return reasons.New(code, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
 	}
-	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
+	return reasons.New(code, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
 // HeldReason is why a preemptor that holds the only node it can run on waits.
 func HeldReason(d *daemonset.Decision) reasons.Reason {
-	switch {
-	case d.Outcome == planner.Preempt:
-		return reasons.New(reasons.MakingRoom, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
+	switch code := reasons.OfHold(len(d.Victims), string(d.Stopped)); code {
+	case reasons.MakingRoom:
+		return reasons.New(code, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
 			d.Node, len(d.Victims))
-	case d.Stopped != "":
-		return reasons.New(reasons.RoomAwaited, "%s", d.Sentence())
+	case reasons.RoomAwaited:
+		return reasons.New(code, "%s", d.Sentence())
+	default:
+		return reasons.New(code,
+			"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
 	}
-	return reasons.New(reasons.WaitingForRoom,
-		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
 }
 
 const mostNamed = 5

@@ -1,4 +1,4 @@
-package state_test
+package state
 
 import (
 	"os"
@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // TestDocDrawsTheTable: doc.go of package store shows the transition table.
 func TestDocDrawsTheTable(t *testing.T) {
 	doc := expect.Get(os.ReadFile("../../doc.go"))(t)
-	if want := state.Drawing(); !strings.Contains(string(doc), "//\n"+want+"//\n") {
+	if want := table.String(); !strings.Contains(string(doc), "//\n"+want+"//\n") {
 		t.Errorf("doc.go of package store does not show the table of package state:\n%s", want)
 	}
 }
@@ -21,24 +20,24 @@ func TestDocDrawsTheTable(t *testing.T) {
 // it.
 func TestEveryStateIsReached(t *testing.T) {
 	seen := map[string]bool{}
-	for s := range state.Count {
+	for s := range Count {
 		if s.String() == "" || seen[s.String()] {
 			t.Errorf("state %d has no name of its own", s)
 		}
 		seen[s.String()] = true
 		in, out := false, false
-		for o := range state.Count {
+		for o := range Count {
 			in = in || o != s && ok(o, s)
 			out = out || o != s && ok(s, o)
 		}
-		if !in || out == (s == state.Bound) {
+		if !in || out == (s == Bound) {
 			t.Errorf("%s: a way to it: %v, from it: %v", s, in, out)
 		}
 	}
 }
 
-func ok(from, to state.State) bool {
-	var x state.Transitions
+func ok(from, to State) bool {
+	var x Transitions
 	x.Note(from, to)
 	return x.Check() == nil
 }
