@@ -131,8 +131,9 @@ type QueueSortArgs struct {
 	MaxDynamicQueuesPerNamespace *int32 `json:"maxDynamicQueuesPerNamespace,omitempty"`
 
 	// SlotLease is how long an admitted pod keeps its place in the window
-	// without being attempted, as a duration. It is the safety net against a
-	// lost wake-up, not a tuning knob. Default: 30s. Bounds: 100ms to 1h.
+	// without being attempted, as a duration; each place that is taken before
+	// adds a hundredth. It is the safety net against a lost wake-up. Default: 30s. Bounds:
+	// 100ms to 1h.
 	// +optional
 	SlotLease *metav1.Duration `json:"slotLease,omitempty"`
 

@@ -60,7 +60,7 @@ func (s *core) timerEnded(p *model.Pod, now time.Time) {
 		}
 	case state.Admitted, state.Scheduling:
 		if s.model.Standby { // its slots do not expire
-			s.model.Pending.Timers.Set(&p.Timer, now.Add(s.model.Options.Lease(p)))
+			s.states.StartLease(p, now)
 		} else {
 			s.states.Expire(p, now)
 		}

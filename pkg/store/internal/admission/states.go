@@ -106,8 +106,13 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	p.App.AddSlots(1)
 	x.m.Count(p.App)
 	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()
-	x.m.Pending.Timers.Set(&p.Timer, now.Add(x.m.Options.Lease(p)))
+	x.StartLease(p, now)
 	x.m.Pending.Keys.Add(p.UID, queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
+}
+
+// StartLease starts the lease of a pod with a slot, from the beginning.
+func (x *States) StartLease(p *model.Pod, now time.Time) {
+	x.m.Pending.Timers.Set(&p.Timer, now.Add(x.m.Options.Lease(p, x.m.Pending.Window.Taken()-1)))
 }
 
 // leaveSlot is Withdraw for a pod with a slot. A pod that does not go on to a node frees its
@@ -224,7 +229,7 @@ func (x *States) NoteFreedUnseen(l pending.FreedPod) {
 // Expire ends the lease of a slot without a result of the pod's cycle. The pod is treated
 // as failed, so that others can go on, and comes back after its back-off.
 func (x *States) Expire(p *model.Pod, now time.Time) {
-	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", x.m.Options.Lease(p)), now)
+	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through, and the scheduler did not try it in time"), now)
 	x.BackOff(p, now.Add(x.m.Options.MaxBackoff))
 }
 

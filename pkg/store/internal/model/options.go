@@ -11,7 +11,7 @@ type Options struct {
 	// Window and MaxWindow are the smallest and the largest number of pods let through
 	// the gate at a time (4 and 1,024).
 	Window, MaxWindow int
-	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
+	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s); see Lease.
 	SlotLease time.Duration
 	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
 	// failed (1s and 10s); negative means none.
@@ -45,12 +45,14 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 // Lease is how long an admitted pod keeps its slot without progress. It is shorter for a
-// pod that failed before, because others wait for its result.
-func (o *Options) Lease(p *Pod) time.Duration {
+// pod that failed before, because others wait for its result, and a hundredth longer for
+// each pod that has a slot already: the scheduler tries one after another.
+func (o *Options) Lease(p *Pod, others int) time.Duration {
+	lease := o.SlotLease
 	if p.EquivalenceClass != nil {
-		return o.SlotLease / 10
+		lease /= 10
 	}
-	return o.SlotLease
+	return lease * time.Duration(100+others) / 100
 }
 
 // Backoff is how long a pod waits after its n-th failure: the same as in the scheduler's
