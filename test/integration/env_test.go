@@ -29,6 +29,9 @@ import (
 // tests use it up.
 const patience = 90 * time.Second
 
+// cleaningUp is how long all pods of a test may take to go: 20,000 took 160 s.
+const cleaningUp = 10 * time.Minute
+
 // calm is how long a test checks that something does not happen, after the scheduler has
 // shown that it knows the cause.
 const calm = 700 * time.Millisecond
@@ -311,7 +314,7 @@ func (e *env) tearDown() {
 	if e.Failed() {
 		e.dump()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), cleaningUp)
 	defer cancel()
 	alive := e.process != nil && e.process.Running()
 	e.checkNodes(ctx)

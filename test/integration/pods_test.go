@@ -339,15 +339,17 @@ func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 func (e *env) removePods(ctx context.Context) {
 	e.Helper()
 	now := int64(0)
-	eventually(e, patience, "all pods of the test are removed", func() (bool, string) {
+	eventually(e, cleaningUp, "all pods of the test are removed", func() (bool, string) {
 		pods, err := e.listPods(ctx)
 		if err != nil {
 			return false, err.Error()
 		}
+		in := map[string]bool{}
 		for i := range pods {
-			p := &pods[i]
-			// The error is that the pod is gone, or the deletion is tried again.
-			_ = suite.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+			in[pods[i].Namespace] = true
+		}
+		for ns := range in { // what fails is tried again
+			_ = suite.client.CoreV1().Pods(ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + e.id})
 		}
 		return len(pods) == 0, fmt.Sprintf("%d pods", len(pods))
 	})
