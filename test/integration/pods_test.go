@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -349,9 +350,9 @@ func (e *env) removePods(ctx context.Context) {
 			in[pods[i].Namespace] = true
 		}
 		for ns := range in { // what fails is tried again
-			_ = suite.client.CoreV1().Pods(ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + e.id})
+			err = cmp.Or(err, suite.client.CoreV1().Pods(ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + e.id}))
 		}
-		return len(pods) == 0, fmt.Sprintf("%d pods", len(pods))
+		return len(pods) == 0, fmt.Sprintf("%d pods, %v", len(pods), err)
 	})
 }
 

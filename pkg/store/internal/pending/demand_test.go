@@ -97,9 +97,9 @@ func TestDemandRestarts(t *testing.T) {
 		}
 	}
 	add(1, 1000) // and a
-	restarts(399*time.Millisecond, false)
-	restarts(400*time.Millisecond, true)
+	restarts(599*time.Millisecond, false)
+	restarts(600*time.Millisecond, true)
 	add(1000, 50_000)
-	restarts(4399*time.Millisecond, false)
-	restarts(4400*time.Millisecond, true)
+	restarts(4599*time.Millisecond, false)
+	restarts(4600*time.Millisecond, true)
 }
