@@ -229,7 +229,7 @@ func (x *States) NoteFreedUnseen(l pending.FreedPod) {
 // Expire ends the lease of a slot without a result of the pod's cycle. The pod is treated
 // as failed, so that others can go on, and comes back after its back-off.
 func (x *States) Expire(p *model.Pod, now time.Time) {
-	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through, and the scheduler did not try it in time"), now)
+	x.ToUnschedulable(p, reasons.New(reasons.BackingOff, "the pod was let through, and its scheduling cycle had no result in time"), now)
 	x.BackOff(p, now.Add(x.m.Options.MaxBackoff))
 }
 
