@@ -71,8 +71,8 @@ func (e *Executor) add(w *output.Work) {
 	e.askers.Add(w.UID)
 }
 
-// merge changes what is wanted. It returns the end of an earlier hold that is no longer
-// written, because a later state of the same condition is; nil for none.
+// merge adds work to what is wanted. It returns an earlier release that a later write of the same
+// condition makes unnecessary; nil for none. The caller still reports it.
 func (a *asker) merge(w *output.Work) (replaced *output.Work) {
 	switch w.Kind {
 	case output.WorkInquire:

@@ -60,8 +60,8 @@
 // Time-outs, 5xx, 429 and version conflicts are transient. Failures that every retry would
 // get again (forbidden, invalid, too large) are final.
 //
-//   - While a victim cannot be marked, none is deleted. Once all are, the store judges the
-//     plan again. If it is off by then, or has other victims, the marks are cleared.
+//   - While a victim cannot be marked, none is deleted. Once all are, the store judges the plan
+//     again. If the plan is no longer lawful, or has other victims, the marks are cleared.
 //   - VictimsRefused and FailPlan name the victims that the API server refused for good, so
 //     that the next plans choose others. The first does so at once: a plan that goes on may
 //     end with its hold, without FailPlan.

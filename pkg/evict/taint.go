@@ -76,9 +76,9 @@ type Taints struct {
 	written map[string]writtenTaint // what was written and not seen yet
 }
 
-// writtenTaint is the taint that a write left on a node, empty for none, and the version of
-// the node that has it. It is not certain during a write, and after a failed one, which may
-// have taken effect: what the informer sees then may be older.
+// writtenTaint is the taint of a node after our write (empty for none), and the version of the node
+// with it. sure is false during a write and after a failed one that may have taken effect: what the
+// informer sees then may be older.
 type writtenTaint struct {
 	value, version string
 	sure           bool
@@ -136,8 +136,8 @@ func isHeld(taint corev1.Taint) bool {
 	return taint.MatchTaint(&held) // key and effect
 }
 
-// observed records what the informer received about a node. A node without the taint, but of
-// the version that had it, still has it: the taint is hidden.
+// observed records what the informer received about a node. It may receive again a node that Hide
+// has already stripped: same version, no taint. That node still has the taint.
 func (t *Taints) observed(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -409,10 +409,10 @@ func (e *Executor) taintLatest(ctx context.Context, name, want string) error {
 	return e.writeTaint(ctx, node, want)
 }
 
-// writeTaint writes the taint of a node, based on the node as it was seen; empty removes
-// the taint. It fails with a conflict if the node changed since then: taints are one
-// list, and a concurrent change of another taint must not be lost. From begin on the taint is
-// not certain for awaitTaint; a hold that came before that may count on it already.
+// writeTaint writes the taint of a node, based on the node as it was seen; empty removes the taint.
+// It fails with a conflict if the node changed since then: taints are one list, and a concurrent
+// change of another taint must not be lost. After begin, awaitTaint no longer trusts the taint. A
+// hold that trusted it before is found by the check that follows.
 func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value string) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), e.Taints.owns)
 	if value != "" {

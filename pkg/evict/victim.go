@@ -92,8 +92,8 @@ func (v *victim) isLeaving() bool {
 	return v.pod.DeletionTimestamp != nil && (has == nil || gets == nil || *has <= *gets)
 }
 
-// makeReady marks a victim that runs and was not told to go yet. It fails with errGone if the
-// victim is gone, and with errHalted if the mark is no longer wanted.
+// makeReady marks a running victim that is not leaving and was not marked yet. It fails with
+// errGone if the victim is gone, and with errHalted if the mark is no longer wanted.
 func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
 	if v.at == maybeDeleted {
 		return nil
@@ -143,8 +143,8 @@ func (e *Executor) reject(ctx context.Context, a *asker, v *victim) error {
 	})
 }
 
-// mark writes DisruptionTarget on a victim, unless it is already there. A pod that is too
-// large for it is deleted without: the delete makes it larger, too, but by less.
+// mark writes DisruptionTarget on a victim, unless it is already there. A pod that is too large for
+// it is deleted without it: a delete also makes the pod larger, but by less.
 func (e *Executor) mark(ctx context.Context, a *asker, v *victim) error {
 	if v.isReady() {
 		return nil
