@@ -37,10 +37,9 @@ func (s *Store) CheckQuota(uid types.UID) queues.Verdict {
 	return s.cycle.CheckQuota(uid)
 }
 
-// QuotaRefused says that a cycle of the pod ended with a verdict of CheckQuota or Assume
-// against it. The pod waits, out of the order until the queue that refused it has more
-// room. A pod that was let through for preemption is refused only at the second call,
-// after the plan.
+// QuotaRefused says that a cycle of the pod ended with a verdict of CheckQuota or Assume against
+// it. The pod waits, out of the order until the queue that refused it has more room. In a cycle for
+// a plan, the call before the plan changes nothing, and the one after it ends the cycle.
 func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 	s.change(now, func() { s.cycle.QuotaRefused(uid, now) })
 }

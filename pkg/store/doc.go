@@ -41,12 +41,11 @@
 // charge. After Forget, or when its lease expires, a pod goes on from Unschedulable to
 // BackingOff at once, so it comes back without an event. Only Queued pods are in the order.
 //
-// One event may move many unschedulable pods. The scheduler brings them back one by one,
-// in no particular order. So Gate admits none of them: [Store.TakeActivations] admits
-// the first of the order once the scheduler has moved them all. Gate of a pod in
-// Scheduling means that its cycle ended with an error; the pod has failed. Assume does
-// not give the slot of its pod to another one, because the scheduling cycle waits for
-// Assume. The next event or TakeActivations does.
+// One event may move many unschedulable pods. The scheduler brings them back one by one, in no
+// particular order. So Gate admits none of them: [Store.TakeActivations] admits the first of the
+// order once the scheduler has moved them all. Gate of a pod in Scheduling means that its cycle
+// ended with an error; the pod has failed. Assume leaves the freed slot empty, because the
+// scheduling cycle waits for Assume. The next event or TakeActivations fills it.
 //
 // Some pods are tried as a group:
 //

@@ -163,9 +163,9 @@ func (s *core) unlockUnfilled(now time.Time) {
 //  5. admit pods in order while the window has room
 //  6. when the order has none, put back the first pod that backs off, and admit it
 //
-// Three ways to a slot are outside of it: a holder gets one when it is ready
-// (Holds.WakeHolder) or its time comes (timerEnded in deadline.go), and a hidden pod gets
-// that of a pod which goes back to the order at Reserve (Slots.GiveWay).
+// Three other functions give slots: Holds.WakeHolder (to a holder that is ready), timerEnded in
+// deadline.go (to a holder when its time has come), and Slots.GiveWay (the slot of a pod that
+// Reserve puts back into the order, to a pod that the order did not show).
 func (s *core) fill(now time.Time) {
 	if s.model.Pending.Returning() {
 		return // the order is about to change
@@ -197,10 +197,9 @@ func (s *Store) TakeWork() []output.Work {
 	return model.Take(&s.model.Out.Work)
 }
 
-// TakeVacated returns the nodes that are kept for fewer pods since the last call, so that
-// pods that were refused there may try again. It includes nodes of holds that ended with the
-// bind of their preemptor: there may be room left, and a pod that is not tried again would
-// wait for a hold that is over and miss the events that would help it.
+// TakeVacated returns the nodes that are kept for fewer pods since the last call, so that pods that
+// were refused there may try again. A node is also listed when its holder was bound there. Room may
+// be left, and the scheduler has no event that would bring back the pods that the hold kept off.
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

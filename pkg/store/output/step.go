@@ -27,8 +27,8 @@ const (
 	StepAborted
 	// StepDisrupted is the deletion of all victims.
 	StepDisrupted
-	// StepLost is that other pods took the room of a hold that goes on, or of one that
-	// is over and was used.
+	// StepLost is that other pods took the room that was made. The hold goes on, or it ended with a
+	// bind and the kubelet then refused the pod.
 	StepLost
 	// StepEnded is the end of a hold.
 	StepEnded

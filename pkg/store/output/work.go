@@ -23,8 +23,8 @@ const (
 	WorkRecord
 	// WorkRelease is to remove the claim of a hold that has ended, and to report why.
 	WorkRelease
-	// WorkTell is to report why no victim is deleted for the preemptor now (D8). It is a
-	// repetition, or has a Reason because the room that was made was lost.
+	// WorkTell is to report again why no victim is deleted for the preemptor (D8), or with a Reason
+	// that the room that was made for it was lost.
 	WorkTell
 	// WorkInquire is to find out how a preemptor that is gone ended, and to call
 	// KubeletRefused.

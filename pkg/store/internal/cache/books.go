@@ -187,10 +187,10 @@ func (b *Books) checkLimits(view queues.View, a *App, counted bool, request reso
 	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
 }
 
-// Awaited returns the pods, on any node, that leave queues of a leaf that are full: they
-// have no room for a request before the pods are gone. Plans count what leaving pods use as
-// free, and verdicts of quotas do not. Without a wait for these pods the store would
-// conclude that other pods took the room, and would make one plan after the other.
+// Awaited returns the leaving pods, on any node, below the full queues of a leaf: those that have
+// no room for a request before the pods are gone. Plans count the room of these pods as free,
+// verdicts of quotas do not. Without this wait the store would conclude that others took the room,
+// and would plan again and again.
 func (b *Books) Awaited(leaf queues.ID, request resources.Vector) []types.UID {
 	if len(b.leaving) == 0 {
 		return nil

@@ -52,8 +52,8 @@ func (n *Node) Generation() uint64 { return n.generation }
 // table.
 func (n *Node) RoomierSince(generation uint64) bool { return n.roomier > generation }
 
-// NoteRefiltered notes that the filters may judge the node otherwise since its last change, or
-// that a pod of it stays that plans counted on.
+// NoteRefiltered notes that results of filters from before the last change of the node are out of
+// date: it changed for the filters, or a pod that was to leave stays.
 func (n *Node) NoteRefiltered() { n.refiltered = n.generation }
 
 // RefilteredSince tells whether the filters may judge the node otherwise than at a

@@ -64,10 +64,10 @@ func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 // moving are the columns of pods that are about to come to a node or to leave it.
 const moving = cache.Arriving | cache.Leaving | cache.Preempted
 
-// moves has the columns that a pod belongs to of these. A pod that lingers is in none of
-// them: until it is gone it is used as any other pod. A victim of a node-bound preemptor of
-// its own is not preempted: the queue keeps it until it is gone, as a pod that its owner
-// deletes.
+// moves returns which of these columns the pod is in. A lingering pod is in none of them: it counts
+// as used until it is gone. A victim of a node-bound preemptor of the same namespace or queue is
+// Leaving but not Preempted: its queue keeps what it uses until it is gone, as for a pod that its
+// owner deletes.
 func (p *Pod) moves(longest time.Duration) cache.Columns {
 	switch {
 	case p.Lingers(longest):

@@ -31,8 +31,8 @@ func (x *Model) Touch(n *cache.Node) {
 	x.RouteNodes()
 }
 
-// Freed notes a node that is kept for fewer pods than before, because a hold ended or a
-// pod no longer goes first there: other pods may have more room. It may be "".
+// Freed notes that a node is kept for fewer pods than before (a hold ended, or a pod no longer goes
+// first there), so other pods may have more room. It ignores "".
 func (x *Model) Freed(node string) {
 	if node == "" {
 		return
@@ -111,8 +111,8 @@ func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 	return free
 }
 
-// HoldersBefore returns the holders of a node that are served before one of them and are
-// not placed yet, in order; all that are not placed if asker is none of them.
+// HoldersBefore returns the holders of a node that come before asker and are not placed yet, in
+// order; all that are not placed if asker is no holder of the node.
 func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold {
 	before := x.Preemption.Holds.On(node)
 	if i := slices.IndexFunc(before, func(h reservations.Hold) bool { return h.Asker == asker }); i >= 0 {
@@ -207,9 +207,8 @@ func AskOf(t *preemption.Types, p *Pod) *planner.Ask {
 	return ask
 }
 
-// GoesSooner tells whether a delete of ours lets a pod go sooner: it was not deleted yet, or
-// with a grace period with which it does not count as leaving, and longer than that of a
-// victim.
+// GoesSooner tells whether our delete would make a pod leave earlier: it is not deleted yet, or its
+// grace period is longer than that of a victim and than the longest that counts as leaving.
 func (x *Model) GoesSooner(p *Pod) bool {
 	return !p.Deleting || p.DeletionGrace > max(x.Preemption.LongestLeaving(), x.Preemption.Grace(p.Pod))
 }

@@ -22,8 +22,8 @@ type Options struct {
 	DynamicQueues queues.DynamicLimits
 	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
 	QueueGrace time.Duration
-	// Standby: another process schedules until Lead. A standby does not schedule the pods
-	// that it admits, so their slots do not expire.
+	// Standby tells that another process schedules until StartLeading. A standby does not schedule
+	// the pods that it admits, so their slots do not expire.
 	Standby bool
 }
 

@@ -29,7 +29,7 @@ type Pod struct {
 	*WaitState
 	State state.State
 	Asked bool // it joined its application without a node
-	// Overdue is true once it is there still when the time ends for which a deleted pod
+	// Overdue tells whether the pod was deleted and is still there after the time for which it
 	// counts as leaving.
 	Overdue bool
 
@@ -57,9 +57,8 @@ type WaitState struct {
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
 	RetryIn  *order.Sparse[*App] // that retry order
 
-	// LargerRequest is what it requested before it began to request less, since its last cycle
-	// ended; else nil. The scheduler's queue may not have seen the change, so the next cycle may
-	// still begin with the larger request.
+	// LargerRequest is the request before it shrank, kept until a cycle of the pod ends; else nil.
+	// The scheduler's queue may not have seen the change, so that cycle may use the larger request.
 	LargerRequest *resources.Vector
 
 	EquivalenceClass    *pending.Class // its equivalence class; set once it found no node
@@ -191,9 +190,9 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 	return cache.Pending | p.moves(longest)
 }
 
-// Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
-// result of the cycle. A pod that only quotas refused has no result of its own; it waits
-// because no node took another pod of its equivalence class.
+// Stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the result of
+// the cycle. A pod that only quotas refused has had no failed cycle of its own. It waits because
+// another pod of its equivalence class found no node.
 func (p *Pod) Stopped() reasons.Reason {
 	switch {
 	case !p.Asker.Holds() && !p.BeyondQuota().None():
@@ -286,9 +285,9 @@ func (p *Pod) LastRefused() (at time.Time, why reasons.Reason) {
 	return at, why
 }
 
-// PlanFrom returns when the next plan for a pod may be made after a lost hold, and what users
-// are told until then; zero and none without a loss. The reason is never that of a quota: the
-// pod waits for a time here, and not for room in a queue.
+// PlanFrom returns when the next plan for a pod may be made after a lost hold, and what users are
+// told until then; zero and none without a loss. In the reason the code of a quota becomes
+// HoldGivenUp, because the pod waits for a time and not for room in a queue.
 func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	l := &p.Asker.Losses
 	if p.GroupIncomplete() && p.PodGroup.Data.Losses.Until.After(l.Until) {
@@ -301,9 +300,9 @@ func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	return l.Until, why
 }
 
-// Lingers tells whether a deleted pod that is no victim of a plan in force has a grace
-// period over the longest with which it counts as leaving
-// ([preemption.Options.LongestLeaving]), or is overdue. No plan counts on its room.
+// Lingers tells whether the pod was deleted, is no victim of a plan in force, and is overdue or has
+// a grace period over the longest that counts as leaving ([preemption.Options.LongestLeaving]). No
+// plan counts on its room.
 func (p *Pod) Lingers(longest time.Duration) bool {
 	return p.Deleting && p.ChosenBy == "" && (p.Overdue || p.DeletionGrace > longest)
 }

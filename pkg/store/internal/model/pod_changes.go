@@ -65,8 +65,8 @@ func (x *Model) routeOriginators() {
 	}
 }
 
-// DropWaitingState drops the state that only pods that do not run need, and sets until when
-// a deleted pod counts as leaving.
+// DropWaitingState releases the state that a running pod does not need, and starts the timer of a
+// deleted one, which ends when the pod no longer counts as leaving.
 func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 	if p.Report != nil && x.History.Reports.Placed(p.Report, now) {
 		p.Report = nil

@@ -18,8 +18,8 @@ import (
 //
 //   - Every pod is tried once, whatever the results of its class. Only a failed cycle of
 //     its own sets the scheduler's condition that no node takes it, which cluster
-//     autoscalers read. From then on it is a member of its class. So is a pod that a quota
-//     refuses and that a plan was made for: plans are refused to the whole class.
+//     autoscalers read. From then on it is a member of its class. A pod that a quota refused
+//     and that a plan was made for is a member, too: a refused plan holds for the class.
 //   - Once one member finds no node, the others leave the order.
 //   - The scheduler's queue has the member that failed and watches events for it. When it
 //     brings that member back, an event has happened that may help all members, and they

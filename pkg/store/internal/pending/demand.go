@@ -27,8 +27,8 @@ const (
 // those request that are within every quota, and the pods whose PodScheduled may need an
 // update. A is what identifies an application.
 //
-// Between two computations the sum only grows. It may include pods that have got a node
-// since, so until the next one a pod may be kept out although it is within.
+// Until the next computation the sum only grows. It may still contain pods that have a node by now,
+// so a pod may be called beyond the quotas although it is within.
 type Demand[A comparable] struct {
 	sum    *queues.Demand
 	starts map[A]bool // applications that start in the sum

@@ -25,11 +25,10 @@ import (
 // one node only, the node stays held, and the pause applies to further victims; if its
 // hold ended, it does not hold the node again before the pause ends.
 //
-// A plan is undone if its check found room without a victim, or if the preemptor's own
-// PodGroup is the cause: it has too few pods, or lacks some in a pause or without room, or
-// pods of it took the room or gave up their holds. Its pause is short at first: firstPause,
-// doubled with each further plan that is undone. There is one all the same: a PodGroup that
-// cannot start may undo each of its plans.
+// A plan is undone if its check found room without a victim, or if the preemptor's own PodGroup is
+// the cause: it has too few pods, pods that it lacks are in a pause or found no room, or pods of it
+// took the room or gave up their holds. The pause is then short at first: firstPause, doubled for
+// each further undone plan. It is not zero: a PodGroup that cannot start could undo every plan.
 type Losses struct {
 	Count  int
 	Undone int            // plans that were undone

@@ -20,8 +20,8 @@ import (
 )
 
 // A node-bound pod (it can run on one node only) goes before other pods there (D0). While it
-// counts, the filter of NodeReservation leaves its room to it. It counts while it may be
-// tried and was not tried. It may count again when its node comes or changes.
+// counts, the filter of NodeReservation keeps its room for it. It counts while it may be tried and
+// was not tried yet. It may count again when its node comes or changes.
 //
 //	may not be tried ◄───► counts ──── its cycle ended ──► was tried
 //	       ▲                  │                               │

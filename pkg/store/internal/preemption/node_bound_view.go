@@ -16,9 +16,9 @@ type NodeBoundOn struct {
 }
 
 // GoFirst returns the pods that go first on the node, in their order. allocatable is what the
-// caller sees of the node. If the store knows another one, an event of the node is on its way
-// to one of them, after which pods that were tried may go first again. All pods go first until
-// then.
+// caller sees of the node. If the store knows another one, either the store or the caller has not
+// seen the latest change of the node, after which tried pods may go first again. Until both agree,
+// all pods go first.
 func (o *NodeBoundOn) GoFirst(allocatable resources.Vector) []NodeBoundPod {
 	if o.allocatable.Equal(allocatable) {
 		return o.goingFirst

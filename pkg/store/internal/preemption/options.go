@@ -38,9 +38,8 @@ func (o *Options) Grace(p *objects.Pod) time.Duration {
 	return p.Grace
 }
 
-// LongestLeaving is the longest grace period with which a pod that was deleted, but not by a
-// plan in force, counts as leaving. Our delete shortens a longer one, unless the pod has as
-// long a one as a victim.
+// LongestLeaving is the longest grace period with which a deleted pod counts as leaving if no plan
+// in force chose it. Our delete can shorten a longer one to the grace period of a victim (Grace).
 func (o *Options) LongestLeaving() time.Duration {
 	if o.MaxVictimGrace > 0 {
 		return min(o.HoldTimeout, o.MaxVictimGrace)

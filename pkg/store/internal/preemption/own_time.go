@@ -8,10 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OwnTime bounds for how long the node-bound holds of a namespace, all together, keep a node
-// closed while they wait for pods of that namespace: for one time-out of a hold in six (D4). Else a
-// tenant could close nodes for ever, with pods that take long to stop. The zero value has no
-// holds.
+// OwnTime limits how long the node-bound holds of a namespace, all together, keep a node closed
+// while they wait for pods of that namespace: for one hold time-out in every six (D4). Otherwise a
+// tenant could close nodes for ever, with pods that take long to stop. The zero value has no holds.
 type OwnTime struct {
 	allowances map[nodeOf]*allowance
 	waiting    map[types.UID]ownHold // the holds that wait for pods of their own, by preemptor
@@ -23,8 +22,8 @@ type ownHold struct {
 	left time.Duration // what was left when it began to wait
 }
 
-// Left is for how long a preemptor may hold a node for pods of its own namespace. For one that does it
-// already, that is the time from when it began to wait.
+// Left is how long a preemptor may hold a node while it waits for pods of its own namespace. For
+// one that waits already, it is what was left when it began to wait.
 func (o *OwnTime) Left(uid types.UID, node, namespace string, timeout time.Duration, now time.Time) time.Duration {
 	if h, waits := o.waiting[uid]; waits {
 		return h.left

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Undeletable has the pods that the API server refused for good to delete: a webhook or a
-// policy refuses it, or the pod is too large to be written. Such a pod is no victim for the
-// retry interval, doubled with each further refusal as after a lost hold. Otherwise each
-// plan would choose it again. A refusal in that time prolongs it, and does not count again: the
-// plan that was refused tries on. The pod is forgotten when it is gone.
+// Undeletable has the pods that the API server refused for good to delete: a webhook or a policy
+// refuses it, or the pod is too large to be written. Such a pod is no victim for the retry
+// interval, doubled with each further refusal as after a lost hold. Otherwise each plan would
+// choose it again. A refusal during that time prolongs it but is not counted, because the same plan
+// is still retrying. The pod is forgotten when it is gone.
 //
 //	chosen ──► refused ──► no victim ──► the time is over ──► chosen ──► refused ──► no victim for twice as long
 type Undeletable struct {

@@ -104,8 +104,8 @@ func (w *Watches) PlanBegins() { w.during = map[Watched]struct{}{} }
 // PlanEnds notes that no plan is being made.
 func (w *Watches) PlanEnds() { w.during = nil }
 
-// PlanRefused ends the plan of a preemptor that watches what the refusal named. What
-// changed while the plan was made is a change that the plan has not seen.
+// PlanRefused ends the refused plan of a preemptor. Whatever it watches that changed while the plan
+// was made counts as changed now, because the plan has not seen the change.
 func (w *Watches) PlanRefused(uid types.UID) {
 	for _, x := range w.of[uid] {
 		if _, changed := w.during[x]; changed {
