@@ -25,12 +25,12 @@ import (
 //	   │
 //	   └── pods ahead of it fit the node ─► Queued; those of them that found no node, too
 //
-// Amounts decide here. If the filters refuse a pod that is ahead, it is tried only once: it
-// found no node then, and the node has got no more room since.
+// Only amounts are compared. A pod ahead that the filters refuse is tried once: then it is
+// Unschedulable, and is skipped until the node has more room.
 //
-// The scheduler gets events by listeners of its own. So its snapshot may have fewer pods on a
-// node than the store. Then the store does not know which queues are below their guarantees,
-// and the pod goes back to the order until it does, at most MostGivenWay times.
+// The scheduler's snapshot and the store get events separately. If the snapshot has fewer pods on
+// the node than the store, the store does not know yet which queues are below their guarantees. The
+// pod goes back to the order until it does, at most MostGivenWay times.
 
 // MostGivenWay is how often in a row a pod that found a node goes back to the order. Without
 // a bound pods that give way to each other would be tried for ever.
@@ -130,9 +130,9 @@ func (x *Slots) mayRunInstead(w *model.Pod, l *podsAhead) bool {
 	return w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()
 }
 
-// exceeds tells whether a max that p counts against has no room for w beside p and others that
-// go before it. It adds w to these if there is room. Limits of users do not count, because
-// preemption makes no room in them.
+// exceeds tells whether a max on p's path has no room for w beside p and the pods in demand. If
+// every max has room, it adds w to demand. Limits of users do not count, because preemption makes
+// no room in them.
 func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 	tree := x.m.Cache.Tree()
 	v := queues.Admit(tree, w.App.Leaf, w.Request, queues.OnDemand(demand))
@@ -151,7 +151,7 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 // putBackForAhead puts a pod that found a node back into the order if others go before it, or
 // may by events that are not seen yet. It tells whether it did:
 //
-//	the snapshot is behind the store, and others found no node   back
+//	the store is behind the snapshot, and others found no node   back
 //	no pod is ahead of p                                         on
 //	p lost its slot during its cycle                             back
 //	another pod that may run comes first in the order            back
@@ -159,9 +159,9 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 //	the scheduler's queue has one behind p                       back, with a key behind that one
 //	else                                                         on
 //
-// A pod that has passed the gate and that the scheduler's queue would try before p is not waited
-// for. As p is in its cycle, that queue does not have the other pod: an earlier cycle ended with
-// an error. Otherwise p would be tried again and again until the slot of the other pod ends.
+// A pod in Scheduling with a key before p is not waited for: since p is in its cycle, that pod is
+// no longer in the scheduler's queue, because a cycle of it ended with an error. With a wait for
+// it, p would be tried again and again until its slot ends.
 func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.m.Cache.Nodes.Get(node)
 	if n == nil || isExempt(p) {
@@ -212,9 +212,9 @@ func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind
 	return rank, behind
 }
 
-// backInOrder puts an admitted pod back if another pod that may run then comes first in the
-// order. The order shows only the first pod of each queue and may hide a pod that is ahead of p:
-// else such a pod gets the slot. If none of them may run, p stays admitted.
+// backInOrder puts an admitted pod back if another pod that may run then comes first in the order.
+// Next shows only the first pod of each queue and may hide one that is ahead of p. If no shown pod
+// before p may run, a hidden one gets the slot. If none of those may run either, p stays admitted.
 func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
 	x.states.PutBack(p)
 	x.Unblock()

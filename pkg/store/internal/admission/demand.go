@@ -63,8 +63,8 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 //	some time after a change: the sum is computed over all of them, in the order where
 //	a quota has no room for all
 
-// FoundNoNode adds a pod that found no node to the demand, if every quota allows it. A pod that
-// is beyond keeps that until the next computation, because the sum only grows until then.
+// FoundNoNode adds a pod that found no node to the demand, if every quota allows it. A pod that is
+// beyond stays so until the next computation, because the sum only grows until then.
 func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
@@ -127,8 +127,9 @@ func (x *Demand) decideGroup(g *model.PodGroup) queues.Verdict {
 	return v
 }
 
-// countGroup adds the missing members of a PodGroup to the sum, tried or not, or returns
-// the reason why they would not start. Of too many, those count that found no node.
+// countGroup adds the missing members of a PodGroup to the sum, tried or not, or returns the reason
+// why they would not start. If there are more members than needed, those that found no node are
+// taken first.
 func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 	missing, enough := model.MissingMembers(g, nil, func(m *model.Pod) bool { return x.m.Pending.Demand.Has(m.UID) })
 	if !enough {
@@ -260,8 +261,8 @@ func (t *trial) run(x *Demand, now time.Time) {
 	}
 }
 
-// beyond is the verdict of a pod that is left in a trial. That of its PodGroup says more
-// than that of its queue.
+// beyond is the verdict of a pod that is left in the trial: that of its PodGroup if the group is
+// refused, else that of the queue.
 func (x *Demand) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
 	if p.GroupIncomplete() {
 		if group := x.decideGroup(p.PodGroup); !group.OK() {

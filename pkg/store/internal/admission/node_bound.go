@@ -26,10 +26,10 @@ func (x *Slots) JudgeNodeBound(now time.Time) {
 	x.m.Preemption.NodeBound.Publish(x.m.Cache.Nodes.Allocatable)
 }
 
-// goesFirst tells whether a node-bound pod that was not tried keeps room on its node (D0): it
-// has a slot, or would get one if the window had room for all. A pod without a queue, one that
-// a quota, its PodGroup or another plugin holds back, and one that ended with an error does
-// not. An unschedulable pod counts as not tried if its node changed since.
+// goesFirst tells whether an untried node-bound pod keeps room on its node (D0). It does if it has
+// a slot, or would have one in a window without limit. It does not while it has no queue, while a
+// quota, its PodGroup or another plugin keeps it back, or after an error. An unschedulable pod
+// counts as untried if its node changed since. A foreign pod keeps room until it has a node.
 func (x *Slots) goesFirst(p *model.Pod) bool {
 	switch {
 	case p.State.HasNode():

@@ -23,10 +23,9 @@ type States struct {
 // NewStates returns the transitions of the pods of a model.
 func NewStates(m *model.Model, demand *Demand) *States { return &States{m, demand} }
 
-// Enter takes a pod out of what it is in by its state (Withdraw), and sets the next state.
-// Every state change goes through it or SetState, so that counts stay right. Only the first
-// state is set without it: NoQueue by a zero record, and Unschedulable for a pod of no queue
-// (lifecycle).
+// Enter removes a pod from the structures of its state (Withdraw), and sets the next state. Every
+// state change goes through it or SetState, so that counts stay right. Only the first state is set
+// without it: NoQueue by a zero record, and Unschedulable for a pod of no queue (lifecycle).
 func (x *States) Enter(p *model.Pod, to state.State) {
 	x.Withdraw(p, to)
 	if to.WaitsForNode() || to == state.GroupBlocked {
@@ -36,8 +35,8 @@ func (x *States) Enter(p *model.Pod, to state.State) {
 	x.SetState(p, to)
 }
 
-// Withdraw takes a pod out of what it is in by its state. Its next state says what happens to
-// the charge of a slot.
+// Withdraw removes a pod from the structures of its state. Its next state says what happens to the
+// charge of a slot.
 //
 //	Queued                       the order
 //	Admitted, Scheduling         the window, the slot of its application, the deadline of the slot,
@@ -62,8 +61,8 @@ func (x *States) Withdraw(p *model.Pod, to state.State) {
 	}
 }
 
-// SetState sets the state of a pod that is in nothing, or stays in its slot. It does not tell
-// readers; Enter and Unplace do.
+// SetState sets the state of a withdrawn pod, or moves a pod from Admitted to Scheduling, which
+// keeps its slot. Readers are told by Enter and Unplace.
 func (x *States) SetState(p *model.Pod, to state.State) {
 	from := p.State
 	x.m.Pending.Transitions.Note(from, to)
@@ -148,10 +147,10 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 	}
 }
 
-// decidedBefore tells whether the required node of a pod changed for the filters after the last
-// decision for the pod. Such a pod comes back soon; see plans.RecheckNode. A cycle that saw the
-// change is a try, so the decision counts here, and not the begin of the cycle as in
-// holds.ReadBefore.
+// decidedBefore tells whether the filters may judge the required node of a pod differently since
+// the last decision for it. plans.RecheckNode then brings the pod back soon, so this cycle is not
+// counted as a try. The decision is compared and not the begin of the cycle (as in
+// holds.ReadBefore), because a cycle that saw the change is a try.
 func decidedBefore(n *cache.Node, p *model.Pod) bool {
 	return n != nil && p.Asker.SawNode > 0 && n.RefilteredSince(p.Asker.SawNode)
 }

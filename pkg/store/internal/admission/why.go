@@ -36,8 +36,8 @@ func refusedByQuota(p *model.Pod) bool {
 	return p.State == state.Queued && !p.HeldByClass() && !p.Ask.Group().Verdict().OK()
 }
 
-// Last is Explain with the last verdict of a quota, which is not checked again, and without
-// the text of Explain for pods that are in the order or back off.
+// Last is Explain without a new quota check (it has the last verdict), and without the texts of
+// Explain for Queued and BackingOff.
 func (x *States) Last(p *model.Pod) reasons.Reason {
 	switch {
 	case p.State == state.NoQueue && !x.m.Started:

@@ -38,8 +38,8 @@ func New(
 	return &Cycle{m, demand, states, slots, held, p, life}
 }
 
-// Gate is Gate under the lock. changed is false if at most the state of the pod changed,
-// from Admitted to Scheduling, which no other pod and no reader depends on.
+// Gate is Gate of the store under the lock. changed is false if at most the pod went from Admitted
+// to Scheduling, which no other pod and no reader depends on.
 func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
 	p, known := x.m.Pods[uid]
 	switch {
@@ -93,8 +93,8 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, basis(p))
 }
 
-// basis is what counts in a cycle of a pod: what has a node or holds one. Of a pod that holds
-// one itself the plan has counted the others that do.
+// basis is what counts in a cycle of a pod: pods that have a node, and those that hold one. For a
+// pod that holds a node itself the holders do not count, because its plan has already counted them.
 func basis(p *model.Pod) queues.Basis {
 	if p.Asker.Holds() {
 		return queues.OnAllocated
@@ -114,8 +114,9 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		x.holds.FailedHolder(p, now)
 	default:
 		x.states.RequeueRefused(p)
-		// PodScheduled says unschedulable. No new node helps if a quota refuses the pod; else
-		// others go first or its PodGroup does not start, and its verdict on demand stays.
+		// PodScheduled says unschedulable. If a quota refuses the pod, no new node helps and its
+		// demand is judged again. If others go first or its PodGroup does not start, the verdict
+		// stays.
 		if p.WithinQuota() && !x.m.CheckPodQuota(p, basis(p)).OK() {
 			p.DemandVerdict = nil
 		}
@@ -170,10 +171,10 @@ func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 }
 
-// Defer makes a pod back off because another plugin refused to try it. A pod that another
-// plugin keeps out of the scheduler's queue may have come back before (Gate). It was not
-// tried (D0). A pod of another profile counts as tried, because the store is not told when
-// that plugin lets it go.
+// Defer makes a pod back off because another plugin refused to try it. With SchedulingGated, that
+// plugin keeps the pod out of the scheduler's queue: the pod was not tried (D0), and may have come
+// back before this call (Gate). A foreign pod counts as tried, because nothing tells the store when
+// that plugin releases it.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	p, gated := x.m.Pods[uid], why.Code == reasons.SchedulingGated
 	if !gated || p != nil && p.Foreign {
@@ -342,8 +343,8 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	}
 }
 
-// ComeBack makes an unschedulable pod back off for a short time, so that it is tried again.
-// No event happened, so it is not tried earlier, but room goes to it first.
+// ComeBack makes an unschedulable pod back off for a short time, so that it is tried again. It is
+// not tried earlier, because no event happened, but Ahead counts it, so room goes to it first.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	p, known := x.m.Pods[uid]
 	if !known || p.State != state.Unschedulable {

@@ -43,21 +43,17 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //
 // A hold ends for these reasons (reservations.End):
 //
-//	Bound              the preemptor is bound (lifecycle.Apply)
-//	Deleted            the preemptor is gone (lifecycle.Apply, Delete, DeleteLastSeenPending)
-//	TimedOut           it was not used in time (TimeOutHolds)
-//	NodeGone           the node is gone (lifecycle.DeleteNode)
-//	NodeUnschedulable  the node is cordoned (lifecycle.SetNodeSchedulable), or the filters
-//	                   refuse it whichever pods leave (cycle.NodeRefuses)
-//	Superseded         the preemptor found room elsewhere (cycle.Assume), other pods took
-//	                   the room (plans.PlanInput), a pod that can run only there needs it
-//	                   (Supersede), or another process decides (plans.Lead, lifecycle)
-//	GivenUp            the plan is not lawful any more (plans.Commit) or could not be
-//	                   carried out (plans.FailPlan), the node is not held after a new
-//	                   decision (plans.ApplyPlan), a limit of a user or application
-//	                   refuses the preemptor (plans.BeginNodeBoundPlan), or the preemptor,
-//	                   its queue or its PodGroup changed, or its gang may not start
-//	                   (lifecycle)
+//	Bound              the preemptor is bound
+//	Deleted            the preemptor is gone
+//	TimedOut           it was not used in time
+//	NodeGone           the node is gone
+//	NodeUnschedulable  the node is cordoned, or the filters refuse it whichever pods leave
+//	Superseded         the preemptor found room elsewhere, other pods took the room, a node-bound
+//	                   pod needs it, or another process decides
+//	GivenUp            the plan is not lawful any more or could not be carried out, the node is
+//	                   not held after a new decision, a limit of a user or application refuses
+//	                   the preemptor, or the preemptor, its queue or its PodGroup changed, or
+//	                   its gang may not start
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
@@ -98,9 +94,8 @@ func (x *Holds) choose(v *model.Pod, asker types.UID) {
 	}
 }
 
-// spare lets the victims of a hold stay that were not deleted and are not to be kept as
-// victims. It returns those that do not leave anyway, or are overdue: no preemptor waits for
-// them any more.
+// spare unmarks the victims of a hold that are not in keep. It returns those that no plan counts on
+// now, because they were not deleted or linger.
 func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []*model.Pod) {
 	for _, uid := range h.Chosen {
 		if v := x.m.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
@@ -148,8 +143,8 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.retryWithoutHold(p, e.Why, now)
 }
 
-// Release has the claim of a hold taken back that is over, or that could not be adopted. A
-// loss is counted, and is then the reason.
+// Release queues the removal of the claim of a hold that ended or could not be restored. It counts
+// a loss, which is then the reason.
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.EnsureAsker()
 	losses := 0

@@ -36,10 +36,10 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now tim
 	return l.Why, l.Count + l.Undone
 }
 
-// groupTook tells whether a preemptor lacks room on its node because of its own PodGroup:
-// pods of it took the room or gave up their holds. Pods of others that came or grew since the
-// hold began do not explain what it lacks. Those that hold or held a node have the room that was
-// made for them.
+// groupTook tells whether a preemptor lacks room on its node because of its own PodGroup: pods of
+// it took the room or gave up their holds. It is so if the preemptor would not fit even without the
+// pods of others that came or grew since the hold began. Pods that hold or held a node are not
+// among these: they use the room that was made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	n := x.m.Cache.Nodes.Get(h.Node)
 	if n == nil || !p.GroupIncomplete() {

@@ -43,9 +43,10 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 	return x.m.Cache.Books.Awaited(p.App.Leaf, p.Request)
 }
 
-// AwaitsItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
-// waits there for pods of its own ([model.Pod.IsOfItsOwn]), and no holder is before it.
-// Whether it would fit beside them is not asked: amounts do not show a conflict of ports.
+// AwaitsItsOwn tells, of a preemptor that fits its node once leaving pods are gone, whether no
+// holder is before it and pods of its own ([model.Pod.IsOfItsOwn]) that no plan chose are leaving
+// the node. It does not check whether it would fit beside them, because amounts do not show port
+// conflicts.
 func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	return len(x.NodeBoundBefore(asker)) == 0 && slices.ContainsFunc(x.m.PodsOn(n), func(p *model.Pod) bool {
 		return x.m.CountsAsLeaving(p) && p.ChosenBy == "" && p.IsOfItsOwn(asker)
@@ -144,10 +145,10 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 // ErrRoomWithoutVictim is returned for a plan with a victim that is not needed any more.
 var ErrRoomWithoutVictim = errors.New("need not go: there is room without it")
 
-// Needed returns an error unless every victim in left is still needed on the current
-// state, without the plan. Victims that were chosen for reasons only the filters know are
-// not checked. After a restart the reasons are not known. If a victim went already, they
-// are then taken to be the filters; otherwise a new plan costs no pod.
+// Needed returns an error unless every victim in left is still needed on the current state, without
+// the plan. Victims that were chosen for reasons only the filters know are not checked. After a
+// restart the reasons are not known. If a victim is gone already, the rest is then not checked.
+// Otherwise it is: no pod is gone for the plan yet, so a new one costs none.
 func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil

@@ -38,7 +38,7 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Holds.Of(asker)
-		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // not one that has room and leaves it to others
+		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // skip a holder that has room and leaves it to a node-bound pod or to its PodGroup
 			x.states.ReturnBy(p, now)
 		}
 	}
@@ -100,11 +100,11 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 	return !x.Behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
 }
 
-// RetryHolders lets the holders of a changed node through although their victims are still
-// there, because the filters decide whether the node can take them at all; see
-// Store.NodeRefuses and Store.ApplyPlan. Pods that can run there only go first again. A
-// holder that is in its cycle is let through after it. Filters may have seen the change before
-// and kept more pods off the node.
+// RetryHolders lets the holders of a changed node through although their victims are still there,
+// because the filters decide whether the node can take them at all; see Store.NodeRefuses and
+// Store.ApplyPlan. A holder that is in its cycle is let through after it. Node-bound pods go first
+// there again. Other pods are tried again, because filters that saw the change earlier kept more of
+// them off.
 func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
 	x.m.Preemption.NodeBound.Renew(n.Name(), now)
@@ -114,9 +114,9 @@ func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	}
 }
 
-// ReadBefore tells whether a pod is in a cycle in which the filters may have read a node
-// before a change that matters to them. It is for the end of a cycle: no state shows whether
-// a pod of no queue is in one.
+// ReadBefore tells whether the filters may have read a node, in the current cycle of a pod, before
+// its last change that matters to them. Call it at the end of a cycle, because the state of a
+// foreign pod does not say whether it is in one.
 func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 	n := x.m.Cache.Nodes.Get(node)
 	return n != nil && (p.State == state.Scheduling || p.Foreign && p.NodesGeneration > 0) && n.RefilteredSince(p.NodesGeneration)
@@ -135,9 +135,9 @@ func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.NodeBound })
 }
 
-// hasRoom tells whether a preemptor fits its node by amounts and within every max, while
-// leaving pods still count. A holder before it that fits now goes first. Another one must
-// still have room once the pods are gone that it waits for.
+// hasRoom tells whether a preemptor fits its node now, while leaving pods still count, by amounts
+// and every quota. Holders before it that fit now come first. The others must still fit once the
+// pods that they wait for are gone.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	n := x.m.Cache.Nodes.Get(h.Node)
 	if n == nil {

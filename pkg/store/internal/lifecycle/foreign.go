@@ -67,9 +67,9 @@ func (x *Lifecycle) noteNomination(event *objects.Pod, now time.Time) {
 	}
 }
 
-// dropForeign removes a foreign pod that is gone or may not ask for room any more. One that
-// stays and was to come back at a time comes back now: its gate was closed for a hold, and no
-// event would bring it back.
+// dropForeign removes a foreign pod that is gone or may not ask for room any more. If the pod stays
+// and is BackingOff, it is let through now: its gate was closed for a hold, and no event would open
+// it.
 func (x *Lifecycle) dropForeign(p *model.Pod, gone bool, now time.Time) {
 	if !gone && p.State == state.BackingOff {
 		x.states.LetThrough(p, now)

@@ -158,5 +158,5 @@ func (x *Lifecycle) splitAgain(p *model.Pod, now time.Time) {
 	said := event
 	event.Node, event.Deleting = p.Node, p.Deleting
 	x.resize(p, &event, now)
-	p.Pod = &said // without the assumed node, which no event has
+	p.Pod = &said // an event never has the assumed node
 }

@@ -141,11 +141,11 @@ var (
 	undone = []error{holds.ErrRoomWithoutVictim, errTooFew, errPaused, errNoRoom}
 )
 
-// groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has
-// too few pods; or some have no node, and no plan is made for it after a loss, or one that
-// is needed found no room since the pod holds a node. Once a victim of the plan went
-// (begun), only the first is an error, unless this process has not seen the PodGroup, which
-// after a start may come yet: the victim would have gone in vain.
+// groupStarts returns an error if the PodGroup of a pod has not started and cannot: it has too few
+// pods, or it lacks pods and is in a pause after a loss, or a plan for one of these found no room
+// since the hold began and no node has room now. Once a victim of the plan is gone (begun), only
+// too few pods is an error, and only if this process has seen the PodGroup, which may come late
+// after a start. Otherwise the victim would be gone in vain.
 func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.Time) error {
 	if !p.GroupIncomplete() || begun && p.PodGroup.Min() == 0 {
 		return nil
@@ -192,11 +192,10 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	return x.holds.Needed(p, h, left)
 }
 
-// withinBudgets returns an error if the victims violate more disruption budgets than the
-// plan had allowed for. Only actual disruptions count here, such as a drain. Other plans
-// in force do not count: they are older, or were made with the victims of this one
-// deducted. After a restart it is not known what the plan had allowed for: taken to be
-// none as long as no victim went.
+// withinBudgets returns an error if the victims violate more disruption budgets than the plan had
+// allowed for. Only real disruptions count here, such as a drain. Other plans do not: they are
+// older, or were made with these victims deducted. After a restart the allowed number is taken as
+// none while no victim is gone, and is not checked after that.
 func (x *Plans) withinBudgets(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	var allowed int64
 	switch d := p.Asker.Decision; {

@@ -37,9 +37,9 @@ func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 	}
 }
 
-// FailPlan ends the hold of a plan that could not be carried out. Victims that the
-// API server refused to delete are left out from when the preemptor may be planned for again:
-// else its next plan would choose them again.
+// FailPlan ends the hold of a plan that could not be carried out. Victims that the API server
+// refused to delete are excluded for a while, counted from when the preemptor may be planned for
+// again. Otherwise its next plan would choose them.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
 	if p := x.m.Pods[asker]; p != nil {

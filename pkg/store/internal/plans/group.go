@@ -77,9 +77,9 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 	}
 }
 
-// nodeHasRoom tells whether a node that takes new pods has room for a pod, once leaving pods
-// are gone and holders have what they wait for. If no plan for the pod found it, the filters
-// refuse the node, and may accept it once other members of the group are placed.
+// nodeHasRoom tells whether a node that takes new pods has room for a pod, once leaving pods are
+// gone and holders have what they wait for. If no plan for the pod found such a node, the filters
+// refuse it. They may accept it once other members of the group are placed.
 func (x *Plans) nodeHasRoom(p *model.Pod) bool {
 	x.m.UpdateSnapshot()
 	request := x.m.Preemption.Snapshot.Amounts(p.Request)

@@ -75,9 +75,9 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 	}
 }
 
-// claimed returns the hold that is written on a pod. A victim that is also in an earlier
-// claim belongs to that one: the later hold was taken back by a process that stopped
-// before it wrote so.
+// claimed returns the hold that is written on a pod. A victim that is also in an earlier claim
+// belongs to that one: one of the two holds had ended, and the process stopped before it removed
+// the claim.
 func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
@@ -85,7 +85,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
 	for _, uid := range c.Victims {
-		v := x.m.Pods[uid] // one that is gone, or that a delete of ours would not change, shows that the deletes had begun
+		v := x.m.Pods[uid] // the deletes had begun if a victim is gone, or our delete would not change it
 		h.Committed = h.Committed || v == nil || v.On() == nil || !x.m.GoesSooner(v)
 		if v == nil || v.ChosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)
@@ -97,8 +97,8 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	return h
 }
 
-// IsAsClaimed tells whether a hold equals what is written on its preemptor. It no longer
-// does if a victim that belonged to another hold at adoption has become free since.
+// IsAsClaimed tells whether a hold equals what is written on its preemptor. It does not if a victim
+// that another hold had at the restore is free now.
 func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 	c := p.Claim
 	if c == nil || c.Node != h.Node || !c.Since.Equal(h.Since) || c.Decision != h.Decision {

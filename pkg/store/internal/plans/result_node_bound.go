@@ -49,7 +49,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 		kind = output.StepHeld
 	}
 	x.m.EnterStep(p, output.Step{Kind: kind, NodeBoundDecision: d, Reason: why}, now)
-	if asDecided { // the only changes since are those of this call
+	if asDecided { // only this call changed the node since the decision
 		p.Asker.SawNode = n.Generation()
 	}
 	if held && stale {
@@ -73,7 +73,7 @@ func (x *Plans) rejectPlan(p *model.Pod, d *daemonset.Decision, why reasons.Reas
 		again = now.Add(x.m.Preemption.RetryInterval)
 		p.Asker.RetryAt = again
 	}
-	p.Asker.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // the filters' answer may change at any time, amounts do not
+	p.Asker.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // amounts are final until the node changes, the filters' answer is not
 	return x.awaitNode(p, why, again)
 }
 
