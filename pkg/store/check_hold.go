@@ -30,7 +30,7 @@ func (s *core) checkForeign(p *model.Pod) error {
 	return s.checkHolder(p)
 }
 
-// checkHolder verifies the hold state of a pod that requires a node.
+// checkHolder verifies the hold state of a node-bound pod.
 func (s *core) checkHolder(p *model.Pod) error {
 	if s.model.Preemption.NodeBound.Awaits(p.UID) && p.State.HasNode() {
 		return errors.New("awaits a change of its node and has a node")

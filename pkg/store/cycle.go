@@ -16,8 +16,8 @@ import (
 // help that pod. The reason is none if the pod may enter. Otherwise it is brief, because
 // the scheduler discards it.
 //
-// Pods of no queue pass the gate, with one exception: a pod that waits for victims on the
-// only node it can run on is not tried whenever a pod ends on some other node.
+// Pods of no queue pass the gate, with one exception: a node-bound pod that waits for victims on
+// its node is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	why, changed := s.cycle.Gate(uid, now)

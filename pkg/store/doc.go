@@ -62,8 +62,8 @@
 // a pod that is gone changes nothing. Events of an assumed pod that arrive before its bind is
 // seen take effect if the bind fails.
 //
-// Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
-// The states of pods that can run on one node only are drawn in input_node_bound.go of
+// Pods of no queue are tracked for their usage of nodes, and some may also be preemptors. The
+// states of node-bound pods (they can run on one node only) are drawn in input_node_bound.go of
 // internal/plans, those of other preemptors in hold.go of internal/holds.
 //
 // # Accounting

@@ -51,8 +51,8 @@ type DryRun struct {
 	Params planner.Params
 	// Delay is how long a pod of the queue has to wait before it may preempt.
 	Delay time.Duration
-	// NodeBound is the input of a decision if the pod can run on one node only and that
-	// node exists; nil otherwise. Its Params do not have the filters.
+	// NodeBound is the input of a decision if the pod is node-bound and its node exists; nil
+	// otherwise. Its Params do not have the filters.
 	NodeBound *output.NodeBoundPlanInput
 }
 

@@ -11,9 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 )
 
-// Upsert handles an event of a managed pod, or of a foreign pod that has a node or can run
-// on one node only. It may be called late, again with the same content, and without an
-// earlier call for the pod.
+// Upsert handles an event of a managed pod, or of a foreign pod that has a node or is node-bound.
+// It may be called late, again with the same content, and without an earlier call for the pod.
 func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	s.change(now, func() { s.life.Upsert(event, now) })
 }

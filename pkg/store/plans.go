@@ -22,9 +22,9 @@ func (s *Store) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	return in, why
 }
 
-// BeginNodeBoundPlan returns the input of a decision for a DaemonSet pod that its node did
-// not take or that a quota refused, or the reason why no decision may be made. inPermit
-// is as in [Store.BeginPlan].
+// BeginNodeBoundPlan returns the input of a decision for a node-bound pod that its node did not
+// take or that a quota refused, or the reason why no decision may be made. inPermit is as in
+// [Store.BeginPlan].
 func (s *Store) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time.Time) (in *output.NodeBoundPlanInput, why reasons.Reason) {
 	s.change(now, func() { in, why = s.plans.BeginNodeBoundPlan(uid, inPermit, now) })
 	return in, why
@@ -47,20 +47,19 @@ func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) (w
 	return why
 }
 
-// ApplyPlan applies a decision for a pod that requires a node. It returns whether the node
-// is now held for it, and the reason given to users. If not, the pod's cycle must still
-// be ended, by [Store.NoNode] or [Store.QuotaRefused].
+// ApplyPlan applies a decision for a node-bound pod. It returns whether the node is now held for
+// it, and the reason given to users. If not, the pod's cycle must still be ended, by [Store.NoNode]
+// or [Store.QuotaRefused].
 func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.change(now, func() { held, why = s.plans.ApplyPlan(uid, d, now) })
 	return held, why
 }
 
-// Commit checks a plan again on the current state. If it still holds, the preemptor is
-// bound to its node from now on, and Commit returns the victims that have not been
-// deleted. Otherwise no victim is deleted, and the reason says why: the hold ends, or, for
-// a pod that can run on one node only, goes on without a plan until the next decision.
-// inPermit are the pods that wait in a Permit plugin now: one that left it since the plan
-// was made is being bound, and is never a victim.
+// Commit checks a plan again on the current state. If it still holds, the preemptor is bound to its
+// node from now on, and Commit returns the victims that have not been deleted. Otherwise no victim
+// is deleted, and the reason says why: the hold ends, or, for a node-bound pod, goes on without a
+// plan until the next decision. inPermit are the pods that wait in a Permit plugin now: one that
+// left it since the plan was made is being bound, and is never a victim.
 func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) (victims []output.Victim, why reasons.Reason) {
 	s.change(now, func() { victims, why = s.plans.Commit(asker, inPermit, now) })
 	return victims, why
@@ -84,9 +83,9 @@ func (s *Store) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 	s.change(now, func() { s.plans.FailPlan(asker, why, refused, now) })
 }
 
-// AbortPlan says that no victim was deleted for a preemptor that requires its node, because
-// a victim is being bound and cannot be deleted now. The node stays held, and another
-// decision is made a second after the last one.
+// AbortPlan says that no victim was deleted for a node-bound preemptor, because a victim is being
+// bound and cannot be deleted now. The node stays held, and another decision is made a second after
+// the last one.
 func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.change(now, func() { s.plans.AbortPlan(asker, why, now) })
 }

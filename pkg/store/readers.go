@@ -41,11 +41,10 @@ type Key = pending.Key
 // AnyNodeBound tells whether pods go first on any node. It takes no lock.
 func (s *Readers) AnyNodeBound() bool { return s.model.Preemption.NodeBound.Any() }
 
-// NodeBound returns the pods that can run only on this node and wait for it; nil for none. It
-// takes no lock.
+// NodeBound returns the node-bound pods that wait for this node; nil for none. It takes no lock.
 func (s *Readers) NodeBound(node string) *NodeBoundOn { return s.model.Preemption.NodeBound.On(node) }
 
-// NodeBoundOn has the pods that wait for the only node they can run on.
+// NodeBoundOn has the node-bound pods that wait for one node.
 type NodeBoundOn = preemption.NodeBoundOn
 
 // NodeBoundPod is one of them.

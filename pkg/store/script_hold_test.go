@@ -83,7 +83,7 @@ func (s *script) nodeFor(p *objects.Pod) string {
 	return "n1"
 }
 
-// settle ends a cycle of a pod that requires a node as PostFilter does.
+// settle ends a cycle of a node-bound pod as PostFilter does.
 func (s *script) settle(p *objects.Pod) string {
 	judged := s.store.CheckQuota(p.UID)
 	if !p.Foreign && !judged.OK() {

@@ -83,7 +83,7 @@ import (
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
 //	                            claims or declines, and prints the result
 //	failed-plan-class NAME ...  the same for pods of one equivalence class, as failed-class
-//	failed-there NAME ...       the same for pods that require a node
+//	failed-there NAME ...       the same for node-bound pods
 //	begin-plan NAME             begins the plan that the next failed-plan or failed-there
 //	                            goes on with
 //	at-permit [NAME ...]        the pods that plans find waiting at Permit
@@ -145,7 +145,7 @@ type script struct {
 	port    string                     // a pod that filters want to go
 	permit  []types.UID                // pods that wait at Permit
 	input   *output.PlanInput          // a plan that has begun
-	there   *output.NodeBoundPlanInput // the same for a pod that requires a node
+	there   *output.NodeBoundPlanInput // the same for a node-bound pod
 	due     time.Time                  // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers

@@ -15,7 +15,7 @@ type PlanInput struct {
 	Strict bool
 }
 
-// NodeBoundPlanInput is the input of a decision for a pod that requires a node.
+// NodeBoundPlanInput is the input of a decision for a node-bound pod.
 type NodeBoundPlanInput struct {
 	Node *daemonset.Node
 	// Before are the pods that are served before the preemptor, in the order of

@@ -50,8 +50,7 @@ type Step struct {
 	// Hold is the hold after the step, or as it was when it ended; zero if there is none.
 	Hold reservations.Hold
 	// Decision is set for StepRefused and StepHeld; NodeBoundDecision is set instead for a
-	// preemptor that requires a node. Types has the names of the resource types of their
-	// amounts.
+	// node-bound preemptor. Types has the names of the resource types of their amounts.
 	Decision          *planner.Decision
 	NodeBoundDecision *daemonset.Decision
 	Types             []string

@@ -40,7 +40,7 @@ type Work struct {
 	Hold reservations.Hold
 	// Decision is what led to the hold; nil if it was adopted after a restart.
 	Decision *planner.Decision
-	// NodeBoundDecision is the same for a preemptor that requires a node.
+	// NodeBoundDecision is the same for a node-bound preemptor.
 	NodeBoundDecision *daemonset.Decision
 	// Ended and Reason are how the hold ended (WorkRelease); Reason is why its room was
 	// lost (WorkTell).

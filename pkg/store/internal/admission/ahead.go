@@ -88,8 +88,8 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 	return l.pods
 }
 
-// isExempt tells whether a pod neither goes back to the order for others nor makes others go
-// back: it holds a node, can run on one node only, or may start only with its PodGroup.
+// isExempt tells whether a pod neither goes back to the order for others nor makes others go back:
+// it holds a node, is node-bound, or may start only with its PodGroup.
 func isExempt(p *model.Pod) bool {
 	return p.Asker.Holds() || p.RequiredNode != "" || p.GroupIncomplete()
 }

@@ -67,7 +67,7 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 // beyond stays so until the next computation, because the sum only grows until then.
 func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	if p.RequiredNode != "" || p.App == nil || p.State.HasNode() {
-		return // no autoscaler adds the node of a DaemonSet pod
+		return // no autoscaler adds the node of a node-bound pod
 	}
 	x.m.Pending.Demand.Add(p.UID)
 	switch {

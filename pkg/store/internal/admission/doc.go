@@ -12,7 +12,7 @@
 //	groups.go      when a PodGroup starts; members.go which pods are in it
 //	retry.go       pods that come back without an event of the scheduler's queue, and when a
 //	               pod is checked for preemption
-//	node_bound.go  pods that go first on the only node they can run on
+//	node_bound.go  node-bound pods that go first on their nodes
 //	demand.go      pods that would run on new nodes
 //	why.go         why a pod is in its state
 package admission

@@ -24,9 +24,8 @@ func (x *States) BringBackWaiting(now time.Time) {
 	}
 }
 
-// bringBack does for an unschedulable pod what the scheduler's queue does after an event
-// that may help it. A pod that waits for the only node it can run on is skipped: changes of that
-// node bring it back.
+// bringBack does for an unschedulable pod what the scheduler's queue does after an event that may
+// help it. A node-bound pod that waits for its node is skipped: changes of that node bring it back.
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
 	case p.State != state.Unschedulable || x.m.Preemption.NodeBound.Awaits(p.UID):
@@ -97,7 +96,7 @@ func (x *States) RetryFirst() bool {
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
 	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
-		return // pods that require a node: see plans.BeginNodeBoundPlan
+		return // node-bound pods: see plans.BeginNodeBoundPlan
 	}
 	if end := p.DelayEnd(x.m.Cache.Tree()); at.Before(end) {
 		at = end

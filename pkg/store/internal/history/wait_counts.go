@@ -17,8 +17,8 @@ type Tally struct {
 	In    bool // otherwise the other fields are zero
 	State state.State
 	Code  reasons.Code // the reason of a pod without a queue
-	// Leaf is the queue of a pod that may preempt: not of a DaemonSet pod, nor of one that
-	// never preempts. It is queues.NoQueue for all others.
+	// Leaf is the queue of a pod that may preempt: not of a node-bound pod, nor of one that never
+	// preempts. It is queues.NoQueue for all others.
 	Leaf queues.ID
 }
 

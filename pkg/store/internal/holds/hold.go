@@ -199,9 +199,9 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 	}
 }
 
-// Supersede ends those ordinary holds of a node that no longer fit there because of a pod
-// that can run only there. It repeats after each one: the victims of an ended hold may
-// stay, and then another hold may not fit either.
+// Supersede ends those ordinary holds of a node that no longer fit there because of a node-bound
+// pod. It repeats after each one: the victims of an ended hold may stay, and then another hold may
+// not fit either.
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
 		p := x.m.Pods[h.Asker]

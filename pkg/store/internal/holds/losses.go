@@ -56,9 +56,8 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	return !free.Covers(p.Request) && !withoutOthers.Covers(p.Request)
 }
 
-// FurtherFrom returns when further victims may be chosen for a preemptor that can run on
-// one node only, and the reason given to users until then. It is a loss if victims were
-// deleted for it and more are needed.
+// FurtherFrom returns when further victims may be chosen for a node-bound preemptor, and the reason
+// given to users until then. It is a loss if victims were deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.m.Preemption.Holds.Of(p.UID)
 	if held && h.OnlyThisNode() && h.Decision != p.Asker.Losses.LostDecision {

@@ -122,15 +122,15 @@ func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 	return n != nil && (p.State == state.Scheduling || p.Foreign && p.NodesGeneration > 0) && n.RefilteredSince(p.NodesGeneration)
 }
 
-// NodeBoundBefore is HoldersBefore for a pod and the only node it can run on, whether it
-// holds that node already or not.
+// NodeBoundBefore is HoldersBefore for a node-bound pod and its node, whether it holds that node
+// already or not.
 func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	own := &reservations.Hold{Asker: p.UID, NodeBound: true, Priority: p.Priority, Created: p.Created}
 	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
-// Behind tells whether a pod that can run only on this node is before a preemptor that
-// holds the node. The preemptor then waits for it, regardless of free room.
+// Behind tells whether a node-bound pod is before a preemptor that holds its node. The preemptor
+// then waits for it, regardless of free room.
 func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.NodeBound })
 }

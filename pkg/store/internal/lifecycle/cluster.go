@@ -36,8 +36,8 @@ func (x *Lifecycle) NodeChanged(name string, now time.Time) {
 	}
 }
 
-// DeleteNode removes a node and ends its holds. If it comes back, pods that can run there only
-// go first, also before its event.
+// DeleteNode removes a node and ends its holds. If it comes back, its node-bound pods go first,
+// even before its event.
 func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	n, known, less := x.m.Cache.Nodes.Delete(name)
 	if n == nil {

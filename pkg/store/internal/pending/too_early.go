@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TooEarly has pods that tried to preempt on the one node they can run on too early: the
-// store did not know them yet, had not started, or did not know that this process leads.
-// The scheduler gets the same events by its own listeners and may be first. No later event
-// would bring such a pod back, so the store does once it is ready. (A pod of a queue waits
-// behind the gate until the store knows it; for it only the leadership matters.)
+// TooEarly has node-bound pods that tried to preempt too early: the store did not know them yet,
+// had not started, or did not know that this process leads. The scheduler gets the same events by
+// its own listeners and may be first. No later event would bring such a pod back, so the store does
+// once it is ready. (A pod of a queue waits behind the gate until the store knows it; for it only
+// the leadership matters.)
 //
 // A pod that is gone before that is forgotten after two minutes at most, while others are
 // noted.

@@ -6,8 +6,8 @@
 // whether it is still lawful. The package calls model, admission and holds; see model for
 // the order of the packages.
 //
-// A plan goes through these files from top to bottom. Pods that can run on one node only
-// differ in what is marked with a star:
+// A plan goes through these files from top to bottom. Node-bound pods differ in what is marked with
+// a star:
 //
 //	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetPreemptorThrough
 //	             * they are planned for in every cycle that fails

@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// A pod that can run on one node only and found no room there goes this way:
+// A node-bound pod that found no room on its node goes this way:
 //
 //	          ApplyPlan: it would fit without others   deadline, or its node changed
 //	refused ─────────────────────► held, no victims ───────────────────────► let through

@@ -69,8 +69,8 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 		x.holds.WakeHolder(p, now)
 	}
 	if placed.NodeBound || !p.GroupIncomplete() {
-		// The node may have changed since the hold was made, so the filters are asked. A pod
-		// that can run only there determines again which pods it waits for.
+		// The node may have changed since the hold was made, so the filters are asked. A node-bound
+		// pod determines again which pods it waits for.
 		x.states.ReturnBy(p, now)
 	}
 }

@@ -77,7 +77,7 @@ func (x *Plans) rejectPlan(p *model.Pod, d *daemonset.Decision, why reasons.Reas
 	return x.awaitNode(p, why, again)
 }
 
-// rejectedReason is why a preemptor's only node is not held for it.
+// rejectedReason is why the node of a node-bound preemptor is not held for it.
 func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:

@@ -59,7 +59,7 @@ type Plan struct {
 	// why they must go.
 	Decision          *planner.Decision
 	ByFilters         []types.UID
-	NodeBoundDecision *daemonset.Decision // the decision for a pod that requires a node
+	NodeBoundDecision *daemonset.Decision // the decision for a node-bound pod
 	// ToldAt is when users were last told what such a pod waits for; DecidedAt is when
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
@@ -72,7 +72,7 @@ type Plan struct {
 	Activated bool
 }
 
-// NodeBoundState is what a pod that can run on one node only knows of that node.
+// NodeBoundState is what a node-bound pod knows of its node.
 type NodeBoundState struct {
 	SawNode uint64 // the node's generation at the last decision
 	// Impossible: the pod would not fit the node even without all possible victims.

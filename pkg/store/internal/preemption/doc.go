@@ -16,7 +16,7 @@
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
 //	Holds      the nodes that are held for preemptors
-//	NodeBound  pods that can run on one node only: those that were not tried there, and
-//	           those that wait for a change of it
+//	NodeBound  node-bound pods: those that were not tried on their nodes, and those that wait
+//	           for a change of them
 //	OwnTime    for how long a namespace keeps a node for pods of its own that leave
 package preemption

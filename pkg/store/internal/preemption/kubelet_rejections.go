@@ -47,8 +47,7 @@ const (
 // KubeletRejection is a pod that may have been refused by its kubelet.
 type KubeletRejection struct {
 	objects.Ref
-	// Controller identifies the pods that replace it; for a pod of a DaemonSet, together
-	// with the only node that it can run on.
+	// Controller identifies the pods that replace it; for a node-bound pod, together with its node.
 	Controller types.UID
 	OnlyNode   string
 	Hold       reservations.Hold

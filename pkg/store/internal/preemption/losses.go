@@ -21,9 +21,9 @@ import (
 //	                                          │
 //	                                          └──► bound: the count ends with the preemptor
 //
-// The pods of a PodGroup that has not started share one count. For a pod that can run on
-// one node only, the node stays held, and the pause applies to further victims; if its
-// hold ended, it does not hold the node again before the pause ends.
+// The pods of a PodGroup that has not started share one count. For a node-bound pod, the node stays
+// held, and the pause applies to further victims; if its hold ended, it does not hold the node
+// again before the pause ends.
 //
 // A plan is undone if its check found room without a victim, or if the preemptor's own PodGroup is
 // the cause: it has too few pods, pods that it lacks are in a pause or found no room, or pods of it
@@ -35,9 +35,8 @@ type Losses struct {
 	Until  time.Time      // no plan before this time
 	Why    reasons.Reason // the reason given to users until then
 	lost   time.Time      // the end of the pause after the last loss
-	// LostDecision is set for a preemptor that holds the only node it can run on: the ID of
-	// the last decision that made room and lost it. The hold goes on, and the loss is
-	// counted once.
+	// LostDecision is set for a node-bound preemptor that holds its node: the ID of the last
+	// decision that made room and lost it. The hold goes on, and the loss is counted once.
 	LostDecision string
 	// PlacedAt is when the preemptor was bound to the held node on which room was made.
 	PlacedAt time.Time

@@ -25,8 +25,7 @@ type Options struct {
 	HoldTimeout time.Duration
 	// MaxVictimGrace bounds the grace period of victims; 0 means no bound.
 	MaxVictimGrace time.Duration
-	// NodeBoundParams has the settings of decisions for pods that require a node, without the
-	// filters.
+	// NodeBoundParams has the settings of decisions for node-bound pods, without the filters.
 	NodeBoundParams daemonset.Params
 }
 

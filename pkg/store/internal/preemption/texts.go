@@ -18,7 +18,7 @@ func MakingRoom(h *reservations.Hold) reasons.Reason {
 	return reasons.New(code, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
-// HeldReason is why a preemptor that holds the only node it can run on waits.
+// HeldReason is why a node-bound preemptor that holds its node waits.
 func HeldReason(d *daemonset.Decision) reasons.Reason {
 	switch code := reasons.OfHold(len(d.Victims), string(d.Stopped)); code {
 	case reasons.MakingRoom:
