@@ -32,7 +32,7 @@ type plan struct {
 	left   []*victim       // those of going that are not deleted yet
 	began  time.Time
 	at     stage
-	why    error   // why the plan is given up; nil before planFailed
+	why    error   // why the plan is given up; nil where the store refused it
 	told   *victim // the victim of the last event; see tellStuck
 }
 
@@ -42,33 +42,26 @@ type plan struct {
 //	    from judged
 //	judged: it is judged again, or a victim was deleted before
 //	    from late
-//	off: it is judged again, and is not lawful or has other victims
-//	    from late
-//	failed: it is given up
+//	over: it is given up, or is judged again and is not lawful or has other victims
 //	    from judged, late
 type stage uint8
 
 const (
 	planJudged stage = iota
 	planLate
-	planOff
-	planFailed
+	planOver
 )
 
-func (s stage) String() string { return [...]string{"judged", "late", "off", "failed"}[s] }
+func (s stage) String() string { return [...]string{"judged", "late", "over"}[s] }
 
 var ofPlan = transitions.Table[stage]{
 	{From: []stage{planJudged}, To: planLate, When: "a mark could not be written"},
 	{From: []stage{planLate}, To: planJudged, When: "it is judged again, or a victim was deleted before"},
-	{From: []stage{planLate}, To: planOff, When: "it is judged again, and is not lawful or has other victims"},
-	{From: []stage{planJudged, planLate}, To: planFailed, When: "it is given up"},
+	{From: []stage{planJudged, planLate}, To: planOver, When: "it is given up, or is judged again and is not lawful or has other victims"},
 }
 
 // to moves the plan on, as the table allows.
 func (p *plan) to(next stage) { ofPlan.Move(&p.at, next) }
-
-// over reports whether the next step ends the plan.
-func (p *plan) over() bool { return p.at == planOff || p.at == planFailed }
 
 func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	p := &plan{work: w, going: going, chosen: max(len(w.Hold.Claim().Victims), len(going)), began: now}
@@ -87,7 +80,7 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 	case !p.try(p.toMark(), func(v *victim) error { return e.makeReady(ctx, a, v) }):
 		p.to(planLate)
 	case p.at == planLate && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
-		p.to(planOff)
+		p.to(planOver)
 		return nil
 	default:
 		p.to(planJudged)
@@ -115,7 +108,7 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.tellStuck(p)
 		return cmp.Or(p.stuckVictim().err, errHalted)
 	}
-	p.to(planFailed)
+	p.to(planOver)
 	return nil
 }
 

@@ -124,7 +124,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.Gate("parked", epoch)
 			s.model.Pending.Classes.Fail(s.model.Pods["parked"].EquivalenceClass, 0)
 		}, "the scheduler has none of it"},
-		{"an admitted member of a class too many", func(s *Store) { s.model.Pending.Classes.Limit.Admitted(1) }, "class limit: 1 pods counted"},
+		{"an admitted member of a class too many", func(s *Store) { s.model.Pending.Classes.Move(&pending.Class{}, state.Queued, state.Admitted) }, "class limit: 1 pods counted"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.model.Charge(s.model.Pods["parked"], queuestest.Vector("pods=9"), cache.Pending)

@@ -32,14 +32,14 @@ func NewSparse[A comparable](used, stays func(*queues.Queue) resources.Vector) S
 	return Sparse[A]{Index: NewIndex(), apps: map[A]*App{}, used: used, stays: stays}
 }
 
-// Push adds an ask of an application. It is [Index.PushKind].
-func (x *Sparse[A]) Push(tree *queues.Draft, a A, info AppInfo, key AskKey, request resources.Vector, kind string) *Ask {
+// Push adds an ask of an application. It is [Index.Push].
+func (x *Sparse[A]) Push(tree *queues.Draft, a A, info AppInfo, key AskKey, request resources.Vector) *Ask {
 	in := x.apps[a]
 	if in == nil {
 		in = x.NewApp(info.Leaf, info.Name, info.Submitted, info.Class)
 		x.apps[a] = in
 	}
-	ask := x.PushKind(in, key, request, kind)
+	ask := x.Index.Push(in, key, request)
 	x.Tell(tree, a, info.Leaf, info.Used)
 	return ask
 }

@@ -56,7 +56,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
-	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request)}
+	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request), instead: x.m.Cache.Books.Instead(&p.CachePod)}
 	if tree := x.m.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
@@ -103,31 +103,23 @@ type podsAhead struct {
 	pods       []*model.Pod
 	demand     *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
 	overMax    bool           // a max has no room for all of them
-	// instead is the verdict of all quotas on a pod if p waits; nil before the first is asked.
+	// instead is the verdict of all quotas on a pod if p waits.
 	instead func(*cache.App, resources.Vector) queues.Verdict
 }
 
 // lackRoom tells whether the node or a max has no room for p and all pods that go before it.
 func (l *podsAhead) lackRoom() bool { return l.overMax || l.rest.HasNegative() }
 
-// addTo adds a pod to the pods ahead of p if it goes before p and may have the room.
+// addTo adds a pod to the pods ahead of p if it goes before p and may have the room: every
+// quota lets it run if p waits. A pod that they refuse is skipped, and the pods behind it count.
 func (x *Slots) addTo(l *podsAhead, w *model.Pod, other order.AskInfo) {
 	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && x.mayRunInstead(w, l) {
+	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && (w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}
-}
-
-// mayRunInstead tells whether every quota lets w run if the pod of l waits. A pod that they refuse is
-// skipped, and the pods behind it count.
-func (x *Slots) mayRunInstead(w *model.Pod, l *podsAhead) bool {
-	if l.instead == nil {
-		l.instead = x.m.Cache.Books.Instead(&l.p.CachePod)
-	}
-	return w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()
 }
 
 // exceeds tells whether a max on p's path has no room for w beside p and the pods in demand. If
@@ -168,7 +160,7 @@ func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Ti
 		return false
 	}
 	if n.Known() && seen < n.Len() && x.m.Pending.Demand.AnyBut(p.UID) {
-		x.states.PutBack(p)
+		x.states.putBack(p)
 		return true
 	}
 	ahead := x.Ahead(p, n)
@@ -177,18 +169,18 @@ func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Ti
 	}
 	for _, w := range ahead {
 		if w.State.WaitsForNode() {
-			x.states.PutBack(w)
+			x.states.putBack(w)
 		}
 	}
 	if !p.State.HasSlot() {
-		x.states.PutBack(p)
+		x.states.putBack(p)
 		return true
 	}
 	rank, behind := x.rankBehind(p, ahead)
 	switch {
 	case x.backInOrder(p, ahead, now):
 	case behind:
-		x.states.PutBack(p)
+		x.states.putBack(p)
 	default:
 		return false
 	}
@@ -216,7 +208,7 @@ func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind
 // Next shows only the first pod of each queue and may hide one that is ahead of p. If no shown pod
 // before p may run, a hidden one gets the slot. If none of those may run either, p stays admitted.
 func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) bool {
-	x.states.PutBack(p)
+	x.states.putBack(p)
 	x.Unblock()
 	for ask, ok := x.m.Pending.Order.Next(); ok && ask != p.Ask; ask, ok = x.m.Pending.Order.Next() {
 		first := x.m.Pods[types.UID(ask.UID())]

@@ -86,21 +86,17 @@ func (x *Groups) mayStart(g *model.PodGroup, now time.Time) bool {
 	return v.OK()
 }
 
-// TakeBackSlots calls takeBackSlots for groups that cannot start any more.
+// TakeBackSlots takes back the admission of the members of groups that cannot start any more,
+// because a cycle of a member failed or a member is gone. The scheduler may still try the
+// others; it then gets the reason not to.
 func (x *Groups) TakeBackSlots() {
 	for _, g := range x.m.Pending.Groups.Touched() {
-		if !g.Able() && g.Admitted() > 0 {
-			x.takeBackSlots(g)
+		if g.Able() || g.Admitted() == 0 {
+			continue
 		}
-	}
-}
-
-// takeBackSlots takes back the admission of members, because a cycle of a member failed or a
-// member is gone, so the places of the others would be useless. The scheduler may still
-// try them; it then gets the reason not to.
-func (x *Groups) takeBackSlots(g *model.PodGroup) {
-	for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
-		x.states.PutBack(m)
+		for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
+			x.states.putBack(m)
+		}
 	}
 }
 

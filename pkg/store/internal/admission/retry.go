@@ -64,11 +64,11 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 // EnterRetryOrder puts a backing-off or unschedulable pod into a retry order.
 func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
 	p.RetryIn = in
-	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), p.AskKey(), p.Request, p.KindWithoutClass())
+	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), p.AskKey(), p.Request)
 }
 
-// LeaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
-func (x *States) LeaveRetryOrder(p *model.Pod) {
+// leaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
+func (x *States) leaveRetryOrder(p *model.Pod) {
 	if p.RetryAsk != nil {
 		p.RetryIn.Remove(p.RetryAsk)
 		p.RetryAsk, p.RetryIn = nil, nil

@@ -51,8 +51,8 @@ func (x *Slots) FillInOrder(now time.Time) {
 // Unblock checks blocked groups again where the blocking queue has got more room.
 func (x *Slots) Unblock() {
 	for _, g := range x.m.Pending.TakeBlocked(x.m.Cache.Tree()) {
-		a := x.m.Pods[types.UID(g.First().UID())].App
-		if v := x.m.Cache.Books.CheckQuota(&a.CacheApp, g.Request(), queues.OnCommitted); v.OK() {
+		p := x.m.Pods[types.UID(g.First().UID())]
+		if v := x.m.CheckPodQuota(p, queues.OnCommitted); v.OK() {
 			x.m.Pending.Order.Unblock(g)
 		} else {
 			x.block(g, v)

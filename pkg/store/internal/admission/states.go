@@ -57,7 +57,7 @@ func (x *States) Withdraw(p *model.Pod, to state.State) {
 		x.leaveSlot(p, to)
 	case state.Unschedulable, state.BackingOff:
 		x.m.Pending.Timers.Clear(&p.Timer)
-		x.LeaveRetryOrder(p)
+		x.leaveRetryOrder(p)
 	}
 }
 
@@ -78,11 +78,11 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 // ToQueued moves a pod from any state without a node to Queued.
 func (x *States) ToQueued(p *model.Pod) {
 	x.Enter(p, state.Queued)
-	p.Ask = x.m.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.AskKind())
+	p.Ask = x.m.Pending.Order.PushKind(p.App.Ordered, p.AskKey(), p.Request, p.EquivalenceClass.Kind())
 }
 
-// PutBack moves a pod to Queued and removes its sort key: a later turn has another one.
-func (x *States) PutBack(p *model.Pod) {
+// putBack moves a pod to Queued and removes its sort key: a later turn has another one.
+func (x *States) putBack(p *model.Pod) {
 	x.ToQueued(p)
 	x.m.Pending.Keys.Remove(p.UID)
 }

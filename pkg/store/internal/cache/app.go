@@ -21,14 +21,13 @@ type App struct {
 	Groups    []string  // of the user, from the first pod
 	Submitted time.Time // when its oldest pod was created
 
-	aliases     []AppName                // other names of it in Apps
-	living      ranking.Heap[*livingPod] // pods that are not being deleted, those of the first rank first
-	owned       map[types.UID]int        // number of its living pods that a pod owns
-	pods        int                      // with this application
-	slots       int                      // pods with a slot of the window
-	allocations int                      // pods that are charged as allocated
-	used        queues.Usage             // by its pods; Applications and Running are not set
-	mostUsed    resources.Vector         // peak use of each type
+	aliases  []AppName          // other names of it in Apps
+	living   ranking.Heap[*Pod] // pods that are not being deleted, those of the first rank first
+	owned    map[types.UID]int  // number of its living pods that a pod owns
+	pods     int                // with this application
+	slots    int                // pods with a slot of the window
+	used     queues.Usage       // by its pods; Applications and Running are not set
+	mostUsed resources.Vector   // peak use of each type
 	// running is set when its first pod is bound and stays until the last pod is gone.
 	running bool
 	// counted is true while the application counts against maxapplications: it is
@@ -46,13 +45,7 @@ func (a *App) Pods() int { return a.pods }
 
 // Living yields its pods that are not being deleted, in no particular order.
 func (a *App) Living() iter.Seq[*Pod] {
-	return func(yield func(*Pod) bool) {
-		for _, e := range a.living.Items() {
-			if !yield((*Pod)(e)) {
-				return
-			}
-		}
-	}
+	return slices.Values(a.living.Items())
 }
 
 // Used is the usage by its pods.

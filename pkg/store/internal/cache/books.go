@@ -61,7 +61,6 @@ func (b *Books) Tree() *queues.Draft { return b.tree }
 // called again. It is the only function that changes the usage by a pod.
 func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
 	a, before := p.app, p.charged()
-	a.allocations += bit(in, Allocated) - bit(p.in, Allocated)
 	p.amount, p.in = amount, in
 	c := p.charged().Sub(before)
 	if in&Leaving != 0 {
@@ -78,14 +77,6 @@ func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
 		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { *u = u.Add(c) })
 	}
 	return Change(c)
-}
-
-// bit is 1 if a set has a column; otherwise 0.
-func bit(in, column Columns) int {
-	if in&column != 0 {
-		return 1
-	}
-	return 0
 }
 
 // AddApplications adds to the number of applications of a leaf.
@@ -113,7 +104,7 @@ func (b *Books) Recount(a *App) bool {
 // counts tells whether an application with a number of slots counts against
 // maxapplications.
 func (a *App) counts(slots int) bool {
-	return a.running || slots > 0 || a.allocations > 0 || !a.used.Arriving.IsZero()
+	return a.running || slots > 0 || !a.used.Allocated.IsZero() || !a.used.Arriving.IsZero()
 }
 
 // Rebuild computes the usage of users and groups again, because a configuration can change
@@ -192,9 +183,6 @@ func (b *Books) checkLimits(view queues.View, a *App, counted bool, request reso
 // verdicts of quotas do not. Without this wait the store would conclude that others took the room,
 // and would plan again and again.
 func (b *Books) Awaited(leaf queues.ID, request resources.Vector) []types.UID {
-	if len(b.leaving) == 0 {
-		return nil
-	}
 	full := map[queues.ID]bool{}
 	for q := range b.tree.Ancestors(leaf) {
 		if !q.IsRoot() && !q.Leaving.IsZero() && !queues.AdmitAt(q, request, queues.OnAllocated).None() {
@@ -262,9 +250,8 @@ func (b *Books) Check(pods iter.Seq[*Pod]) error {
 		errs = append(errs, fmt.Errorf("%d pods are listed as leaving, and %d leave", len(b.leaving), sum.leaving))
 	}
 	for a, w := range sum.apps {
-		if !a.used.Equal(w.used) || a.pods != w.pods || a.allocations != w.allocations {
-			errs = append(errs, fmt.Errorf("an application has %d pods (%d allocated) and %+v, its pods sum up to %d (%d) and %+v",
-				a.pods, a.allocations, a.used, w.pods, w.allocations, w.used))
+		if !a.used.Equal(w.used) || a.pods != w.pods {
+			errs = append(errs, fmt.Errorf("an application has %d pods and %+v, its pods sum up to %d and %+v", a.pods, a.used, w.pods, w.used))
 		}
 	}
 	if !b.owners.Equal(sum.owners) {
@@ -295,8 +282,9 @@ func (s *sums) add(tree *queues.Draft, p *Pod) {
 	}
 	w.used = w.used.Add(p.charged())
 	w.pods++
-	w.allocations += bit(p.in, Allocated)
-	s.leaving += bit(p.in, Leaving)
+	if p.Is(Leaving) {
+		s.leaving++
+	}
 	for q := range tree.Ancestors(a.Leaf) {
 		s.usage[q.ID] = s.usage[q.ID].Add(c)
 	}

@@ -26,7 +26,6 @@ type Node struct {
 	generation  uint64           // of its last change for plans
 	roomier     uint64           // generation of the last change that may have left more room
 	refiltered  uint64           // generation when the filters were last to be asked again
-	noted       bool             // it is in Nodes.changed
 }
 
 // Name is the name of the node.
@@ -123,16 +122,11 @@ func (t *Nodes) Arrivals() uint32 { return t.arrivals }
 // Generation is the number of the last change of any node for plans.
 func (t *Nodes) Generation() uint64 { return t.generation }
 
-// Take returns the names of the nodes that changed for plans since the last call, in the
-// order of their first change. A node may be gone.
+// Take returns the names of the nodes that changed for plans since the last call, once for
+// each change. A node may be gone.
 func (t *Nodes) Take() []string {
 	taken := t.changed
 	t.changed = nil
-	for _, name := range taken {
-		if n := t.byName[name]; n != nil {
-			n.noted = false
-		}
-	}
 	return taken
 }
 
@@ -143,10 +137,7 @@ func (t *Nodes) Changed(n *Node) {
 	}
 	t.generation++
 	n.generation = t.generation
-	if !n.noted {
-		n.noted = true
-		t.changed = append(t.changed, n.name)
-	}
+	t.changed = append(t.changed, n.name)
 }
 
 // ChangedRoom notes a change of a node that may leave more room on it. nil stands for no

@@ -66,15 +66,12 @@ func (p *Pod) rank() rank {
 	return byAge
 }
 
-// livingPod is a pod among the living pods of its application.
-type livingPod Pod
-
-// Place implements the interface of package ranking.
-func (e *livingPod) Place() *int { return &e.age }
+// Place is the place of a pod among the living pods of its application.
+func (p *Pod) Place() *int { return &p.age }
 
 // rankedFirst orders pods: rank, creation, then UID.
-func rankedFirst(a, b *livingPod) bool {
-	return cmp.Or(cmp.Compare((*Pod)(a).rank(), (*Pod)(b).rank()), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) < 0
+func rankedFirst(a, b *Pod) bool {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) < 0
 }
 
 // originatorKey identifies the originators of an application: the pods with this rank and, for
@@ -107,7 +104,7 @@ func (a *App) originatorKey() originatorKey {
 }
 
 // Lives tells whether the pod is among the living pods of its application.
-func (p *Pod) Lives() bool { return p.age != ranking.Outside }
+func (p *Pod) lives() bool { return p.age != ranking.Outside }
 
 // Is tells whether a pod is an originator of its application. A pod of no queue has no
 // application: it is an originator if its annotation or role says so, or if it owns any
@@ -117,17 +114,17 @@ func (o *Originators) Is(p *Pod) bool {
 		r := p.rank()
 		return r < byOwning || r == byAge && o.owned[p.UID] > 0
 	}
-	return p.Lives() && p.rank() != never && p.originatorKey() == p.app.originatorKey()
+	return p.lives() && p.rank() != never && p.originatorKey() == p.app.originatorKey()
 }
 
 // SetLives updates whether a pod of an application lives: it is known and not being deleted.
 func (o *Originators) SetLives(p *Pod, lives bool) {
 	a := p.app
-	if p.Lives() == lives {
+	if p.lives() == lives {
 		return
 	}
 	before := a.originatorKey()
-	a.living.Update((*livingPod)(p), lives)
+	a.living.Update(p, lives)
 	n := 1
 	if !lives {
 		n = -1
@@ -148,13 +145,11 @@ func (o *Originators) noteOriginators(a *App, before, after originatorKey) {
 	if last.rank == never || after.rank != never && compareKeys(after, before) > 0 {
 		last = after
 	}
-	pods, all := a.living.Leading(func(e *livingPod) bool { return compareKeys((*Pod)(e).originatorKey(), last) <= 0 }, mostNoted)
+	pods, all := a.living.Leading(func(p *Pod) bool { return compareKeys(p.originatorKey(), last) <= 0 }, mostNoted)
 	if !all {
 		pods = a.living.Items() // finding the first of many costs more than noting all
 	}
-	for _, e := range pods {
-		o.changed = append(o.changed, (*Pod)(e))
-	}
+	o.changed = append(o.changed, pods...)
 }
 
 // mostNoted is how many pods of a key are looked for before all living pods are noted.
@@ -173,8 +168,8 @@ func (o *Originators) owns(a *App, owner types.UID, n int) {
 	if a.owned[owner] += n; a.owned[owner] == 0 {
 		delete(a.owned, owner)
 	}
-	if p := o.find(owner); p != nil && p.app == a && p.Lives() {
-		a.living.Update((*livingPod)(p), true) // its rank may have changed
+	if p := o.find(owner); p != nil && p.app == a && p.lives() {
+		a.living.Update(p, true) // its rank may have changed
 	}
 	o.Owns(owner, n)
 }
@@ -202,8 +197,8 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 	var errs []error
 	living, owned := map[*App]int{}, map[*App]map[types.UID]int{}
 	for p := range pods {
-		if p.Lives() != (p.app != nil && !p.Deleting) {
-			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives()))
+		if p.lives() != (p.app != nil && !p.Deleting) {
+			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.lives()))
 		}
 		if p.app == nil {
 			continue
@@ -211,7 +206,7 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 		if owned[p.app] == nil {
 			owned[p.app] = map[types.UID]int{}
 		}
-		if p.Lives() {
+		if p.lives() {
 			living[p.app]++
 			count(owned[p.app], p.Owners)
 		}

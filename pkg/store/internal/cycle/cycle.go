@@ -90,16 +90,7 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	if v := x.states.CheckGroup(p); !v.OK() {
 		return v
 	}
-	return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, basis(p))
-}
-
-// basis is what counts in a cycle of a pod: pods that have a node, and those that hold one. For a
-// pod that holds a node itself the holders do not count, because its plan has already counted them.
-func basis(p *model.Pod) queues.Basis {
-	if p.Asker.Holds() {
-		return queues.OnAllocated
-	}
-	return queues.OnArriving
+	return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, p.Basis())
 }
 
 // QuotaRefused handles a verdict of a quota against a pod. It puts the pod back into the order,
@@ -117,7 +108,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 		// PodScheduled says unschedulable. If a quota refuses the pod, no new node helps and its
 		// demand is judged again. If others go first or its PodGroup does not start, the verdict
 		// stays.
-		if p.WithinQuota() && !x.m.CheckPodQuota(p, basis(p)).OK() {
+		if p.WithinQuota() && !x.m.CheckPodQuota(p, p.Basis()).OK() {
 			p.DemandVerdict = nil
 		}
 		x.demand.FoundNoNode(p, now)
@@ -210,7 +201,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	}
 	v := x.states.CheckGroup(p)
 	if v.OK() {
-		v = x.m.CheckPodQuota(p, basis(p))
+		v = x.m.CheckPodQuota(p, p.Basis())
 	}
 	if !v.OK() {
 		if p.Asker.Holds() {
@@ -310,21 +301,16 @@ func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
 			failed = firstByName(failed, m)
 		}
 	}
-	if failed != nil {
+	switch placed, least := p.PodGroup.Placed(), p.PodGroup.Min(); {
+	case failed != nil:
 		return fmt.Sprintf("pod %s found no node: %s", failed.Name, failed.Reason.Text)
-	}
-	if holder == nil {
-		return tooFew(p.PodGroup.Placed(), p.PodGroup.Min())
+	case holder == nil && placed < least:
+		return fmt.Sprintf("only %d of the %d pods that start together had one", placed, least)
+	case holder == nil:
+		return ""
 	}
 	h, _ := held.Of(holder.UID)
 	return fmt.Sprintf("pod %s waits for its place on node %s, which it holds; pods still to leave for it: %d", holder.Name, h.Node, len(h.Victims))
-}
-
-func tooFew(placed, least int) string {
-	if placed >= least {
-		return ""
-	}
-	return fmt.Sprintf("only %d of the %d pods that start together had one", placed, least)
 }
 
 func firstByName(a, b *model.Pod) *model.Pod {
@@ -337,7 +323,7 @@ func firstByName(a, b *model.Pod) *model.Pod {
 // NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.m.Pods[uid]
-	if h, ok := x.m.Preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.NodeBound {
+	if h, ok := x.m.Preemption.Holds.Of(uid); ok && h.Node == node && !h.NodeBound {
 		reason := reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why)
 		x.holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
 	}

@@ -208,7 +208,5 @@ func (x *Holds) passLosses(r *preemption.KubeletRejection, heir *model.Pod) {
 		return
 	}
 	heir.Asker.Losses = r.Losses.Inherited()
-	if heir.App != nil && heir.RequiredNode == "" {
-		x.m.History.NotePlanResult(heir, reasons.HoldGivenUp, r.Losses.Until)
-	}
+	x.m.History.NotePlanResult(heir, reasons.HoldGivenUp, r.Losses.Until)
 }

@@ -97,7 +97,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 // If the filters refuse the node then, the scheduler's cache may be late.
 func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 	membersFirst := p.PodGroup != nil && p.PodGroup.OthersFirst()
-	return !x.Behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
+	return !x.behind(p, h) && (h.Clear() || !membersFirst && x.hasRoom(p, h))
 }
 
 // RetryHolders lets the holders of a changed node through although their victims are still there,
@@ -129,9 +129,9 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
-// Behind tells whether a node-bound pod is before a preemptor that holds its node. The preemptor
+// behind tells whether a node-bound pod is before a preemptor that holds its node. The preemptor
 // then waits for it, regardless of free room.
-func (x *Holds) Behind(p *model.Pod, h *reservations.Hold) bool {
+func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.NodeBound })
 }
 

@@ -95,10 +95,9 @@ func (x *Lifecycle) DeleteNamespace(name string) {
 // applications any more, so that they are placed again. Running pods stay.
 func (x *Lifecycle) unplaceFromParents(now time.Time) {
 	for _, p := range x.m.SortedPods() {
-		if p.App == nil || p.State.HasNode() || x.m.Cache.Tree().Queue(p.App.Leaf).Leaf {
-			continue
+		if p.App != nil && !p.State.HasNode() && !x.m.Cache.Tree().Queue(p.App.Leaf).Leaf {
+			x.Unplace(p, now)
 		}
-		x.Unplace(p, now)
 	}
 }
 

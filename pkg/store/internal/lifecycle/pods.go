@@ -271,9 +271,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.m.ApplyEvent(p, event)
 	x.m.History.Changed(p)
 	p.Reason = reasons.Reason{}
-	if p.Asker != nil {
-		p.Asker.Impossible = false
-	}
+	p.Asker.Impossible = false
 	x.m.History.Tally(p)
 	x.states.JoinGroup(p)
 	x.enlist(p, now)

@@ -19,10 +19,9 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	x.History.Apps.Add(a)
 	x.queuesChanged(a.Leaf, c)
 	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
-	if !c.Orders() {
-		return
+	if c.Orders() {
+		x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
 	}
-	x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
 }
 
 // queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
@@ -94,11 +93,7 @@ func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
 	if p.App == nil {
 		return queues.Granted
 	}
-	on := queues.OnArriving
-	if p.Asker.Holds() {
-		on = queues.OnAllocated
-	}
-	return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, on)
+	return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, p.Basis())
 }
 
 // Refused is a verdict against a pod that no queue gives.

@@ -191,9 +191,7 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, x.Standby
 	if p.App != nil {
-		if q := x.Cache.Tree().Queue(p.App.Leaf); q != nil {
-			step.Queue = q.Path
-		}
+		step.Queue = p.Queue(x.Cache.Tree())
 	}
 	if step.Decision != nil || step.NodeBoundDecision != nil {
 		step.Types = x.Preemption.Snapshot.Names()

@@ -122,21 +122,14 @@ func (p *Pod) AskKey() order.AskKey {
 	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
 }
 
-// AskKind separates asks with equal requests: by equivalence class, and by
-// whether the pod requests something that does not count.
-func (p *Pod) AskKind() string {
-	if kind := p.EquivalenceClass.Kind(); kind != "" {
-		return kind
+// Basis is what counts for quotas in a cycle of the pod: pods that have a node, and those that
+// hold one. For a pod that holds a node itself the holders do not count, because its plan has
+// already counted them.
+func (p *Pod) Basis() queues.Basis {
+	if p.Asker.Holds() {
+		return queues.OnAllocated
 	}
-	return p.KindWithoutClass()
-}
-
-// KindWithoutClass is AskKind for an order without equivalence classes.
-func (p *Pod) KindWithoutClass() string {
-	if !p.Uncounted.IsZero() {
-		return "uncounted"
-	}
-	return ""
+	return queues.OnArriving
 }
 
 // AskInfo is the pod as order.Index.IsAhead compares it.

@@ -78,7 +78,7 @@ type Classes struct {
 }
 
 func newClasses(index *order.Index, largest int) Classes {
-	return Classes{Limit: NewClassLimit(largest), order: index, all: map[classKey]*Class{}, of: map[*order.App]int{}}
+	return Classes{Limit: ClassLimit{limit: 1, largest: largest}, order: index, all: map[classKey]*Class{}, of: map[*order.App]int{}}
 }
 
 // Any tells whether an application has a class.
@@ -137,11 +137,11 @@ func (x *Classes) Move(c *Class, from, to state.State) {
 func (x *Classes) count(c *Class, in state.State, n int) {
 	switch in {
 	case state.Admitted, state.Scheduling:
-		x.Limit.Admitted(n)
+		x.Limit.taken += n
 	case state.Unschedulable:
 		c.stuck += n
 		if n < 0 && c.failed {
-			x.Limit.NoteReopened()
+			x.Limit.reopened++
 			x.close(c, false)
 		}
 	}
@@ -158,7 +158,7 @@ func (x *Classes) close(c *Class, failed bool) {
 func (x *Classes) Fail(c *Class, saw uint64) {
 	if c != nil {
 		c.nodesSeen = saw
-		x.Limit.Failed()
+		x.Limit.limit = 1
 		x.close(c, true)
 	}
 }
@@ -166,7 +166,7 @@ func (x *Classes) Fail(c *Class, saw uint64) {
 // Placed notes that a member found a node. The class may be nil.
 func (x *Classes) Placed(c *Class) {
 	if c != nil {
-		x.Limit.Placed()
+		x.Limit.limit = min(2*x.Limit.limit, x.Limit.largest)
 	}
 }
 
@@ -211,7 +211,7 @@ func (x *Classes) Check(members iter.Seq2[*Class, state.State]) error {
 }
 
 // ClassLimit bounds how many members of equivalence classes (pods that found no node
-// before) are admitted at a time: one, doubled with each one that is placed. Room for them
+// before) are admitted at a time: one, doubled up to largest with each one that is placed. Room for them
 // is scarce, and each result can change the order: if the first one finds no node, its
 // class need not be tried, and another queue is next. A window full of them would be tried
 // in vain, or take room out of order.
@@ -221,24 +221,9 @@ type ClassLimit struct {
 	reopened       uint64
 }
 
-// NewClassLimit returns the limit of one pod. It grows up to largest.
-func NewClassLimit(largest int) ClassLimit { return ClassLimit{limit: 1, largest: largest} }
-
 // Full tells whether no further member may be admitted. All pods behind it in the order
 // wait, too.
 func (l *ClassLimit) Full() bool { return l.taken >= l.limit }
-
-// Admitted notes that n members were admitted; n is negative if they are admitted no more.
-func (l *ClassLimit) Admitted(n int) { l.taken += n }
-
-// Placed notes that a member found a node.
-func (l *ClassLimit) Placed() { l.limit = min(2*l.limit, l.largest) }
-
-// Failed notes that a member found no node.
-func (l *ClassLimit) Failed() { l.limit = 1 }
-
-// NoteReopened notes that a failed class returned to the order.
-func (l *ClassLimit) NoteReopened() { l.reopened++ }
 
 // Reopened is how often a failed class returned to the order.
 func (l *ClassLimit) Reopened() uint64 { return l.reopened }

@@ -147,9 +147,6 @@ func (x *Groups[P, D]) TouchRefused(at queues.ID) {
 
 // Touched returns the marked groups by name.
 func (x *Groups[P, D]) Touched() []*Group[P, D] {
-	if len(x.touched) == 0 {
-		return nil
-	}
 	return slices.SortedFunc(maps.Keys(x.touched), func(a, b *Group[P, D]) int { return a.name.compare(b.name) })
 }
 

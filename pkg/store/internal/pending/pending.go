@@ -45,9 +45,9 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		Order:          index,
 		RetryEarly:     sparse(),
 		AheadOnly:      sparse(),
-		Window:         NewWindow[P](smallest, largest),
+		Window:         newWindow[P](smallest, largest),
 		Classes:        newClasses(index, largest),
-		Timers:         NewTimers[P](),
+		Timers:         newTimers[P](),
 		Groups:         NewGroups[P, D](members),
 		BlockedHolders: NewBlockedHolders[P](),
 		Demand:         NewDemand[A](),
@@ -80,7 +80,9 @@ func (x *Pending[P, A, D]) TakeFill() (now time.Time, due bool) {
 func (x *Pending[P, A, D]) Fills() { x.unfilled = false }
 
 // HasFreeSlot tells whether another pod may get a slot.
-func (x *Pending[P, A, D]) HasFreeSlot() bool { return x.Window.HasRoom(x.Order.LeavesWithWork()) }
+func (x *Pending[P, A, D]) HasFreeSlot() bool {
+	return x.Window.Taken() < x.Window.Slots(x.Order.LeavesWithWork())
+}
 
 // SetCapacity sets the capacity that the orders use.
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {

@@ -35,8 +35,8 @@ func (t *Timer[P]) When() time.Time { return t.when }
 // Timers has the timers that are set, ordered by time, then by UID.
 type Timers[P any] struct{ heap ranking.Heap[*Timer[P]] }
 
-// NewTimers returns no timers.
-func NewTimers[P any]() Timers[P] {
+// newTimers returns no timers.
+func newTimers[P any]() Timers[P] {
 	return Timers[P]{heap: ranking.New(func(a, b *Timer[P]) bool {
 		// UIDs are compared only on ties: this is called often, for records that are not in a
 		// CPU cache.

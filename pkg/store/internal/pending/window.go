@@ -17,8 +17,8 @@ type Window[P comparable] struct {
 	pods              map[P]struct{}
 }
 
-// NewWindow returns an empty window of the smallest size.
-func NewWindow[P comparable](smallest, largest int) Window[P] {
+// newWindow returns an empty window of the smallest size.
+func newWindow[P comparable](smallest, largest int) Window[P] {
 	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]struct{}{}}
 }
 
@@ -36,9 +36,6 @@ func (w *Window[P]) Taken() int { return len(w.pods) }
 
 // Slots is how many slots there are. There is at least one for each leaf with work, and one leaf may have them all.
 func (w *Window[P]) Slots(leavesWithWork int) int { return max(w.size, leavesWithWork) }
-
-// HasRoom tells whether another pod may be let through.
-func (w *Window[P]) HasRoom(leavesWithWork int) bool { return w.Taken() < w.Slots(leavesWithWork) }
 
 // Placed notes that a pod was placed. After as many in a row as the window has slots, the
 // window doubles.

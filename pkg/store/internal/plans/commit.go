@@ -24,12 +24,12 @@ import (
 // Commit judges a plan again on the state of now. It returns the victims to delete, or why
 // none may be.
 func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
-	p := x.m.Pods[asker]
-	x.holds.SetInPermit(p, inPermit)
 	h, ok := x.m.Preemption.Holds.Of(asker)
 	if !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
+	p := x.m.Pods[asker]
+	x.holds.SetInPermit(p, inPermit)
 	left := x.holds.Left(&h)
 	if p.State.HasNode() && len(left) > 0 && !h.NodeBound {
 		why := reasons.New(reasons.HoldGivenUp, "the pod found room on node %s", p.Node)

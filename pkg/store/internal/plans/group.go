@@ -46,7 +46,7 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 		for len(sum.Request) <= t {
 			sum.Request, sum.Least = append(sum.Request, 0), append(sum.Least, 0)
 		}
-		sum.Request[t] = int64(resources.Amount(sum.Request[t]).Add(resources.Amount(amount)))
+		sum.Request[t] = planner.Plus(sum.Request[t], amount)
 		if amount > 0 && (sum.Least[t] == 0 || amount < sum.Least[t]) {
 			sum.Least[t] = amount
 		}
@@ -72,7 +72,7 @@ func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 			for len(g.Free) <= t {
 				g.Free = append(g.Free, 0)
 			}
-			g.Free[t] = int64(resources.Amount(g.Free[t]).Add(resources.Amount(max(amount, 0))))
+			g.Free[t] = planner.Plus(g.Free[t], max(amount, 0))
 		}
 	}
 }

@@ -14,17 +14,14 @@ import (
 func (x *Plans) EnqueueDue(now time.Time) {
 	x.m.Preemption.Limiter.Recover(now)
 	room := x.m.Preemption.Limiter.Room(x.m.PreemptionQueue.Order.Eligible())
-	for range mostLooks {
-		if room == 0 {
-			return
-		}
+	for looks := 0; room > 0 && looks < mostLooks; looks++ {
 		uid, ok := x.m.PreemptionQueue.TakeDue(now)
 		if !ok {
 			return
 		}
 		if p := x.m.Pods[uid]; x.decideNext(p, now) {
 			tree := x.m.Cache.Tree()
-			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(tree), p.AskKey(), p.Request, p.KindWithoutClass())
+			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(tree), p.AskKey(), p.Request)
 			room--
 		}
 	}

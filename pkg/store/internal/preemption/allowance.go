@@ -14,9 +14,12 @@ type allowance struct {
 	periodEnds time.Time     // all of it is granted again then
 }
 
-// renew begins a period if none is under way. One that is used is not over.
+// isOver tells whether no period is under way. One that is used is not over.
+func (a *allowance) isOver(now time.Time) bool { return a.usersNow == 0 && !now.Before(a.periodEnds) }
+
+// renew begins a period if none is under way.
 func (a *allowance) renew(every time.Duration, now time.Time) {
-	if a.usersNow == 0 && !now.Before(a.periodEnds) {
+	if a.isOver(now) {
 		a.usedBefore, a.periodEnds = 0, now.Add(every)
 	}
 }

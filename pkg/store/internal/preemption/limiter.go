@@ -37,9 +37,9 @@ type Limiter struct {
 }
 
 const (
-	// PerNode is the usual price of a visited node. It is about ten times what a plan
+	// perNode is the usual price of a visited node. It is about ten times what a plan
 	// takes per node, so a tenth of the time goes into plans that fail.
-	PerNode = 20 * time.Microsecond
+	perNode = 20 * time.Microsecond
 	// Turns is the usual number of pods that take turns. It is large enough for the order
 	// of the preemption queue to matter.
 	Turns = 16
@@ -77,10 +77,6 @@ func (l *Limiter) PlansFrom(now time.Time) time.Time {
 	}
 	return Latest(now, l.paid)
 }
-
-// Paid is the time up to which the account is used. It has a meaning while pods take
-// turns.
-func (l *Limiter) Paid() time.Time { return l.paid }
 
 // Room is how many pods may join the order of the preemption queue, given how many are in it.
 func (l *Limiter) Room(waiting int) int {

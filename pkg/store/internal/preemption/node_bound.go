@@ -161,9 +161,6 @@ func (b *NodeBound) NoteAll() {
 
 // TakeNoted returns the pods that were noted since the last call, by UID.
 func (b *NodeBound) TakeNoted() []types.UID {
-	if len(b.noted) == 0 {
-		return nil // the usual case, after each change of the store
-	}
 	out := slices.Sorted(maps.Keys(b.noted))
 	clear(b.noted)
 	return out
@@ -291,9 +288,6 @@ func (b *NodeBound) Change(node string) {
 // TakeChanged returns the pods that await a node which changed since the last call, by node
 // and UID. They go on waiting.
 func (b *NodeBound) TakeChanged() (out []types.UID) {
-	if len(b.changed) == 0 {
-		return nil // the usual case, after each change of the store
-	}
 	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
 		for _, uid := range slices.Sorted(maps.Keys(b.on[node])) {
 			if b.on[node][uid].awaits {

@@ -29,7 +29,7 @@ func (o *OwnTime) Left(uid types.UID, node, namespace string, timeout time.Durat
 		return h.left
 	}
 	a := o.allowances[nodeOf{node, namespace}]
-	if a == nil || a.usersNow == 0 && !now.Before(a.periodEnds) {
+	if a == nil || a.isOver(now) {
 		return timeout
 	}
 	return max(timeout-a.spent(now), 0)
@@ -44,7 +44,7 @@ func (o *OwnTime) Begin(uid types.UID, node, namespace string, timeout time.Dura
 	if o.waiting == nil {
 		o.waiting, o.allowances = map[types.UID]ownHold{}, map[nodeOf]*allowance{}
 	}
-	maps.DeleteFunc(o.allowances, func(_ nodeOf, a *allowance) bool { return a.usersNow == 0 && !since.Before(a.periodEnds) })
+	maps.DeleteFunc(o.allowances, func(_ nodeOf, a *allowance) bool { return a.isOver(since) })
 	left = o.Left(uid, node, namespace, timeout, since)
 	at := nodeOf{node, namespace}
 	if o.allowances[at] == nil {

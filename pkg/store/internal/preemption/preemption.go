@@ -28,7 +28,7 @@ type Preemption struct {
 func New() *Preemption {
 	return &Preemption{
 		Options:   DefaultOptions(),
-		Limiter:   NewLimiter(PerNode, Turns),
+		Limiter:   NewLimiter(perNode, Turns),
 		Watches:   NewWatches(),
 		NodeBound: NewNodeBound(),
 		Holds:     newHolds(),

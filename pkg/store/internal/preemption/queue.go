@@ -47,8 +47,8 @@ func (q *Queue[A]) Arm(a *Asker, at time.Time) {
 }
 
 // Enter puts a pod into the order.
-func (q *Queue[A]) Enter(a *Asker, tree *queues.Draft, app A, info order.AppInfo, key order.AskKey, request resources.Vector, kind string) {
-	a.ask = q.Order.Push(tree, app, info, key, request, kind)
+func (q *Queue[A]) Enter(a *Asker, tree *queues.Draft, app A, info order.AppInfo, key order.AskKey, request resources.Vector) {
+	a.ask = q.Order.Push(tree, app, info, key, request)
 }
 
 // Leave takes a pod out of the queue. It may be nil or not in it.
@@ -123,9 +123,9 @@ func (q *Queue[A]) Due(l *Limiter) time.Time {
 	case !l.TakesTurns(), q.current != "":
 		return time.Time{}
 	case q.Order.Eligible() > 0:
-		return l.Paid()
+		return l.paid
 	case ok:
-		return Latest(first.when, l.Paid())
+		return Latest(first.when, l.paid)
 	}
 	return time.Time{}
 }

@@ -45,7 +45,7 @@ func (q *queue) asker(uid types.UID) *preemption.Asker {
 
 func (q *queue) enter(uid types.UID, priority int32) {
 	q.Enter(q.asker(uid), q.tree, "app", order.AppInfo{Leaf: q.leaf, Name: "app", Submitted: epoch},
-		order.AskKey{Priority: priority, Created: epoch, UID: string(uid)}, queuestest.Vector("vcore=1"), "")
+		order.AskKey{Priority: priority, Created: epoch, UID: string(uid)}, queuestest.Vector("vcore=1"))
 }
 
 func (q *queue) due(what string, want time.Duration) {

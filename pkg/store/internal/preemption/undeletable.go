@@ -37,11 +37,12 @@ const mostWhy = 300
 // Refuse notes that a pod could not be deleted. The time for which it is no victim begins
 // at from.
 func (u *Undeletable) Refuse(pod types.UID, why string, o *Options, from time.Time) {
+	if u.pods == nil {
+		u.pods = map[types.UID]*undeletable{}
+	}
 	x := u.pods[pod]
 	if x == nil {
-		if x = (&undeletable{}); u.pods == nil {
-			u.pods = map[types.UID]*undeletable{}
-		}
+		x = &undeletable{}
 		u.pods[pod] = x
 	}
 	if x.until.IsZero() {
