@@ -2,6 +2,7 @@ package cache
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"

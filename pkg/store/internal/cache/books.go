@@ -54,9 +54,6 @@ func NewBooks(tree *queues.Draft) Books {
 	return Books{tree: tree, owners: queues.NewLedger(), leaving: map[*Pod]struct{}{}}
 }
 
-// Tree has the queues with their usage.
-func (b *Books) Tree() *queues.Draft { return b.tree }
-
 // Charge sets what a pod of an application is charged, and in which columns. It may be
 // called again. It is the only function that changes the usage by a pod.
 func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {

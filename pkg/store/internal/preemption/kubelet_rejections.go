@@ -123,9 +123,6 @@ func (r *KubeletRejections) forget(now time.Time) {
 	r.list = slices.DeleteFunc(r.list, func(x *KubeletRejection) bool { return !now.Before(x.until) })
 }
 
-// Len is how many pods are remembered.
-func (r *KubeletRejections) Len() int { return len(r.list) }
-
 // Check verifies that refusals are bounded and still needed.
 func (r *KubeletRejections) Check() error {
 	if len(r.list) > MostRefusals {
