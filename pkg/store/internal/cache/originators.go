@@ -98,7 +98,7 @@ func (a *App) originatorKey() originatorKey {
 	if !ok {
 		return originatorKey{rank: never}
 	}
-	l := (*Pod)(first).originatorKey()
+	l := first.originatorKey()
 	l.alone = l.rank == byAge && a.living.Len() == 1
 	return l
 }
