@@ -103,7 +103,7 @@ func (a *App) originatorKey() originatorKey {
 	return l
 }
 
-// Lives tells whether the pod is among the living pods of its application.
+// lives tells whether the pod is among the living pods of its application.
 func (p *Pod) lives() bool { return p.age != ranking.Outside }
 
 // Is tells whether a pod is an originator of its application. A pod of no queue has no
