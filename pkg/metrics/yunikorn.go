@@ -83,21 +83,13 @@ func (p *page) sample(name string, value int64, labels ...string) {
 	before := byte('{')
 	for i := 0; i < len(labels); i += 2 {
 		line = append(append(append(line, before), labels[i]...), '=', '"')
-		line = append(append(line, escaped(labels[i+1])...), '"')
+		line = append(append(line, escape.Replace(labels[i+1])...), '"')
 		before = ','
 	}
 	if len(labels) > 0 {
 		line = append(line, '}')
 	}
 	_, _ = p.Write(append(strconv.AppendInt(append(line, ' '), value, 10), '\n'))
-}
-
-// escaped is a value of a label as the format has it. Few need it.
-func escaped(value string) string {
-	if strings.ContainsAny(value, "\\\n\"") {
-		return escape.Replace(value)
-	}
-	return value
 }
 
 // queues writes what queues have, in YuniKorn's units: thousandths of cores.

@@ -2,6 +2,7 @@ package queues
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -156,13 +157,7 @@ func (q *Queue) Empty() bool { return q.Applications == 0 && len(q.Children) == 
 // findChild returns the child of q with the given name, or where it would be inserted.
 func findChild(v View, q *Queue, name string) (at int, found bool) {
 	return slices.BinarySearchFunc(q.Children, name, func(id ID, name string) int {
-		switch n := v.Queue(id).Name; {
-		case n < name:
-			return -1
-		case n > name:
-			return 1
-		}
-		return 0
+		return strings.Compare(v.Queue(id).Name, name)
 	})
 }
 

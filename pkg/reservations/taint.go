@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // HeldTaint is the key of the taint of a held node. Schedulers outside this process do
@@ -49,19 +50,10 @@ func OwnsTaint(owner, value string) bool {
 // labelPart returns a text unchanged if it is valid as the beginning or end of a label
 // value and not too long, and otherwise a hash of it.
 func labelPart(text string, longest int) string {
-	if text == "" || len(text) > longest || !alphanumeric(text[0]) || !alphanumeric(text[len(text)-1]) {
+	if text == "" || len(text) > longest || len(validation.IsValidLabelValue(text)) > 0 {
 		return shortened(text)
 	}
-	for i := range len(text) {
-		if c := text[i]; !alphanumeric(c) && c != '-' && c != '_' && c != '.' {
-			return shortened(text)
-		}
-	}
 	return text
-}
-
-func alphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 func shortened(text string) string {

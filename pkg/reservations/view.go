@@ -98,11 +98,5 @@ func (v *View) Beside(asker types.UID) []Hold {
 	if own == nil {
 		return nil
 	}
-	var out []Hold
-	for _, h := range v.at(own.Node) {
-		if h != own {
-			out = append(out, h.copy())
-		}
-	}
-	return out
+	return slices.DeleteFunc(v.On(own.Node), func(h Hold) bool { return h.Asker == asker })
 }

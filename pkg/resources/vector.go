@@ -92,18 +92,10 @@ func (v Vector) Max(w Vector) Vector {
 
 // Floor0 returns v without its negative entries.
 func (v Vector) Floor0() Vector {
-	for _, e := range v.entries {
-		if e.Amount < 0 {
-			kept := make([]Entry, 0, len(v.entries))
-			for _, f := range v.entries {
-				if f.Amount > 0 {
-					kept = append(kept, f)
-				}
-			}
-			return Vector{entries: kept}
-		}
+	if !v.HasNegative() {
+		return v
 	}
-	return v
+	return Vector{entries: slices.DeleteFunc(slices.Clone(v.entries), negative)}
 }
 
 // Split returns the entries of the types for which in is true, and the others.
@@ -136,14 +128,9 @@ func (v Vector) Cap(most Amount) Vector {
 }
 
 // HasNegative tells whether any amount is below 0.
-func (v Vector) HasNegative() bool {
-	for _, e := range v.entries {
-		if e.Amount < 0 {
-			return true
-		}
-	}
-	return false
-}
+func (v Vector) HasNegative() bool { return slices.ContainsFunc(v.entries, negative) }
+
+func negative(e Entry) bool { return e.Amount < 0 }
 
 // Covers tells whether v has at least the amount of w for every type that w
 // names. Types w does not name are not looked at.

@@ -5,6 +5,7 @@ package apianswer
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,10 +32,5 @@ func TooLarge(err error) bool {
 	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError {
 		return false
 	}
-	for _, text := range tooLarge {
-		if strings.Contains(answer.Status().Message, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tooLarge, func(text string) bool { return strings.Contains(answer.Status().Message, text) })
 }

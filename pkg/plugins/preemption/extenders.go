@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,12 +173,7 @@ func (x *extenders) askFilter(e fwk.Extender, info fwk.NodeInfo) (planner.Fit, s
 	return planner.Never, why + "; it has no preemptVerb, so it cannot be asked which pods would have to go", nil
 }
 
-func orNoReason(why string) string {
-	if why == "" {
-		return "it gave no reason"
-	}
-	return why
-}
+func orNoReason(why string) string { return cmp.Or(why, "it gave no reason") }
 
 // mostObjections limits the number of rejected nodes in a message.
 const mostObjections = 3

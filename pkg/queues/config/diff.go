@@ -211,13 +211,9 @@ func limitsText(limits []Limit) string {
 }
 
 func (d *differ) properties(q, parent pair) {
-	keys := map[string]bool{}
-	for key := range q.before.Properties {
-		keys[key] = true
-	}
-	for key := range q.after.Properties {
-		keys[key] = true
-	}
+	keys := map[string]string{}
+	maps.Copy(keys, q.before.Properties)
+	maps.Copy(keys, q.after.Properties)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		before, after := propertyText(q.before, key), propertyText(q.after, key)
 		if parent.both() && inherited(parent.before, key, before) && inherited(parent.after, key, after) {

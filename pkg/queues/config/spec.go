@@ -144,15 +144,8 @@ type ACL struct {
 
 // Allows tells whether the user, or one of the groups, is listed.
 func (a ACL) Allows(user string, groups []string) bool {
-	if a.Everybody || slices.Contains(a.Users, user) {
-		return true
-	}
-	for _, g := range groups {
-		if slices.Contains(a.Groups, g) {
-			return true
-		}
-	}
-	return false
+	return a.Everybody || slices.Contains(a.Users, user) ||
+		slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(a.Groups, g) })
 }
 
 // RuleKind is the name of a placement rule.
