@@ -177,7 +177,7 @@ func (c *connection) fetch(ctx context.Context, client *http.Client, method, at 
 	}
 	request.Header.Set(rest.ClientHeader, "kubectl-paddock")
 	response, err := client.Do(request)
-	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return reply{}, fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)
 	} else if err != nil {
 		return reply{}, err

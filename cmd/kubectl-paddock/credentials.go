@@ -71,12 +71,10 @@ func (c *connection) credentials() (*clientrest.Config, error) {
 
 // distrusted tells whether an error is about the server's certificate, and what to do.
 func distrusted(err error) string {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	switch {
-	case errors.As(err, &authority):
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "give the certificate that signed it by --certificate-authority; through kubectl port-forward --insecure-skip-tls-verify will do"
-	case errors.As(err, &name):
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "give a name that it is for by --tls-server-name"
 	}
 	return ""

@@ -45,7 +45,7 @@ exit code 1.`,
 				namespace = conn.namespace()
 			}
 			x, err := conn.explanation(cmd.Context(), namespace, strings.TrimPrefix(args[0], "pod/"))
-			if missing := (*missingError)(nil); errors.As(err, &missing) {
+			if missing, ok := errors.AsType[*missingError](err); ok {
 				fmt.Fprintln(cmd.ErrOrStderr(), printable(missing.told))
 				return errFound
 			}

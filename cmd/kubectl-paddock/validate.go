@@ -65,8 +65,7 @@ func readDocument(name string, in io.Reader) ([]byte, error) {
 func judge(name string, text []byte) verdict {
 	spec, err := config.Parse(text)
 	if err != nil {
-		var invalid *config.InvalidError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*config.InvalidError](err); ok {
 			return verdict{File: name, Errors: invalid.Problems}
 		}
 		return verdict{File: name, Errors: []config.Problem{{Text: err.Error()}}}

@@ -58,8 +58,8 @@ func (l *launcher) run(ctx context.Context) error {
 }
 
 func isDied(err error) bool {
-	var died *localcluster.DiedError
-	return errors.As(err, &died)
+	_, died := errors.AsType[*localcluster.DiedError](err)
+	return died
 }
 
 func (l *launcher) session(ctx context.Context) (err error) {
@@ -247,8 +247,7 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 		latest = p
 		l.screen.progress(placementLine(p))
 	})
-	var missing *demo.NotPlacedError
-	if errors.As(err, &missing) && l.kubeconfig != "" {
+	if _, missing := errors.AsType[*demo.NotPlacedError](err); missing && l.kubeconfig != "" {
 		l.screen.say("%v", err) // another cluster may have no room for them
 	} else if err != nil {
 		return err

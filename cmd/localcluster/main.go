@@ -69,8 +69,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 
 // fail explains an error and returns the exit code.
 func fail(stderr io.Writer, err error) int {
-	var died *localcluster.DiedError
-	if errors.As(err, &died) {
+	if died, ok := errors.AsType[*localcluster.DiedError](err); ok {
 		fmt.Fprintf(stderr, "\nlast lines of %s:\n%s\n\n", died.Log, died.Tail)
 	}
 	fmt.Fprintln(stderr, "error:", err)

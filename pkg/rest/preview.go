@@ -35,9 +35,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	var answered *documents.Preview
 	var err error
 	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest) })
-	var bad *documents.ManifestError
-	switch {
-	case errors.As(err, &bad):
+	switch bad, ok := errors.AsType[*documents.ManifestError](err); {
+	case ok:
 		documents.Refuse(w, http.StatusBadRequest, "No such pod can be looked at", bad.Text)
 	case errors.Is(err, context.DeadlineExceeded):
 		documents.Refuse(w, http.StatusServiceUnavailable, "No preview",

@@ -107,8 +107,7 @@ func shown(problems []config.Problem) []config.Problem {
 
 // problemsOf are the problems with lines that an error has; none for another error.
 func problemsOf(err error) []config.Problem {
-	var invalid *config.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*config.InvalidError](err); ok {
 		return shown(invalid.Problems)
 	}
 	return nil

@@ -114,7 +114,7 @@ func parseUserInfo(text string) (User, error) {
 	}
 	// Unlike a Decoder, Unmarshal refuses anything that follows the object.
 	err := json.Unmarshal([]byte(text), &info)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return User{}, fmt.Errorf("field %s must not be a %s", wrong.Field, wrong.Value)
 	}
 	if err != nil {

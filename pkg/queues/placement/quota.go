@@ -105,7 +105,7 @@ var errAllZero = errors.New("at least one amount must be above 0; an amount of 0
 func parseAmounts(text string) (map[string]resources.Amount, error) {
 	var raw map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &raw)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		err = fmt.Errorf("it is a JSON %s", wrong.Value)
 	}
 	if err != nil {
