@@ -155,9 +155,8 @@ func (a *Agent) write(ctx context.Context, pod *corev1.Pod, status corev1.PodSta
 
 // remove deletes exactly this pod for good.
 func (a *Agent) remove(ctx context.Context, pod *corev1.Pod) error {
-	now := int64(0)
 	err := a.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
+		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

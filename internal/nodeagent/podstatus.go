@@ -127,21 +127,19 @@ func condition(kind corev1.PodConditionType, ok bool, reason string, now metav1.
 }
 
 func runningContainer(pod *corev1.Pod, c corev1.Container, now metav1.Time) corev1.ContainerStatus {
-	yes := true
 	return corev1.ContainerStatus{
-		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: true, Started: &yes,
+		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: true, Started: new(true),
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 	}
 }
 
 func endedContainer(pod *corev1.Pod, c corev1.Container, code int32, from, to metav1.Time) corev1.ContainerStatus {
-	no := false
 	reason := "Completed"
 	if code != 0 {
 		reason = "Error"
 	}
 	return corev1.ContainerStatus{
-		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: code == 0 && isInit(pod, c), Started: &no,
+		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: code == 0 && isInit(pod, c), Started: new(false),
 		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: code, Reason: reason, StartedAt: from, FinishedAt: to, ContainerID: containerID(pod, c),
 		}},

@@ -8,7 +8,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -209,7 +208,7 @@ func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.addChanges("5", q.Loses)
 	for _, x := range q.OverMax {
 		d.Numbers = append(d.Numbers, Number{
-			Law: "7", Queue: x.Queue, Resource: x.Type, Used: ptr.To(x.Used), Asked: ptr.To(x.Asked), Taken: ptr.To(x.Taken), Max: ptr.To(x.Max),
+			Law: "7", Queue: x.Queue, Resource: x.Type, Used: new(x.Used), Asked: new(x.Asked), Taken: new(x.Taken), Max: new(x.Max),
 		})
 	}
 	d.reject(q.Rejected)
@@ -219,7 +218,7 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 	for _, c := range changes {
 		d.Numbers = append(d.Numbers, Number{
 			Law: law, Queue: c.Queue, Resource: c.Type,
-			Used: ptr.To(c.Used), Taken: ptr.To(c.Taken), Asked: ptr.To(c.Asked), Guaranteed: ptr.To(c.Guaranteed),
+			Used: new(c.Used), Taken: new(c.Taken), Asked: new(c.Asked), Guaranteed: new(c.Guaranteed),
 		})
 	}
 }
@@ -238,7 +237,7 @@ func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
 		})
 	}
 	for _, n := range r.Need {
-		d.Numbers = append(d.Numbers, Number{Law: "D7", Resource: n.Type, Asked: ptr.To(n.Request), Free: ptr.To(n.Free), Short: ptr.To(n.Short)})
+		d.Numbers = append(d.Numbers, Number{Law: "D7", Resource: n.Type, Asked: new(n.Request), Free: new(n.Free), Short: new(n.Short)})
 		if n.Short > 0 {
 			d.Contested = append(d.Contested, n.Type)
 		}

@@ -85,11 +85,7 @@ func (r *Record) takeUp(s *output.Step) {
 // lose records that room was lost: of the hold that goes on, or, where it is over, of the
 // latest decision.
 func (r *Record) lose(s *output.Step) {
-	old := r.decisions[r.current[s.UID]]
-	if old == nil {
-		old = r.decisions[r.latest[s.UID]]
-	}
-	r.addStage(old, s, StageLost)
+	r.addStage(cmp.Or(r.decisions[r.current[s.UID]], r.decisions[r.latest[s.UID]]), s, StageLost)
 }
 
 // stage adds a stage to the decision that a hold is from.

@@ -13,12 +13,9 @@ import (
 // longest is how many characters of a text are shown.
 const longest = 2000
 
-// bidirectional are the characters that reverse the text after them. A name with one would
-// look like another name.
-var bidirectional = []*unicode.RangeTable{unicode.Bidi_Control}
-
 // visible replaces characters that are invisible, or that hide others, by their number, and
-// cuts text that is too long.
+// cuts text that is too long. Some reverse the text after them, so that a name would look
+// like another one.
 func visible(s string) string {
 	plain := len(s) <= longest
 	for i := 0; plain && i < len(s); i++ {
@@ -34,7 +31,7 @@ func visible(s string) string {
 			b.WriteString("…")
 			break
 		}
-		if r == '\n' || unicode.IsGraphic(r) && r != unicode.ReplacementChar && !unicode.In(r, bidirectional...) {
+		if r == '\n' || unicode.IsGraphic(r) && r != unicode.ReplacementChar && !unicode.Is(unicode.Bidi_Control, r) {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, "\\u%04x", r)

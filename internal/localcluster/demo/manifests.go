@@ -144,11 +144,10 @@ func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (our
 // error. The contents of a deleted namespace disappear a little later.
 func (a *Applier) Remove(ctx context.Context) error {
 	var errs []error
-	background := metav1.DeletePropagationBackground
 	for _, o := range slices.Backward(a.mine) {
 		client, err := a.resource(o)
 		if err == nil {
-			err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
+			err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("delete %s: %w", describe(o), err))

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -95,8 +96,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 		out.Queue = asker.Queue
 	}
 	if h.Clear() && !h.Patient {
-		until := h.ClearSince.Add(v.HoldTimeout)
-		out.ClearSince, out.Until = &h.ClearSince, &until
+		out.ClearSince, out.Until = &h.ClearSince, new(h.ClearSince.Add(v.HoldTimeout))
 	}
 	for _, uid := range h.Victims {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))
@@ -109,10 +109,7 @@ func leaverOf(v *inventory.View, h *reservations.Hold, uid types.UID, p *invento
 	if p == nil {
 		p = onNode(v.Node(h.Node), uid)
 	}
-	l := Leaver{Ref: objects.Ref{UID: uid}}
-	for _, chosen := range h.Chosen {
-		l.Chosen = l.Chosen || chosen == uid
-	}
+	l := Leaver{Ref: objects.Ref{UID: uid}, Chosen: slices.Contains(h.Chosen, uid)}
 	if p != nil {
 		l.Namespace, l.Name, l.Queue, l.Node, l.Deleting = p.Namespace, p.Name, p.Queue, p.Node, p.Deleting
 	}
@@ -124,11 +121,9 @@ func onNode(n *inventory.Node, uid types.UID) *inventory.Pod {
 	if n == nil {
 		return nil
 	}
-	for _, pods := range [][]*inventory.Pod{n.Allocations, n.Foreign} {
-		for _, p := range pods {
-			if p.UID == uid {
-				return p
-			}
+	for _, p := range slices.Concat(n.Allocations, n.Foreign) {
+		if p.UID == uid {
+			return p
 		}
 	}
 	return nil
