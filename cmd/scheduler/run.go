@@ -13,7 +13,6 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 
 	paddock "github.com/paddock-scheduler/paddock/pkg/app"
@@ -73,11 +72,7 @@ func drained(told context.Context) context.Context {
 // offerPreviews has REST make previews of pods, with filters of their own. A
 // scheduler without them is as good a scheduler, so it starts in any case.
 func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, sched *scheduler.Scheduler) {
-	profiles := make(map[string]framework.Framework, len(sched.Profiles))
-	for name, profile := range sched.Profiles {
-		profiles[name] = profile
-	}
-	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, profiles, frameworkplugins.NewInTreeRegistry(), sched.Cache)
+	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, sched.Profiles, frameworkplugins.NewInTreeRegistry(), sched.Cache)
 	if err != nil {
 		klog.FromContext(ctx).Info("There is no preview of pods", "reason", err.Error())
 		return

@@ -109,15 +109,10 @@ func (p *Process) Stop() error {
 	return errors.Join(fmt.Errorf("stop %s: no end within %v, killed", p.name, p.patience), p.Kill())
 }
 
-// signal sends a signal that is meant to end the process.
+// signal sends a signal that is meant to end the process to the whole process group. The
+// process is not reaped before done is near, so the signal cannot reach another group.
 func (p *Process) signal(s syscall.Signal) error {
 	p.intended.Store(true)
-	return p.send(s)
-}
-
-// send signals the whole process group. The process is not reaped before done is near, so
-// the signal cannot reach another group.
-func (p *Process) send(s syscall.Signal) error {
 	if !p.Running() {
 		return nil
 	}

@@ -98,10 +98,7 @@ func (n *nominations) look(ctx context.Context) {
 
 // list returns the nominations that are astray now, counted on from the last check.
 func (n *nominations) list(before map[nomination]int) map[nomination]int {
-	nodes, err := n.nodes.List(labels.Everything())
-	if err != nil {
-		return nil
-	}
+	nodes, _ := n.nodes.List(labels.Everything()) // a lister of an informer never fails
 	found := map[nomination]int{}
 	for _, node := range nodes {
 		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
@@ -169,10 +166,7 @@ func (n *nominations) write(ctx context.Context, at nomination) error {
 // retryAll retries all pods without a node: no event reports the free capacity, and it
 // is not known which pods the nomination blocked.
 func (n *nominations) retryAll() {
-	pods, err := n.pods.List(labels.Everything())
-	if err != nil {
-		return
-	}
+	pods, _ := n.pods.List(labels.Everything()) // it never fails
 	pending := map[string]*corev1.Pod{}
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {

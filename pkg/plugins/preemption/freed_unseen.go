@@ -19,11 +19,10 @@ import (
 func (pl *Plugin) checkFreedPods(pod types.UID, now time.Time) {
 	s := pl.process.Store()
 	lost := s.FreedPods(now)
-	lister := pl.handle.SnapshotSharedLister()
-	if len(lost) == 0 || lister == nil {
+	if len(lost) == 0 {
 		return
 	}
-	there := stillThere(lost, lister.NodeInfos())
+	there := stillThere(lost, pl.handle.SnapshotSharedLister().NodeInfos())
 	var vanished []store.FreedPod
 	for i := range lost {
 		l := &lost[i]

@@ -16,16 +16,9 @@ import (
 // the current state in addition.
 var transientCodes = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
 
-// nodeCount returns the number of nodes that the cycle knows; 0 without a snapshot.
+// nodeCount returns the number of nodes that the cycle knows.
 func (pl *Plugin) nodeCount() int {
-	lister := pl.handle.SnapshotSharedLister()
-	if lister == nil {
-		return 0
-	}
-	infos, err := lister.NodeInfos().List()
-	if err != nil {
-		return 0
-	}
+	infos, _ := pl.handle.SnapshotSharedLister().NodeInfos().List() // a snapshot never fails to list them
 	return len(infos)
 }
 

@@ -55,9 +55,6 @@ func NewPreviewer(
 	for i := range cfg.Profiles {
 		profile := &cfg.Profiles[i]
 		h := profiles[profile.SchedulerName]
-		if h == nil {
-			continue
-		}
 		if pv.process == nil {
 			pv.process = app.For(ctx, h)
 		}

@@ -155,14 +155,13 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 }
 
 // podsSeen returns the number of pods that the cycle's snapshot has on a node;
-// [store.NoSnapshot] if there is no snapshot, or it lacks the node.
+// [store.NoSnapshot] if the snapshot lacks the node.
 func (pl *Plugin) podsSeen(node string) int {
-	if lister := pl.handle.SnapshotSharedLister(); lister != nil {
-		if info, err := lister.NodeInfos().Get(node); err == nil {
-			return len(info.GetPods())
-		}
+	info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(node)
+	if err != nil {
+		return store.NoSnapshot
 	}
-	return store.NoSnapshot
+	return len(info.GetPods())
 }
 
 // Unreserve releases what Reserve charged. It may be called repeatedly, and for a pod
