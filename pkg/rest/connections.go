@@ -35,7 +35,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(accepted)
+		host := hostOf(accepted.RemoteAddr().String())
 		conn := &boundedConn{Conn: accepted, listener: b, host: host, known: loopback(host)}
 		entered, gone := b.enter(conn, time.Now())
 		for _, other := range gone {
@@ -48,10 +48,11 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-func hostOf(conn net.Conn) string {
-	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+// hostOf returns an address without its port.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return conn.RemoteAddr().String()
+		return address
 	}
 	return host
 }

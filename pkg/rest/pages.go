@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -69,27 +70,25 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 
 // user answers GET partition/{partition}/usage/user/{user}.
 func (s *Server) user(w http.ResponseWriter, r *http.Request) {
-	all := documents.UsersOf(s.options.Inventory.View())
-	i, ok := named(r, "user", func(name string) (int, bool) {
-		i := slices.IndexFunc(all, func(u documents.UserUsage) bool { return u.UserName == name })
-		return i, i >= 0
-	})
-	if !ok {
-		documents.Refuse(w, http.StatusNotFound, "User not found", "no application of user "+r.PathValue("user")+" runs")
-		return
-	}
-	documents.Answer(w, all[i])
+	name := func(u documents.UserUsage) string { return u.UserName }
+	usage(w, r, "user", documents.UsersOf(s.options.Inventory.View()), name, "User not found", "no application of user %s runs")
 }
 
 // group answers GET partition/{partition}/usage/group/{group}.
 func (s *Server) group(w http.ResponseWriter, r *http.Request) {
-	all := documents.GroupsOf(s.options.Inventory.View())
-	i, ok := named(r, "group", func(name string) (int, bool) {
-		i := slices.IndexFunc(all, func(g documents.GroupUsage) bool { return g.GroupName == name })
+	name := func(g documents.GroupUsage) string { return g.GroupName }
+	usage(w, r, "group", documents.GroupsOf(s.options.Inventory.View()), name, "Group not found", "no application runs that limits of group %s hold for")
+}
+
+// usage answers with the one of all that has the name in a part of the path, or else that
+// there is none.
+func usage[T any](w http.ResponseWriter, r *http.Request, part string, all []T, name func(T) string, title, none string) {
+	i, ok := named(r, part, func(given string) (int, bool) {
+		i := slices.IndexFunc(all, func(one T) bool { return name(one) == given })
 		return i, i >= 0
 	})
 	if !ok {
-		documents.Refuse(w, http.StatusNotFound, "Group not found", "no application runs that limits of group "+r.PathValue("group")+" hold for")
+		documents.Refuse(w, http.StatusNotFound, title, fmt.Sprintf(none, r.PathValue(part)))
 		return
 	}
 	documents.Answer(w, all[i])

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -77,11 +76,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	stream := &EventStream{Name: host, CreatedAt: s.options.Clock.Now(), known: isKnown(r.Context())}
+	stream := &EventStream{Name: hostOf(r.RemoteAddr), CreatedAt: s.options.Clock.Now(), known: isKnown(r.Context())}
 	if !s.streams.enter(stream, &s.limits) {
 		w.Header().Set("Retry-After", "10")
 		documents.Refuse(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")

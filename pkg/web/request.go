@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,10 +20,6 @@ type request struct {
 	page   string // its path below the root, without a slash
 	values url.Values
 	taint  func(node string) string // see [Options]
-}
-
-func newRequest(r *http.Request, page string, v *inventory.View, now time.Time) *request {
-	return &request{View: v, now: now, page: page, values: r.URL.Query()}
 }
 
 // text is a parameter without the blanks around it; empty for none.

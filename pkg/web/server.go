@@ -123,10 +123,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/style.css":
-		answer(w, r, "text/css; charset=utf-8", tagOf(style), style)
+		answer(w, r, "text/css; charset=utf-8", style)
 		return
 	case "/icon.svg":
-		answer(w, r, "image/svg+xml", tagOf(icon), icon)
+		answer(w, r, "image/svg+xml", icon)
 		return
 	}
 	for _, one := range p.pages {
@@ -159,9 +159,7 @@ type warning struct{ Text, Link, Address string }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	view, configuration := p.options.Inventory.View(), p.options.Configuration()
-	request := newRequest(r, one.path, view, p.options.Clock.Now())
-	request.taint = p.options.Taint
-	content, missing := one.make(request)
+	content, missing := one.make(&request{View: view, now: p.options.Clock.Now(), page: one.path, values: r.URL.Query(), taint: p.options.Taint})
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
 	if p.options.StandsBy() {
 		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: only the leader knows what was tried and decided. Queues, nodes and waiting pods are shown as they are."})
@@ -183,7 +181,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 		_, _ = w.Write(body.Bytes())
 		return
 	}
-	answer(w, r, "text/html; charset=utf-8", tagOf(body.Bytes()), body.Bytes())
+	answer(w, r, "text/html; charset=utf-8", body.Bytes())
 }
 
 // header sets the headers that all answers have.
@@ -198,7 +196,8 @@ func header(w http.ResponseWriter) {
 }
 
 // answer sends the page, unless the client has it already.
-func answer(w http.ResponseWriter, r *http.Request, kind, tag string, body []byte) {
+func answer(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
+	tag := tagOf(body)
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,9 @@ const (
 	stateRejected  = "Rejected"
 )
 
-// activeStates are those that YuniKorn knows for active applications; the value
-// tells whether there are such here.
-var activeStates = map[string]bool{
-	"new": false, "accepted": true, "running": true, "completing": false, "failing": false, "resuming": false,
-}
+// activeStates are those that YuniKorn knows for active applications. Here they are
+// accepted or running.
+var activeStates = []string{"new", "accepted", "running", "completing", "failing", "resuming"}
 
 // StateOf returns the state of an application by YuniKorn's names.
 func StateOf(a *output.AppRecord) string {
@@ -122,10 +121,8 @@ func (p *Page) requests(inv *inventory.Inventory, v *inventory.View, a *inventor
 		hold, holds := v.Holds.Of(pod.UID)
 		if holds {
 			held = append(held, hold.Node+"|"+string(pod.UID))
-			p.request(pod, whys[i], &hold, now)
-			continue
 		}
-		p.request(pod, whys[i], nil, now)
+		p.request(pod, whys[i], len(hold.Chosen) > 0, now)
 	}
 	p.Close(']')
 	p.trueField("hasReserved", len(held) > 0)
@@ -138,7 +135,7 @@ func ActiveStatesOf(w http.ResponseWriter, r *http.Request) (states []string, ok
 	for _, given := range r.URL.Query()["status"] {
 		for _, state := range strings.Split(given, ",") {
 			state = strings.ToLower(strings.TrimSpace(state))
-			if _, known := activeStates[state]; !known {
+			if !slices.Contains(activeStates, state) {
 				Refuse(w, http.StatusBadRequest, "Only following active statuses are allowed: new, accepted, running, completing, failing, resuming",
 					"status "+state+" is not one of an active application")
 				return nil, false

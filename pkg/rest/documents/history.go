@@ -47,33 +47,21 @@ func (h *History) all() []sample {
 	return h.samples
 }
 
-// AppSample and ContainerSample are samples as YuniKorn's interface shows them:
-// the number is a text.
-type AppSample struct {
-	Timestamp         int64  `json:"timestamp"`
-	TotalApplications string `json:"totalApplications"`
-}
-
-// ContainerSample counts the pods of queues that had a node.
-type ContainerSample struct {
-	Timestamp       int64  `json:"timestamp"`
-	TotalContainers string `json:"totalContainers"`
-}
-
 // AppSamples returns the numbers of applications, the oldest first.
-func (h *History) AppSamples() []AppSample {
-	out := []AppSample{}
-	for _, s := range h.all() {
-		out = append(out, AppSample{Timestamp: s.at.UnixNano(), TotalApplications: strconv.FormatInt(s.apps, 10)})
-	}
-	return out
+func (h *History) AppSamples() []map[string]any {
+	return h.numbers("totalApplications", func(s sample) int64 { return s.apps })
 }
 
-// ContainerSamples returns the numbers of containers, the oldest first.
-func (h *History) ContainerSamples() []ContainerSample {
-	out := []ContainerSample{}
+// ContainerSamples returns the numbers of pods of queues that had a node, the oldest first.
+func (h *History) ContainerSamples() []map[string]any {
+	return h.numbers("totalContainers", func(s sample) int64 { return s.containers })
+}
+
+// numbers returns one number of each sample as YuniKorn's interface shows it: as a text.
+func (h *History) numbers(name string, of func(sample) int64) []map[string]any {
+	out := []map[string]any{}
 	for _, s := range h.all() {
-		out = append(out, ContainerSample{Timestamp: s.at.UnixNano(), TotalContainers: strconv.FormatInt(s.containers, 10)})
+		out = append(out, map[string]any{"timestamp": s.at.UnixNano(), name: strconv.FormatInt(of(s), 10)})
 	}
 	return out
 }

@@ -190,23 +190,7 @@ func (p *Page) TextsField(name string, list []string) {
 	p.Close(']')
 }
 
-func (p *Page) amountsField(name string, v resources.Vector) {
-	if !v.IsZero() {
-		p.Key(name)
-		p.amounts(v)
-	}
-}
-
-func (p *Page) amounts(v resources.Vector) {
-	p.Open('{')
-	for name, amount := range v.All() {
-		p.separate()
-		p.quote(name)
-		p.b = append(p.b, ':')
-		p.b = strconv.AppendInt(p.b, int64(amount), 10)
-	}
-	p.Close('}')
-}
+func (p *Page) amountsField(name string, v resources.Vector) { p.quotaField(name, v.All()) }
 
 // quotaField writes numbers by name, zeros too; nothing where there are no names.
 func (p *Page) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // The keys of allocation tags, and the values of the one for foreign pods.
@@ -113,13 +112,13 @@ func (p *Page) foreigners(pods []*inventory.Pod) {
 }
 
 // request writes a pod of a queue that has no node, and why.
-func (p *Page) request(pod *inventory.Pod, why reasons.Reason, hold *reservations.Hold, now time.Time) {
+func (p *Page) request(pod *inventory.Pod, why reasons.Reason, preempts bool, now time.Time) {
 	p.Open('{')
 	p.asked(pod)
 	p.TextField("requiredNodeId", pod.RequiredNode)
 	p.TextField("applicationId", pod.AppID)
 	p.log(pod, why, now)
-	p.trueField("triggeredPreemption", hold != nil && len(hold.Chosen) > 0)
+	p.trueField("triggeredPreemption", preempts)
 	p.trueField("originator", pod.Originator)
 	p.trueField("schedulingAttempted", pod.Attempts() > 0)
 	p.Close('}')
