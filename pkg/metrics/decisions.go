@@ -39,12 +39,10 @@ func Planned(kind string, took time.Duration) {
 // Decisions counts decisions about making room, and what becomes of them.
 // One goroutine uses it.
 type Decisions struct {
-	// open are the holds with victims that may still be evicted, by asker.
-	open map[types.UID]*open
+	// open are the holds with victims that may still be evicted, by asker: the classes of
+	// the victims, until they are counted.
+	open map[types.UID]map[types.UID]string
 }
-
-// open is what is known of a hold's victims: their classes, until they are counted.
-type open struct{ class map[types.UID]string }
 
 // NewDecisions returns a counter of decisions.
 func NewDecisions() *Decisions {
@@ -54,7 +52,7 @@ func NewDecisions() *Decisions {
 			lostHolds.WithLabelValues(kind, string(why))
 		}
 	}
-	return &Decisions{open: map[types.UID]*open{}}
+	return &Decisions{open: map[types.UID]map[types.UID]string{}}
 }
 
 // lossReasons are the reasons for which holds are lost.
@@ -105,17 +103,17 @@ func kindOf(s *output.Step) string {
 func (c *Decisions) decision(s *output.Step) {
 	var stopped planner.Rule
 	var list []planner.Rejection
-	o := &open{class: map[types.UID]string{}}
+	classes := map[types.UID]string{}
 	switch {
 	case s.Decision != nil:
 		stopped, list = s.Decision.Stopped, s.Decision.Rejected
 		for _, v := range s.Decision.Victims {
-			o.class[types.UID(v.UID)] = classOf(v.Pod)
+			classes[types.UID(v.UID)] = daemonset.ClassOf(&daemonset.Pod{Pod: v.Pod}).String()
 		}
 	case s.NodeBoundDecision != nil:
 		stopped, list = s.NodeBoundDecision.Stopped, s.NodeBoundDecision.Rejected
 		for _, v := range s.NodeBoundDecision.Victims {
-			o.class[types.UID(v.UID)] = v.Class.String()
+			classes[types.UID(v.UID)] = v.Class.String()
 		}
 	default:
 		return
@@ -124,9 +122,9 @@ func (c *Decisions) decision(s *output.Step) {
 	switch {
 	case s.Kind == output.StepRefused:
 		outcome = outcomeRefused
-	case len(o.class) > 0:
+	case len(classes) > 0:
 		outcome = outcomePreempt
-		c.open[s.UID] = o
+		c.open[s.UID] = classes
 	}
 	kind := kindOf(s)
 	decided.WithLabelValues(kind, outcome, string(stopped)).Inc()
@@ -135,34 +133,23 @@ func (c *Decisions) decision(s *output.Step) {
 	}
 }
 
-// classOf is the class of a victim of queue preemption.
-func classOf(p *planner.Pod) string {
-	switch {
-	case p.OptedOut:
-		return daemonset.OptedOut.String()
-	case p.Originator:
-		return daemonset.Originator.String()
-	}
-	return daemonset.Regular.String()
-}
-
 // victims counts the pods that are let go, each once for a hold. Of a decision by
 // an earlier process their classes are not known.
 func (c *Decisions) victims(s *output.Step) {
-	o := c.open[s.UID]
-	if o == nil {
-		o = &open{class: map[types.UID]string{}}
-		c.open[s.UID] = o
+	classes := c.open[s.UID]
+	if classes == nil {
+		classes = map[types.UID]string{}
+		c.open[s.UID] = classes
 	}
 	for _, v := range s.Going {
-		class, known := o.class[v.UID]
+		class, known := classes[v.UID]
 		switch {
 		case !known:
 			class = "unknown"
 		case class == "":
 			continue // counted before
 		}
-		o.class[v.UID] = ""
+		classes[v.UID] = ""
 		gone.add(countKey{v.Queue, kindOf(s), class}, 1)
 	}
 }

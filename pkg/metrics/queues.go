@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"iter"
 	"slices"
 
 	"k8s.io/component-base/metrics"
@@ -34,21 +35,10 @@ var everyType = []string{resources.CPU, resources.Memory, resources.Pods}
 // those it has a quota for, and those that are used or waited for in it.
 func typesOf(q *queues.Queue) []string {
 	types := slices.Clone(everyType)
-	add := func(name string) {
-		if !slices.Contains(types, name) {
-			types = append(types, name)
-		}
-	}
-	for name := range q.Guaranteed.All() {
-		add(name)
-	}
-	for name := range q.Max.All() {
-		add(name)
-	}
-	for _, v := range []resources.Vector{q.Allocated, q.Pending} {
-		for name, amount := range v.All() {
-			if amount != 0 {
-				add(name)
+	for _, amounts := range []iter.Seq2[string, resources.Amount]{q.Guaranteed.All(), q.Max.All(), q.Allocated.All(), q.Pending.All()} {
+		for name := range amounts {
+			if !slices.Contains(types, name) {
+				types = append(types, name)
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Re
 			rejected = count(rejected, rule, 1)
 			continue
 		}
-		class := classOf(pod)
+		class := ClassOf(pod)
 		candidates = append(candidates, candidate{
 			Pod: pod, class: class, rank: order.rank(pod, class),
 			share: b.covers(pod.Request), violates: pod.Violates(n.Budgets),

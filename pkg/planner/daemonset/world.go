@@ -112,8 +112,8 @@ var classNames = [...]string{"regular", "originator", "opted out", "foreign"}
 
 func (c Class) String() string { return classNames[c] }
 
-// classOf is the class of a pod.
-func classOf(p *Pod) Class {
+// ClassOf returns the class of a pod.
+func ClassOf(p *Pod) Class {
 	switch {
 	case p.Protection == planner.Foreign && !p.Peer:
 		return Foreign
