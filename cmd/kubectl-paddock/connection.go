@@ -76,7 +76,10 @@ func (c *connection) read(ctx context.Context, path string, query url.Values, in
 	if err != nil {
 		return err
 	}
-	return decode(body, path, into)
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the answer at %s is not what was expected: %w: is that the scheduler, and of the same version?", path, err)
+	}
+	return nil
 }
 
 // query returns the body of the answer to a query at a path.

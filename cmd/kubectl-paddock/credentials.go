@@ -45,17 +45,14 @@ func (c *connection) direct(server *url.URL) (*http.Client, error) {
 // credentials are those of the kubeconfig's user, or --token, or none where there is
 // no kubeconfig, for --server, of which the kubeconfig knows nothing.
 func (c *connection) credentials() (*clientrest.Config, error) {
-	user := &clientrest.Config{}
-	switch {
-	case c.overrides.AuthInfo.Token != "":
-		user.BearerToken = c.overrides.AuthInfo.Token
-	default:
+	user := &clientrest.Config{BearerToken: c.overrides.AuthInfo.Token}
+	if user.BearerToken == "" {
 		found, err := c.loading().ClientConfig()
-		if err != nil && !clientcmd.IsEmptyConfig(err) {
-			return nil, fmt.Errorf("kubeconfig: %w", err)
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			user = found
+		case !clientcmd.IsEmptyConfig(err):
+			return nil, fmt.Errorf("kubeconfig: %w", err)
 		}
 	}
 	config := &clientrest.Config{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +68,7 @@ the numbers that each law was asked about.`,
 				return err
 			}
 			conn.caution(cmd.ErrOrStderr())
-			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error { return printDecisions(w, &list) })
+			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) { printDecisions(w, &list) })
 		},
 	}
 	output = addOutput(cmd)
@@ -158,10 +157,10 @@ func verify(w io.Writer, list *documents.Decisions) error {
 	return nil
 }
 
-func printDecisions(w io.Writer, list *documents.Decisions) error {
+func printDecisions(w io.Writer, list *documents.Decisions) {
 	if len(list.Decisions) == 0 {
-		_, err := fmt.Fprintln(w, "No decisions.")
-		return err
+		fmt.Fprintln(w, "No decisions.")
+		return
 	}
 	t := newTable("TIME", "POD", "QUEUE", "OUTCOME", "NODE", "VICTIMS", "STAGE", "MESSAGE")
 	for _, d := range list.Decisions {
@@ -171,7 +170,7 @@ func printDecisions(w io.Writer, list *documents.Decisions) error {
 		}
 		t.add(moment(d.Last), named(d.Asker), cmp.Or(d.Queue, "-"), outcome, cmp.Or(d.Node, "-"), victimsOf(d), stageOf(d), d.Message)
 	}
-	return t.write(w)
+	t.write(w)
 }
 
 // mostNamed is how many pods a cell names.
@@ -213,11 +212,3 @@ func stageOf(d *record.Decision) string {
 
 // moment is a time to the second, the same wherever it is read.
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// decode reads an answer of the scheduler.
-func decode(body []byte, path string, into any) error {
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the answer at %s is not what was expected: %w: is that the scheduler, and of the same version?", path, err)
-	}
-	return nil
-}

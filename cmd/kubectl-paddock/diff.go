@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +104,7 @@ func readSpecs(cmd *cobra.Command, conn *connection, names []string) (before, af
 	var specs [2]*config.Spec
 	for i, d := range documents {
 		if specs[i], err = config.Parse(d.text); err != nil {
-			if err := printVerdicts(cmd.ErrOrStderr(), []verdict{judge(d.name, d.text)}); err != nil {
+			if err := asTable.write(cmd.ErrOrStderr(), nil, func(w io.Writer) { printVerdicts(w, []verdict{judge(d.name, d.text)}) }); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -173,17 +172,14 @@ func (c *comparison) look(cmd *cobra.Command, conn *connection, from cluster, be
 	return nil
 }
 
-func (c *comparison) print(w io.Writer) error {
-	var b strings.Builder
+func (c *comparison) print(w io.Writer) {
 	for _, d := range c.Differences {
-		fmt.Fprintln(&b, printable(d.String()))
+		fmt.Fprintln(w, printable(d.String()))
 	}
 	if len(c.Differences) == 0 {
-		fmt.Fprintln(&b, "no difference")
+		fmt.Fprintln(w, "no difference")
 	}
 	if c.Forecast != nil {
-		c.printForecast(&b)
+		c.printForecast(w)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

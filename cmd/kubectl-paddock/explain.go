@@ -52,7 +52,7 @@ exit code 1.`,
 			if err != nil {
 				return err
 			}
-			return output.write(cmd.OutOrStdout(), x, func(w io.Writer) error { return printExplanation(w, x) })
+			return output.write(cmd.OutOrStdout(), x, func(w io.Writer) { printExplanation(w, x) })
 		},
 	}
 	output = addOutput(cmd)
@@ -80,7 +80,7 @@ func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#% ")
 }
 
-func printExplanation(w io.Writer, x *documents.Explanation) error {
+func printExplanation(w io.Writer, x *documents.Explanation) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintln(&b, printable(fmt.Sprintf(format, args...))) }
 	line("%s", x.Summary)
@@ -97,9 +97,7 @@ func printExplanation(w io.Writer, x *documents.Explanation) error {
 	explainQueue(line, x.Queue)
 	if len(x.Quota) > 0 {
 		fmt.Fprintln(&b)
-		if err := quotaTable(x.Quota, x.Request).write(&b); err != nil {
-			return err
-		}
+		quotaTable(x.Quota, x.Request).write(&b)
 		for _, q := range x.Quota {
 			if q.Refuses != nil {
 				line("Refused: %s", q.Refuses.Message)
@@ -112,14 +110,18 @@ func printExplanation(w io.Writer, x *documents.Explanation) error {
 	fmt.Fprintln(&b)
 	explainOrder(line, x)
 	explainRoom(line, x)
-	if len(x.ToDo) > 0 {
-		line("What to do:")
-		for _, remedy := range x.ToDo {
-			line("  - %s", remedy)
-		}
+	listed(line, "What to do:", x.ToDo)
+	fmt.Fprintln(w, strings.TrimRight(b.String(), "\n"))
+}
+
+// listed prints items below a title; nothing without any.
+func listed(line func(string, ...any), title string, items []string) {
+	if len(items) > 0 {
+		line("%s", title)
 	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
-	return err
+	for _, item := range items {
+		line("  - %s", item)
+	}
 }
 
 func explainQueue(line func(string, ...any), q *documents.ExplainedQueue) {

@@ -31,11 +31,12 @@ With --ended, the last holds that are over, and why they ended.`,
 				return err
 			}
 			conn.caution(cmd.ErrOrStderr())
-			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error {
+			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) {
 				if ended {
-					return printEnded(w, list.Ended)
+					printEnded(w, list.Ended)
+				} else {
+					printHolds(w, list.Holds)
 				}
-				return printHolds(w, list.Holds)
 			})
 		},
 	}
@@ -45,10 +46,10 @@ With --ended, the last holds that are over, and why they ended.`,
 	return cmd
 }
 
-func printHolds(w io.Writer, list []documents.Hold) error {
+func printHolds(w io.Writer, list []documents.Hold) {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "No node is held.")
-		return err
+		fmt.Fprintln(w, "No node is held.")
+		return
 	}
 	t := newTable("NODE", "POD", "QUEUE", "KIND", "STATE", "SINCE", "UNTIL", "TAINT", "WAITS FOR")
 	for i := range list {
@@ -63,7 +64,7 @@ func printHolds(w io.Writer, list []documents.Hold) error {
 		}
 		t.add(h.Node, named(h.Asker), cmp.Or(h.Queue, "-"), string(h.Kind), h.State, moment(h.Since), until, taint, waitsFor(h))
 	}
-	return t.write(w)
+	t.write(w)
 }
 
 // waitsFor names the pods that have still to leave, and marks those that were leaving
@@ -83,15 +84,15 @@ func waitsFor(h *documents.Hold) string {
 	return few(names)
 }
 
-func printEnded(w io.Writer, list []documents.EndedHold) error {
+func printEnded(w io.Writer, list []documents.EndedHold) {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "No hold has ended.")
-		return err
+		fmt.Fprintln(w, "No hold has ended.")
+		return
 	}
 	t := newTable("ENDED", "NODE", "POD", "QUEUE", "KIND", "SINCE", "END", "MESSAGE")
 	for i := range list {
 		h := &list[i]
 		t.add(moment(h.Ended), h.Node, named(h.Asker), cmp.Or(h.Queue, "-"), string(h.Kind), moment(h.Since), string(h.End), cmp.Or(h.Message, "-"))
 	}
-	return t.write(w)
+	t.write(w)
 }

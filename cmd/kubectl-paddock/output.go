@@ -45,12 +45,14 @@ func addOutput(cmd *cobra.Command) *format {
 	return &f
 }
 
-// write writes value as the format says; table writes the form for people.
-func (f format) write(w io.Writer, value any, table func(io.Writer) error) error {
-	if f == asTable {
-		return table(w)
-	}
+// write writes value as the format says; table writes the form for people, to memory.
+func (f format) write(w io.Writer, value any, table func(io.Writer)) error {
 	var b bytes.Buffer
+	if f == asTable {
+		table(&b)
+		_, err := w.Write(b.Bytes())
+		return err
+	}
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)

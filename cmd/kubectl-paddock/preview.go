@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ leave.`,
 			if err != nil {
 				return err
 			}
-			if err := output.write(cmd.OutOrStdout(), p, func(w io.Writer) error { return printPreview(w, p) }); err != nil {
+			if err := output.write(cmd.OutOrStdout(), p, func(w io.Writer) { printPreview(w, p) }); err != nil {
 				return err
 			}
 			if p.Outcome != documents.PreviewFits {
@@ -69,9 +68,8 @@ func (c *connection) preview(ctx context.Context, manifest []byte) (*documents.P
 	return &p, nil
 }
 
-func printPreview(w io.Writer, p *documents.Preview) error {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintln(&b, printable(fmt.Sprintf(format, args...))) }
+func printPreview(w io.Writer, p *documents.Preview) {
+	line := func(format string, args ...any) { fmt.Fprintln(w, printable(fmt.Sprintf(format, args...))) }
 	line("%s: %s", p.Outcome, p.Summary)
 	if p.Reason != nil {
 		line("Reason: %s. %s", p.Reason.Code, p.Reason.Meaning)
@@ -82,11 +80,9 @@ func printPreview(w io.Writer, p *documents.Preview) error {
 		line("  The queue is not there yet and would be made.")
 	}
 	if len(p.Quota) > 0 {
-		fmt.Fprintln(&b)
-		if err := quotaTable(p.Quota, p.Request).write(&b); err != nil {
-			return err
-		}
-		fmt.Fprintln(&b)
+		fmt.Fprintln(w)
+		quotaTable(p.Quota, p.Request).write(w)
+		fmt.Fprintln(w)
 	}
 	if n := p.Nodes; n != nil {
 		line("Nodes: %d; it fits on %d; held for others: %d", n.All, n.Fit, n.Held)
@@ -98,18 +94,8 @@ func printPreview(w io.Writer, p *documents.Preview) error {
 		line("Pods that wait for their turn now: %d; they may be tried first.", p.Waiting)
 	}
 	previewVictims(line, p)
-	if len(p.ToDo) > 0 {
-		line("What to do:")
-		for _, remedy := range p.ToDo {
-			line("  - %s", remedy)
-		}
-	}
-	line("Not looked at:")
-	for _, note := range p.NotLookedAt {
-		line("  - %s", note)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	listed(line, "What to do:", p.ToDo)
+	listed(line, "Not looked at:", p.NotLookedAt)
 }
 
 func previewVictims(line func(string, ...any), p *documents.Preview) {

@@ -42,7 +42,7 @@ and --usage here read it.`,
 					return err
 				}
 			}
-			return output.write(cmd.OutOrStdout(), tree, func(w io.Writer) error { return printQueues(w, tree, types) })
+			return output.write(cmd.OutOrStdout(), tree, func(w io.Writer) { printQueues(w, tree, types) })
 		},
 	}
 	output = addOutput(cmd)
@@ -80,10 +80,10 @@ func findQueue(tree *documents.Queue, path string) (*documents.Queue, error) {
 	return q, nil
 }
 
-func printQueues(w io.Writer, tree *documents.Queue, types []string) error {
+func printQueues(w io.Writer, tree *documents.Queue, types []string) {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">MAX", ">PENDING", "NOTES")
 	addQueue(t, tree, 0, types)
-	return t.write(w)
+	t.write(w)
 }
 
 // addQueue adds a row for each type of a queue, and those of its children.

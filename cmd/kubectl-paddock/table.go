@@ -26,7 +26,7 @@ func newTable(titles ...string) *table {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w io.Writer) error {
+func (t *table) write(w io.Writer) {
 	widths := make([]int, len(t.right))
 	for _, row := range t.rows {
 		for i := range row {
@@ -34,7 +34,6 @@ func (t *table) write(w io.Writer) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	var b strings.Builder
 	for _, row := range t.rows {
 		var line strings.Builder
 		for i, cell := range row {
@@ -48,8 +47,6 @@ func (t *table) write(w io.Writer) error {
 				line.WriteString(cell + gap)
 			}
 		}
-		fmt.Fprintln(&b, strings.TrimRight(line.String(), " "))
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -46,7 +46,7 @@ is most. A type that a queue is not guaranteed is measured against the cluster.`
 				return err
 			}
 			list := standings(tree, all)
-			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error { return printStandings(w, list) })
+			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) { printStandings(w, list) })
 		},
 	}
 	output = addOutput(cmd)
@@ -106,7 +106,7 @@ func percent(used, of resources.Amount) int64 {
 	return documents.HundredTimes(uint64(max(used, 0)), uint64(of))
 }
 
-func printStandings(w io.Writer, list []standing) error {
+func printStandings(w io.Writer, list []standing) {
 	t := newTable("QUEUE", ">USES", "OF", "TYPE", ">ALLOCATED", ">GUARANTEED", ">PENDING")
 	for _, s := range list {
 		if s.Type == "" {
@@ -120,5 +120,5 @@ func printStandings(w io.Writer, list []standing) error {
 		t.add(s.Queue, strconv.FormatInt(s.Percent, 10)+"%", s.Of, s.Type,
 			resources.Format(s.Type, s.Allocated), guaranteed, resources.Format(s.Type, s.Pending))
 	}
-	return t.write(w)
+	t.write(w)
 }

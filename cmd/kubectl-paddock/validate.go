@@ -45,7 +45,7 @@ file could not be read.`,
 				}
 				verdicts = append(verdicts, judge(name, text))
 			}
-			err := output.write(cmd.OutOrStdout(), verdicts, func(w io.Writer) error { return printVerdicts(w, verdicts) })
+			err := output.write(cmd.OutOrStdout(), verdicts, func(w io.Writer) { printVerdicts(w, verdicts) })
 			if err == nil && slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.Valid || strict && len(v.Warnings) > 0 }) {
 				return errFound
 			}
@@ -73,23 +73,20 @@ func judge(name string, text []byte) verdict {
 	return verdict{File: name, Valid: true, Warnings: spec.Warnings}
 }
 
-func printVerdicts(w io.Writer, verdicts []verdict) error {
-	var b strings.Builder
+func printVerdicts(w io.Writer, verdicts []verdict) {
 	for _, v := range verdicts {
 		name := v.File
 		if name == standardInput {
 			name = "(standard input)"
 		}
-		printProblems(&b, name, "error", v.Errors)
-		printProblems(&b, name, "warning", v.Warnings)
+		printProblems(w, name, "error", v.Errors)
+		printProblems(w, name, "warning", v.Warnings)
 		state := "valid"
 		if !v.Valid {
 			state = "invalid"
 		}
-		fmt.Fprintf(&b, "%s: %s, %s, %s\n", printable(name), state, count(len(v.Errors), "error"), count(len(v.Warnings), "warning"))
+		fmt.Fprintf(w, "%s: %s, %s, %s\n", printable(name), state, count(len(v.Errors), "error"), count(len(v.Warnings), "warning"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // printProblems writes problems as compilers do, so that editors and CI find the place.
