@@ -18,7 +18,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Kind is the kind of thing that differs.
@@ -58,8 +57,6 @@ type Truth interface {
 	Nodes() ([]*corev1.Node, error)
 	// Read returns a pod as it is reported to the store; false if it is not reported.
 	Read(pod *corev1.Pod) (objects.Pod, bool)
-	// Allocatable returns the resources of a node as they are reported to the store.
-	Allocatable(node *corev1.Node) resources.Vector
 }
 
 // Drift compares the store with what the API server says. Fill the fields, then

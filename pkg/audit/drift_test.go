@@ -27,7 +27,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -73,8 +72,6 @@ func (l *land) Read(pod *corev1.Pod) (objects.Pod, bool) {
 	l.reads.Add(1)
 	return options.Translate(pod), pod.Spec.NodeName != "" || options.Managed(pod)
 }
-
-func (l *land) Allocatable(n *corev1.Node) resources.Vector { return informer.Allocatable(n) }
 
 func newLand(t *testing.T) *land {
 	l := &land{pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}

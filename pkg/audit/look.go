@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -127,7 +128,7 @@ func (l *look) nodes() error {
 	for _, n := range listed {
 		seen[n.Name] = true
 		if l.wanted(Node, n.Name) {
-			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), l.drift.Truth.Allocatable(n), !n.Spec.Unschedulable))
+			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), informer.Allocatable(n), !n.Spec.Unschedulable))
 		}
 	}
 	for _, n := range v.Nodes {

@@ -10,9 +10,9 @@ func (l *Log) record(e *output.Event) {
 	first := len(l.made)
 	switch e.Kind {
 	case output.QueuesCame:
-		l.grow(l.queues, e.Queues)
+		l.grow(e.Queues)
 	case output.QueuesWent:
-		l.shrink(l.queues, e.Queues)
+		l.shrink(e.Queues)
 		l.queues = e.Queues
 	case output.AppAdded, output.AppRemoved, output.AppRuns, output.AppCompleted, output.AppRefused:
 		l.app(e)

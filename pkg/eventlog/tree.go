@@ -20,12 +20,12 @@ func same(s *queues.Snapshot, q *queues.Queue) *queues.Queue {
 
 // grow makes the records of queues that are new or have other settings than before.
 // Without a tree before there is nothing to tell.
-func (l *Log) grow(before, after *queues.Snapshot) {
-	if before == nil {
+func (l *Log) grow(after *queues.Snapshot) {
+	if l.queues == nil {
 		return
 	}
 	for q := range after.All() {
-		old := same(before, q)
+		old := same(l.queues, q)
 		switch {
 		case old == nil:
 			l.put(Record{Type: Queue, Change: Add, Detail: kind(q), Object: q.Path})
@@ -43,11 +43,11 @@ func (l *Log) grow(before, after *queues.Snapshot) {
 }
 
 // shrink makes the records of queues that are gone.
-func (l *Log) shrink(before, after *queues.Snapshot) {
-	if before == nil {
+func (l *Log) shrink(after *queues.Snapshot) {
+	if l.queues == nil {
 		return
 	}
-	for q := range before.All() {
+	for q := range l.queues.All() {
 		if same(after, q) == nil {
 			l.limits(q, q.Limits, nil)
 			l.put(Record{Type: Queue, Change: Remove, Detail: kind(q), Object: q.Path})

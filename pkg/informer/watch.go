@@ -165,9 +165,6 @@ func (w *Watcher) Read(pod *corev1.Pod) (objects.Pod, bool) {
 	return w.options.Translate(pod), true
 }
 
-// Allocatable returns the allocatable of a node as the store gets it.
-func (w *Watcher) Allocatable(node *corev1.Node) resources.Vector { return Allocatable(node) }
-
 func (w *Watcher) pod(old, pod *corev1.Pod) {
 	if old != nil && old.UID != pod.UID {
 		// The delete in between was missed.

@@ -28,7 +28,6 @@ type Guarantees struct {
 	Clock   clock.WithTicker
 
 	meter *unmet.Meter
-	tree  uint64 // generation of the queues at the last look
 }
 
 // Run looks once a second until the context ends.
@@ -48,10 +47,6 @@ func (g *Guarantees) look(now time.Time) {
 	found := unmet.Find(s, func(leaves []*queues.Queue) []reasons.Code { return g.Source.WaitsFor(leaves, now) })
 	for _, took := range g.meter.Look(now, found) {
 		timeToGuaranteeSeconds.Observe(took.Seconds())
-	}
-	if s.TreeGeneration() != g.tree {
-		g.tree = s.TreeGeneration()
-		g.meter.Keep(func(path string) bool { _, there := s.Find(path); return there })
 	}
 	for _, t := range g.meter.Take() {
 		unmetTime.add(countKey{t.Queue, string(t.Reason)}, int64(t.Time))

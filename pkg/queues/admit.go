@@ -110,7 +110,7 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 }
 
 func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
-	b := resources.WorstBreach(q.Max.Breaches(used, ask))
+	b, _ := q.Max.Breach(used, ask)
 	waiting := ""
 	switch {
 	case on.columns == committed && q.Admitted.Add(on.extra.of(q.ID)).Get(b.Name) > 0:

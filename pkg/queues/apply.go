@@ -7,11 +7,11 @@ import (
 
 // RecoveryPath is the hidden leaf for running pods with a queue that is gone and cannot
 // be made again. It has no quota and no access list.
-const RecoveryPath = "root.@recovery@"
+const RecoveryPath = config.RootName + "." + config.RecoveryName
 
 // NewDraftFrom returns a draft with the queues of a specification.
 func NewDraftFrom(spec *config.Spec) *Draft {
-	d := NewDraft(managedSettings(spec.Root, nil, RootID))
+	d := NewDraft(managedSettings(spec.Root, nil))
 	d.Apply(spec)
 	return d
 }
@@ -22,7 +22,7 @@ func NewDraftFrom(spec *config.Spec) *Draft {
 // drain, with everything below them; a draining queue it names again is active.
 // Usage is not touched.
 func (d *Draft) Apply(spec *config.Spec) {
-	d.SetSettings(RootID, managedSettings(spec.Root, nil, RootID))
+	d.SetSettings(RootID, managedSettings(spec.Root, nil))
 	d.applyChildren(spec.Root, RootID)
 }
 
@@ -44,7 +44,7 @@ func (d *Draft) applyChildren(spec *config.Queue, id ID) {
 }
 
 func (d *Draft) applyQueue(spec *config.Queue, parent ID) ID {
-	s := managedSettings(spec, d.Queue(parent), parent)
+	s := managedSettings(spec, d.Queue(parent))
 	if i, ok := findChild(d, d.Queue(parent), spec.Name); ok {
 		id := d.Queue(parent).Children[i]
 		d.SetSettings(id, s)
@@ -94,17 +94,18 @@ func inherit(s *Settings, parent *Queue) {
 	}
 }
 
-func managedSettings(spec *config.Queue, parent *Queue, parentID ID) Settings {
+// managedSettings are those of a queue below a parent; nil for the root.
+func managedSettings(spec *config.Queue, parent *Queue) Settings {
 	s := Settings{
-		Name: spec.Name, Path: spec.Path, Parent: parentID,
+		Name: spec.Name, Path: spec.Path, Parent: NoQueue,
 		Leaf: spec.Leaf, Managed: true,
 		Guaranteed: spec.Guaranteed, Max: spec.Max, MaxApplications: spec.MaxApplications,
 		Properties: spec.Properties, Policies: spec.Policies,
 		SubmitACL: spec.SubmitACL, AdminACL: spec.AdminACL,
 		Template: spec.Template, Limits: spec.Limits,
 	}
-	if parent == nil {
-		s.Parent = NoQueue
+	if parent != nil {
+		s.Parent = parent.ID
 	}
 	inherit(&s, parent)
 	return s
@@ -118,7 +119,7 @@ func managedSettings(spec *config.Queue, parent *Queue, parentID ID) Settings {
 func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
 	parent, missing := d.deepest(path)
 	for i, name := range missing {
-		s := dynamicSettings(d.Queue(parent), parent, name, i == len(missing)-1)
+		s := dynamicSettings(d.Queue(parent), name, i == len(missing)-1)
 		s.MadeFor = namespace
 		id, err := d.Add(s)
 		if err != nil {
@@ -134,9 +135,9 @@ func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
 	return parent, nil
 }
 
-func dynamicSettings(parent *Queue, parentID ID, name string, leaf bool) Settings {
+func dynamicSettings(parent *Queue, name string, leaf bool) Settings {
 	s := Settings{
-		Name: name, Path: parent.Path + "." + name, Parent: parentID,
+		Name: name, Path: parent.Path + "." + name, Parent: parent.ID,
 		Leaf: leaf, Policies: config.DefaultPolicies(),
 	}
 	if !leaf {
@@ -233,7 +234,7 @@ func precedence(q *Queue) (n int) {
 // setQuota sets the quota of a leaf and tells whether it changed.
 func (d *Draft) setQuota(q *Queue, namespace string, quota *NamespaceQuota, guaranteed bool) bool {
 	parent := d.Queue(q.Parent)
-	s := dynamicSettings(parent, q.Parent, q.Name, true)
+	s := dynamicSettings(parent, q.Name, true)
 	s.State, s.MadeFor = q.State, q.MadeFor
 	if quota != nil {
 		s.QuotaNamespace = namespace

@@ -91,7 +91,7 @@ func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
 		if limit == nil {
 			continue
 		}
-		_, over := breach(limit, on.usedBy(owners.usage[by], by), all)
+		over := !limit.MaxResources.Allows(on.usedBy(owners.usage[by], by), all)
 		n := d.startsOf[by]
 		if running := owners.usage[by].Running + on.extra.startingOf(by); over || n > 0 && full(limit.MaxApplications, running+n-1) {
 			tight[by.Queue] = true

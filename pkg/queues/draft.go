@@ -25,7 +25,8 @@ type Draft struct {
 	chunks         []*chunk
 	sharedTop      bool // the slice of chunks is shared with a published snapshot
 	dirty          bool
-	free           []ID
+	free           []ID // below next
+	next           ID
 	capacity       resources.Vector
 	dynamic        dynamicCounts
 	visits         int
@@ -33,7 +34,7 @@ type Draft struct {
 
 // NewDraft returns a draft with an empty active root.
 func NewDraft(root Settings) *Draft {
-	d := &Draft{epoch: 1, dirty: true}
+	d := &Draft{epoch: 1, dirty: true, next: RootID + 1}
 	root.Parent = NoQueue
 	d.put(&Queue{ID: RootID, Settings: &root, epoch: d.epoch})
 	d.treeGeneration++
@@ -76,16 +77,11 @@ func (d *Draft) Add(s Settings) (ID, error) {
 	if exists {
 		return NoQueue, fmt.Errorf("add queue %q: it exists already", s.Path)
 	}
-	id := ID(len(d.chunks) * chunkSize)
+	id := d.next
 	if n := len(d.free); n > 0 {
 		id, d.free = d.free[n-1], d.free[:n-1]
-	} else if last := len(d.chunks) - 1; last >= 0 {
-		for j, q := range d.chunks[last].queues {
-			if q == nil {
-				id = ID(last*chunkSize + j)
-				break
-			}
-		}
+	} else {
+		d.next++
 	}
 	d.put(&Queue{ID: id, Settings: &s, epoch: d.epoch})
 	d.dynamic.add(&s, 1)
@@ -161,12 +157,7 @@ func (d *Draft) Publish(previous *Snapshot) *Snapshot {
 	d.generation++
 	d.epoch++
 	d.sharedTop, d.dirty = true, false
-	return &Snapshot{
-		generation:     d.generation,
-		treeGeneration: d.treeGeneration,
-		chunks:         d.chunks,
-		capacity:       d.capacity,
-	}
+	return &Snapshot{generation: d.generation, chunks: d.chunks, capacity: d.capacity}
 }
 
 // writable returns the queue as a copy that no snapshot shares.

@@ -155,13 +155,13 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := UserLimit(q, o.User); limit != nil {
 			by := Charged{q.ID, false, o.User}
-			if b, over := breach(limit, on.usedBy(l.usage[by], by), ask); over {
+			if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
 			by := Charged{q.ID, true, o.Group}
-			if b, over := breach(limit, on.usedBy(l.usage[by], by), ask); over {
+			if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverGroupLimit, q, "group", o.Group, b)}
 			}
 		}
@@ -208,13 +208,6 @@ func ownGroupLimit(q *Queue, o Owner) *config.Limit {
 
 // full tells whether a maxapplications, 0 for none, lets no more applications start.
 func full(most uint64, running int) bool { return most > 0 && uint64(max(running, 0)) >= most }
-
-func breach(limit *config.Limit, used, ask resources.Vector) (resources.Breach, bool) {
-	if limit.MaxResources.Allows(used, ask) {
-		return resources.Breach{}, false
-	}
-	return resources.WorstBreach(limit.MaxResources.Breaches(used, ask)), true
-}
 
 func overLimit(code reasons.Code, q *Queue, kind, name string, b resources.Breach) reasons.Reason {
 	return markPermanent(b, reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,

@@ -19,18 +19,13 @@ type chunk struct {
 // Snapshot is the whole tree at one moment. It is immutable and safe for any
 // number of readers. The zero value has no root; take snapshots from a Draft.
 type Snapshot struct {
-	generation     uint64
-	treeGeneration uint64
-	chunks         []*chunk
-	capacity       resources.Vector
+	generation uint64
+	chunks     []*chunk
+	capacity   resources.Vector
 }
 
 // Generation counts the published changes of any kind.
 func (s *Snapshot) Generation() uint64 { return s.generation }
-
-// TreeGeneration counts the changes of structure and settings only: two
-// snapshots with the same value differ in usage at most.
-func (s *Snapshot) TreeGeneration() uint64 { return s.treeGeneration }
 
 // Capacity is the sum of what the nodes can hold.
 func (s *Snapshot) Capacity() resources.Vector { return s.capacity }

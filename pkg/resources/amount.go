@@ -39,6 +39,3 @@ func (a Amount) Sub(b Amount) Amount {
 	}
 	return diff
 }
-
-// Floor0 returns a, or 0 when a is negative.
-func (a Amount) Floor0() Amount { return max(a, 0) }

@@ -33,13 +33,5 @@ func TestAmountSaturates(t *testing.T) {
 	}
 }
 
-func TestAmountFloor0(t *testing.T) {
-	for a, want := range map[Amount]Amount{MinAmount: 0, -1: 0, 0: 0, 1: 1, MaxAmount: MaxAmount} {
-		if got := a.Floor0(); got != want {
-			t.Errorf("Floor0(%d): got %d, want %d", a, got, want)
-		}
-	}
-}
-
 // pair is two amounts.
 type pair struct{ a, b Amount }

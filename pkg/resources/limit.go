@@ -83,20 +83,24 @@ type Breach struct {
 // used.
 func (b Breach) Alone() bool { return b.Asked > b.Max }
 
-// WorstBreach returns the breach to report: the first that waiting cannot cure (see
-// [Breach.Alone]), or else the first. The list must not be empty.
-func WorstBreach(list []Breach) Breach { return list[max(slices.IndexFunc(list, Breach.Alone), 0)] }
-
-// Breaches lists, in order of the type names, the types in which used+ask
-// exceeds the limit; empty exactly when Allows is true.
-func (l Limit) Breaches(used, ask Vector) []Breach {
-	var out []Breach
+// Breach returns the type to report in which used+ask exceeds the limit, in order of the
+// names the first that waiting cannot cure (see [Breach.Alone]), or else the first. It is
+// false exactly when Allows is true.
+func (l Limit) Breach(used, ask Vector) (worst Breach, found bool) {
 	for _, e := range l.entries {
-		if want := ask.Get(e.Name); want > 0 && used.Get(e.Name).Add(want) > e.Amount {
-			out = append(out, Breach{Name: e.Name, Used: used.Get(e.Name), Asked: want, Max: e.Amount})
+		want := ask.Get(e.Name)
+		if want <= 0 || used.Get(e.Name).Add(want) <= e.Amount {
+			continue
+		}
+		b := Breach{Name: e.Name, Used: used.Get(e.Name), Asked: want, Max: e.Amount}
+		if b.Alone() {
+			return b, true
+		}
+		if !found {
+			worst, found = b, true
 		}
 	}
-	return out
+	return worst, found
 }
 
 // String renders the limit as "memory=1024 vcore=500" in base units,

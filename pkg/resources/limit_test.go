@@ -33,17 +33,32 @@ func TestLimitEdges(t *testing.T) {
 		if got := test.limit.Allows(test.used, test.ask); got != test.allows {
 			t.Errorf("%s: got %t", test.name, got)
 		}
-		if got := len(test.limit.Breaches(test.used, test.ask)) == 0; got != test.allows {
-			t.Errorf("%s: breaches are %v", test.name, test.limit.Breaches(test.used, test.ask))
+		if b, over := test.limit.Breach(test.used, test.ask); over == test.allows {
+			t.Errorf("%s: breach %v %t", test.name, b, over)
 		}
 	}
 }
 
-func TestLimitBreachesTellTheNumbers(t *testing.T) {
-	limit := LimitOf(Entry{"gpu", 0}, Entry{CPU, 10}, Entry{Memory, 100})
-	got := limit.Breaches(VectorOf(Entry{CPU, 8}, Entry{Memory, 10}), VectorOf(Entry{CPU, 3}, Entry{Memory, 90}, Entry{"gpu", 1}, Entry{Pods, 1}))
-	want := []Breach{{Name: "gpu", Asked: 1}, {Name: CPU, Used: 8, Asked: 3, Max: 10}}
-	expect.Same(t, "", want, got)
+// TestLimitBreach: users are told first of what no waiting mends, with its numbers.
+func TestLimitBreach(t *testing.T) {
+	limit, used := LimitOf(Entry{"gpu", 0}, Entry{CPU, 10}, Entry{Memory, 100}), VectorOf(Entry{CPU, 8}, Entry{Memory, 10})
+	for _, c := range []struct {
+		ask  Vector
+		want Breach
+	}{
+		{VectorOf(Entry{CPU, 3}, Entry{Memory, 90}, Entry{"gpu", 1}, Entry{Pods, 1}), Breach{Name: "gpu", Asked: 1}},
+		{VectorOf(Entry{CPU, 3}, Entry{Memory, 90}), Breach{Name: CPU, Used: 8, Asked: 3, Max: 10}},
+		{VectorOf(Entry{CPU, 3}, Entry{Memory, 91}), Breach{Name: Memory, Used: 10, Asked: 91, Max: 100}},
+		{VectorOf(Entry{CPU, 11}, Entry{Memory, 91}), Breach{Name: CPU, Used: 8, Asked: 11, Max: 10}},
+		{VectorOf(Entry{CPU, 11}, Entry{Memory, 101}), Breach{Name: Memory, Used: 10, Asked: 101, Max: 100}},
+		{VectorOf(Entry{CPU, 11}, Entry{Memory, 91}, Entry{"gpu", 1}), Breach{Name: "gpu", Asked: 1}},
+		{VectorOf(Entry{CPU, 3}, Entry{Memory, 101}), Breach{Name: Memory, Used: 10, Asked: 101, Max: 100}},
+	} {
+		got, over := limit.Breach(used, c.ask)
+		if expect.Same(t, c.ask.String(), c.want, got); !over {
+			t.Errorf("%v: no breach", c.ask)
+		}
+	}
 }
 
 func TestLimitValues(t *testing.T) {
@@ -118,15 +133,4 @@ func TestLimitAllowsWhatFitsTheHeadroom(t *testing.T) {
 		return l.Allows(used.Add(VectorOf(Entry{CPU, 1})), ask)
 	}
 	prove(t, admissions, law(Limit.Allows), law(strict))
-}
-
-// TestWorstBreach: people are told first of what no waiting mends.
-func TestWorstBreach(t *testing.T) {
-	passes, never := Breach{Name: "memory", Used: 1, Asked: 2, Max: 2}, Breach{Name: "vcore", Asked: 3, Max: 2}
-	if got := WorstBreach([]Breach{passes, never}); got != never || !got.Alone() {
-		t.Errorf("got %+v", got)
-	}
-	if got := WorstBreach([]Breach{passes}); got != passes || got.Alone() {
-		t.Errorf("got %+v", got)
-	}
 }

@@ -162,7 +162,7 @@ func TestVectorFloor0(t *testing.T) {
 		return func(c triple) error {
 			f := floor(c.v)
 			for _, name := range typeNames {
-				if f.Get(name) != c.v.Get(name).Floor0() {
+				if f.Get(name) != max(c.v.Get(name), 0) {
 					return fmt.Errorf("%v has %s=%d", f, name, f.Get(name))
 				}
 			}

@@ -85,11 +85,11 @@ func scales() *rapid.Generator[scale] {
 	return rapid.Custom(func(t *rapid.T) scale {
 		draw := func(name string) resources.Amount { return resources.Amount(amount.Draw(t, name)) }
 		s := scale{
-			name: "vcore", used: draw("used").Floor0(), occupied: draw("occupied").Floor0(), waiting: draw("waiting").Floor0(), room: draw("room"),
+			name: "vcore", used: max(draw("used"), 0), occupied: max(draw("occupied"), 0), waiting: max(draw("waiting"), 0), room: draw("room"),
 			promised: rapid.Bool().Draw(t, "promised"), limited: rapid.Bool().Draw(t, "limited"),
 		}
 		if s.promised {
-			s.guaranteed = draw("guaranteed").Floor0()
+			s.guaranteed = max(draw("guaranteed"), 0)
 		}
 		if s.limited {
 			s.limit = draw("limit")

@@ -124,10 +124,12 @@ func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.
 	return side, nil
 }
 
-// lacks lists the types in which the asker does not fit the node, and those in which it
-// exceeds a max on its path.
-func (j *judge) lacks() (node, over []string) {
+// findContested returns what the field contested has: the types in which the asker does not
+// fit the node, then those in which it exceeds a max on its path, or else all it requests.
+func (j *judge) findContested() []string {
+	var node, over, all []string
 	for name, want := range j.ask.All() {
+		all = append(all, name)
 		if vectorOf(j.w, j.node.Free).Get(name) < want {
 			node = append(node, name)
 		}
@@ -138,17 +140,8 @@ func (j *judge) lacks() (node, over []string) {
 			}
 		}
 	}
-	return node, over
-}
-
-// findContested returns what the field contested has.
-func (j *judge) findContested() []string {
-	node, over := j.lacks()
-	all := append(slices.Clone(node), over...)
-	if len(all) == 0 {
-		for name := range j.ask.All() {
-			all = append(all, name)
-		}
+	if len(node)+len(over) > 0 {
+		return append(node, over...)
 	}
 	return all
 }

@@ -129,8 +129,7 @@ func (d *decoder) userGroupResolver(f field) {
 	}})
 }
 
-func (d *decoder) resources(f field) rawResources {
-	out := rawResources{line: f.line}
+func (d *decoder) resources(f field) (out rawResources) {
 	d.mapping(f.node, f.place, keys{
 		"guaranteed": func(f field) { out.guaranteed = d.amounts(f) },
 		"max":        func(f field) { out.max = d.amounts(f) },

@@ -8,6 +8,9 @@ import (
 // RootName is the name and the path of the root queue.
 const RootName = "root"
 
+// Qualified tells whether a name is a full path below root.
+func Qualified(name string) bool { return strings.HasPrefix(name, RootName+".") }
+
 // wildcard stands for every user or group without a limit of its own.
 const wildcard = "*"
 

@@ -49,7 +49,6 @@ func (q *rawQueue) leaf() bool {
 func (q *rawQueue) place(key string) place { return place{q.path, key} }
 
 type rawResources struct {
-	line            int
 	guaranteed, max rawAmounts
 }
 

@@ -38,7 +38,7 @@ func (r *report) rulePath(rule *rawRule, index map[string]*rawQueue) {
 		if !strings.EqualFold(link.name.value, string(RuleFixed)) || link.value.broken {
 			return
 		}
-		if _, ok := badSegment(value); !ok || value == RootName || (qualified(value) && i > 0) {
+		if _, ok := badSegment(value); !ok || value == RootName || (Qualified(value) && i > 0) {
 			return // reported before
 		}
 		path = join(path, value)
@@ -51,7 +51,7 @@ func (r *report) rulePath(rule *rawRule, index map[string]*rawQueue) {
 
 // join appends the value of a fixed rule to the path so far.
 func join(path, value string) string {
-	if qualified(value) {
+	if Qualified(value) {
 		return value
 	}
 	return path + "." + value

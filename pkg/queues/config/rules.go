@@ -65,18 +65,15 @@ func (r *report) fixed(at place, raw *rawRule, line int) string {
 		r.errorf(at, line, "a rule fixed needs the name of a queue as value")
 	case value == RootName:
 		r.errorf(at, line, "a rule fixed cannot place into root itself: name a queue below it")
-	case !ok && qualified(value):
+	case !ok && Qualified(value):
 		r.errorf(at, line, "%s starts with root. and is not the path of a queue: %s is not a queue name", quote(value), quote(bad))
 	case !ok:
 		r.errorf(at, line, "%s is not the path of a queue: %s is not a queue name", quote(value), quote(bad))
-	case qualified(value) && raw.parent != nil:
+	case Qualified(value) && raw.parent != nil:
 		r.errorf(at, line, "%s starts with root., so the rule must not have a parent", quote(value))
 	}
 	return value
 }
-
-// qualified tells whether the value of a fixed rule is a full path.
-func qualified(value string) bool { return strings.HasPrefix(value, RootName+".") }
 
 // badSegment returns the first part of a path that is no queue name.
 func badSegment(path string) (string, bool) {

@@ -1,5 +1,10 @@
 package placement
 
+import (
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
 // Domain is the prefix of YuniKorn's labels and annotations.
 const Domain = "yunikorn.apache.org/"
 
@@ -60,10 +65,10 @@ const (
 // Queues that placement knows by name.
 const (
 	// RootQueue is the path of the root; every path starts with it.
-	RootQueue = "root"
+	RootQueue = config.RootName
 	// DefaultQueue takes what no rule placed, where it exists as a leaf.
 	DefaultQueue = "root.default"
 	// RecoveryQueue holds running pods that nothing else takes. It is a leaf
 	// without quota and access lists. No rule may give it.
-	RecoveryQueue = "root.@recovery@"
+	RecoveryQueue = queues.RecoveryPath
 )

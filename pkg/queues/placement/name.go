@@ -19,9 +19,6 @@ const maxMade = 8
 // shown in lists.
 const maxName = 253
 
-// qualified tells whether a name is a full path.
-func qualified(name string) bool { return strings.HasPrefix(name, RootQueue+".") }
-
 // checkPath returns an error when a full path breaks the rules for queue names.
 func checkPath(path string) error {
 	if depth := strings.Count(path, ".") + 1; depth > maxDepth {

@@ -45,7 +45,7 @@ func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
 
 // dotHint helps users that take "team.etl" for a path.
 func dotHint(rule *config.Rule, name string) string {
-	if rule.Kind != config.RuleProvided || !strings.Contains(name, ".") || qualified(strings.ToLower(name)) {
+	if rule.Kind != config.RuleProvided || !strings.Contains(name, ".") || config.Qualified(strings.ToLower(name)) {
 		return ""
 	}
 	return ` (a name with dots is a path only if it starts with "root.")`
@@ -81,7 +81,7 @@ func (a *attempt) value(rule *config.Rule) (string, verdict) {
 // path already leaves the parent rule aside; a user name never is one.
 func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 	fixed := rule.Kind == config.RuleFixed
-	if rule.Kind != config.RuleUser && qualified(name) || fixed && name == RootQueue {
+	if rule.Kind != config.RuleUser && config.Qualified(name) || fixed && name == RootQueue {
 		return name, verdict{}
 	}
 	if !fixed {

@@ -28,8 +28,8 @@ func NewMeter() *Meter {
 
 // Look records the unmet demand that was found at a time, with each queue at most once. It
 // returns for how long demand was unmet in each queue where it has ended, in the order of
-// their paths. Demand ends when the queue has its guarantee, or when no pod waits there. A
-// time that is not after the last look adds nothing.
+// their paths. Demand ends when the queue has its guarantee, or when no pod waits there, as
+// in a queue that is gone. A time that is not after the last look adds nothing.
 func (m *Meter) Look(now time.Time, found []Demand) []time.Duration {
 	if m.at.IsZero() {
 		m.at = now
@@ -63,12 +63,6 @@ func (m *Meter) Look(now time.Time, found []Demand) []time.Duration {
 func (m *Meter) Pause() {
 	m.at, m.found = time.Time{}, nil
 	clear(m.since)
-}
-
-// Keep forgets the queues that do not exist any more.
-func (m *Meter) Keep(there func(queue string) bool) {
-	maps.DeleteFunc(m.since, func(queue string, _ time.Time) bool { return !there(queue) })
-	m.found = slices.DeleteFunc(m.found, func(d Demand) bool { return !there(d.Queue) })
 }
 
 // Take returns the totals and resets them to zero.

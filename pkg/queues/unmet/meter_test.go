@@ -110,9 +110,4 @@ func TestMeterForgets(t *testing.T) {
 	}
 	m.Look(at(101), []Demand{aDelayed, bRefused})
 	expect.Same(t, "after a pause", []Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Take())
-	m.Keep(func(queue string) bool { return queue == "root.b" })
-	ended := m.Look(at(103), []Demand{bRefused})
-	if diff := cmp.Diff([]Total{{bRefused, 2 * time.Second}}, m.Take()); diff != "" || ended != nil {
-		t.Errorf("after root.a was removed: ended %v, added (-want):\n%s", ended, diff)
-	}
 }

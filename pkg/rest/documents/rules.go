@@ -3,7 +3,6 @@ package documents
 import (
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -46,7 +45,7 @@ func ruleOf(r *config.Rule) *Rule {
 		out.Parameters["tagName"] = r.Value
 	case config.RuleFixed:
 		out.Parameters["queue"] = r.Value
-		out.Parameters["qualified"] = strconv.FormatBool(strings.HasPrefix(r.Value, config.RootName+"."))
+		out.Parameters["qualified"] = strconv.FormatBool(config.Qualified(r.Value))
 	}
 	if r.Parent != nil {
 		out.ParentRule = ruleOf(r.Parent)
