@@ -52,7 +52,7 @@ func preempts(t *testing.T, stage string) http.Handler {
 	spec := expect.Get(config.Parse([]byte(preemptingQueues)))(t)
 	p := &preempting{store.New(spec, store.Options{}), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	p.Start(p.now)
-	decided := record.New(p.Follow(output.Decisions), record.Options{})
+	decided := record.New(p.Follow(output.Decisions))
 	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
 	p.pod(objects.Pod{Identity: objects.Identity{Name: "own"}, Spec: objects.Spec{Priority: 9}, Status: objects.Status{Node: "n2"}}, "root.fair", "vcore=1")

@@ -126,7 +126,7 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 func handler(o rest.Options) http.Handler {
 	empty := store.New(config.Default(), store.Options{})
 	if o.Record == nil {
-		o.Record = record.New(empty.Follow(output.Decisions), record.Options{})
+		o.Record = record.New(empty.Follow(output.Decisions))
 	}
 	if o.Explainer == nil {
 		o.Explainer = empty

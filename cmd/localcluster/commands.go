@@ -17,17 +17,11 @@ import (
 // commandPatience is how long a command may take.
 const commandPatience = 15 * time.Second
 
-// target is a running cluster, as a command sees it.
-type target struct {
-	client kubernetes.Interface
-	out    io.Writer
-}
-
 // command is something to do with a running cluster.
 type command struct {
 	// arguments are named for people; all are required.
 	arguments []string
-	do        func(ctx context.Context, t target, args []string) error
+	do        func(ctx context.Context, client kubernetes.Interface, out io.Writer, args []string) error
 }
 
 var commands = map[string]command{
@@ -64,21 +58,21 @@ func runCommand(ctx context.Context, dir string, words []string, out io.Writer) 
 	ctx, cancel := context.WithTimeout(ctx, commandPatience)
 	defer cancel()
 	do := commands[words[0]].do // checked by checkCommand
-	if err := do(ctx, target{client: client, out: out}, words[1:]); err != nil {
+	if err := do(ctx, client, out, words[1:]); err != nil {
 		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
 	}
 	return nil
 }
 
-func podsCommand(ctx context.Context, t target, _ []string) error {
-	pods, err := demo.SamplePods(ctx, t.client)
+func podsCommand(ctx context.Context, client kubernetes.Interface, out io.Writer, _ []string) error {
+	pods, err := demo.SamplePods(ctx, client)
 	if err != nil {
 		return err
 	}
-	return demo.PrintPods(t.out, pods)
+	return demo.PrintPods(out, pods)
 }
 
-func scaleCommand(ctx context.Context, t target, args []string) error {
+func scaleCommand(ctx context.Context, client kubernetes.Interface, out io.Writer, args []string) error {
 	namespace, name, found := strings.Cut(args[0], "/")
 	if !found || namespace == "" || name == "" {
 		return fmt.Errorf("%q is no NAMESPACE/DEPLOYMENT", args[0])
@@ -87,10 +81,10 @@ func scaleCommand(ctx context.Context, t target, args []string) error {
 	if err != nil || replicas < 0 {
 		return fmt.Errorf("replicas is %q, want a number from 0 on", args[1])
 	}
-	before, err := demo.Scale(ctx, t.client, namespace, name, int32(replicas))
+	before, err := demo.Scale(ctx, client, namespace, name, int32(replicas))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%s/%s has %d replicas now, %d before\n", namespace, name, replicas, before)
+	fmt.Fprintf(out, "%s/%s has %d replicas now, %d before\n", namespace, name, replicas, before)
 	return nil
 }

@@ -16,17 +16,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// sampleTarget is a cluster with one Deployment and one waiting pod.
-func sampleTarget(t *testing.T) (target, *fake.Clientset, *bytes.Buffer) {
-	t.Helper()
+// sampleCluster is a cluster with one Deployment and one waiting pod.
+func sampleCluster() *fake.Clientset {
 	three := int32(3)
-	client := fake.NewClientset(
+	return fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{demo.OwnerLabel: demo.OwnerValue}}},
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}, Spec: appsv1.DeploymentSpec{Replicas: &three}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending,
 			Conditions: []corev1.PodCondition{{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Message: "root.a is full"}}}})
-	var out bytes.Buffer
-	return target{client: client, out: &out}, client, &out
 }
 
 func TestCommands(t *testing.T) {
@@ -34,14 +31,14 @@ func TestCommands(t *testing.T) {
 		"pods":         "NAMESPACE   NAME   PHASE     NODE   WHY IT WAITS\nns          p      Pending   -      root.a is full\n",
 		"scale ns/d 9": "ns/d has 9 replicas now, 3 before\n",
 	} {
-		to, client, out := sampleTarget(t)
+		client, out := sampleCluster(), &bytes.Buffer{}
 		list := strings.Fields(words)
 		if err := checkCommand(list); err != nil {
 			t.Errorf("%s: %v", words, err)
 			continue
 		}
 		c := commands[list[0]]
-		if err := c.do(t.Context(), to, list[1:]); err != nil || out.String() != want {
+		if err := c.do(t.Context(), client, out, list[1:]); err != nil || out.String() != want {
 			t.Errorf("%s: got %v,\n%s\nwant\n%s", words, err, out, want)
 		}
 		d, err := client.AppsV1().Deployments("ns").Get(t.Context(), "d", metav1.GetOptions{})
@@ -52,12 +49,12 @@ func TestCommands(t *testing.T) {
 }
 
 func TestBadScaleArguments(t *testing.T) {
-	to, _, _ := sampleTarget(t)
+	client := sampleCluster()
 	for words, want := range map[string]string{
 		"d 9": "NAMESPACE/DEPLOYMENT", "/d 9": "NAMESPACE/DEPLOYMENT", "ns/ 9": "NAMESPACE/DEPLOYMENT",
 		"ns/d many": `"many"`, "ns/d -1": `"-1"`, "ns/d 3000000000": `"3000000000"`, "ns/none 1": "ns/none",
 	} {
-		if err := scaleCommand(t.Context(), to, strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := scaleCommand(t.Context(), client, &bytes.Buffer{}, strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %s", words, err, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,7 +23,6 @@ type Cluster struct {
 	dir     *StateDir
 	admin   *rest.Config
 	client  kubernetes.Interface
-	probe   *http.Client
 	died    chan *Process
 
 	mu        sync.Mutex
@@ -101,8 +99,7 @@ func (c *Cluster) prepare() (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return fmt.Errorf("client of the admin: %w", err)
 	}
-	c.probe, err = newProbe()
-	return err
+	return nil
 }
 
 // awaitServiceAccount waits for the default service account, without which no pod can be created.
@@ -178,7 +175,7 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.awaitReady(ctx, p, k.ready, k.patience); err != nil {
+	if err := awaitReady(ctx, p, k.ready, k.patience); err != nil {
 		return err
 	}
 	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", name, time.Since(began).Seconds()))
@@ -214,9 +211,6 @@ func (c *Cluster) Stop() error {
 	var errs []error
 	for _, p := range running {
 		errs = append(errs, p.Stop())
-	}
-	if c.probe != nil {
-		c.probe.CloseIdleConnections()
 	}
 	return errors.Join(append(errs, c.dir.Close())...)
 }

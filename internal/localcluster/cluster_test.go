@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	o := expect.Get(Options{Dir: dir.path, Binary: os.Args[0]}.withDefaults())(t)
 	c := &Cluster{
 		options: o, dir: dir, ports: ports{1, 2, 3, 4, 5}, pki: &pki{dir: "/pki"}, client: fake.NewClientset(objects...),
-		probe: http.DefaultClient, died: make(chan *Process, 1), processes: map[string]*Process{}, nextNode: map[string]int{},
+		died: make(chan *Process, 1), processes: map[string]*Process{}, nextNode: map[string]int{},
 	}
 	t.Cleanup(func() { expect.Holds(t, c.Stop()) })
 	return c

@@ -2,12 +2,11 @@ package localcluster
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // The components of a cluster, in the order they are started.
@@ -120,26 +119,20 @@ func (c *Cluster) nodeAgent() component {
 	return component{Nodes, args, "http://" + address(c.ports.nodes), "/readyz", time.Minute}
 }
 
-// newProbe returns an HTTP client for probes. It shows no certificate, because readiness
-// needs no permission, and does not check the server's, as most components sign their
-// own.
-func newProbe() (*http.Client, error) {
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	if err != nil {
-		return nil, fmt.Errorf("client for probes: %w", err)
-	}
-	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
+// probe shows no certificate, because readiness needs no permission, and does not check the
+// server's, as most components sign their own.
+var probe = &http.Client{
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	Timeout:   5 * time.Second,
 }
 
-// awaitReady polls the component's ready path.
-func (c *Cluster) awaitReady(ctx context.Context, p *Process, path string, patience time.Duration) error {
-	return awaitProcess(ctx, p, patience, func(ctx context.Context) (bool, error) {
-		return answers(ctx, c.probe, p.url+path)
-	})
+// awaitReady polls the ready path of a process.
+func awaitReady(ctx context.Context, p *Process, path string, patience time.Duration) error {
+	return awaitProcess(ctx, p, patience, func(ctx context.Context) (bool, error) { return answers(ctx, p.url+path) })
 }
 
 // answers tells whether a URL answers 200.
-func answers(ctx context.Context, probe *http.Client, url string) (bool, error) {
+func answers(ctx context.Context, url string) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, fmt.Errorf("probe %s: %w", url, err)

@@ -58,7 +58,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	if err := c.awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
+	if err := awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
 		return nil, err
 	}
 	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", run.name, time.Since(began).Seconds()))
@@ -73,17 +73,12 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	probe, err := newProbe()
-	if err != nil {
-		return nil, err
-	}
 	p, err := launch(run.name, filepath.Join(dir.path, "logs", run.name+".log"), run.binary, run.args, run.env, func(*Process) {})
 	if err != nil {
 		return nil, err
 	}
 	p.url = run.url
-	err = awaitProcess(ctx, p, time.Minute, func(ctx context.Context) (bool, error) { return answers(ctx, probe, p.url+"/readyz") })
-	if err != nil {
+	if err := awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil

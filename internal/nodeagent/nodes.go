@@ -12,10 +12,7 @@ import (
 )
 
 func (a *Agent) nodeSeen(o any) {
-	node, ok := o.(*corev1.Node)
-	if !ok {
-		return
-	}
+	node := o.(*corev1.Node)
 	if !managed(node) {
 		a.nodeGone(node) // the label was taken off
 		return

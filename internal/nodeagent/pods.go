@@ -14,18 +14,13 @@ import (
 )
 
 func (a *Agent) podSeen(o any, initial bool) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return
-	}
+	pod := o.(*corev1.Pod)
 	a.ledger.observe(pod, podKey(pod), initial, time.Now())
 	a.podQueue.Add(podKey(pod))
 }
 
 func (a *Agent) podChanged(old, o any) {
-	before, ok := old.(*corev1.Pod)
-	after, ok2 := o.(*corev1.Pod)
-	if ok && ok2 && before.UID != after.UID {
+	if before := old.(*corev1.Pod); before.UID != o.(*corev1.Pod).UID {
 		// The watch was interrupted and another pod has the name now.
 		a.podGone(before)
 	}

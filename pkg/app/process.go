@@ -148,7 +148,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err != nil {
 		return err
 	}
-	decided := record.New(s.Follow(output.Decisions), record.Options{})
+	decided := record.New(s.Follow(output.Decisions))
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, p.restOptions(h, rest.Options{

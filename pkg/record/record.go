@@ -17,14 +17,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Options bound what is remembered; 0 means the default.
-type Options struct {
-	// Decisions by which a node was held (1,000), refusals (1,000), and holds that
-	// ended (1,000).
-	Decisions, Refusals, Ended int
-}
-
-const defaultKept = 1000
+// mostKept is how many are remembered of the decisions by which a node was held, of the
+// refusals, and of the holds that ended.
+const mostKept = 1000
 
 // Source is a reader of the decisions of a store.
 type Source interface {
@@ -38,8 +33,8 @@ type Record struct {
 	followers []func(*output.Step)
 	missed    func(steps int)
 
-	mu        locks.Mutex // guards the rest
-	most      Options
+	mu        locks.Mutex          // guards the rest
+	most      int                  // of each kind that is remembered; mostKept except in tests
 	decisions map[string]*Decision // by ID
 	held      []string             // those by which a node was held, the oldest first
 	refusals  []string             // the refusals, the oldest first
@@ -62,9 +57,8 @@ type EndedHold struct {
 }
 
 // New returns a record of what a source does from now on.
-func New(source Source, o Options) *Record {
-	o.Decisions, o.Refusals, o.Ended = cmp.Or(o.Decisions, defaultKept), cmp.Or(o.Refusals, defaultKept), cmp.Or(o.Ended, defaultKept)
-	return &Record{source: source, most: o, decisions: map[string]*Decision{}, latest: map[types.UID]string{}, current: map[types.UID]string{}}
+func New(source Source) *Record {
+	return &Record{source: source, most: mostKept, decisions: map[string]*Decision{}, latest: map[types.UID]string{}, current: map[types.UID]string{}}
 }
 
 // Follow has a function told of every step, in order, by one goroutine, after the

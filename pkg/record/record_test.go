@@ -48,9 +48,9 @@ type story struct {
 	now     time.Time
 }
 
-func newStory(o Options) *story {
+func newStory() *story {
 	j := &journal{ready: make(chan struct{}, 1)}
-	return &story{Record: New(j, o), journal: j, now: began}
+	return &story{Record: New(j), journal: j, now: began}
 }
 
 func refOf(name string) objects.Ref {
@@ -124,7 +124,7 @@ func stages(d *Decision) []string {
 }
 
 func TestStagesOfADecision(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	s.hold("a", "d1", "v")
 	first := s.Last("uid-a")
 	s.step(output.StepCommitted, "a", nil)
@@ -162,7 +162,7 @@ func TestStagesOfADecision(t *testing.T) {
 // TestLostRoom is a stage of the decision by which the room was made, also after the pod
 // was bound.
 func TestLostRoom(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	lost := func(step *output.Step) {
 		step.Losses, step.Reason = 1, reasons.New(reasons.HoldSuperseded, "others: ns/f")
 	}
@@ -181,7 +181,7 @@ func TestLostRoom(t *testing.T) {
 // TestARefusalRepeated takes the place of the one before it, with its numbers; one
 // for another reason, or about another node, does not.
 func TestARefusalRepeated(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	s.refuse("a", "", reasons.PreemptionRefused)
 	s.refuse("b", "", reasons.PreemptionRefused)
 	s.refuse("a", "", reasons.PreemptionRefused)
@@ -203,7 +203,7 @@ func TestARefusalRepeated(t *testing.T) {
 
 // TestARefusalOfAPlan: what may not be done now has no victims.
 func TestARefusalOfAPlan(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	s.step(output.StepRefused, "a", func(step *output.Step) {
 		step.Decision = &planner.Decision{Ask: ask("a"), Outcome: planner.Preempt, Node: "n1", OptedOut: 1, Victims: []planner.Victim{{Pod: pod("v")}}}
 		step.Reason = reasons.New(reasons.PreemptionPaced, "later")
@@ -215,7 +215,7 @@ func TestARefusalOfAPlan(t *testing.T) {
 
 // TestAHoldThatGoesOn: a decision that adds no victim is the same one made again.
 func TestAHoldThatGoesOn(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	requires := func(id string, stopped planner.Rule, going ...string) {
 		s.step(output.StepHeld, "a", func(step *output.Step) {
 			d := &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask("a")}, Node: "n1", Outcome: planner.Hold, Stopped: stopped, Need: []daemonset.Need{
@@ -262,7 +262,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 // TestAHoldTakenUp: of a decision of an earlier process the victims are known; of one of
 // this process, everything.
 func TestAHoldTakenUp(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	takeUp := func() {
 		s.step(output.StepTakenUp, "a", func(step *output.Step) {
 			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d0", Chosen: []types.UID{"uid-v", "uid-w"}, NodeBound: true}
@@ -289,7 +289,7 @@ func TestAHoldTakenUp(t *testing.T) {
 
 // TestHoldsTakenUpWithoutADecision: each is a decision of its own.
 func TestHoldsTakenUpWithoutADecision(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	for _, asker := range []string{"a", "b"} {
 		s.step(output.StepTakenUp, asker, func(step *output.Step) {
 			step.Hold = reservations.Hold{Asker: step.UID, Node: "n-" + asker}
@@ -309,19 +309,20 @@ func TestHoldsTakenUpWithoutADecision(t *testing.T) {
 // TestRingsForget: the oldest go, refusals push no decisions out, and what is
 // forgotten leaves nothing behind.
 func TestRingsForget(t *testing.T) {
-	s := newStory(Options{Decisions: 2, Refusals: 3, Ended: 2})
+	s := newStory()
+	s.most = 2
 	for i := range 5 {
 		name := fmt.Sprint(i)
 		s.hold(name, "d"+name, "v")
 		s.end(name, reservations.Bound, reasons.Reason{})
 		s.refuse(name, "", reasons.PreemptionRefused)
 	}
-	want := []string{"uid-4-refused-5", "d4", "uid-3-refused-4", "d3", "uid-2-refused-3"}
+	want := []string{"uid-4-refused-5", "d4", "uid-3-refused-4", "d3"}
 	expect.Same(t, "", want, ids(s.Decisions(Query{})))
-	if s.Last("uid-1") != nil || s.Last("uid-2") == nil || s.decisions["d2"] != nil || s.decisions["d4"] == nil {
+	if s.Last("uid-2") != nil || s.Last("uid-3") == nil || s.decisions["d2"] != nil || s.decisions["d4"] == nil {
 		t.Error("what is forgotten is found, or the other way round")
 	}
-	if len(s.decisions) != 5 || len(s.latest) != 3 || len(s.current) != 0 {
+	if len(s.decisions) != 4 || len(s.latest) != 2 || len(s.current) != 0 {
 		t.Errorf("%d decisions, %d latest, %d current", len(s.decisions), len(s.latest), len(s.current))
 	}
 	if got := s.Ended(Query{}); len(got) != 2 || got[0].Name != "4" || got[1].Name != "3" {
@@ -334,7 +335,7 @@ func TestRingsForget(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	s.hold("x", "d1")
 	s.hold("y", "d2")
 	for _, c := range []struct {
@@ -371,7 +372,7 @@ func TestQueries(t *testing.T) {
 func TestRunTellsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{ready: make(chan struct{}, 1), lost: 3}
-		r := New(j, Options{})
+		r := New(j)
 		var told []output.StepKind
 		r.Follow(func(s *output.Step) {
 			if r.Last(s.UID) == nil {
@@ -381,7 +382,7 @@ func TestRunTellsFollowers(t *testing.T) {
 		})
 		missed := 0
 		r.Missing(func(steps int) { missed += steps })
-		s := &story{Record: New(&journal{}, Options{}), journal: j, now: began}
+		s := &story{Record: New(&journal{}), journal: j, now: began}
 		s.hold("a", "d1") // into the journal, for another record takes nothing from it
 		s.step(output.StepCommitted, "a", nil)
 		go r.Run(t.Context())
@@ -417,7 +418,7 @@ func TestAmounts(t *testing.T) {
 
 // TestDecisionOfAVictim: a victim's decision is found by its name and its UID.
 func TestDecisionOfAVictim(t *testing.T) {
-	s := newStory(Options{})
+	s := newStory()
 	s.hold("x", "d1", "v1", "v2")
 	s.hold("y", "d2", "v3")
 	d := s.Decisions(Query{})[1]

@@ -45,7 +45,7 @@ func (r *Record) refuse(s *output.Step) {
 	}
 	r.refused++
 	d.ID = fmt.Sprintf("%s-refused-%d", s.UID, r.refused)
-	r.insert(&r.refusals, r.most.Refusals, d)
+	r.insert(&r.refusals, d)
 }
 
 // hold records a decision by which a node is held. One that adds no victim is the same
@@ -56,7 +56,7 @@ func (r *Record) hold(s *output.Step) {
 	switch {
 	case old == nil:
 		d.Stages = []Stage{{Stage: StageHeld, Time: s.At}}
-		r.insert(&r.held, r.most.Decisions, d)
+		r.insert(&r.held, d)
 	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
 		d = old
 	default:
@@ -76,7 +76,7 @@ func (r *Record) takeUp(s *output.Step) {
 		for _, uid := range s.Hold.Chosen {
 			d.Victims = append(d.Victims, Victim{Ref: objects.Ref{UID: uid}})
 		}
-		r.insert(&r.held, r.most.Decisions, d)
+		r.insert(&r.held, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 	r.stage(s, StageTakenUp)
@@ -126,14 +126,14 @@ func (d *Decision) name(going []output.Victim) {
 func (r *Record) end(s *output.Step) {
 	r.stage(s, string(s.Ended))
 	r.ended = append(r.ended, EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
-	r.ended = r.ended[max(0, len(r.ended)-r.most.Ended):]
+	r.ended = r.ended[max(0, len(r.ended)-r.most):]
 	delete(r.current, s.UID)
 }
 
 // insert adds a decision to a list. Where there are more than most, the oldest is forgotten.
-func (r *Record) insert(in *[]string, most int, d *Decision) {
+func (r *Record) insert(in *[]string, d *Decision) {
 	r.decisions[d.ID], r.latest[d.Asker.UID] = d, d.ID
-	if *in = append(*in, d.ID); len(*in) <= most {
+	if *in = append(*in, d.ID); len(*in) <= r.most {
 		return
 	}
 	old := r.decisions[(*in)[0]]

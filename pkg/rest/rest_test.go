@@ -47,7 +47,7 @@ func newServer(o Options) *Server {
 		o.Inventory = inventory.New(empty)
 	}
 	if o.Record == nil {
-		o.Record = record.New(empty.Follow(output.Decisions), record.Options{})
+		o.Record = record.New(empty.Follow(output.Decisions))
 	}
 	if o.Events == nil {
 		o.Events = eventlog.New(empty.Follow(output.Facts), eventlog.Size)
@@ -78,7 +78,7 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.configure(t, document)
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
-	c.record = record.New(c.store.Follow(output.Decisions), record.Options{})
+	c.record = record.New(c.store.Follow(output.Decisions))
 	c.server = newServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
 		Taint: func(node string) string { return "held=of-" + node }})
 	c.server.CheckHealth()

@@ -280,7 +280,7 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}
 			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, e))
-			decided := record.New(cl.store.Follow(output.Decisions), record.Options{})
+			decided := record.New(cl.store.Follow(output.Decisions))
 			asker := daemon("asker", "n1", 50)
 			asker.Spec.SchedulerName = profile
 			_, status := cl.answer(t, asker)

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-)
+import "github.com/paddock-scheduler/paddock/pkg/queues"
 
 // Domain is the prefix of YuniKorn's labels and annotations.
 const Domain = "yunikorn.apache.org/"
@@ -64,8 +61,6 @@ const (
 
 // Queues that placement knows by name.
 const (
-	// RootQueue is the path of the root; every path starts with it.
-	RootQueue = config.RootName
 	// DefaultQueue takes what no rule placed, where it exists as a leaf.
 	DefaultQueue = "root.default"
 	// RecoveryQueue holds running pods that nothing else takes. It is a leaf

@@ -81,14 +81,14 @@ func (a *attempt) value(rule *config.Rule) (string, verdict) {
 // path already leaves the parent rule aside; a user name never is one.
 func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 	fixed := rule.Kind == config.RuleFixed
-	if rule.Kind != config.RuleUser && config.Qualified(name) || fixed && name == RootQueue {
+	if rule.Kind != config.RuleUser && config.Qualified(name) || fixed && name == config.RootName {
 		return name, verdict{}
 	}
 	if !fixed {
 		name = config.EscapeDots(name)
 	}
 	if rule.Parent == nil {
-		return RootQueue + "." + name, verdict{}
+		return config.RootName + "." + name, verdict{}
 	}
 	parent, v := a.evaluate(rule.Parent)
 	if !v.ok() {

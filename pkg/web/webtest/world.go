@@ -55,7 +55,7 @@ func Unstarted(tb testing.TB) *World {
 	w.Store = store.New(config.Default(), store.Options{})
 	w.Clock = clocktesting.NewFakeClock(w.Now)
 	w.Inventory = inventory.New(w.Store)
-	w.Record = record.New(w.Store.Follow(output.Decisions), record.Options{})
+	w.Record = record.New(w.Store.Follow(output.Decisions))
 	return w
 }
 
