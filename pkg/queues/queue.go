@@ -151,6 +151,12 @@ func (q *Queue) Used() resources.Vector { return q.Allocated.Sub(q.Leaving) }
 // IsRoot tells whether the queue is the root.
 func (q *Queue) IsRoot() bool { return q.ID == RootID }
 
+// IsFence tells whether the preemption policy of the queue keeps its asks inside. On the
+// root it has no effect.
+func (q *Queue) IsFence() bool {
+	return !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence
+}
+
 // Empty tells whether the queue has neither applications nor children.
 func (q *Queue) Empty() bool { return q.Applications == 0 && len(q.Children) == 0 }
 

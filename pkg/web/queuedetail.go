@@ -102,7 +102,7 @@ func settingsOf(v *inventory.View, q *queues.Queue) []fact {
 	add(q.Policies.PriorityFence, "Priorities above", strconv.Itoa(int(q.Policies.PriorityOffset))+" for all pods below (priority fence)")
 	add(!q.Policies.PriorityFence && q.Policies.PriorityOffset != 0, "Priority offset", strconv.Itoa(int(q.Policies.PriorityOffset)))
 	add(q.Leaf, "Preempts after waiting", q.Policies.PreemptionDelay.String())
-	add(fence(q), "Fence", "pods below preempt only pods below; pods of elsewhere may preempt pods below")
+	add(q.IsFence(), "Fence", "pods below preempt only pods below; pods of elsewhere may preempt pods below")
 	add(!q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled, "Preemption", "no pod below is preempted by a queue")
 	add(q.State == queues.Draining, "State", "draining: it left the configuration, takes nothing new, and goes once it is empty")
 	add(!q.Managed, "Made by", "a placement rule")

@@ -153,7 +153,7 @@ func shows(q *queues.Queue, show string) bool {
 	case showFull:
 		return full(q)
 	case showFences:
-		return fence(q)
+		return q.IsFence()
 	}
 	return true
 }
@@ -179,12 +179,6 @@ func full(q *queues.Queue) bool {
 		}
 	}
 	return false
-}
-
-// fence tells whether the preemption policy of a queue keeps its asks inside. On
-// the root it has no effect.
-func fence(q *queues.Queue) bool {
-	return !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence
 }
 
 // levels are queues with as many whole levels below them as fit on a page.
@@ -231,7 +225,7 @@ func below(s *queues.Snapshot, q *queues.Queue) int {
 
 func rowOf(v *inventory.View, q *queues.Queue, name string) queueRow {
 	row := queueRow{
-		Name: visible(name), Address: link("", "queue", q.Path), Marks: marksOf(q), Fence: fence(q),
+		Name: visible(name), Address: link("", "queue", q.Path), Marks: marksOf(q), Fence: q.IsFence(),
 		Running: count(int(q.Allocated.Get(resources.Pods)), "pod"),
 	}
 	if n := int(q.Pending.Get(resources.Pods)); n > 0 {
@@ -255,7 +249,7 @@ func marksOf(q *queues.Queue) []mark {
 	add(short(q), "alert", "under its guarantee", "pods wait for what the queue is guaranteed and does not have")
 	add(full(q), "alert", "at its max", "the queue uses all it may of a resource")
 	add(q.State == queues.Draining, "alert", "draining", "the queue left the configuration, takes nothing new, and goes once it is empty")
-	add(fence(q), "fence", "fence", "pods below preempt only pods below")
+	add(q.IsFence(), "fence", "fence", "pods below preempt only pods below")
 	add(!q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled, "fence", "not preempted", "no pod below is preempted by a queue")
 	add(q.Policies.PriorityFence, "fence", "priority fence", "priorities of pods below count below only")
 	add(!q.Managed, "quiet", "dynamic", "the queue was made by a placement rule, and goes once it is empty")

@@ -118,7 +118,7 @@ func (g *guarantees) add(p *Pod) (planner.Rule, error) {
 // fenced judges law 7 and policy disabled.
 func (g *guarantees) fenced(path []*queues.Queue, side int) (planner.Rule, error) {
 	for _, q := range g.askPath {
-		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !slices.Contains(path, q) {
+		if q.IsFence() && !slices.Contains(path, q) {
 			return planner.Law7, fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -60,7 +59,7 @@ func (j *judge) groupHasEnough() []error {
 					}
 				}
 			}
-			if !lca.IsRoot() && lca.Policies.Preemption == config.PreemptionFence {
+			if lca.IsFence() {
 				break
 			}
 		}

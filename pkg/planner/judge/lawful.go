@@ -193,7 +193,7 @@ func (j *judge) judgeVictim(v *planner.Pod) error {
 // fences judges law 7 and the policy disabled.
 func (j *judge) fences(v *planner.Pod, lca *queues.Queue) error {
 	for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
-		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !queues.Within(lca.Path, q.Path) {
+		if q.IsFence() && !queues.Within(lca.Path, q.Path) {
 			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}

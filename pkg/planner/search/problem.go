@@ -6,7 +6,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
 // problem is the planning problem of one asker in a world.
@@ -69,8 +68,8 @@ func newProblem(w *planner.World, ask *planner.Ask, p planner.Params) (*problem,
 		s.path[d].depth = d
 		s.shifts[d] = l
 		l = l.then(s.path[d].queue.Policies)
-		if s.fence == 0 && s.path[d].queue.Policies.Preemption == config.PreemptionFence {
-			s.fence = d // root's depth is 0: a fence on root has no effect
+		if s.fence == 0 && s.path[d].queue.IsFence() {
+			s.fence = d
 		}
 	}
 	for t := range w.Types {

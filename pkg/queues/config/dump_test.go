@@ -55,8 +55,6 @@ func (p Policies) String() string {
 	add(p.PriorityOffset != 0, "offset=%d", p.PriorityOffset)
 	add(p.Preemption != standard.Preemption, "preemption=%s", p.Preemption)
 	add(p.PreemptionDelay != standard.PreemptionDelay, "delay=%v", p.PreemptionDelay)
-	add(p.BackoffAfter != 0, "backoff=%d", p.BackoffAfter)
-	add(p.BackoffDelay != standard.BackoffDelay, "backoffdelay=%v", p.BackoffDelay)
 	if len(parts) == 0 {
 		return "default"
 	}

@@ -33,16 +33,14 @@ var known = map[string]property{
 	propPrioritySort: func(value string, p *Policies) (string, error) {
 		return "", oneOf(value, "enabled", "disabled", &p.PrioritySort)
 	},
-	propBackoff: func(value string, p *Policies) (string, error) {
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
+	propBackoff: func(value string, _ *Policies) (string, error) {
+		if _, err := strconv.ParseUint(value, 10, 64); err != nil {
 			return "", fmt.Errorf("%s is not a whole number from 0 on; 0 (never) is used", quote(value))
 		}
-		p.BackoffAfter = n
 		return noBackoff, nil
 	},
-	propBackoffDelay: func(value string, p *Policies) (string, error) {
-		return noBackoff, positiveDuration(value, &p.BackoffDelay)
+	propBackoffDelay: func(value string, _ *Policies) (string, error) {
+		return noBackoff, positiveDuration(value, new(30*time.Second))
 	},
 	propPriorityPolicy: func(value string, p *Policies) (string, error) {
 		p.PriorityFence = false

@@ -105,11 +105,6 @@ type Policies struct {
 	Preemption PreemptionPolicy
 	// PreemptionDelay is property preemption.delay; positive; used on leaves only.
 	PreemptionDelay time.Duration
-	// BackoffAfter is property application.unschedasks.backoff: the number of
-	// unschedulable asks after which an application is put aside; 0 is never.
-	BackoffAfter uint64
-	// BackoffDelay is property application.unschedasks.backoff.delay (default 30s).
-	BackoffDelay time.Duration
 }
 
 // DefaultPolicies are the policies of a queue without any property.
@@ -119,7 +114,6 @@ func DefaultPolicies() Policies {
 		PrioritySort:    true,
 		Preemption:      PreemptionDefault,
 		PreemptionDelay: DefaultPreemptionDelay,
-		BackoffDelay:    30 * time.Second,
 	}
 }
 

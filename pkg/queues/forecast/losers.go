@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -115,7 +114,7 @@ func climb(tree *queues.Snapshot, leaf *queues.Queue, out map[place]*gathering) 
 			under, seen := short[name]
 			short[name] = (under || !seen) && q.Has().Get(name) < guaranteed
 		}
-		if q.Policies.Preemption == config.PreemptionFence {
+		if q.IsFence() {
 			return
 		}
 		for name, under := range short { // each type has a place of its own: order does not matter
