@@ -34,9 +34,6 @@ type podAPI struct {
 	// apart makes lists be decoded from bytes, so that readers share no memory with the
 	// API server.
 	apart bool
-	// bind, if set, is called before a pod is bound; the API server answers with its
-	// error.
-	bind func(pod *corev1.Pod, node string) error
 	// stays, if set, tells whether a pod that is being deleted stays for its grace
 	// period.
 	stays func(pod *corev1.Pod) bool
@@ -132,11 +129,6 @@ func (a *podAPI) bound(b *corev1.Binding) error {
 		return err
 	case old.UID != b.UID || old.Spec.NodeName != "":
 		return apierrors.NewConflict(podsResource, b.Name, fmt.Errorf("it is another pod, or bound already"))
-	}
-	if a.bind != nil {
-		if err := a.bind(old, b.Target.Name); err != nil {
-			return err
-		}
 	}
 	pod := old.DeepCopy()
 	pod.Spec.NodeName = b.Target.Name

@@ -72,14 +72,8 @@ type options struct {
 	stock bool
 	// rest is the address of REST; empty for none.
 	rest string
-	// strict is argument strictGuarantee.
-	strict bool
 	// daemonsInDefault makes room also for DaemonSet pods of default-scheduler.
 	daemonsInDefault bool
-	// extenders is the list of extenders in the configuration, as YAML; empty for none.
-	extenders string
-	// disturb is called in a Reserve plugin after ours, which fails with its error.
-	disturb func(pod *corev1.Pod) error
 }
 
 // cluster is a running scheduler and its API server in memory.
@@ -89,7 +83,6 @@ type cluster struct {
 	api       *podAPI
 	probe     *probe
 	process   *app.Process
-	handle    fwk.Handle
 	store     *store.Store
 	scheduler *scheduler.Scheduler
 	stop      func() // stops all goroutines and waits for them
@@ -103,7 +96,6 @@ func start(t testing.TB, o options) *cluster {
 	t.Helper()
 	client := fake.NewSimpleClientset(theDaemonSet)
 	c := &cluster{t: t, client: client, api: newPodAPI(client), probe: newProbe()}
-	c.probe.disturb = o.disturb
 	cfg := configuration(t, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -112,7 +104,6 @@ func start(t testing.TB, o options) *cluster {
 		scheduler.WithProfiles(cfg.Profiles...),
 		scheduler.WithPodInitialBackoffSeconds(int64(o.backoff)), // 0 is no value for users, but is exact
 		scheduler.WithPodMaxBackoffSeconds(int64(10*o.backoff)),
-		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithFrameworkOutOfTreeRegistry(c.registry(o)))
 	expect.OK(t, err)
 	c.scheduler, c.store = sched, c.process.Store()
@@ -149,7 +140,7 @@ func (c *cluster) registry(o options) frameworkruntime.Registry {
 		preemption.Name:  preemption.New,
 		reservation.Name: reservation.New,
 		probeName: func(ctx context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			c.process, c.handle = app.For(ctx, h), h
+			c.process = app.For(ctx, h)
 			return c.probe, nil
 		},
 	}
@@ -168,11 +159,11 @@ profiles:
 - schedulerName: default-scheduler
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [%[8]s]}
-    preFilter: {enabled: [{name: Probe}%[7]s]}
+    preEnqueue: {enabled: [%[7]s]}
+    preFilter: {enabled: [{name: Probe}%[6]s]}
     filter: {enabled: [{name: NodeReservation}]}
     postFilter:
-      enabled: [{name: DynamicResources}%[7]s, {name: DefaultPreemption}]
+      enabled: [{name: DynamicResources}%[6]s, {name: DefaultPreemption}]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: Probe}]}
   pluginConfig: &args
@@ -180,13 +171,11 @@ profiles:
     args:
       managedProfiles: [yunikorn]
       configFile: %[3]s
-      restAddress: "%[9]s"
+      restAddress: "%[8]s"
       podInitialBackoff: %[1]ds
       podMaxBackoff: %[2]ds
       window: %[4]d
       maxWindow: %[5]d
-  - name: QueuePreemption
-    args: {strictGuarantee: %[6]t}
 - schedulerName: yunikorn
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
@@ -197,8 +186,7 @@ profiles:
       enabled: [{name: QueuePreemption}, {name: DynamicResources}]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
-    permit: {enabled: [{name: NodeReservation}, {name: Probe}]}
-    preBind: {enabled: [{name: Probe}]}
+    permit: {enabled: [{name: NodeReservation}]}
     postBind: {enabled: [{name: NodeReservation}]}
   pluginConfig: *args
 `
@@ -224,12 +212,9 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.daemonsInDefault {
 		inDefault, gate = ", {name: QueuePreemption}", "{name: QueueSort}"
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), o.strict, inDefault, gate, o.rest)
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), inDefault, gate, o.rest)
 	if o.stock {
 		document = stockProfile
-	}
-	if o.extenders != "" {
-		document += "extenders: " + o.extenders + "\n"
 	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	expect.OK(t, err)

@@ -1,9 +1,8 @@
 // Package framework_test tests the plugins with upstream's scheduler: the real queue,
 // cycles, hints and binding goroutines, on an API server in memory (api_test.go). It
 // covers what the store's own tests cannot see: the order in which the scheduler takes
-// pods, when it takes none, and what happens when a step after ours fails.
+// pods, when it takes none, and what becomes of a hold when its node changes.
 //
 // cluster_test.go starts a scheduler, probe_test.go observes its cycles, naive_test.go
-// computes the order from first principles, order_test.go compares. scenario_test.go runs
-// the scenarios of preemption in virtual time.
+// computes the order from first principles, order_test.go compares.
 package framework_test
