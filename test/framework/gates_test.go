@@ -59,22 +59,17 @@ func (c *cluster) why(p *corev1.Pod) reasons.Reason {
 	return x.Why
 }
 
-// TestDaemonSetPodsThatDynamicResourcesRefuses: the claim of a DaemonSet pod names a
-// DeviceClass that does not exist, so no cycle of the pod passes PreFilter. Its node is
-// not held, and no pod there is preempted. When the class exists, the pod gets its node.
+// TestDaemonSetPodsThatDynamicResourcesRefuses: the claim of a DaemonSet pod of the other
+// profile names a DeviceClass that does not exist, so no cycle of the pod passes PreFilter.
+// Its full node is not held, and no pod there is preempted. When the class exists, the pod
+// gets its node. All cases are in preemption.TestAnotherPluginRefusesTheDaemonSetPod.
 func TestDaemonSetPodsThatDynamicResourcesRefuses(t *testing.T) {
-	for _, profile := range []string{managed, other} {
-		for name, fills := range map[string]int{"the node is empty": 0, "the node is full": 4} {
-			t.Run(profile+"/"+name, func(t *testing.T) {
-				inBubble(t, func(t *testing.T) { refusedWithItsClaim(t, profile, fills) })
-			})
-		}
-	}
+	inBubble(t, refusedWithItsClaim)
 }
 
-func refusedWithItsClaim(t *testing.T, profile string, fills int) {
+func refusedWithItsClaim(t *testing.T) {
 	t.Helper()
-	const node, class = "node-000", "gpus"
+	const node, class, fills = "node-000", "gpus", 4
 	c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true, before: func(c *cluster) {
 		c.addNodes(1, 4)
 		c.addDevice(node, class)
@@ -84,7 +79,7 @@ func refusedWithItsClaim(t *testing.T, profile string, fills int) {
 	for i := range fills {
 		c.api.create(t, onNode(inQueue(pod(managed, fmt.Sprint("fill-", i), i), "root.fills", "fill"), node))
 	}
-	daemon := plugintest.Daemon(inQueue(pod(profile, "daemon", 100), "root.daemons", "daemon"), node)
+	daemon := plugintest.Daemon(inQueue(pod(other, "daemon", 100), "root.daemons", "daemon"), node)
 	daemon.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
 	c.api.create(t, daemon)
 	time.Sleep(time.Minute)
@@ -109,7 +104,7 @@ func refusedWithItsClaim(t *testing.T, profile string, fills int) {
 	if !c.bound(daemon) {
 		t.Errorf("the pod does not run: %v", c.store.Explain(daemon.UID))
 	}
-	if n := running(); n != max(fills-1, 0) {
+	if n := running(); n != fills-1 {
 		t.Errorf("%d of %d pods still run", n, fills)
 	}
 	expect.OK(t, c.store.Check())
