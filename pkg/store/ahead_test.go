@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -25,13 +21,7 @@ func TestManyRequestsHideNoPodBelowItsGuarantee(t *testing.T) {
     h guaranteed.vcore=1
     loose`), model.Options{})
 			upsert := func(name, queue string, vcore int) {
-				s.Upsert(objects.Pod{
-					Identity: objects.Identity{
-						UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-						Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
-					},
-					Request: queuestest.Vector(fmt.Sprintf("pods=1 vcore=%d", vcore)),
-				}, epoch)
+				s.Upsert(newPod(name, queue, name, queuestest.Vector(fmt.Sprintf("pods=1 vcore=%d", vcore))), epoch)
 				s.TakeActivations()
 			}
 			s.UpsertNode("n1", queuestest.Vector("vcore=10 pods=500"), epoch)

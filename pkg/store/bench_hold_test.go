@@ -7,10 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -24,14 +22,9 @@ func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 		model.Options{Window: 1024, MaxWindow: 1024})
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string, age int) {
-		s.Upsert(objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(-time.Duration(age) * time.Second),
-				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, age%50)},
-			},
-			Status:  objects.Status{Node: node},
-			Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
-		}, epoch)
+		p := newPod(name, queue, fmt.Sprint(queue, age%50), queuestest.Vector("vcore=1 memory=1Gi pods=1"))
+		p.Created, p.Node = epoch.Add(-time.Duration(age)*time.Second), node
+		s.Upsert(p, epoch)
 	}
 	for n := range nodes {
 		node := fmt.Sprintf("n%05d", n)

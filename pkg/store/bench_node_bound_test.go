@@ -6,12 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -46,14 +43,9 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 }
 
 func daemonPod(name string, node int) objects.Pod {
-	return objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "daemon"},
-		},
-		Spec:    objects.Spec{RequiredNode: fmt.Sprintf("n%05d", node)},
-		Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
-	}
+	p := newPod(name, "root.a", "daemon", queuestest.Vector("vcore=1 memory=1Gi pods=1"))
+	p.RequiredNode = fmt.Sprintf("n%05d", node)
+	return p
 }
 
 // makeRoomFor makes a pod hold its node and its victims leave.

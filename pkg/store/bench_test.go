@@ -47,14 +47,9 @@ var request3 = queuestest.Vector("vcore=500m memory=1Gi pods=1")
 
 func benchPod(i int, leaf string) objects.Pod {
 	name := fmt.Sprintf("pod%07d", i)
-	return objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i)),
-			Labels: map[string]string{placement.KeyQueue: leaf, placement.KeyApplicationID: "app" + leaf},
-		},
-		Spec:    objects.Spec{Priority: int32(i % 3)},
-		Request: request3,
-	}
+	p := newPod(name, leaf, "app"+leaf, request3)
+	p.Created, p.Priority = epoch.Add(time.Duration(i)), int32(i%3)
+	return p
 }
 
 // benchStore is a started store with pods, pending or running, spread over all leaves.

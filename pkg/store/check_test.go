@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -30,13 +29,7 @@ func busy(t *testing.T) *Store {
 		{"bound", "root.b"}, {"assumed", "root.b"}, {"parked", "root.b"}, {"cooling", "root.b"},
 		{"admitted", "root.b"}, {"waiting", "root.b"}, {"unplaced", "root.nowhere"},
 	} {
-		s.Upsert(objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(p.name), Name: p.name, Namespace: "ns", Created: epoch,
-				Labels: map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.name},
-			},
-			Request: queuestest.Vector("vcore=1 pods=1"),
-		}, epoch)
+		s.Upsert(newPod(p.name, p.queue, p.name, queuestest.Vector("vcore=1 pods=1")), epoch)
 		uid := types.UID(p.name)
 		switch p.name {
 		case "bound", "assumed":

@@ -8,11 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -70,13 +67,9 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
 	s.Start(epoch)
 	pod := func(name, namespace, queue string, request resources.Vector) objects.Pod {
-		return objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: namespace, Name: name, Created: epoch,
-				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
-			},
-			Request: request,
-		}
+		p := newPod(name, queue, name, request)
+		p.Namespace = namespace
+		return p
 	}
 	later, asked := epoch.Add(time.Hour), 0
 	tried := func(p objects.Pod, kind string) {

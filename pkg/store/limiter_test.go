@@ -9,10 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -32,14 +30,9 @@ func impossibleStore(t *testing.T, askers int) *Store {
   lent`), model.Options{Window: 8, MaxWindow: 8})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node, vcore string, created time.Time) {
-		s.Upsert(objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: "ns", Name: name, Created: created,
-				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
-			},
-			Status:  objects.Status{Node: node},
-			Request: queuestest.Vector("pods=1 vcore=" + vcore),
-		}, epoch)
+		p := newPod(name, queue, name, queuestest.Vector("pods=1 vcore="+vcore))
+		p.Created, p.Node = created, node
+		s.Upsert(p, epoch)
 	}
 	for n, queue := range []string{"root.kept", "root.lent"} {
 		node := fmt.Sprint("n", n)

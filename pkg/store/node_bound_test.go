@@ -4,11 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -23,14 +19,9 @@ func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	allocatable := queuestest.Vector("vcore=8 pods=10")
 	s.UpsertNode("n1", allocatable, epoch)
 	upsert := func(name, queue, app, vcore, on, requires string) {
-		s.Upsert(objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-				Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
-			},
-			Status: objects.Status{Node: on}, Spec: objects.Spec{RequiredNode: requires},
-			Request: queuestest.Vector("pods=1 vcore=" + vcore),
-		}, epoch)
+		p := newPod(name, queue, app, queuestest.Vector("pods=1 vcore="+vcore))
+		p.Node, p.RequiredNode = on, requires
+		s.Upsert(p, epoch)
 	}
 	upsert("large", "root.small", "a", "2", "n1", "")
 	upsert("rest", "root.small", "a", "1", "n1", "")

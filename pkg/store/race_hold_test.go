@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -43,14 +42,9 @@ func (a *arena) pod(i int, node string) objects.Pod {
 	name := fmt.Sprintf("p%02d", i)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch.Add(-time.Hour),
-			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, i%5)},
-		},
-		Status:  objects.Status{Node: node, Claim: a.claims[types.UID(name)]},
-		Request: queuestest.Vector("vcore=1 pods=1"),
-	}
+	p := newPod(name, queue, fmt.Sprint(queue, i%5), queuestest.Vector("vcore=1 pods=1"))
+	p.Created, p.Node, p.Claim = epoch.Add(-time.Hour), node, a.claims[p.UID]
+	return p
 }
 
 // ask runs one cycle of a preemptor like the scheduler.

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -96,16 +94,8 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func hammered(i, variant int) objects.Pod {
-	return objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(fmt.Sprintf("u%d", i)), Name: fmt.Sprintf("p%d", i), Namespace: "ns", Created: epoch,
-			Labels: map[string]string{
-				placement.KeyQueue:         []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant],
-				placement.KeyApplicationID: fmt.Sprintf("app%d", i%7),
-			},
-		},
-		Request: queuestest.Vector("vcore=1 pods=1"),
-	}
+	queue := []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant]
+	return newPod(fmt.Sprintf("p%d", i), queue, fmt.Sprintf("app%d", i%7), queuestest.Vector("vcore=1 pods=1"))
 }
 
 // cycleOnce runs one cycle of a pod like the scheduler, whether the pod was admitted or

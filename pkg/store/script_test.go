@@ -153,6 +153,17 @@ type script struct {
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// newPod is a pod that waits in a queue, created at epoch.
+func newPod(name, queue, app string, request resources.Vector) objects.Pod {
+	return objects.Pod{
+		Identity: objects.Identity{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+			Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
+		},
+		Request: request,
+	}
+}
+
 func newScript(t *testing.T, d *datadriven.TestData) *script {
 	var o model.Options
 	started, follows := false, false

@@ -5,10 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -22,14 +19,9 @@ func sweepingStore(t *testing.T, nodes int) *Store {
 	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), model.Options{})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string) {
-		s.Upsert(objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-				Labels: map[string]string{"queue": queue, "applicationId": queue},
-			},
-			Status:  objects.Status{Node: node},
-			Request: queuestest.Vector("vcore=1 pods=1"),
-		}, epoch)
+		p := newPod(name, queue, queue, queuestest.Vector("vcore=1 pods=1"))
+		p.Node = node
+		s.Upsert(p, epoch)
 	}
 	for n := range nodes {
 		node := fmt.Sprintf("n%03d", n)

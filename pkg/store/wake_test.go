@@ -4,25 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 func askingPod(name string) objects.Pod {
-	return objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch,
-			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
-		},
-		Request: queuestest.Vector("vcore=1 pods=1"),
-	}
+	return newPod(name, "root.a", name, queuestest.Vector("vcore=1 pods=1"))
 }
 
 // TestWakeOnlyWithWork: a reader of Wake is not told without work, and once for all there is
