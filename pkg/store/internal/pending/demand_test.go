@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -51,11 +52,11 @@ func TestDemandSum(t *testing.T) {
 	if _, decided := d.Decided(g); decided || d.HasMember("m") {
 		t.Error("the verdict on a PodGroup outlives a restart")
 	}
-	fails(t, d.Check(func(types.UID) bool { return true }), "")
-	fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")
+	expect.Holds(t, d.Check(func(types.UID) bool { return true }))
+	expect.Fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")
 	empty := pending.NewDemand[string]()
 	empty.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
-	fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
+	expect.Fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
 }
 
 // TestDemandRestarts: after an interval that grows with the pods, and only after a change;

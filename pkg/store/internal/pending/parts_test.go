@@ -2,7 +2,6 @@ package pending_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,17 +11,6 @@ import (
 )
 
 var epoch = time.Unix(1_700_000_000, 0)
-
-// fails checks that an error has the text; an empty text stands for no error.
-func fails(t *testing.T, err error, want string) {
-	t.Helper()
-	switch {
-	case err == nil && want != "":
-		t.Errorf("no error, want %q", want)
-	case err != nil && (want == "" || !strings.Contains(err.Error(), want)):
-		t.Errorf("got %q, want %q", err, want)
-	}
-}
 
 // TestLost: pods are brought back at most once a second for all lost pods, and a lost pod
 // is forgotten once a cycle saw it as gone, or after five minutes.
