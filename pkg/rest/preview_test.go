@@ -106,65 +106,46 @@ func TestPreviewsTakeTurns(t *testing.T) {
 	})
 }
 
-// A preview that takes too long is given up, and the next one is made.
-func TestPreviewsHaveATimeLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := previewServer(echo{took: documents.PreviewTime - time.Second})
-		s.options.Clock = clock.RealClock{}
-		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
-			t.Errorf("within its time: %d %s", w.Code, w.Body)
-		}
-		s.options.Previewer = func() Previewer { return echo{took: time.Hour} }
-		began := time.Now()
-		w := post(t.Context(), s.Handler(), "x")
-		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != documents.PreviewTime || !strings.Contains(w.Body.String(), "longer than 20s") {
-			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
-		}
-		time.Sleep(time.Minute)
-		s.options.Previewer = func() Previewer { return echo{} }
-		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
-			t.Errorf("the next one: %d %s", w.Code, w.Body)
-		}
-	})
-}
-
-// left says that a preview has begun, and ends it only when its reader leaves.
-type left chan struct{}
-
-func (l left) Preview(ctx context.Context, _ []byte) (*documents.Preview, error) {
-	close(l)
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func TestCancelledPreviewReleasesItsTurn(t *testing.T) {
-	begun := make(left)
-	s := previewServer(begun)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { <-begun; cancel() }()
-	if w := post(ctx, s.Handler(), "x"); w.Code != http.StatusInternalServerError {
-		t.Fatalf("%d", w.Code)
-	}
-	s.options.Previewer = func() Previewer { return echo{} }
-	if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
 // broken panics, as a filter may on an unusual pod.
 type broken struct{}
 
 func (broken) Preview(context.Context, []byte) (*documents.Preview, error) { panic("no zone") }
 
-func TestAPanicLocksNoPreviewOut(t *testing.T) {
-	s := previewServer(broken{})
-	handler := s.Handler()
-	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no zone") {
-		t.Errorf("a panic: %d %s; want 500 that says what happened", w.Code, w.Body)
-	}
-	s.options.Previewer = func() Previewer { return echo{} }
-	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusOK {
-		t.Errorf("the next preview: %d %s", w.Code, w.Body)
+// TestThePreviewAfterOneThatEnded: a preview that takes too long is given up, and however a
+// preview ends, the next one is made.
+func TestThePreviewAfterOneThatEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		previewer Previewer
+		leaves    time.Duration // when its reader leaves; 0 for never
+		took      time.Duration
+		status    int
+		told      string
+	}{
+		"in its time":       {echo{took: documents.PreviewTime - time.Second}, 0, documents.PreviewTime - time.Second, http.StatusOK, ""},
+		"too long":          {echo{took: time.Hour}, 0, documents.PreviewTime, http.StatusServiceUnavailable, "longer than 20s"},
+		"its reader leaves": {echo{took: time.Hour}, time.Second, time.Second, http.StatusInternalServerError, ""},
+		"a filter panics":   {broken{}, 0, 0, http.StatusInternalServerError, "no zone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := previewServer(c.previewer)
+				s.options.Clock = clock.RealClock{}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.leaves > 0 {
+					time.AfterFunc(c.leaves, cancel)
+				}
+				began := time.Now()
+				w := post(ctx, s.Handler(), "x")
+				if took := time.Since(began); w.Code != c.status || took != c.took || !strings.Contains(w.Body.String(), c.told) {
+					t.Errorf("%d after %v: %s", w.Code, took, w.Body)
+				}
+				time.Sleep(time.Minute)
+				s.options.Previewer = func() Previewer { return echo{} }
+				if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
+					t.Errorf("the next one: %d %s", w.Code, w.Body)
+				}
+			})
+		})
 	}
 }
