@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,11 +80,8 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits)) streaming {
 	t.Helper()
 	c.server.options.Guard = guard
-	s := servePiped(t, c, limit)
-	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mine\r\n\r\n")
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
-	expect.OK(t, err)
-	stream := streaming{conn, answer, bufio.NewReader(answer.Body)}
+	stream := servePiped(t, c, limit).stream(t, "", "Authorization: Bearer mine")
+	expect.OK(t, stream.SetReadDeadline(time.Time{}))
 	stream.line(t)
 	return stream
 }

@@ -46,18 +46,11 @@ func (r reader) ask(token string) int {
 // serveFrom serves in memory, to clients at addresses.
 func serveFrom(t *testing.T, c *cluster) (open func(address string) reader) {
 	t.Helper()
-	opened, done := make(chan net.Conn), make(chan struct{})
-	p := pipes{opened: opened, closed: done, close: func() {
-		select {
-		case <-done:
-		default:
-			close(done)
-		}
-	}}
+	p := newPipes()
 	served{cluster: c}.serve(t, p)
 	return func(address string) reader {
 		near, far := net.Pipe()
-		opened <- from{far, address}
+		p.opened <- from{far, address}
 		t.Cleanup(func() { _ = near.Close() })
 		return reader{near, bufio.NewReader(near)}
 	}

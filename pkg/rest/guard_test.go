@@ -12,9 +12,7 @@ import (
 )
 
 // doorman admits requests with the right word.
-type doorman struct{}
-
-func (doorman) Admit(r *http.Request, _ bool) error {
+var doorman = guardFunc(func(r *http.Request, _ bool) error {
 	switch r.Header.Get("Authorization") {
 	case "":
 		return ErrUnknown
@@ -24,11 +22,11 @@ func (doorman) Admit(r *http.Request, _ bool) error {
 		return fmt.Errorf("%w: no", ErrForbidden)
 	}
 	return errors.New("no answer")
-}
+})
 
 func TestGuard(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.options.Guard = doorman{}
+	c.server.options.Guard = doorman
 	guarded := c.server.Handler()
 	for word, want := range map[string]int{"": 401, "friend": 200, "stranger": 403, "?": 503} {
 		for _, path := range []string{queuesPath, "/api/v1/holds", streamPath, batchPath, "/debug/fullstatedump", "/ws/v1/validate-conf", "/nowhere"} {

@@ -26,9 +26,10 @@ type streaming struct {
 	lines  *bufio.Reader
 }
 
-func (s served) stream(t *testing.T, query string) streaming {
+func (s served) stream(t *testing.T, query string, headers ...string) streaming {
 	t.Helper()
-	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
+	lines := append([]string{"GET " + streamPath + query + " HTTP/1.1", "Host: localhost", "Accept-Encoding: gzip"}, headers...)
+	conn := s.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n")
 	_ = conn.SetReadDeadline(time.Now().Add(patient))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
 	expect.OK(t, err)
@@ -60,6 +61,12 @@ type pipes struct {
 	close  func()
 }
 
+func newPipes() pipes {
+	p := pipes{opened: make(chan net.Conn), closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	return p
+}
+
 // Accept, Close and Addr make it a net.Listener.
 func (p pipes) Accept() (net.Conn, error) {
 	select {
@@ -77,8 +84,7 @@ func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 // servePiped serves in memory, until the end of the test.
 func servePiped(t *testing.T, c *cluster, limit func(*limits)) served {
 	t.Helper()
-	p := pipes{opened: make(chan net.Conn), closed: make(chan struct{})}
-	p.close = sync.OnceFunc(func() { close(p.closed) })
+	p := newPipes()
 	s := served{c, p.Addr().String(), func() (net.Conn, error) {
 		near, far := net.Pipe()
 		p.opened <- far
