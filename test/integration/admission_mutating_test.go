@@ -9,7 +9,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -28,12 +27,12 @@ func TestSetSchedulerName(t *testing.T) {
 	on.account("robot")
 	create := func(p policed, scheduler string, m marks, account ...string) string {
 		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name, pod.Spec.ServiceAccountName = "x", strings.Join(account, "")
-		if m[markMirror] != "" {
-			pod.Spec.NodeName = "elsewhere" // required of a mirror pod
-		}
-		made := expect.Get(suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))(t)
+		made := expect.Get(p.dryRun(suite.client, scheduler, m, func(pod *corev1.Pod) {
+			pod.Spec.ServiceAccountName = strings.Join(account, "")
+			if m[markMirror] != "" {
+				pod.Spec.NodeName = "elsewhere" // required of a mirror pod
+			}
+		}))(t)
 		return made.Spec.SchedulerName
 	}
 	eventually(t, patience, "the policy is in force", func() (bool, string) {
@@ -200,9 +199,7 @@ func (p policed) checkYuniKorn(anybody string) {
 
 	groups := []string{"staff", "dev/ops", "größe", "system:authenticated"}
 	of := func(groups []string, info string) error {
-		pod := &corev1.Pod{ObjectMeta: marks{markInfo: info}.meta(), Spec: podSpec(profile)}
-		pod.Name = "x"
-		_, err := p.asMember(anybody, groups).CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := p.dryRun(p.asMember(anybody, groups), profile, marks{markInfo: info})
 		return err
 	}
 	p.expectAnswer("YuniKorn's text with more groups", of(groups, yunikornInfo(anybody, groups)), "")

@@ -12,8 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	clientrest "k8s.io/client-go/rest"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -57,13 +55,11 @@ func (p policed) mirrorPod() (*corev1.Pod, error) {
 		p.Fatal("no node: ", err)
 	}
 	node, controls := nodes.Items[0], true
-	access := suite.cluster.AdminConfig()
-	access.Impersonate = clientrest.ImpersonationConfig{UserName: "system:node:" + node.Name, Groups: []string{"system:nodes", "system:authenticated"}}
-	client := expect.Get(kubernetes.NewForConfig(access))(p)
-	pod := &corev1.Pod{ObjectMeta: marks{markMirror: "of-a-file"}.meta(), Spec: podSpec("")}
-	pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector = "mirror", node.Name, nil
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controls}}
-	return client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	client := p.asMember("system:node:"+node.Name, []string{"system:nodes", "system:authenticated"})
+	return p.dryRun(client, "", marks{markMirror: "of-a-file"}, func(pod *corev1.Pod) {
+		pod.Spec.NodeName, pod.Spec.NodeSelector = node.Name, nil
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controls}}
+	})
 }
 
 // TestOnlyQueues is a table of pods that would bypass the queues.
@@ -76,9 +72,7 @@ func TestOnlyQueues(t *testing.T) {
 	const node = "elsewhere"
 	create := func(p policed, user, scheduler, node, account string, m marks) error {
 		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name, pod.Spec.NodeName, pod.Spec.ServiceAccountName = "x", node, account
-		_, err := p.as(user).CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := p.dryRun(p.as(user), scheduler, m, func(pod *corev1.Pod) { pod.Spec.NodeName, pod.Spec.ServiceAccountName = node, account })
 		return err
 	}
 	const bob, daemonSets = "bob", "system:serviceaccount:kube-system:daemon-set-controller"
@@ -123,15 +117,6 @@ func TestOnlyQueues(t *testing.T) {
 	_, err := on.mirrorPod()
 	on.expectAnswer("a mirror pod", err, "")
 	on.checkTypes("paddock-only-queues")
-}
-
-// try creates a pod in a dry run.
-func (p policed) try(scheduler string, m marks) error {
-	p.Helper()
-	pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-	pod.Name = "x"
-	_, err := suite.client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return err
 }
 
 // TestRequireUser is a table of pods with and without a user.

@@ -136,6 +136,24 @@ func podSpec(scheduler string) corev1.PodSpec {
 	}
 }
 
+// dryRun creates, in a dry run, a pod of a scheduler with these marks.
+func (p policed) dryRun(client kubernetes.Interface, scheduler string, m marks, changes ...func(*corev1.Pod)) (*corev1.Pod, error) {
+	p.Helper()
+	pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+	pod.Name = "x"
+	for _, change := range changes {
+		change(pod)
+	}
+	return client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+// try is dryRun as an administrator.
+func (p policed) try(scheduler string, m marks) error {
+	p.Helper()
+	_, err := p.dryRun(suite.client, scheduler, m)
+	return err
+}
+
 // make requests, as a user and as a dry run, an object of a kind with pods that have
 // these marks.
 func (p policed) make(user, kind string, m marks) error {
@@ -156,9 +174,7 @@ func (p policed) ask(user, kind string, m marks) (metav1.ObjectMeta, error) {
 	apps, batch, core := client.AppsV1(), client.BatchV1(), client.CoreV1()
 	switch kind {
 	case "Pod":
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: template.Spec}
-		pod.Name = "x"
-		made, err := core.Pods(p.ns).Create(p.Context(), pod, dry)
+		made, err := p.dryRun(client, profile, m)
 		return made.ObjectMeta, err
 	case "Deployment":
 		made, err := apps.Deployments(p.ns).Create(p.Context(), &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, dry)
@@ -290,12 +306,7 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 	p.expectAnswer("a name with quotes", p.make(odd, "Pod", marks{markInfo: `{"user":"` + odd + `","groups":["system:authenticated"]}`}), "may not say whose pods these are")
 	p.expectAnswer("empty user.info", p.make(anybody, "Pod", marks{markInfo: ""}), "")
 	p.expectAnswer("a pod by a controller", p.make(replicaSets, "Pod", info), "")
-	p.expectAnswer("a pod by an administrator", func() error {
-		pod := &corev1.Pod{ObjectMeta: info.meta(), Spec: podSpec(profile)}
-		pod.Name = "x"
-		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}(), "")
+	p.expectAnswer("a pod by an administrator", p.try(profile, info), "")
 	for text, says := range map[string]string{
 		`{"user":"alice"}`:                        "",
 		"{\n \"groups\": [],\n \"user\" : \"a\"}": "",
