@@ -285,6 +285,7 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 		p.expectAnswer(kind+" by the operator, by name alone", p.make(trusted, kind, marks{markUsername: "alice"}), "")
 	}
 	for what, m := range map[string]marks{
+		"another user":           {markInfo: `{"user":"alice","groups":["system:authenticated"]}`},
 		"other groups":           {markInfo: `{"user":"bob","groups":["system:authenticated","admins"]}`},
 		"no groups":              {markInfo: `{"user":"bob","groups":[]}`},
 		"groups left out":        {markInfo: `{"user":"bob"}`},
