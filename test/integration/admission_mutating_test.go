@@ -113,10 +113,10 @@ func TestSetUser(t *testing.T) {
 	}
 	on.awaitValidation("bob")
 	const bob = `{"user":"bob","groups":["system:authenticated"]}`
-	for _, kind := range kinds {
+	for kind := range kinds {
 		eventually(t, patience, "the policies for "+kind+" are in force", func() (bool, string) {
 			made, err := on.ask("bob", kind, nil)
-			return err == nil && made.Annotations[placement.KeyUserInfo] == bob, fmt.Sprint(made.Annotations, err)
+			return err == nil && made[placement.KeyUserInfo] == bob, fmt.Sprint(made, err)
 		})
 	}
 	const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
@@ -142,7 +142,7 @@ func TestSetUser(t *testing.T) {
 		var got string
 		eventually(t, patience, c.name+": allowed", func() (bool, string) {
 			made, err := c.in.ask(c.user, "Pod", c.m)
-			got = made.Annotations[placement.KeyUserInfo]
+			got = made[placement.KeyUserInfo]
 			return err == nil, fmt.Sprint(err)
 		})
 		if got != c.want {

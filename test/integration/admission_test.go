@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 
@@ -87,10 +87,14 @@ func groupsOf(user string) []string {
 // asMember is as for a user with these groups.
 func (p policed) asMember(user string, groups []string) kubernetes.Interface {
 	p.Helper()
-	access := suite.cluster.AdminConfig()
-	access.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: groups}
-	client := expect.Get(kubernetes.NewForConfig(access))(p)
-	return client
+	return expect.Get(kubernetes.NewForConfig(access(user, groups)))(p)
+}
+
+// access is the access of a user with these groups.
+func access(user string, groups []string) *clientrest.Config {
+	config := suite.cluster.AdminConfig()
+	config.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: groups}
+	return config
 }
 
 // allow binds a ClusterRole to a user in the namespace.
@@ -162,55 +166,42 @@ func (p policed) make(user, kind string, m marks) error {
 	return err
 }
 
-// ask is make, and returns the pod template that results.
-func (p policed) ask(user, kind string, m marks) (metav1.ObjectMeta, error) {
-	p.Helper()
-	client, dry := p.as(user), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	name := metav1.ObjectMeta{Name: "x"}
-	template := corev1.PodTemplateSpec{ObjectMeta: m.meta(), Spec: podSpec(profile)}
-	always := *template.DeepCopy()
-	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
-	apps, batch, core := client.AppsV1(), client.BatchV1(), client.CoreV1()
-	switch kind {
-	case "Pod":
-		made, err := p.dryRun(client, profile, m)
-		return made.ObjectMeta, err
-	case "Deployment":
-		made, err := apps.Deployments(p.ns).Create(p.Context(), &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, dry)
-		return made.Spec.Template.ObjectMeta, err
-	case "DaemonSet":
-		made, err := apps.DaemonSets(p.ns).Create(p.Context(), &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}, dry)
-		return made.Spec.Template.ObjectMeta, err
-	case "StatefulSet":
-		made, err := apps.StatefulSets(p.ns).Create(p.Context(), &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: always}}, dry)
-		return made.Spec.Template.ObjectMeta, err
-	case "ReplicaSet":
-		made, err := apps.ReplicaSets(p.ns).Create(p.Context(), &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: always}}, dry)
-		return made.Spec.Template.ObjectMeta, err
-	case "ReplicationController":
-		made, err := core.ReplicationControllers(p.ns).Create(p.Context(), &corev1.ReplicationController{
-			ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: selector.MatchLabels, Template: &always},
-		}, dry)
-		if err != nil {
-			return metav1.ObjectMeta{}, err
-		}
-		return made.Spec.Template.ObjectMeta, nil
-	case "Job":
-		made, err := batch.Jobs(p.ns).Create(p.Context(), &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: template}}, dry)
-		return made.Spec.Template.ObjectMeta, err
-	case "CronJob":
-		made, err := batch.CronJobs(p.ns).Create(p.Context(), &batchv1.CronJob{ObjectMeta: name, Spec: batchv1.CronJobSpec{
-			Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
-		}}, dry)
-		return made.Spec.JobTemplate.Spec.Template.ObjectMeta, err
-	}
-	p.Fatalf("kind %s", kind)
-	return metav1.ObjectMeta{}, nil
+const selects = `{"selector":{"matchLabels":{"app":"x"}},"template":%s}`
+
+// kinds are the kinds that make pods, with their specs around a template of pods, and Pod.
+var kinds = map[string]struct{ version, spec string }{
+	"Pod": {}, "Deployment": {"apps/v1", selects}, "DaemonSet": {"apps/v1", selects}, "StatefulSet": {"apps/v1", selects}, "ReplicaSet": {"apps/v1", selects},
+	"ReplicationController": {"v1", `{"selector":{"app":"x"},"template":%s}`},
+	"Job":                   {"batch/v1", `{"template":%s}`},
+	"CronJob":               {"batch/v1", `{"schedule":"@daily","jobTemplate":{"spec":{"template":%s}}}`},
 }
 
-// kinds are the kinds that make pods, and Pod.
-var kinds = []string{"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+// ask is make, and returns the annotations of the pod, or of the template, that results.
+func (p policed) ask(user, kind string, m marks) (map[string]string, error) {
+	p.Helper()
+	if kind == "Pod" {
+		made, err := p.dryRun(p.as(user), profile, m)
+		return made.Annotations, err
+	}
+	template := corev1.PodTemplateSpec{ObjectMeta: m.meta(), Spec: podSpec(profile)}
+	if template.Spec.RestartPolicy = corev1.RestartPolicyAlways; strings.HasSuffix(kind, "Job") {
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	pods, o := expect.Get(json.Marshal(template))(p), &unstructured.Unstructured{}
+	expect.OK(p, o.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":"x"},"spec":`+kinds[kind].spec+`}`, kinds[kind].version, kind, pods)))
+	client := expect.Get(dynamic.NewForConfig(access(user, groupsOf(user))))(p)
+	resource := o.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(kind) + "s")
+	made, err := client.Resource(resource).Namespace(p.ns).Create(p.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, err
+	}
+	path := []string{"spec", "template", "metadata", "annotations"}
+	if kind == "CronJob" {
+		path = append([]string{"spec", "jobTemplate"}, path...)
+	}
+	annotations, _, err := unstructured.NestedStringMap(made.Object, path...)
+	return annotations, err
+}
 
 // expectAnswer compares an answer with the expected one: part of the message of a
 // refusal, or empty.
@@ -271,14 +262,14 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 		mayNot      = "bob may not say whose pods these are"
 		looks       = `must look like {"user":"name","groups":["group"]}`
 	)
-	for _, kind := range kinds {
+	for kind := range kinds {
 		p.expectAnswer(kind+" of nobody", p.make(anybody, kind, nil), "")
 		p.expectAnswer(kind+" with user.info", p.make(anybody, kind, info), mayNot)
 		p.expectAnswer(kind+" with username", p.make(anybody, kind, marks{markUsername: "alice"}), mayNot)
 		p.expectAnswer(kind+" by the operator", p.make(trusted, kind, info), "")
 		p.expectAnswer(kind+" by the operator, wrong", p.make(trusted, kind, marks{markInfo: `alice`}), looks)
 	}
-	for _, kind := range kinds {
+	for kind := range kinds {
 		p.expectAnswer(kind+" of oneself", p.make(anybody, kind, marks{markInfo: bobInfo}), "")
 		p.expectAnswer(kind+" of oneself by name alone", p.make(anybody, kind, marks{markUsername: "bob"}), mayNot+": label yunikorn.apache.org/username alone leaves out the groups")
 		p.expectAnswer(kind+" of oneself by name, too", p.make(anybody, kind, marks{markInfo: bobInfo, markUsername: "bob"}), "")
