@@ -584,7 +584,7 @@ func killedHalfway(of func(int) podOption) func(*env, int) {
 // floodWithClaims makes pods with a volume claim each, of a class for which no program
 // makes volumes.
 func (e *env) floodWithClaims(n int, mode string) {
-	class := e.storageClass(mode)
+	class := e.storageClass(mode, never)
 	e.flood(n, func(i int) podOption { return e.withClaim(evilName(i), class) })
 }
 

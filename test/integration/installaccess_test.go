@@ -12,9 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientrest "k8s.io/client-go/rest"
@@ -283,14 +281,9 @@ func (e *env) lifeOfDaemonSet() {
 // lifeOfVolume: the scheduler chooses a volume and writes that on it and on the claim.
 func (e *env) lifeOfVolume() {
 	e.Helper()
-	name := e.id + "-local"
-	later := storagev1.VolumeBindingWaitForFirstConsumer
-	class := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &later,
-	}
-	expect.Get(suite.client.StorageV1().StorageClasses().Create(e.Context(), class, metav1.CreateOptions{}))(e)
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: name,
+	class := e.storageClass("WaitForFirstConsumer", "kubernetes.io/no-provisioner")
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: class}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: class,
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volume"}},
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -299,26 +292,9 @@ func (e *env) lifeOfVolume() {
 	}}
 	expect.Get(suite.client.CoreV1().PersistentVolumes().Create(e.Context(), volume, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
-		ctx := context.Background()
-		for _, err := range []error{
-			suite.client.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{}),
-			suite.client.StorageV1().StorageClasses().Delete(ctx, name, metav1.DeleteOptions{}),
-		} {
-			if err != nil {
-				e.Error(err)
-			}
-		}
+		expect.Holds(e, suite.client.CoreV1().PersistentVolumes().Delete(context.Background(), class, metav1.DeleteOptions{}))
 	})
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &name,
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
-	expect.Get(suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), claim, metav1.CreateOptions{}))(e)
-	e.create("volume", 1, inQueue("root.owed"), requests("cpu", "100m"), func(p *corev1.Pod) {
-		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"},
-		}}}
-	})
+	e.create("volume", 1, inQueue("root.owed"), requests("cpu", "100m"), e.withClaim("claim", class))
 	e.expect("volume", 1, 0, "")
 }
 

@@ -13,13 +13,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
+// never is the name of a program that would make volumes, and does not run.
+const never = "example.com/never"
+
 // storageClass makes a class for which no program makes volumes, and returns its name.
-func (e *env) storageClass(mode string) string {
+func (e *env) storageClass(mode, provisioner string) string {
 	e.Helper()
 	binding := storagev1.VolumeBindingMode(mode)
 	class, err := suite.client.StorageV1().StorageClasses().Create(e.Context(), &storagev1.StorageClass{
 		ObjectMeta:  metav1.ObjectMeta{GenerateName: e.id + "-", Labels: map[string]string{label: e.id}},
-		Provisioner: "example.com/never", VolumeBindingMode: &binding,
+		Provisioner: provisioner, VolumeBindingMode: &binding,
 	}, metav1.CreateOptions{})
 	e.ok(err)
 	e.Cleanup(func() {
@@ -69,7 +72,7 @@ func TestVolumesThatNeverCome(t *testing.T) {
 	e.expect("lent", 4, 0, "")
 	var volumeless []*corev1.Pod
 	for name, option := range map[string]podOption{
-		"missing": mounts("there-is-none"), "unbound": e.withClaim("unbound", e.storageClass("Immediate")),
+		"missing": mounts("there-is-none"), "unbound": e.withClaim("unbound", e.storageClass("Immediate", never)),
 	} {
 		p := e.createPod(e.pod(name, name, inQueue("root.team"), option))
 		e.awaitPod(p, "was tried", func(p *corev1.Pod) bool { return conditionIs(p, corev1.PodScheduled, corev1.ConditionFalse) })
@@ -83,8 +86,8 @@ func TestVolumesThatNeverCome(t *testing.T) {
 	}
 	e.removePods(e.Context())
 
-	never := e.storageClass("WaitForFirstConsumer")
-	e.createPod(e.pod("never", "never", inQueue("root.evil"), requests("cpu", "4"), e.withClaim("never", never)))
+	later := e.storageClass("WaitForFirstConsumer", never)
+	e.createPod(e.pod("never", "never", inQueue("root.evil"), requests("cpu", "4"), e.withClaim("never", later)))
 	e.awaitQueue("root.evil", "is charged for the pod", func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == 4000 })
 	e.awaitRunning(e.create("asker", 1, inQueue("root.team"), requests("cpu", "4"))[0])
 	running, _ := e.podsOf("never")
