@@ -223,15 +223,17 @@ func (e *env) runJobSet() {
 	certificates := e.TempDir()
 	e.ok(selfSigned(certificates))
 	config := filepath.Join(e.TempDir(), "config.yaml")
+	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(e))
+	e.ok(err)
 	e.ok(os.WriteFile(config, fmt.Appendf(nil, `
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
-webhook: {host: 127.0.0.1, port: %d, certDir: %s}
+webhook: {host: 127.0.0.1, port: %s, certDir: %s}
 metrics: {bindAddress: "0"}
 health: {healthProbeBindAddress: "0"}
-`, freePort(e.T), certificates), 0o600))
+`, port, certificates), 0o600))
 	e.runs("jobset", nil, "--config="+config, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 }
 
@@ -671,11 +673,4 @@ func selfSigned(dir string) error {
 	return cmp.Or(
 		os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
 		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
