@@ -12,6 +12,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -57,7 +58,7 @@ func TestHoldEndsWhenItsNodeRefusesThePod(t *testing.T) {
 		"harmless label":     func(n *corev1.Node) { n.Labels["more"] = "labels" },
 	} {
 		ends := name[:4] != "harm"
-		for _, kind := range []string{"ordinary", "DaemonSet"} {
+		for kind, why := range map[string]reasons.Code{"ordinary": reasons.HoldNodeUnschedulable, "DaemonSet": reasons.RoomImpossible} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					c := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
@@ -90,8 +91,8 @@ func TestHoldEndsWhenItsNodeRefusesThePod(t *testing.T) {
 					if c.store.Holds().Held() == ends || (held.Status == corev1.ConditionTrue) == ends || (now.Status.NominatedNodeName != "") == ends {
 						t.Errorf("the hold has ended: %v, nominated to %q, %+v, %+v; want that it has: %v", !c.store.Holds().Held(), now.Status.NominatedNodeName, held, told, ends)
 					}
-					if ends && (told == nil || told.Status != corev1.ConditionFalse || told.Reason != corev1.PodReasonUnschedulable) {
-						t.Errorf("the asker is told %+v", told)
+					if ends && (held.Reason != string(why) || told == nil || told.Status != corev1.ConditionFalse || told.Reason != corev1.PodReasonUnschedulable) {
+						t.Errorf("the asker is told %+v, %+v", held, told)
 					}
 					c.changeNode(t, "node-000", func(n *corev1.Node) { *n = *before })
 					c.api.delete(t, victim)
