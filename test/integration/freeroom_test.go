@@ -17,7 +17,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 const freeRoomQueues = `
@@ -125,43 +124,6 @@ func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 // completesAfter makes a pod end by itself.
 func completesAfter(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
-}
-
-// TestRoomOfLeavingPodsIsNotHeld: the owner deletes a pod of a queue that is below its
-// guarantee once that pod is gone. A pod of a queue without a guarantee, past its
-// preemption.delay, would fit then. It does not hold the node: a younger pod of the first
-// queue gets the room, and no pod is preempted.
-func TestRoomOfLeavingPodsIsNotHeld(t *testing.T) {
-	e := setup(t, freeRoomQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepHistory()
-	leaves := e.createPod(e.pod("leaves", "leaves", inQueue("root.owed"), stopsAfter(5*time.Minute)))
-	e.awaitRunning(leaves)
-	e.fill("owed", 2, inQueue("root.owed"))
-	e.fill("loose", 1, inQueue("root.loose"))
-	borrower := e.createPod(e.pod("borrower", "loose", inQueue("root.loose"), gated))
-	e.delete(leaves)
-	e.awaitPod(leaves, "terminates", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
-	e.awaitYounger(borrower) // its preemption.delay is over: its first cycle asks for a plan
-	e.patch(borrower, `{"spec":{"schedulingGates":null}}`)
-	e.awaitTold(borrower, string(reasons.WaitingForRoom))
-	heir := e.createPod(e.pod("heir", "heir", inQueue("root.owed")))
-	e.awaitTold(heir, string(reasons.PreemptionRefused)) // the pod that leaves counts for law 4
-	e.endAtOnce(leaves)
-	e.awaitRunning(heir)
-	c.expectNoMore(calm/2, 0, "owed", "loose", "heir")
-	for _, p := range []*corev1.Pod{borrower, heir} {
-		if claim, at := c.claim(p.UID); !at.IsZero() {
-			t.Errorf("pod %s held a node: %+v", p.Name, claim)
-		}
-	}
-	if node, _ := c.boundAt(borrower.UID); node != "" {
-		t.Errorf("pod %s of the queue without a guarantee is on node %s", borrower.Name, node)
-	}
-}
-
-func gated(p *corev1.Pod) {
-	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
 }
 
 // TestNodesAreWantedForAsManyPodsAsMayRun: 40 pods find no node, and the max of their
