@@ -19,6 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
+// freeRoomQueues has the guarantee of ecosystemGuarantees.
 const freeRoomQueues = `
 partitions:
 - name: default
@@ -27,43 +28,18 @@ partitions:
     submitacl: "*"
     queues:
     - name: owed
-      resources: {guaranteed: {vcore: 3}}
+      resources: {guaranteed: {vcore: 20}}
       properties: {preemption.delay: 1s}
     - name: loose
       properties: {preemption.delay: 1s}
 `
-
-// TestFreeRoomGoesToThePodThatWouldPreempt: a pod ends by itself while a pod of a queue
-// below its guarantee and a pod of a queue without one wait. The first of the two gets the
-// room, although the share of its queue is larger, and no pod is preempted.
-func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
-	e := setup(t, freeRoomQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepHistory()
-	ends := e.createPod(e.pod("ends", "ends", inQueue("root.owed")))
-	e.awaitRunning(ends)
-	e.fill("owed", 2, inQueue("root.owed"))
-	e.fill("loose", 1, inQueue("root.loose"))
-	borrower := e.createPod(e.pod("borrower", "loose", inQueue("root.loose")))
-	heir := e.createPod(e.pod("heir", "heir", inQueue("root.owed")))
-	e.awaitWaiting("loose", 1)
-	e.awaitWaiting("heir", 1)
-	e.patch(ends, fmt.Sprintf(`{"metadata":{"annotations":{%q:"1ms"}}}`, nodeagent.AnnotationCompleteAfter))
-	e.awaitPod(ends, "it has ended", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
-	e.awaitRunning(heir)
-	c.expectNoMore(calm/2, 0, "owed", "loose", "heir")
-	if node, _ := c.boundAt(borrower.UID); node != "" {
-		t.Errorf("pod %s of the queue without a guarantee is on node %s", borrower.Name, node)
-	}
-}
 
 // TestFreeRoomGoesToJobsBelowTheirGuarantee: pods of Jobs end all the time, and more of them
 // wait than the guarantee of their queue covers, beside a Deployment that wants all. Each
 // time one ends, the next one gets the room, and no pod of the Deployment that is preempted
 // for it later.
 func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
-	// The guarantee is that of ecosystemGuarantees.
-	e := setup(t, strings.Replace(freeRoomQueues, "vcore: 3", "vcore: 20", 1))
+	e := setup(t, freeRoomQueues)
 	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	for i := range 4 {
