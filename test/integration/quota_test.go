@@ -3,7 +3,6 @@ package integration
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -146,60 +145,6 @@ func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 		return p.Spec.NodeName != "" && c != nil && c.Status == corev1.ConditionTrue
 	})
 	return conditionOf(p, events.Admitted)
-}
-
-const limitQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: apps
-      maxapplications: 1
-    - name: users
-      limits:
-      - limit: one user
-        users: [alice]
-        maxresources: {vcore: 2}
-      - limit: everybody else
-        users: ["*"]
-        maxresources: {vcore: 1}
-        maxapplications: 1
-    - name: groups
-      limits:
-      - limit: a group
-        groups: [dev]
-        maxresources: {vcore: 3}
-      - limit: other groups
-        groups: ["*"]
-        maxresources: {vcore: 1}
-`
-
-// TestUserLimits checks limits of users by name and by wildcard.
-func TestUserLimits(t *testing.T) {
-	e := setup(t, limitQueues)
-	alice := e.create("alice", 4, inQueue("root.users"), ofUser("alice"))
-	e.create("bob", 2, inQueue("root.users"), ofUser("bob", "dev"))
-	e.create("nobody", 2, inQueue("root.users")) // also a user
-	e.create("elsewhere", 5, inQueue("root.groups"), ofUser("alice", "dev"))
-	e.expect("alice", 2, 2, reasons.OverUserLimit)
-	e.expect("bob", 1, 1, reasons.OverUserLimit)
-	e.expectStill("nobody", 1, 1, reasons.OverUserLimit)
-	_, waiting := e.podsOf("alice")
-	if message := conditionOf(waiting[0], events.Admitted).Message; !strings.Contains(message, "alice") || !strings.Contains(message, "root.users") {
-		t.Errorf("the pod is told %q, which does not name user and queue", message)
-	}
-	second := e.createPod(e.pod("bob-app", "bob-app", inQueue("root.users"), ofUser("bob"), requests()))
-	e.awaitRefused(second, reasons.UserMaxApplications)
-
-	running, _ := e.podsOf("alice")
-	e.delete(running[0])
-	e.expectStill("alice", 2, 1, reasons.OverUserLimit)
-	e.delete(alice[3])
-	running, _ = e.podsOf("bob")
-	e.delete(running[0])
-	e.expect("bob", 1, 0, "")
 }
 
 // TestNamespaceQuota checks the quotas that annotations of a namespace give to its
