@@ -119,7 +119,7 @@ func TestReplaceDefault(t *testing.T) {
 	e.awaitMetric(reloadSuccess, "1")
 	e.lifeOfQuota()
 	e.lifeOfDefault("default")
-	e.lifeOfHold()
+	e.lifeOfPreemption()
 	e.lifeOfVolume()
 	e.lifeOfConfiguration()
 
@@ -182,33 +182,4 @@ func (e *env) lifeOfPlainDaemonSet() (served func()) {
 		c.expectEvicted("resident", 1)
 		part.expect("plain-agent", 1, 0, "")
 	}
-}
-
-// lifeOfHold: a node is kept for its asker while the last victim leaves it, also from
-// pods of no queue.
-func (e *env) lifeOfHold() {
-	e.Helper()
-	part := e.apart("held", 1, localcluster.NodeSpec{CPU: "4"})
-	part.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
-	c := part.keepHistory()
-	quick := part.create("quick", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
-	slow := part.create("slow", 1, inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Minute))[0]
-	part.awaitRunning(quick)
-	part.awaitRunning(slow)
-	asker := part.createPod(part.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "4")))
-	c.expectEvicted("quick", 1)
-	c.expectEvicted("slow", 1)
-	part.awaitGone(quick)
-	plain := part.create("plain", 1, ofProfile(corev1.DefaultSchedulerName), ofPriority(part.id+"-high"))[0]
-	part.awaitTold(plain, "held")
-	if p := part.get(plain); p.Spec.NodeName != "" {
-		part.Errorf("pod %s was put on %s, which is held", p.Name, p.Spec.NodeName)
-	}
-	part.endAtOnce(slow)
-	placed := c.awaitPlaced(asker)
-	if node, at := c.boundAt(plain.UID); !at.IsZero() {
-		part.Errorf("pod %s was put on %s, which the asker needs", plain.Name, node)
-	}
-	part.delete(placed)
-	part.awaitRunning(plain)
 }
