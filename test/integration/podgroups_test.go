@@ -13,7 +13,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -89,8 +88,6 @@ func TestPodGroups(t *testing.T) {
 	e.configure(podGroupQueues)
 	e.awaitLeader("")
 	e.run("nodes", (*env).podGroupOnNodes)
-	e.run("there is none", (*env).podGroupIsMissing)
-	e.run("beyond the guarantee", (*env).podGroupBeyondGuarantee)
 	e.podGroupOutlivesScheduler()
 	checkRights(t, shipped, "paddock-scheduler-podgroups")
 }
@@ -141,46 +138,6 @@ func (e *env) awaitPlaceGivenBack(name string, gang []*corev1.Pod) {
 		e.awaitText(fmt.Sprintf("/api/v1/pods/%s/%s/explain", p.Namespace, p.Name), gave+" on node ")
 		e.awaitText(fmt.Sprintf("/api/v1/pods/%s/%s/explain", p.Namespace, p.Name), ", because pod "+name+"-")
 	}
-}
-
-// podGroupIsMissing: the pod names a PodGroup that is created later.
-func (e *env) podGroupIsMissing() {
-	e.Helper()
-	lonely := e.createPod(e.pod("lonely", "lonely", inQueue("root.others"), inPodGroup("lonely")))
-	e.awaitExplained(lonely, reasons.PodGroupIncomplete)
-	e.createPodGroup("lonely", 1)
-	e.expect("lonely", 1, 0, "")
-	e.clear("lonely")
-}
-
-// podGroupBeyondGuarantee: no pod is preempted for a group that requests more than the
-// guarantee of its queue allows. A group within the guarantee gets its plans right after
-// each other, and not one per back-off.
-func (e *env) podGroupBeyondGuarantee() {
-	e.Helper()
-	part := e.apart("beyond", 1, localcluster.NodeSpec{CPU: "4"})
-	quarter := requests("cpu", "250m")
-	part.expectAll("lender", 16, inQueue("root.others"), quarter)
-	part.createPodGroup("beyond", 2)
-	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
-	part.awaitYounger(first) // the older member is tried first
-	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
-	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee)
-	part.expectStill("lender", 16, 0, "")
-	part.clear("beyond")
-
-	part.createPodGroup("within", 11) // each member needs a victim
-	began := time.Now()
-	part.create("within", 11, inQueue("root.owed"), inPodGroup("within"), quarter)
-	part.expect("within", 11, 0, "")
-	took := time.Since(began)
-	part.Logf("the group started after %v", took)
-	if took > 10*time.Second { // with one plan for each back-off it is over a minute
-		part.Fatalf("the group started after %v; its plans have to follow each other at once", took)
-	}
-	part.expectBooks()
-	part.clear("within")
-	part.clear("lender")
 }
 
 // podGroupOutlivesScheduler: the scheduler is killed while two of three pods have their
