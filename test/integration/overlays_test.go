@@ -1,21 +1,16 @@
 package integration
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -168,13 +163,11 @@ func TestHA(t *testing.T) {
 }
 
 // TestMigrate runs overlay migrate-from-yunikorn as installed, in place of YuniKorn's
-// chart: with its two ConfigMaps, for pods that were made for it, and with its Service,
-// which leads to our pods.
+// chart: with its two ConfigMaps, and for pods that were made for it.
 func TestMigrate(t *testing.T) {
 	const file = "migrate-from-yunikorn.yaml"
 	shipped := newInstallation(t, file, "migrate")
-	template := deploymentOf(t, file).Spec.Template
-	e := setup(t, "", shipped.asDeployed(t, &template.Spec))
+	e := setup(t, "", shipped.asDeployed(t, &deploymentOf(t, file).Spec.Template.Spec))
 	e.yuniKornWas()
 	e.awaitMetric(reloadSuccess, "1")
 
@@ -189,16 +182,13 @@ func TestMigrate(t *testing.T) {
 	e.delete(driver)
 	e.awaitRunning(executor)
 	e.awaitQueue("root.spark.etl", "uses one core", uses(1))
-	e.leadsTo(&template)
 	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
 }
 
-// yuniKornWas makes the objects of YuniKorn's chart, and the ConfigMap that is made by
-// hand beside it: the chart's ConfigMap names the key of the other one that has the
-// queues.
+// yuniKornWas makes the ConfigMap of YuniKorn's chart, and the one that is made by hand
+// beside it: the chart's ConfigMap names the key of the other one that has the queues.
 func (e *env) yuniKornWas() {
 	e.Helper()
-	core := suite.client.CoreV1()
 	for name, data := range map[string]map[string]string{
 		config.DefaultsConfigMap: {"service.policyGroup": "batch", "batch.yaml": "partitions: [{name: default, queues: [{name: root}]}]"},
 		config.QueuesConfigMap: {"batch.yaml": `
@@ -217,44 +207,6 @@ partitions:
           maxresources: {vcore: 1}
 `},
 	} {
-		expect.Get(core.ConfigMaps(e.configNamespace()).Create(e.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{}))(e)
+		expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Create(e.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{}))(e)
 	}
-	_, err := core.Services(e.configNamespace()).Create(e.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: yuniKornService},
-		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": "yunikorn", "release": "yunikorn"},
-			Ports:    []corev1.ServicePort{{Name: "yunikorn-core", Port: 9080, TargetPort: intstr.FromString("http1")}},
-		},
-	}, metav1.CreateOptions{})
-	e.ok(err)
-}
-
-// yuniKornService is the Service of YuniKorn's chart.
-const yuniKornService = "yunikorn-service"
-
-// leadsTo waits until YuniKorn's Service leads to a pod of the Deployment, at the port of
-// our REST interface.
-func (e *env) leadsTo(template *corev1.PodTemplateSpec) {
-	e.Helper()
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
-	pod.Name, pod.Spec.NodeName = "ours", e.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
-	pods := suite.client.CoreV1().Pods(e.configNamespace())
-	expect.Get(pods.Create(e.Context(), pod, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() {
-		now := int64(0)
-		expect.Holds(e, pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
-	})
-	eventually(e, patience, "YuniKorn's Service leads to the pod", func() (bool, string) {
-		list, err := suite.client.DiscoveryV1().EndpointSlices(e.configNamespace()).List(e.Context(), metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + yuniKornService,
-		})
-		e.ok(err)
-		for i := range list.Items {
-			s := &list.Items[i]
-			if len(s.Endpoints) == 1 && s.Endpoints[0].TargetRef.Name == pod.Name && len(s.Ports) == 1 && *s.Ports[0].Port == 9080 {
-				return true, ""
-			}
-		}
-		return false, fmt.Sprintf("%+v", list.Items)
-	})
 }
