@@ -410,9 +410,9 @@ func keptOff(calls []call) error {
 }
 
 // wellFormed checks what must hold for all calls in every case: the claim is written
-// before the first delete, a victim is marked before it is deleted unless it is too large
-// for the mark, and every write names one UID and neither takes the grace period away nor
-// makes it longer.
+// before the first mark and the first delete, a victim is marked before it is deleted
+// unless it is too large for the mark, and every write names one UID and neither takes the
+// grace period away nor makes it longer.
 func wellFormed(calls []call, asker string) error {
 	claimed, marked := false, map[string]bool{}
 	for i, c := range calls {
@@ -430,12 +430,12 @@ func wellFormed(calls []call, asker string) error {
 			return fmt.Errorf("call %d, %s, is for UID %s", i+1, c, c.uid)
 		case c.verb == "patch" && c.pod == asker:
 			claimed = claimed || c.done && c.condition.Status == corev1.ConditionTrue && strings.Contains(c.condition.Message, "Claim: ")
+		case !claimed && c.condition.Status != corev1.ConditionFalse:
+			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)
 		case c.verb == "patch":
 			marked[c.pod] = marked[c.pod] || c.done || apianswer.TooLarge(c.err)
 		case c.grace != nil && (*c.grace == 0 || *c.grace > mostGrace):
 			return fmt.Errorf("call %d, %s, says how long the pod has", i+1, c)
-		case !claimed:
-			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)
 		case !marked[c.pod]:
 			return fmt.Errorf("call %d, %s, is before the mark", i+1, c)
 		}

@@ -224,6 +224,9 @@ var bugs = []planted{
 		half := disruptFor("a", planned[:2]...)
 		return e.record(ctx, a, &half)
 	}, tainted, deleted, claimed), "want [v1 v2]"},
+	{"marks before the claim", inOrder(each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
+		return e.mark(ctx, a, v)
+	}), claimed, tainted, deleted), "is before the claim"},
 	{"does not mark", inOrder(claimed, tainted, each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
 		return e.delete(ctx, a, v)
 	})), "is before the mark"},

@@ -159,11 +159,6 @@ func (c *play) judge(e *env) {
 		c.tell(e)
 		e.Errorf("(-want +got)\n%s", diff)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, wrong := range complaints(c.asker.Name, c.seen) {
-		e.Error(wrong)
-	}
 }
 
 // judgeEnd checks which pods are left, and where. A preemptor that was refused beside
