@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -92,6 +93,12 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", test.text, err, test.want)
 		}
 	}
+}
+
+func TestWrongOutcomesAreRefused(t *testing.T) {
+	expect.Refused(ReadOutcome("p1", ""))(t, "is no decision about p1")
+	expect.Refused(ReadOutcome("p1", "preempt for p2 on n1, short of vcore\n  victim a of root.q\n"))(t, "is no decision about p1")
+	expect.Refused(ReadOutcome("p1", "preempt for p1 on n1, short of vcore\n"))(t, "has no victims")
 }
 
 // No node of a scenario has more pods than fit, because the cluster would reject them.

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -62,32 +59,4 @@ func change(c planner.Change) string {
 		amounts += " + " + resources.Format(c.Type, c.Asked)
 	}
 	return fmt.Sprintf("%s %s %s, guaranteed %s", c.Queue, c.Type, amounts, resources.Format(c.Type, c.Guaranteed))
-}
-
-func TestOutcomesAreReadAsPrinted(t *testing.T) {
-	ask := &planner.Ask{Name: "p1"}
-	victim := func(name, node string) planner.Victim {
-		return planner.Victim{Pod: &planner.Pod{Name: name}, Node: node, Queue: "root.q"}
-	}
-	for _, d := range []planner.Decision{
-		{Ask: ask, Outcome: planner.Wait, Node: "n1"},
-		{Ask: ask, Outcome: planner.Refuse, Stopped: planner.RuleTooLittle, Rejected: []planner.Rejection{{Rule: planner.Law3, Pods: 1}}},
-		{Ask: ask, Outcome: planner.Refuse},
-		{
-			Ask: ask, Outcome: planner.Preempt, Node: "n1", Victims: []planner.Victim{victim("b", "n2"), victim("a", "n1")},
-			Contested: []string{resources.CPU, resources.Pods}, OptedOut: 1, Violations: 2,
-			Changes: []planner.Change{{Queue: "root.q", Type: resources.CPU, Used: 2000, Taken: 1000, Ask: true, Asked: 500}},
-		},
-	} {
-		text := printed(&d)
-		got, err := scenario.ReadOutcome("p1", text)
-		if diff := cmp.Diff(outcomeOf(&d), got); diff != "" || err != nil {
-			t.Errorf("%v %s\n%s", err, diff, text)
-		}
-	}
-	for _, text := range []string{"", "preempt for p2 on n1, short of vcore\n  victim a of root.q\n", "preempt for p1 on n1, short of vcore\n"} {
-		if o, err := scenario.ReadOutcome("p1", text); err == nil {
-			t.Errorf("%q is read as %v", text, o)
-		}
-	}
 }

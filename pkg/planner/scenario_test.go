@@ -1,19 +1,21 @@
 package planner_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // TestScenarios runs the scenarios of testdata, see package scenario. After each plan it
-// also runs brute force, Lawful and the planner on the world in another order. A line
-// that begins with !! reports a difference.
+// also runs brute force, Lawful and the planner on the world in another order, and reads
+// the decision as it is printed. A line that begins with !! reports a difference.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		story := scenario.Tell(deciding(real))
@@ -79,14 +81,17 @@ func deciding(plan planFunc) scenario.Decide {
 		m := modelOf(w, a, strict)
 		_, d, _ := plan(m, nil)
 		d.Ask.Name = a.Name
-		out := printed(&d)
+		outcome, out := outcomeOf(&d), printed(&d)
+		if read, err := scenario.ReadOutcome(a.Name, out); err != nil || !cmp.Equal(outcome, read) {
+			out += fmt.Sprintf("!! it is read as %v: %v\n", read, err)
+		}
 		for seed := range uint64(3) {
 			if err := check(m, plan, seed); err != nil {
 				out += "!! " + strings.ReplaceAll(err.Error(), "\n", "\n!! ") + "\n"
 				break
 			}
 		}
-		return outcomeOf(&d), out, nil
+		return outcome, out, nil
 	}
 }
 
