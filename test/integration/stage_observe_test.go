@@ -152,18 +152,3 @@ func TestWhatHappenedIsRead(t *testing.T) {
 		})
 	}
 }
-
-// Every rule is recognised by the sentence that users see.
-func TestRulesAreReadFromSentences(t *testing.T) {
-	for _, r := range rules {
-		d := planner.Decision{Ask: &planner.Ask{Name: "asker"}, Outcome: planner.Refuse, Stopped: r.rule}
-		if r.rule == planner.Law6 {
-			d.Higher = &planner.Victim{Pod: &planner.Pod{}, Queue: "root.a"}
-		}
-		message := "PreemptionRefused: " + d.Sentence()
-		event := happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Message: message})
-		if got := observed("asker", []watch.Event{event}); got.Rule != r.rule {
-			t.Errorf("%q is read as %q, want %q", message, got.Rule, r.rule)
-		}
-	}
-}

@@ -3,12 +3,10 @@ package integration
 import (
 	"fmt"
 	"maps"
-	"testing"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -35,12 +33,6 @@ func queuesDocument(below ...queueTree) (string, error) {
 		"queues": []any{map[string]any{"name": "root", "submitacl": "*", "queues": below}},
 	}}})
 	return string(text), err
-}
-
-// Children are the queues of a tree.
-func (t queueTree) Children() []queueTree {
-	children, _ := t["queues"].([]queueTree)
-	return children
 }
 
 func tree(q *config.Queue, name string, delay time.Duration) queueTree {
@@ -87,33 +79,4 @@ func quantity(name string, a resources.Amount) string {
 		return fmt.Sprintf("%dm", a)
 	}
 	return fmt.Sprint(int64(a))
-}
-
-// The configuration of every world is read back as the tree of the scenario.
-func TestQueuesAreReadBack(t *testing.T) {
-	for _, c := range scenario.Cases(t, "../../pkg/planner/testdata") {
-		tree := expect.Get(queuesOf(c.World, "root", 7*time.Second))(t)
-		text := expect.Get(queuesDocument(tree.Children()...))(t)
-		spec, err := config.Parse([]byte(text))
-		if err != nil {
-			t.Errorf("%s: %v", c.Name, err)
-			continue
-		}
-		read := scenario.World{Root: spec.Root}
-		for q := range c.World.Root.All() {
-			got := read.Queue(q.Path)
-			if got == nil || got.Leaf != q.Leaf {
-				t.Errorf("%s: %s is read as %+v", c.Name, q.Path, got)
-				continue
-			}
-			want := q.Policies
-			if want.PreemptionDelay = got.Policies.PreemptionDelay; q.Leaf {
-				want.PreemptionDelay = 7 * time.Second
-			}
-			if got.Policies != want || len(got.Children) != len(q.Children) {
-				t.Errorf("%s: %s has policies %+v, want %+v", c.Name, q.Path, got.Policies, want)
-			}
-			expect.Same(t, fmt.Sprintf("%s: %s", c.Name, q.Path), quotas(q), quotas(got))
-		}
-	}
 }
