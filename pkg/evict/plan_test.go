@@ -113,18 +113,6 @@ func TestVictimsThatAreGone(t *testing.T) {
 	}
 }
 
-func TestPodsKeepTheirGracePeriod(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.cluster.graceful = true
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-		pass(time.Hour)
-		o.expectGone(t, "v1")
-		if got := o.cluster.story(); len(got) != 3 {
-			t.Errorf("calls %v; a pod that is leaving is left alone", got)
-		}
-	})
-}
-
 // mostGrace is the cap of TestGraceIsCapped, in seconds.
 const mostGrace = 300
 
@@ -159,20 +147,24 @@ func (c *cluster) setDeleted(name string, grace, own int64) {
 }
 
 // TestALongerGraceIsShortened: a victim that is being deleted already is deleted again if
-// that shortens its grace period.
+// that shortens its grace period. A pod that is leaving is left alone.
 func TestALongerGraceIsShortened(t *testing.T) {
 	const year = 365 * 24 * 3600
-	story(t, []string{"a", "v1", "v2", "v3", "v4"}, func(t *testing.T, o *office) {
+	story(t, []string{"a", "v1", "v2", "v3", "v4", "v5"}, func(t *testing.T, o *office) {
 		o.cluster.graceful = true
 		o.cluster.setDeleted("v1", year, 30)
 		o.cluster.setDeleted("v2", 30, 30)
 		o.cluster.setDeleted("v3", 1, 30)
 		o.cluster.setDeleted("v4", year, year)
-		going := victimsOf("a", "v1", "v2", "v3", "v4")
+		going := victimsOf("a", "v1", "v2", "v3", "v4", "v5")
 		going[3].Grace = mostGrace * time.Second
-		o.books.plan(disruptFor("a", "v1", "v2", "v3", "v4"), going...)
+		o.books.plan(disruptFor("a", "v1", "v2", "v3", "v4", "v5"), going...)
 		pass(time.Hour)
 		o.expect(t, done)
+		o.expectGone(t, "v1", "v2", "v3", "v4", "v5")
+		if got := o.cluster.story(); len(got) != 7 {
+			t.Errorf("calls %v; want the claim, and a mark and a delete of v1, v4 and v5", got)
+		}
 		var deletes []string
 		for _, c := range o.cluster.made() {
 			if c.verb == "delete" && c.grace != nil {
@@ -433,6 +425,9 @@ func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
 		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.why()) > 0 {
 			t.Fatalf("gone %v, %s", gone, o.books.outcome())
 		}
+		// The store knows of the refusal before the hold ends, because another plan may
+		// choose the victim at that moment.
+		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
 		then(t, o)
 	})
 }
@@ -473,14 +468,6 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 		if len(stuck) != 1 || !strings.Contains(stuck[0], "Pod ns/v2 of queue root.b") || !strings.Contains(stuck[0], "then the plan is given up") {
 			t.Errorf("while it was tried on, people were told %q", stuck)
 		}
-	})
-}
-
-// TestAHoldEndsWhileAVictimIsRefused: the store knows of the refusal before the hold ends,
-// because another plan may choose the victim at that moment.
-func TestAHoldEndsWhileAVictimIsRefused(t *testing.T) {
-	halfDone(t, func(t *testing.T, o *office) {
-		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
 	})
 }
 

@@ -380,12 +380,3 @@ func TestFitsManyNodes(t *testing.T) {
 		t.Errorf("only %d worlds had more than the first few plans refused", late)
 	}
 }
-
-func TestFitsHold(t *testing.T) {
-	m := pair()
-	m.pods[0].protection = planner.Leaving
-	f := &filters{}
-	if d := f.plan(m, 0); d.Outcome != planner.Wait || f.calls != 1 {
-		t.Errorf("%s after %d calls", d, f.calls)
-	}
-}

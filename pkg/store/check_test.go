@@ -65,7 +65,6 @@ func TestCheckFindsDisorder(t *testing.T) {
 		}, "queue root.b: books say"},
 		{"a pod charged elsewhere", func(s *Store) { p := s.model.Pods["assumed"]; s.model.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
 		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
-		{"an owner not charged", func(s *Store) { s.model.Cache.Books = cache.NewBooks(s.model.Cache.Tree()) }, "the usage of users and groups"},
 		{"a slot too many", func(s *Store) { s.model.Pending.Window.Enter(s.model.Pods["bound"]) }, "slots taken"},
 		{"a pod not in the order", func(s *Store) { s.states.Withdraw(s.model.Pods["waiting"], state.NoQueue) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s *Store) { s.states.SetState(s.model.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},

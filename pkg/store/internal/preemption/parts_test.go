@@ -148,27 +148,6 @@ func TestLossAfterAnUndonePlan(t *testing.T) {
 	}
 }
 
-// TestSweepGoesOn: a plan goes on with the nodes that earlier plans did not ask about.
-func TestSweepGoesOn(t *testing.T) {
-	nodes := []*planner.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	var w preemption.Sweep
-	left := func() (names string) {
-		for _, n := range w.Rest(nodes) {
-			names += n.Name
-		}
-		return names
-	}
-	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{More: true, Unfit: []string{"c"}}}); !more || left() != "ab" {
-		t.Errorf("after c: %s", left())
-	}
-	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{More: true, Unfit: []string{"a"}}}); !more || left() != "b" {
-		t.Errorf("after a: %s", left())
-	}
-	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{Unfit: []string{"b"}}}); more || left() != "abc" {
-		t.Errorf("after all: %s", left())
-	}
-}
-
 // TestWatches: watched changes are returned once, in a fixed order, at most once a second,
 // and also if they came while the plan was made.
 func TestWatches(t *testing.T) {
