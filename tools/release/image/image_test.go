@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 var meta = Meta{
@@ -34,12 +36,8 @@ func source(t *testing.T) Source {
 		"cmd/tiny/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return Source{Dir: dir, Package: "./cmd/tiny", LDFlags: "-X main.version=1.2.3", Arch: runtime.GOARCH}
 }
@@ -52,23 +50,13 @@ func compiled(t *testing.T, s Source, flags ...string) Binary {
 	if flags != nil {
 		err = build(t.Context(), s, path, flags...)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ReadBinary(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	expect.OK(t, err)
+	return expect.Get(ReadBinary(path))(t)
 }
 
 func index(t *testing.T, m Meta, binaries ...Binary) v1.ImageIndex {
 	t.Helper()
-	out, err := Index(m, binaries...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return expect.Get(Index(m, binaries...))(t)
 }
 
 // products are all that is made of one binary: the archive and the bill of
@@ -76,17 +64,8 @@ func index(t *testing.T, m Meta, binaries ...Binary) v1.ImageIndex {
 func products(t *testing.T, b Binary) (archive, sbom []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")
-	if err := WriteArchive(path, index(t, meta, b), meta.Reference); err != nil {
-		t.Fatal(err)
-	}
-	archive, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sbom, err = SBOM(meta, b); err != nil {
-		t.Fatal(err)
-	}
-	return archive, sbom
+	expect.OK(t, WriteArchive(path, index(t, meta, b), meta.Reference))
+	return expect.Get(os.ReadFile(path))(t), expect.Get(SBOM(meta, b))(t)
 }
 
 // TestReproducible shows that a source in two directories gives the same bytes,
@@ -114,25 +93,14 @@ func TestImage(t *testing.T) {
 	amd, arm := s, s
 	amd.Arch, arm.Arch = "amd64", "arm64"
 	all := index(t, meta, compiled(t, amd), compiled(t, arm))
-	manifest, err := all.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := expect.Get(all.IndexManifest())(t)
 	var platforms []string
 	for _, d := range manifest.Manifests {
 		platforms = append(platforms, d.Platform.String())
 	}
-	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
-		t.Errorf("platforms (-want +got):\n%s", diff)
-	}
-	image, err := all.Image(manifest.Manifests[1].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, "platforms", []string{"linux/amd64", "linux/arm64"}, platforms)
+	image := expect.Get(all.Image(manifest.Manifests[1].Digest))(t)
+	config := expect.Get(image.ConfigFile())(t)
 	if config.Architecture != "arm64" || config.OS != "linux" || !config.Created.Equal(meta.Created) {
 		t.Errorf("the image is for %s/%s, created %v", config.OS, config.Architecture, config.Created)
 	}
@@ -142,9 +110,7 @@ func TestImage(t *testing.T) {
 	if config.Config.Labels["org.opencontainers.image.version"] != "1.2.3" {
 		t.Errorf("labels %v", config.Config.Labels)
 	}
-	if diff := cmp.Diff([]string{"scheduler -r-xr-xr-x 0:0"}, listing(t, mutate.Extract(image))); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "files", []string{"scheduler -r-xr-xr-x 0:0"}, listing(t, mutate.Extract(image)))
 }
 
 // listing lists the files of a tar file.
@@ -157,9 +123,7 @@ func listing(t *testing.T, from io.ReadCloser) []string {
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		out = append(out, strings.Join([]string{h.Name, h.FileInfo().Mode().String(), "0:0"}, " "))
 		if h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("%s belongs to %d:%d", h.Name, h.Uid, h.Gid)
@@ -171,25 +135,12 @@ func listing(t *testing.T, from io.ReadCloser) []string {
 func TestArchive(t *testing.T) {
 	all := index(t, meta, compiled(t, source(t)))
 	path := filepath.Join(t.TempDir(), "image.tar")
-	if err := WriteArchive(path, all, meta.Reference); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, WriteArchive(path, all, meta.Reference))
 	at := layout.Path(unpacked(t, path))
-	there, err := at.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Index(there); err != nil {
-		t.Error(err)
-	}
-	manifest, err := there.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := all.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := expect.Get(at.ImageIndex())(t)
+	expect.Holds(t, validate.Index(there))
+	manifest := expect.Get(there.IndexManifest())(t)
+	want := expect.Get(all.Digest())(t)
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest != want || manifest.Manifests[0].Annotations[refName] != meta.Reference {
 		t.Errorf("the layout has %+v, want %s with name %s", manifest.Manifests, want, meta.Reference)
 	}
@@ -203,9 +154,7 @@ func TestArchive(t *testing.T) {
 func unpacked(t *testing.T, path string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unpack(path, dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unpack(path, dir))
 	return dir
 }
 
@@ -216,9 +165,8 @@ func TestRefusedBinaries(t *testing.T) {
 	if _, err := Index(meta); err == nil {
 		t.Error("an index of nothing")
 	}
-	if _, err := Index(meta, b, b); err == nil || !strings.Contains(err.Error(), "two binaries are for "+s.Arch) {
-		t.Errorf("two binaries for one architecture: %v", err)
-	}
+	_, err := Index(meta, b, b)
+	expect.Fails(t, "two binaries for one architecture", err, "two binaries are for "+s.Arch)
 	if _, err := ReadBinary(filepath.Join(s.Dir, "go.mod")); err == nil {
 		t.Error("go.mod is a binary")
 	}
@@ -229,12 +177,8 @@ func TestRefusedBinaries(t *testing.T) {
 	} {
 		settings := map[string]string{"GOOS": "linux", "CGO_ENABLED": "0", "GOARCH": "amd64"}
 		settings[c.setting] = c.value
-		if err := check(settings); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("a binary for %s: %v", name, err)
-		}
+		expect.Fails(t, "a binary for "+name, check(settings), c.says)
 	}
 	s.Package = "./cmd/none"
-	if err := Build(t.Context(), s, filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), "cmd/none") {
-		t.Errorf("no such package: %v", err)
-	}
+	expect.Fails(t, "no such package", Build(t.Context(), s, filepath.Join(t.TempDir(), "x")), "cmd/none")
 }

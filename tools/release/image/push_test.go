@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // newRegistry starts a registry that keeps what it gets until the test ends, and returns
@@ -43,13 +45,8 @@ func archived(t *testing.T) (path, digest string) {
 	t.Helper()
 	all := index(t, meta, compiled(t, source(t)))
 	path = filepath.Join(t.TempDir(), "image.tar")
-	if err := WriteArchive(path, all, meta.Reference); err != nil {
-		t.Fatal(err)
-	}
-	want, err := all.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, WriteArchive(path, all, meta.Reference))
+	want := expect.Get(all.Digest())(t)
 	return path, want.String()
 }
 
@@ -67,9 +64,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("without a password: %v\n%s", err, out)
 	}
 	config := `{"auths": {"` + strings.TrimSuffix(reference, "/paddock:1.0") + `": {"username": "ann", "password": "secret"}}}`
-	if err := os.WriteFile(filepath.Join(login, "config.json"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(login, "config.json"), []byte(config), 0o600))
 	out, err := push()
 	if err != nil || !strings.Contains(out, want) {
 		t.Fatalf("%v, want digest %s:\n%s", err, want, out)
@@ -80,20 +75,12 @@ func TestPush(t *testing.T) {
 // checkPulled looks at what the registry has.
 func checkPulled(t *testing.T, reference, want string) {
 	t.Helper()
-	tag, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := remote.Index(tag, remote.WithAuthFromKeychain(authn.DefaultKeychain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tag := expect.Get(name.NewTag(reference))(t)
+	got := expect.Get(remote.Index(tag, remote.WithAuthFromKeychain(authn.DefaultKeychain)))(t)
 	if digest, err := got.Digest(); err != nil || digest.String() != want {
 		t.Errorf("the registry has %v, %v, want %s", digest, err, want)
 	}
-	if err := validate.Index(got); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, validate.Index(got))
 }
 
 // TestWrongPushes checks that what is no image of ours, or has no tag, is not sent.
@@ -103,19 +90,12 @@ func TestWrongPushes(t *testing.T) {
 	leads := filepath.Join(t.TempDir(), "leads.tar")
 	pack := func(h *tar.Header) {
 		t.Helper()
-		out, err := os.Create(leads)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Get(os.Create(leads))(t)
 		w := tar.NewWriter(out)
-		if err := errors.Join(w.WriteHeader(h), w.Close(), out.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(w.WriteHeader(h), w.Close(), out.Close()))
 	}
 	empty := filepath.Join(t.TempDir(), "empty.tar")
-	if err := os.WriteFile(empty, make([]byte, 1024), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(empty, make([]byte, 1024), 0o600))
 	pack(&tar.Header{Name: "../outside", Typeflag: tar.TypeReg})
 	for _, c := range []struct{ path, reference, says string }{
 		{path, "", "IMAGE=registry/name:tag"},
@@ -125,14 +105,12 @@ func TestWrongPushes(t *testing.T) {
 		{empty, reference, "index.json"},
 		{leads, reference, "outside of the layout"},
 	} {
-		if _, err := Push(t.Context(), c.path, c.reference); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s to %s: %v, want an error with %q", c.path, c.reference, err, c.says)
-		}
+		_, err := Push(t.Context(), c.path, c.reference)
+		expect.Fails(t, c.path+" to "+c.reference, err, c.says)
 	}
 	pack(&tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc"})
-	if _, err := Push(t.Context(), leads, reference); err == nil || !strings.Contains(err.Error(), "neither a directory nor a file") {
-		t.Errorf("a link: %v", err)
-	}
+	_, err := Push(t.Context(), leads, reference)
+	expect.Fails(t, "a link", err, "neither a directory nor a file")
 	if digest, err := Push(t.Context(), path, reference); err != nil {
 		t.Error(err)
 	} else {

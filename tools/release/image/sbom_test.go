@@ -13,16 +13,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // TestSBOM looks at the bill of materials of a program of three modules, one of
 // them replaced, and the standard library.
 func TestSBOM(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte("program"), 0o600))
 	b := Binary{Path: path, Arch: "arm64", info: &buildinfo.BuildInfo{
 		GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/us"}, Deps: []*debug.Module{
 			{Path: "github.com/Azure/x", Version: "v1.0.0+incompatible", Sum: "h1:aaa"},
@@ -30,14 +28,9 @@ func TestSBOM(t *testing.T) {
 			{Path: "example.com/local", Replace: &debug.Module{Path: "../local"}},
 		},
 	}}
-	text, err := SBOM(meta, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(SBOM(meta, b))(t)
 	var doc spdxDocument
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &doc))
 	var got []string
 	ids := map[string]bool{documentID: true}
 	for _, p := range doc.Packages {
@@ -52,9 +45,7 @@ func TestSBOM(t *testing.T) {
 		"k8s.io/api | v0.35.8 | go.sum h1:bbb | pkg:golang/k8s.io/api@v0.35.8 | https://proxy.golang.org/k8s.io/api/@v/v0.35.8.zip",
 		"example.com/local |  |  | pkg:golang/example.com/local | NOASSERTION",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("packages (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "packages", want, got)
 	if sum := doc.Packages[0].Checksums; len(sum) != 1 || sum[0].Value != fmt.Sprintf("%x", sha256.Sum256([]byte("program"))) {
 		t.Errorf("checksums %v", sum)
 	}
@@ -78,10 +69,7 @@ func TestEscapePath(t *testing.T) {
 // reads them: itself, the standard library and what each other one was replaced by.
 func linked(t *testing.T, path string) []string {
 	t.Helper()
-	text, err := exec.CommandContext(t.Context(), "go", "version", "-m", path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(exec.CommandContext(t.Context(), "go", "version", "-m", path).Output())(t)
 	var out []string
 	for line := range strings.Lines(string(text)) {
 		switch fields := strings.Fields(line); {
@@ -102,9 +90,7 @@ func linked(t *testing.T, path string) []string {
 func named(t *testing.T, text []byte) []string {
 	t.Helper()
 	var doc spdxDocument
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &doc))
 	packages := map[string]spdxPackage{}
 	for _, p := range doc.Packages {
 		packages[p.ID] = p
@@ -138,27 +124,17 @@ func TestSBOMHasWhatIsLinked(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	info, err := readInfo(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Get(readInfo(path))(t)
 	want := linked(t, path)
 	small := filepath.Join(t.TempDir(), "small") // the modules do not come from its text
-	if err := os.WriteFile(small, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(small, []byte("program"), 0o600))
 	said := func(deps []*debug.Module) []string {
 		changed := *info
 		changed.Deps = deps
-		text, err := SBOM(meta, Binary{Path: small, Arch: "arm64", info: &changed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(SBOM(meta, Binary{Path: small, Arch: "arm64", info: &changed}))(t)
 		return named(t, text)
 	}
-	if diff := cmp.Diff(want, said(info.Deps)); diff != "" {
-		t.Errorf("modules (-linked +named):\n%s", diff)
-	}
+	expect.Same(t, "modules that are named, against those linked", want, said(info.Deps))
 	if len(want) < 10 {
 		t.Fatalf("only %q are linked", want)
 	}

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // nest makes values of a path like "image.tag".
@@ -73,19 +74,14 @@ func TestValuesRefused(t *testing.T) {
 		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
 	} {
 		_, err := Chart(chartDir, standard(nest(c.path, c.value)))
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s %v: got error %v, want one with %q", c.path, c.value, err, c.says)
-		}
+		expect.Fails(t, fmt.Sprintf("%s %v", c.path, c.value), err, c.says)
 	}
 }
 
 // Each value does what its comment says, and nothing else changes: what appears
 // in the output, and how many lines differ.
 func TestValues(t *testing.T) {
-	before, err := Chart(chartDir, standard(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := expect.Get(Chart(chartDir, standard(nil)))(t)
 	for _, c := range []struct {
 		path  string
 		value any
@@ -249,12 +245,8 @@ func TestAffinities(t *testing.T) {
 				continue
 			}
 			got, _, err := unstructured.NestedMap(o.Object, "spec", "template", "spec", "affinity")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%v (-want +got):\n%s", c.values, diff)
-			}
+			expect.OK(t, err)
+			expect.Same(t, fmt.Sprint(c.values), c.want, got)
 		}
 	}
 }
@@ -262,11 +254,8 @@ func TestAffinities(t *testing.T) {
 // In another namespace, under another name, only the lease and what belongs to
 // it stay in kube-system.
 func TestOtherNamespace(t *testing.T) {
-	text, err := Chart(chartDir, Release{Name: "second", Namespace: "queues"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key := range objects(t, text, nil) {
+	text := expect.Get(Chart(chartDir, Release{Name: "second", Namespace: "queues"}))(t)
+	for key := range objects(t, text) {
 		if key.Namespace != "" && key.Namespace != "queues" && key.Namespace != "kube-system" {
 			t.Errorf("%v is in another namespace", key)
 		}
@@ -311,39 +300,20 @@ func leaves(values map[string]any, at string, schema, into map[string]bool) {
 // The schema knows what values.yaml has, and nothing more but helm's own global.
 func TestSchemaIsComplete(t *testing.T) {
 	var schema, values map[string]any
-	text, err := os.ReadFile(chartDir + "/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
-	if text, err = os.ReadFile(chartDir + "/values.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(text, &values); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(expect.Get(os.ReadFile(chartDir+"/values.schema.json"))(t), &schema))
+	expect.OK(t, yaml.UnmarshalStrict(expect.Get(os.ReadFile(chartDir+"/values.yaml"))(t), &values))
 	known, there := map[string]bool{}, map[string]bool{}
 	properties(schema, "", known)
 	leaves(values, "", known, there)
 	delete(known, "global")
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there))); diff != "" {
-		t.Errorf("(-schema +values.yaml):\n%s", diff)
-	}
+	expect.Same(t, "values.yaml, against the schema", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there)))
 }
 
 // The chart is for the versions of Kubernetes that docs/install.md names, with
 // whatever a provider appends to them.
 func TestKubeVersion(t *testing.T) {
-	chart, err := loader.LoadDir(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := expect.Get(loader.LoadDir(chartDir))(t)
+	page := expect.Get(os.ReadFile("../../../docs/install.md"))(t)
 	if !strings.Contains(string(page), "Kubernetes 1.35 or 1.36.") {
 		t.Error("docs/install.md names other versions")
 	}
@@ -375,10 +345,7 @@ func TestNotes(t *testing.T) {
 		{nest("rest", map[string]any{"tlsSecret": "mine", "authorization": "None"}), []string{"curl --insecure https://localhost:9080/"}, []string{"http:", "Bearer"}},
 		{nest("rbac.create", false), []string{"rbac.create is false"}, nil},
 	} {
-		text, err := Notes(chartDir, standard(c.values))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(Notes(chartDir, standard(c.values)))(t)
 		for _, want := range c.have {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: the notes do not have %q:\n%s", c.values, want, text)

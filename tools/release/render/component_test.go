@@ -8,31 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // withComponent is a kustomization of a user's: an overlay, and PodGroups.
 func withComponent(t *testing.T, overlay string) map[Key]*unstructured.Unstructured {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs(manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, err := filepath.Rel(dir, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := expect.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	root := expect.Get(filepath.Abs(manifests))(t)
+	to := expect.Get(filepath.Rel(dir, root))(t)
 	text := fmt.Sprintf("resources: [%[1]s/%[2]s]\ncomponents: [%[1]s/components/podgroups]\n", to, overlay)
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rendered, err := Kustomize(dir)
-	return objects(t, rendered, err)
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600))
+	return objects(t, expect.Get(Kustomize(dir))(t))
 }
 
 // PodGroups can be added to every overlay with a Deployment: two objects more, another
@@ -50,15 +39,11 @@ func TestPodGroupsComponent(t *testing.T) {
 		}
 		const deployment, after = "Deployment yunikorn/paddock-scheduler", "\n        env:\n"
 		want[deployment] = strings.Replace(want[deployment], after, "\n        - --feature-gates=NominatedNodeNameForExpectation=false"+after, 1)
-		if diff := cmp.Diff(want, meanings(t, withComponent(t, overlay))); diff != "" {
-			t.Errorf("%s (-want +with the component):\n%s", overlay, diff)
-		}
+		expect.Same(t, overlay+" with the component", want, meanings(t, withComponent(t, overlay)))
 	}
 	values := maps.Clone(haValues)
 	values["podGroups"] = map[string]any{"enabled": true}
-	if diff := cmp.Diff(meanings(t, withComponent(t, "overlays/ha")), meanings(t, charted(t, standard(open(values))))); diff != "" {
-		t.Errorf("(-ha with the component +chart):\n%s", diff)
-	}
+	expect.Same(t, "the chart, against ha with the component", meanings(t, withComponent(t, "overlays/ha")), meanings(t, charted(t, standard(open(values)))))
 }
 
 // No installation has the definition of PodGroups: deleting the installation would delete
@@ -71,8 +56,8 @@ func TestDefinitionsAreApart(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(manifests, "install/podgroups-crd.yaml"))
-	if all := objects(t, text, err); len(all) != 1 || all[Key{"CustomResourceDefinition", "", "podgroups.scheduling.x-k8s.io"}] == nil {
+	text := expect.Get(os.ReadFile(filepath.Join(manifests, "install/podgroups-crd.yaml")))(t)
+	if all := objects(t, text); len(all) != 1 || all[Key{"CustomResourceDefinition", "", "podgroups.scheduling.x-k8s.io"}] == nil {
 		t.Errorf("install/podgroups-crd.yaml has %d objects", len(all))
 	}
 }

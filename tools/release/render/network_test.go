@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // source is a pod that sends, or an address outside of the pods.
@@ -21,10 +23,7 @@ type source struct {
 // matches is the answer of a label selector; nil matches nothing.
 func matches(t *testing.T, s *metav1.LabelSelector, of map[string]string) bool {
 	t.Helper()
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	selector := expect.Get(metav1.LabelSelectorAsSelector(s))(t)
 	return selector.Matches(labels.Set(of))
 }
 
@@ -61,9 +60,7 @@ func admits(t *testing.T, p *networkingv1.NetworkPolicy, from source, port int) 
 func typed[T any](t *testing.T, o *unstructured.Unstructured) *T {
 	t.Helper()
 	out := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, out, true); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, out, true))
 	return out
 }
 

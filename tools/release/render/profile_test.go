@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // profiles are those of a configuration of the scheduler, by name.
@@ -20,9 +21,7 @@ func profiles(t *testing.T, text []byte) map[string]any {
 	var configuration struct {
 		Profiles []map[string]any `json:"profiles"`
 	}
-	if err := yaml.Unmarshal(text, &configuration); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(text, &configuration))
 	out := map[string]any{}
 	for _, p := range configuration.Profiles {
 		name := p["schedulerName"].(string)
@@ -35,10 +34,7 @@ func profiles(t *testing.T, text []byte) map[string]any {
 // The profile for DaemonSets that the chart adds is that of default-scheduler in
 // config/two-profiles-daemonsets.yaml, and the one of queues stays as it is.
 func TestDaemonSetProfile(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(manifests, "config/two-profiles-daemonsets.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Get(os.ReadFile(filepath.Join(manifests, "config/two-profiles-daemonsets.yaml")))(t)
 	shipped := profiles(t, text)
 	configOf := func(values map[string]any) map[string]any {
 		o := charted(t, standard(values))[Key{"ConfigMap", "yunikorn", "paddock-scheduler"}]
@@ -54,32 +50,24 @@ func TestDaemonSetProfile(t *testing.T) {
 	before := configOf(values)
 	values["daemonSetProfile"] = "agents"
 	got := configOf(values)
-	if diff := cmp.Diff(before["yunikorn"], got["yunikorn"]); diff != "" || len(before) != 1 || len(got) != 2 {
-		t.Errorf("profiles %d, %d; yunikorn (-without +with daemonSetProfile):\n%s", len(before), len(got), diff)
+	expect.Same(t, "yunikorn with daemonSetProfile", before["yunikorn"], got["yunikorn"])
+	if len(before) != 1 || len(got) != 2 {
+		t.Errorf("%d profiles, %d with daemonSetProfile", len(before), len(got))
 	}
 	want := shipped["default-scheduler"].(map[string]any)
 	want["pluginConfig"] = before["yunikorn"].(map[string]any)["pluginConfig"]
-	if diff := cmp.Diff(want, got["agents"]); diff != "" {
-		t.Errorf("the profile for DaemonSets (-shipped +chart):\n%s", diff)
-	}
+	expect.Same(t, "the profile for DaemonSets", want, got["agents"])
 	// A configuration of one's own says all profiles.
 	values["schedulerConfig"] = "{restAuthorization: Delegated, restTLSCertFile: x, daemonSetNamespaces: [monitoring], maxDynamicQueues: 7}"
-	if _, err := Chart(chartDir, standard(values)); err == nil || !strings.Contains(err.Error(), "daemonSetProfile is agents") {
-		t.Errorf("daemonSetProfile beside schedulerConfig: got error %v", err)
-	}
+	_, err := Chart(chartDir, standard(values))
+	expect.Fails(t, "daemonSetProfile beside schedulerConfig", err, "daemonSetProfile is agents")
 }
 
 // TestArguments: values that are arguments of the scheduler have its defaults, by
 // docs/configuration.md, and with schedulerConfig they are refused unless it has them, too.
 func TestArguments(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart, err := loader.LoadDir(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Get(os.ReadFile("../../../docs/configuration.md"))(t)
+	chart := expect.Get(loader.LoadDir(chartDir))(t)
 	for name, other := range map[string]any{
 		"holdTaint": "Never", "maxVictimGrace": "10m", "daemonSetNamespaces": []any{"monitoring"}, "daemonSetOwner": "Claimed",
 		"maxDynamicQueues": 7, "maxDynamicQueuesPerNamespace": 7,
@@ -92,9 +80,8 @@ func TestArguments(t *testing.T) {
 			t.Errorf("docs/configuration.md does not say that the default of %s is %q", name, is)
 		}
 		values := open(map[string]any{name: other, "schedulerConfig": "profiles: []"})
-		if _, err := Chart(chartDir, standard(values)); err == nil || !strings.Contains(err.Error(), name+" is set, and schedulerConfig does not have it") {
-			t.Errorf("%s beside schedulerConfig without it: got error %v", name, err)
-		}
+		_, err := Chart(chartDir, standard(values))
+		expect.Fails(t, name+" beside schedulerConfig without it", err, name+" is set, and schedulerConfig does not have it")
 		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toJson .Values.%s }}", name, name)
 		if _, err := Chart(chartDir, standard(values)); err != nil {
 			t.Errorf("%s beside schedulerConfig with it: %v", name, err)

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 const (
@@ -25,22 +27,13 @@ func standard(values map[string]any) Release {
 }
 
 func TestUpToDate(t *testing.T) {
-	files, err := Files(manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(Files(manifests))(t)
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(manifests, name))
-		if err != nil {
-			t.Error(err)
-		} else if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s: run \"make render\" (-made +there):\n%s", name, diff)
-		}
+		expect.Holds(t, err)
+		expect.Same(t, name+`: run "make render"`, string(want), string(got))
 	}
-	there, err := filepath.Glob(manifests + "/install/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := expect.Get(filepath.Glob(manifests + "/install/*.yaml"))(t)
 	for _, path := range there {
 		if files["install/"+filepath.Base(path)] == nil {
 			t.Errorf("nothing makes %s", path)
@@ -51,54 +44,34 @@ func TestUpToDate(t *testing.T) {
 // Write mends what is old or missing, and nothing else.
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "manifests")
-	if err := os.CopyFS(dir, os.DirFS(manifests)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(dir, os.DirFS(manifests)))
 	old, missing := filepath.Join(dir, "install/ha.yaml"), filepath.Join(dir, "install/single.yaml")
-	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(missing); err != nil {
-		t.Fatal(err)
-	}
-	changed, err := Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{old, missing}, changed); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
-	if changed, err = Write(dir); err != nil || len(changed) != 0 {
-		t.Errorf("a second time changes %v, %v", changed, err)
+	expect.OK(t, os.WriteFile(old, []byte("old"), 0o600))
+	expect.OK(t, os.Remove(missing))
+	changed := expect.Get(Write(dir))(t)
+	expect.Same(t, "changed", []string{old, missing}, changed)
+	if changed = expect.Get(Write(dir))(t); len(changed) != 0 {
+		t.Errorf("a second time changes %v", changed)
 	}
 }
 
-func objects(t *testing.T, text []byte, err error) map[Key]*unstructured.Unstructured {
+func objects(t *testing.T, text []byte) map[Key]*unstructured.Unstructured {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return expect.Get(Objects(text))(t)
 }
 
 func kustomized(t *testing.T, dirs ...string) map[Key]*unstructured.Unstructured {
 	t.Helper()
 	out := map[Key]*unstructured.Unstructured{}
 	for _, dir := range dirs {
-		text, err := Kustomize(filepath.Join(manifests, dir))
-		maps.Copy(out, objects(t, text, err))
+		maps.Copy(out, objects(t, expect.Get(Kustomize(filepath.Join(manifests, dir)))(t)))
 	}
 	return out
 }
 
 func charted(t *testing.T, r Release) map[Key]*unstructured.Unstructured {
 	t.Helper()
-	text, err := Chart(chartDir, r)
-	return objects(t, text, err)
+	return objects(t, expect.Get(Chart(chartDir, r))(t))
 }
 
 // meanings takes away in what chart and kustomizations differ by their nature, and
@@ -128,10 +101,7 @@ func meanings(t *testing.T, all map[Key]*unstructured.Unstructured) map[string]s
 		if text, found, _ := unstructured.NestedString(o.Object, "data", "scheduler.yaml"); found {
 			o.Object["data"].(map[string]any)["scheduler.yaml"] = plain(t, text)
 		}
-		text, err := yaml.Marshal(o.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(yaml.Marshal(o.Object))(t)
 		name := key.Kind + " " + key.Namespace + "/" + key.Name
 		if hashed != "" {
 			name, text = strings.ReplaceAll(name, hashed, "paddock-scheduler"), []byte(strings.ReplaceAll(string(text), hashed, "paddock-scheduler"))
@@ -145,14 +115,8 @@ func meanings(t *testing.T, all map[Key]*unstructured.Unstructured) map[string]s
 func plain(t *testing.T, text string) string {
 	t.Helper()
 	var value any
-	if err := yaml.UnmarshalStrict([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
-	out, err := yaml.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	expect.OK(t, yaml.UnmarshalStrict([]byte(text), &value))
+	return string(expect.Get(yaml.Marshal(value))(t))
 }
 
 // haValues make of the chart what overlay ha is.
@@ -188,10 +152,7 @@ func TestChartIsTheKustomization(t *testing.T) {
 			if len(want) < 10 {
 				t.Errorf("there are %d objects only", len(want))
 			}
-			got := meanings(t, charted(t, standard(open(c.values))))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-kustomize +chart):\n%s", diff)
-			}
+			expect.Same(t, "the chart, against the kustomization", want, meanings(t, charted(t, standard(open(c.values)))))
 		})
 	}
 }
@@ -212,9 +173,7 @@ func TestDifferenceIsFound(t *testing.T) {
 		case "ConfigMap":
 			at = []string{"data", "planted"}
 		}
-		if err := unstructured.SetNestedField(changed.Object, "yes", at...); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, unstructured.SetNestedField(changed.Object, "yes", at...))
 		all[key] = changed
 		if cmp.Equal(want, meanings(t, all)) {
 			t.Errorf("a field planted in %v is not seen", key)
@@ -252,21 +211,14 @@ func TestConfigurations(t *testing.T) {
 	} {
 		var want, got map[string]any
 		for path, into := range map[string]*map[string]any{c.shipped: &want, c.used: &got} {
-			text, err := os.ReadFile(filepath.Join(manifests, path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := yaml.UnmarshalStrict(text, into); err != nil {
-				t.Fatal(err)
-			}
+			text := expect.Get(os.ReadFile(filepath.Join(manifests, path)))(t)
+			expect.OK(t, yaml.UnmarshalStrict(text, into))
 		}
 		if cmp.Equal(want, got) {
 			t.Errorf("%s is %s: it needs no file of its own", c.used, c.shipped)
 		}
 		c.change(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-shipped and changed +used):\n%s", c.used, diff)
-		}
+		expect.Same(t, c.used+", against what is shipped, changed", want, got)
 	}
 }
 
@@ -294,27 +246,19 @@ func TestOverlays(t *testing.T) {
 		"overlays/with-podgroups":        {},
 		"overlays/migrate-from-yunikorn": {"Service yunikorn-service"},
 	} {
-		if diff := cmp.Diff(want, missing(dir)); diff != "" {
-			t.Errorf("%s leaves out (-want +got):\n%s", dir, diff)
-		}
+		expect.Same(t, dir+" leaves out", want, missing(dir))
 	}
 	want := []string{
 		"ClusterRole paddock-scheduler-daemonsets", "ClusterRole paddock-scheduler-priorityclasses",
 		"ClusterRoleBinding paddock-scheduler-daemonsets", "ClusterRoleBinding paddock-scheduler-priorityclasses",
 		"Namespace yunikorn", "Role paddock-scheduler-queues", "RoleBinding paddock-scheduler-queues",
 	}
-	if diff := cmp.Diff(want, kinds("overlays/replace-default")); diff != "" {
-		t.Errorf("overlays/replace-default has (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "overlays/replace-default has", want, kinds("overlays/replace-default"))
 	// What differs is a file that is copied, not applied: TestConfigurations.
-	if diff := cmp.Diff(kustomized(t, "overlays/replace-default"), kustomized(t, "overlays/replace-default-daemonsets")); diff != "" {
-		t.Errorf("overlays/replace-default-daemonsets (-without +with daemonsets):\n%s", diff)
-	}
+	expect.Same(t, "overlays/replace-default with daemonsets", kustomized(t, "overlays/replace-default"), kustomized(t, "overlays/replace-default-daemonsets"))
 	for key, o := range kustomized(t, "overlays/replace-default") {
 		subjects, bound, err := unstructured.NestedSlice(o.Object, "subjects")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if bound && (len(subjects) != 1 || subjects[0].(map[string]any)["name"] != "system:kube-scheduler") {
 			t.Errorf("%v is for %v, want user system:kube-scheduler", key, subjects)
 		}
@@ -326,16 +270,12 @@ func TestOverlays(t *testing.T) {
 func TestMigrationService(t *testing.T) {
 	o := kustomized(t, "overlays/migrate-from-yunikorn")[Key{"Deployment", "yunikorn", "paddock-scheduler"}]
 	labels, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if labels["app"] != "yunikorn" || labels["release"] != "yunikorn" {
 		t.Errorf("labels %v: YuniKorn's Service selects app: yunikorn, release: yunikorn", labels)
 	}
 	containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	port := containers[0].(map[string]any)["ports"].([]any)[0].(map[string]any)
 	if port["name"] != "http1" || fmt.Sprint(port["containerPort"]) != "9080" {
 		t.Errorf("port %v, want http1 9080", port)
@@ -360,7 +300,5 @@ func TestMutatingVersions(t *testing.T) {
 		}
 		o.SetAPIVersion("admissionregistration.k8s.io/v1")
 	}
-	if diff := cmp.Diff(stable, beta); diff != "" {
-		t.Errorf("(-v1 +v1beta1, but for the version):\n%s", diff)
-	}
+	expect.Same(t, "v1beta1, against v1", stable, beta)
 }

@@ -10,22 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/tools/release/expect"
 )
 
 // rows are the files of values that test/integration/docs brings before an API
 // server, by name.
 func rows(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	files, err := filepath.Glob(chartDir + "/ci/*-values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Get(filepath.Glob(chartDir + "/ci/*-values.yaml"))(t)
 	out := map[string]map[string]any{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Get(os.ReadFile(file))(t)
 		var values map[string]any
 		if err := yaml.UnmarshalStrict(text, &values); err != nil {
 			t.Errorf("%s: %v", file, err)
@@ -54,10 +50,7 @@ func flat(values map[string]any, at string, whole func(path string) bool, into m
 // unset returns the paths of values.yaml that no row sets to something else.
 func unset(t *testing.T, rows map[string]map[string]any) []string {
 	t.Helper()
-	chart, err := loader.LoadDir(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := expect.Get(loader.LoadDir(chartDir))(t)
 	whole := func(path string) bool { // maps of the user's
 		return slices.Contains([]string{"yunikornDefaults", "resources", "nodeSelector", "affinity", "podLabels", "podAnnotations", "serviceAccount.annotations"}, path)
 	}
@@ -97,17 +90,12 @@ func TestRowsSetEveryValue(t *testing.T) {
 	// That a value without a row would be seen.
 	delete(all, "secured-values.yaml")
 	want := []string{"maxVictimGrace", "networkPolicy.enabled", "rest.hosts", "rest.tlsSecret"}
-	if diff := cmp.Diff(want, unset(t, all)); diff != "" {
-		t.Errorf("without secured-values.yaml (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "without secured-values.yaml", want, unset(t, all))
 }
 
 // The rows are not what users download.
 func TestRowsAreNotPacked(t *testing.T) {
-	chart, err := loader.LoadDir(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := expect.Get(loader.LoadDir(chartDir))(t)
 	for _, f := range chart.Raw {
 		if filepath.Dir(f.Name) == "ci" {
 			t.Errorf("the chart has %s", f.Name)
