@@ -9,6 +9,7 @@ import (
 	coschedulingv1 "sigs.k8s.io/scheduler-plugins/apis/config/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
@@ -19,11 +20,7 @@ func misprinted(t *testing.T, page string) []string {
 	var args coschedulingv1.CoschedulingArgs
 	coschedulingv1.SetDefaults_CoschedulingArgs(&args)
 	var defaults map[string]any
-	if text, err := json.Marshal(args); err != nil {
-		t.Fatal(err)
-	} else if err := json.Unmarshal(text, &defaults); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(expect.Get(json.Marshal(args))(t), &defaults))
 	var shipped struct {
 		Profiles []struct {
 			PluginConfig []struct {
@@ -32,9 +29,7 @@ func misprinted(t *testing.T, page string) []string {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(manifests.WithPodGroups, &shipped); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(manifests.WithPodGroups, &shipped))
 	set := map[string]any{}
 	for _, c := range shipped.Profiles[0].PluginConfig {
 		if c.Name == "Coscheduling" {
