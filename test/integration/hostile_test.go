@@ -376,6 +376,10 @@ func (e *env) createEvil(i int, options ...func(i int) podOption) error {
 
 func evilName(i int) string { return fmt.Sprintf("evil-%d", i) }
 
+func inNamespace(name string) podOption {
+	return func(p *corev1.Pod) { p.Namespace = name }
+}
+
 func ordinary(int) podOption { return func(*corev1.Pod) {} }
 
 func nothing(*env, int) {}

@@ -62,10 +62,6 @@ func inQueue(path string) podOption {
 	return func(p *corev1.Pod) { p.Labels[placement.KeyQueue] = path }
 }
 
-func inNamespace(name string) podOption {
-	return func(p *corev1.Pod) { p.Namespace = name }
-}
-
 func ofProfile(name string) podOption {
 	return func(p *corev1.Pod) { p.Spec.SchedulerName = name }
 }
