@@ -66,7 +66,7 @@ func (s *sizes) read(t *testing.T, pkg, name string, text any) {
 }
 
 // layers are the packages of the store, lowest first, and components those that keep its
-// state. A package may import lower ones; a component only state, and preemption the cache.
+// state. A package may import lower ones; a component only state.
 var (
 	layers     = []string{"state", "cache", "pending", "preemption", "history", "model", "admission", "holds", "plans", "lifecycle", "cycle"}
 	components = layers[:5]
@@ -88,7 +88,7 @@ func arrows(pkg string, imports []*ast.ImportSpec) (out []string) {
 		other, inside := strings.CutPrefix(path, inStore)
 		below := slices.Index(layers, other) < slices.Index(layers, own)
 		if slices.Contains(components, own) {
-			below = other == "state" || own == "preemption" && other == "cache"
+			below = other == "state"
 		}
 		if path == "pkg/store" || inside && !below {
 			out = append(out, pkg+" imports "+path)

@@ -12,7 +12,7 @@
 // also owns its callbacks. What it does take from outside is the resource lock.
 // Watch wraps that lock and draws its conclusions from the traffic:
 //
-//	elector ──► Watch(lock, gate) ──► lease object
+//	elector ──► Watch(lock, gate, validity) ──► lease object
 //	                 │
 //	                 └─ our Create or Update succeeded   leading, for validity
 //	                    Get shows another holder, none,

@@ -2,11 +2,11 @@
 // it, so that users can ask afterwards: why was my pod killed, why was no room made,
 // which pod holds this node.
 //
-//	store: journal of steps ──► Record.Run, one goroutine ──► the last decisions ──► readers
+//	store: events, Decisions ──► Record.Run, one goroutine ──► the last decisions ──► readers
 //	                                        │                 the last holds that ended
 //	                                        └──► followers, each step in order
 //
-// The store enters a step into its journal while it holds its lock, which costs a
+// The store enters an event while it holds its lock, which costs a
 // place in a list. All else happens here: numbers are written out, and
 // followers told. Readers take a lock of the record, never one of the store, and
 // get decisions that do not change any more: a later stage of one makes a changed

@@ -53,8 +53,8 @@
 //     leave the order until an event may help one of them (pending.Class).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (internal/lifecycle/gang.go).
-//   - PodGroups: the members are admitted together, and GroupBlocked until then
-//     (internal/admission/groups.go).
+//   - PodGroups: the members are admitted together. One that comes first while its group
+//     cannot start is GroupBlocked until it can (internal/admission/groups.go).
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only
@@ -71,8 +71,8 @@
 // A pod is charged with its request at the time it is admitted or bound, and the same
 // vector is taken back later. allocated counts assumed and bound pods, admitted counts pods
 // with a slot, pending counts all pods of the queue without a node. These sums are kept at
-// every queue from the leaf to root, and for the limits of users and groups. [Store.Check]
-// verifies the store against itself, [Store.Recount] against a listing of pods.
+// every queue from the leaf to root, and for the limits of users and groups. [Readers.Check]
+// verifies the store against itself, [Readers.Recount] against a listing of pods.
 //
 // # Readers
 //

@@ -94,6 +94,7 @@ var hostileCases = []hostileCase{
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, false},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, false},
 	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil, false},
+	{"queues-flat", "pods that fit no node, all different, in a hundred queues", 1000, func(e *env, n int) { e.flood(n, inFlatQueue, fitsNoNodeAlone) }, nil, nil, false},
 	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, false},
 	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, false},
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, false},
@@ -385,6 +386,12 @@ func ordinary(int) podOption { return func(*corev1.Pod) {} }
 func nothing(*env, int) {}
 
 func fitsNoNode(int) podOption { return requests("cpu", "100") }
+
+// fitsNoNodeAlone is fitsNoNode with another request for each pod.
+func fitsNoNodeAlone(i int) podOption { return requests("cpu", fmt.Sprint(100+i)) }
+
+// inFlatQueue names as many queues as rules may make for a namespace.
+func inFlatQueue(i int) podOption { return inQueue(fmt.Sprintf("root.flat-%d", i%100)) }
 
 func ofOneApplication(int) podOption {
 	return func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = "one" }

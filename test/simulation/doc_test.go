@@ -26,7 +26,6 @@
 //	                     rest_test.go defines rest
 //	bugs_test.go         planted bugs, which show that the invariants find them
 //	watchdog_test.go     notices a standstill
-//	locks_test.go        checks the order of locks
 //	run_test.go          the tests, and the flags
 //
 // The order of locks is: the API server's, a witness's, the store's. The simulation's own

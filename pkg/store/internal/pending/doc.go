@@ -7,7 +7,7 @@
 // Types that only carry pods have a type parameter for them.
 //
 //	Pending     all parts, and the queues with more room for blocked pods
-//	Order, BackingOff, Unschedulable
+//	Order, RetryEarly, AheadOnly
 //	            pods by order: for a slot, for an early retry, for ahead.go of admission
 //	Window      the pods let through the gate, and how many that may be
 //	Classes     equivalence classes of pods that found no node

@@ -35,8 +35,8 @@ import (
 //
 // Such a pod is planned for at once and regardless of its queue's guarantee, so it is not
 // in the preemption queue. A pod of no queue (objects.Pod.Peer) has a record like this and
-// is Unschedulable, or BackingOff if it has a deadline. It has no gate: it is let through
-// by activating it.
+// is Unschedulable, or BackingOff if it has a deadline. Its gate is closed only while
+// chosen victims leave; then it is let through by activating it.
 
 // BeginNodeBoundPlan returns the input of a decision for a node-bound pod, or why none is made
 // now.

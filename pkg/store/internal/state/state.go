@@ -13,10 +13,10 @@ type State uint8
 
 // The states, in the order of a pod's way to its node.
 const (
-	// NoQueue: no queue takes the pod.
+	// NoQueue: no queue takes the pod, it has scheduling gates, or the store has not started.
 	NoQueue State = iota
-	// Queued: the pod is in the order, and its gate is closed. A quota may block its group
-	// of equal pods.
+	// Queued: the gate of the pod is closed. It is in the order, unless a quota blocks its group
+	// of equal pods or its equivalence class found no node.
 	Queued
 	// GroupBlocked: the pod is out of the order because its PodGroup cannot start.
 	GroupBlocked
