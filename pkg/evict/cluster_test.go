@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -430,7 +431,7 @@ func wellFormed(calls []call, asker string) error {
 			return fmt.Errorf("call %d, %s, is for UID %s", i+1, c, c.uid)
 		case c.verb == "patch" && c.pod == asker:
 			claimed = claimed || c.done && c.condition.Status == corev1.ConditionTrue && strings.Contains(c.condition.Message, "Claim: ")
-		case !claimed && c.condition.Status != corev1.ConditionFalse:
+		case !claimed && c.condition.Status != corev1.ConditionFalse && c.condition.Type != reservations.HeldCondition:
 			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)
 		case c.verb == "patch":
 			marked[c.pod] = marked[c.pod] || c.done || apianswer.TooLarge(c.err)
