@@ -99,9 +99,8 @@ type QueueSortArgs struct {
 
 	// Window is the number of managed pods let into the scheduling queue at
 	// once, in pods. A small window follows changes of usage closely, a large
-	// one hides the latency of letting the next pod in. There is at least one
-	// place per leaf queue with work whatever the value. Default: 4. Bounds: 1
-	// to maxWindow.
+	// one hides the latency of letting the next pod in. Default: 4. Bounds: 1 to
+	// maxWindow.
 	// +optional
 	Window *int32 `json:"window,omitempty"`
 

@@ -95,7 +95,7 @@ func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool)
 	}
 	x := &Explanation{
 		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Queues: s.model.Cache.Snapshot(),
-		Window: s.model.Pending.Window.Slots(s.model.Pending.Order.LeavesWithWork()), Taken: s.model.Pending.Window.Taken(),
+		Window: s.model.Pending.Window.Slots(), Taken: s.model.Pending.Window.Taken(),
 	}
 	if p.Asker.Holds() {
 		h, _ := s.model.Preemption.Holds.Of(p.UID)

@@ -695,7 +695,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		if at, ok := st.NextDeadline(); ok {
 			next = at.Sub(s.now).String()
 		}
-		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.model.Pending.Window.Taken(), st.model.Pending.Window.Slots(0), next)
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.model.Pending.Window.Taken(), st.model.Pending.Window.Slots(), next)
 	case "limits":
 		return s.limits()
 	case "holds":

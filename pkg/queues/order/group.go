@@ -230,14 +230,6 @@ func (x *Index) rank(g *Group, delta int) {
 	leaf := g.leaf
 	wanted := g.blockedAt == nil && g.asks > 0
 	leaf.below.recount(&g.counted, g.below.largest(), wanted)
-	worked := leaf.groups.Len() > 0
 	leaf.groups.Update(g, wanted)
-	if works := leaf.groups.Len() > 0; works != worked {
-		if works {
-			x.leavesWithWork++
-		} else {
-			x.leavesWithWork--
-		}
-	}
 	x.propagate(leaf, delta)
 }

@@ -15,8 +15,7 @@ type Index struct {
 	// strict is true if an ask must not raise its queue above the guarantee.
 	strict bool
 	// stale is true after the capacity or strict changed: every key may be different.
-	stale          bool
-	leavesWithWork int
+	stale bool
 	// refused counts the asks of blocked groups by the reason of the verdict.
 	refused map[reasons.Code]int
 	visits  int
@@ -141,9 +140,6 @@ func (x *Index) Eligible() int {
 
 // EligibleAt counts the asks below a queue that are in the order.
 func (x *Index) EligibleAt(id queues.ID) int { return x.nodes[id].key.Eligible }
-
-// LeavesWithWork counts the queues that have eligible asks of their own.
-func (x *Index) LeavesWithWork() int { return x.leavesWithWork }
 
 // BlockedAt returns the groups that are blocked by the queue, in no particular
 // order.

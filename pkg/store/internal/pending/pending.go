@@ -81,7 +81,7 @@ func (x *Pending[P, A, D]) Fills() { x.unfilled = false }
 
 // HasFreeSlot tells whether another pod may get a slot.
 func (x *Pending[P, A, D]) HasFreeSlot() bool {
-	return x.Window.Taken() < x.Window.Slots(x.Order.LeavesWithWork())
+	return x.Window.Taken() < x.Window.Slots()
 }
 
 // SetCapacity sets the capacity that the orders use.

@@ -12,7 +12,7 @@ import (
 // are placed, and shrinks to its smallest size when one is not.
 type Window[P comparable] struct {
 	smallest, largest int
-	size              int // slots; there is at least one for each queue with work
+	size              int // slots
 	inARow            int // pods placed in a row since the size changed
 	pods              map[P]struct{}
 }
@@ -34,8 +34,8 @@ func (w *Window[P]) Pods() iter.Seq[P] { return maps.Keys(w.pods) }
 // Taken is the number of slots in use.
 func (w *Window[P]) Taken() int { return len(w.pods) }
 
-// Slots is how many slots there are. There is at least one for each leaf with work, and one leaf may have them all.
-func (w *Window[P]) Slots(leavesWithWork int) int { return max(w.size, leavesWithWork) }
+// Slots is how many slots there are. One leaf may have them all.
+func (w *Window[P]) Slots() int { return w.size }
 
 // Placed notes that a pod was placed. After as many in a row as the window has slots, the
 // window doubles.
