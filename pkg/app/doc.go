@@ -5,8 +5,8 @@
 // and each instance gets the same informer factory. The factory is therefore the key:
 // [For] returns the same Process to every plugin of one scheduler, and another one to the
 // plugins of another scheduler in the same program (tests run many). QueueSort has the
-// settings of the store in its arguments and calls [Process.Configure]. The other plugins
-// find the store there when their first pod arrives.
+// settings of the store in its arguments and calls [Process.Configure], which makes all of
+// the following. The other plugins find the store there when their first pod arrives.
 //
 //	informers ─► store ─► wake ─► pump ─► handle.Activate
 //	ConfigMaps or file ─► config.Parse ─► follower ─► store.Configure

@@ -1,9 +1,8 @@
 // Package audit compares the scheduler's books with the API server. It decides
 // nothing, and nothing waits for it.
 //
-//	informers, inventory ──► Drift   pods and nodes of the store are compared with what the
-//	                                 API server says, the charge of each queue with the
-//	                                 sum of its pods, a few at a time
+//	informers, inventory ──► Drift   pods and nodes are compared with the API server, queues
+//	                                 with the sums of their pods, a few at a time
 //
 // Drift counts its findings for metrics, logs them, and answers a health check with a
 // sentence. A finding is a mistake of the scheduler, not of its users.

@@ -1,13 +1,13 @@
 // Package holds begins and ends the holds of nodes for preemptors, and lets a preemptor
 // through when its node has room.
 //
-// What happens to a hold between the plan that begins it and its end belongs here; which
-// victims a plan has is for package plans. The ledger of the holds is in package
-// preemption. The package calls model and admission; see model for the order of the
-// packages.
+// What happens to a hold between its begin and its end belongs here; package plans decides which
+// victims a plan has. The ledger of the holds is model.Preemption.Holds. Asker.Holds tells whether
+// a pod has one, and Store.Holds is the copy for filters and readers. The package calls model and
+// admission; see model for the order of the packages.
 //
 //	hold.go      the begin and the end of a hold, and other victims for it; the drawing of
-//	             its states, and all reasons for its end with their callers
+//	             its states, and all reasons for its end
 //	victims.go   the pods that a preemptor waits for, and whether they must go
 //	wake.go      when a preemptor is let through
 //	deadline.go  time-outs

@@ -47,8 +47,9 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 	return p, reasons.Reason{}
 }
 
-// BeginPlan begins a plan: it returns the input, or why no plan is made now. If other pods took
-// the room that the pod holds, the hold ends. The time is noted, and changes from now on.
+// BeginPlan begins a plan: it returns the input, or why no plan is made now. First a pod with a
+// slot joins its equivalence class, and the hold of a pod whose room others took ends. The time
+// is noted, and changes from now on.
 func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if !why.None() {
