@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/tools/release/expect"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestSBOM looks at the bill of materials of a program of three modules, one of

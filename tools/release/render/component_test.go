@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/paddock-scheduler/paddock/tools/release/expect"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // withComponent is a kustomization of a user's: an overlay, and PodGroups.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/paddock-scheduler/paddock/tools/release/expect"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // source is a pod that sends, or an address outside of the pods.

@@ -12,7 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/paddock-scheduler/paddock/tools/release/expect"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // profiles are those of a configuration of the scheduler, by name.
@@ -60,7 +60,7 @@ func TestDaemonSetProfile(t *testing.T) {
 	// A configuration of one's own says all profiles.
 	values["schedulerConfig"] = "{restAuthorization: Delegated, restTLSCertFile: x, daemonSetNamespaces: [monitoring], maxDynamicQueues: 7}"
 	_, err := Chart(chartDir, standard(values))
-	expect.Fails(t, "daemonSetProfile beside schedulerConfig", err, "daemonSetProfile is agents")
+	expect.Fails(t, err, "daemonSetProfile is agents")
 }
 
 // TestArguments: values that are arguments of the scheduler have its defaults, by
@@ -81,7 +81,7 @@ func TestArguments(t *testing.T) {
 		}
 		values := open(map[string]any{name: other, "schedulerConfig": "profiles: []"})
 		_, err := Chart(chartDir, standard(values))
-		expect.Fails(t, name+" beside schedulerConfig without it", err, name+" is set, and schedulerConfig does not have it")
+		expect.Fails(t, err, name+" is set, and schedulerConfig does not have it")
 		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toJson .Values.%s }}", name, name)
 		if _, err := Chart(chartDir, standard(values)); err != nil {
 			t.Errorf("%s beside schedulerConfig with it: %v", name, err)

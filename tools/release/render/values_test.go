@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/paddock-scheduler/paddock/tools/release/expect"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // rows are the files of values that test/integration/docs brings before an API
