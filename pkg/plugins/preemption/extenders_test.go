@@ -288,15 +288,16 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 			if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.NodeBound || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
 				t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
 			}
-			for wait := true; wait; wait = cl.cameBack() { // the pump may still hand over older pods
-				time.Sleep(20 * time.Millisecond)
+			backsOff := func(after time.Duration) bool {
+				cl.now = cl.now.Add(after)
+				cl.store.Tick(cl.now)
+				x, _ := cl.store.Explanation(asker.UID, cl.now)
+				return x.State == "BackingOff"
 			}
-			cl.now = cl.now.Add(14 * time.Second)
-			if cl.store.Tick(cl.now); cl.cameBack() {
+			if !backsOff(14 * time.Second) {
 				t.Error("it came back before the retry interval was over")
 			}
-			cl.now = cl.now.Add(2 * time.Second)
-			if cl.store.Tick(cl.now); !cl.cameBack() {
+			if backsOff(2 * time.Second) {
 				t.Error("it did not come back after the retry interval")
 			}
 			e.set(0)
