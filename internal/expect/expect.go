@@ -57,7 +57,7 @@ func Gzipped(text string) []byte {
 	return b.Bytes()
 }
 
-// Fails fails a test unless err is an error whose text has the given part.
+// Fails fails a test unless err is an error with the given part in its text.
 func Fails(t testing.TB, err error, part string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {

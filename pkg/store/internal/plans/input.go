@@ -48,7 +48,7 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 }
 
 // BeginPlan begins a plan: it returns the input, or why no plan is made now. First a pod with a
-// slot joins its equivalence class, and the hold of a pod whose room others took ends. The time
+// slot joins its equivalence class, and its hold ends if other pods took the room. The time
 // is noted, and changes from now on.
 func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
