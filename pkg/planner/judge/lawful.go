@@ -263,7 +263,8 @@ func (j *judge) guarantees() []error {
 	return append(errs, j.shortages(taken)...)
 }
 
-// law2 judges the amount of one guaranteed type that is taken from one queue.
+// law2 judges the amount of one guaranteed type that is taken from one queue: law 2c for a
+// queue above the asker, law 2a for one of the victims.
 func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
 	used := q.Used().Get(t)
 	if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
@@ -284,7 +285,7 @@ func ofGuaranteed(t string, used, g resources.Amount) string {
 	return fmt.Sprintf("%s of %s guaranteed %s", resources.Format(t, used), resources.Format(t, g), t)
 }
 
-// shortages judges that the shortage of no type grows: what the victims take from queues
+// shortages judges law 2b, that the shortage of no type grows: what the victims take from queues
 // below their guarantee is at most what the asker adds to such queues on its own path, as
 // far as no victim is below them.
 func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {

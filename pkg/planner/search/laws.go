@@ -60,8 +60,8 @@ type contestedView struct {
 	mayAsk       []bool // law 4, by depth of the common ancestor
 	lacking      int    // the type that does not suffice for the asker's group (law 2); -1 for none
 	leafVerdicts []*leafVerdict
-	takable      [][]int64      // law 2, by account and type; made on first use
-	gain         [][]int64      // law 2, by depth of the common ancestor and type, see gains
+	takable      [][]int64      // laws 2a and 2c, by account and type; made on first use
+	gain         [][]int64      // law 2b, by depth of the common ancestor and type, see gains
 	pool         *candidatePool // candidates on all nodes; nil before first use
 }
 
@@ -206,7 +206,7 @@ func (cv *contestedView) findShort(lv *leafVerdict, r *pathToLCA) {
 
 // gains is, by type, how much the asker reduces the shortage of guarantees of the queues
 // on its side, below a depth. All victims together may increase the shortage of their
-// queues by this amount (law 2). A shortage may move, but must never grow, or preemption
+// queues by this amount (law 2b). A shortage may move, but must never grow, or preemption
 // would not end.
 func (s *problem) gains() [][]int64 {
 	out := make([][]int64, len(s.path))
@@ -276,7 +276,8 @@ next:
 // unbounded is the amount that may be taken of a type that a queue does not protect.
 const unbounded = math.MaxInt64
 
-// takableFrom returns, for each type, how much a set of victims may take from a queue (law 2).
+// takableFrom returns, for each type, how much a set of victims may take from a queue: law 2c
+// for a queue above the asker, law 2a for one of the victims.
 func (cv *contestedView) takableFrom(a *account) []int64 {
 	cv.takable = grown(cv.takable, a.index)
 	if cv.takable[a.index] != nil {

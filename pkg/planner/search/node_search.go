@@ -17,10 +17,10 @@ type nodeSearch struct {
 	groups []int
 	// left is what remains to be freed, by goal. A goal is reached at 0 or below.
 	left []int64
-	// budget is what may still be taken, by account and type (law 2); nil for accounts
+	// budget is what may still be taken, by account and type (laws 2a, 2c); nil for accounts
 	// without candidates.
 	budget [][]int64
-	// loss is the increase of existing shortages of guarantees, by type (law 2); losing
+	// loss is the increase of existing shortages of guarantees, by type (law 2b); losing
 	// is the number of victims that caused one.
 	loss   []int64
 	losing int
