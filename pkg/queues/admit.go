@@ -118,17 +118,9 @@ func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
 	case on.columns != committed && on.extra.of(q.ID).Get(b.Name) > 0:
 		waiting = " (with pods that wait for a node)"
 	}
-	return markPermanent(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
+	return reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
 		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
-		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
-}
-
-// markPermanent marks a refusal as permanent if the request alone exceeds the max or limit.
-func markPermanent(b resources.Breach, why reasons.Reason) reasons.Reason {
-	if b.Alone() {
-		return why.Forever()
-	}
-	return why
+		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)).NeverIf(b.Alone())
 }
 
 // OverExpected returns the first queue, from a leaf up and below root, in which max has no

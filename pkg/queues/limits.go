@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -152,18 +153,10 @@ func (l *Ledger) Equal(m *Ledger) bool {
 // Admit judges an ask of an owner against the user and group limits of the leaf
 // and every ancestor, leaf first, users before groups.
 func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
-	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
-		if limit := UserLimit(q, o.User); limit != nil {
-			by := Charged{q.ID, false, o.User}
-			if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
-				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
-			}
-		}
-		if limit := ownGroupLimit(q, o); limit != nil {
-			by := Charged{q.ID, true, o.Group}
-			if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
-				return Verdict{At: q.ID, Reason: overLimit(reasons.OverGroupLimit, q, "group", o.Group, b)}
-			}
+	for by, limit := range limitsOn(v, leaf, o) {
+		if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
+			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.OverUserLimit, reasons.OverGroupLimit, "%s used %s, requested %s, limit %s",
+				b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)).NeverIf(b.Alone())}
 		}
 	}
 	return Granted
@@ -172,49 +165,48 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 // AdmitApplication judges whether one more application of the owner may start
 // below the leaf.
 func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
-	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
-		if limit := UserLimit(q, o.User); limit != nil {
-			by := Charged{q.ID, false, o.User}
-			n := l.usage[by].Running + on.extra.startingOf(by)
-			if full(limit.MaxApplications, n) {
-				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
-			}
-		}
-		if limit := ownGroupLimit(q, o); limit != nil {
-			by := Charged{q.ID, true, o.Group}
-			n := l.usage[by].Running + on.extra.startingOf(by)
-			if full(limit.MaxApplications, n) {
-				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
-			}
+	for by, limit := range limitsOn(v, leaf, o) {
+		if n := l.usage[by].Running + on.extra.startingOf(by); full(limit.MaxApplications, n) {
+			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.UserMaxApplications, reasons.GroupMaxApplications, "%s running, limit %d",
+				count(n, "application"), limit.MaxApplications)}
 		}
 	}
 	return Granted
 }
 
-// limitOf is the limit on an owner in a queue; nil for none.
-func limitOf(q *Queue, by Charged) *config.Limit {
-	if by.Group {
-		return ownGroupLimit(q, Owner{Group: by.Name})
+// limitsOn yields the limits on an owner in a leaf and every ancestor, leaf first, that of
+// the user before that of the group, with what is charged for each.
+func limitsOn(v View, leaf ID, o Owner) iter.Seq2[Charged, *config.Limit] {
+	return func(yield func(Charged, *config.Limit) bool) {
+		for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
+			for _, by := range [...]Charged{{q.ID, false, o.User}, {q.ID, true, o.Group}} {
+				if limit := limitOf(q, by); limit != nil && !yield(by, limit) {
+					return
+				}
+			}
+		}
 	}
-	return UserLimit(q, by.Name)
 }
 
-func ownGroupLimit(q *Queue, o Owner) *config.Limit {
-	if o.Group == "" {
+// limitOf is the limit on a user or group in a queue; nil for none.
+func limitOf(q *Queue, by Charged) *config.Limit {
+	switch {
+	case !by.Group:
+		return UserLimit(q, by.Name)
+	case by.Name == "":
 		return nil
 	}
-	return GroupLimit(q, o.Group)
+	return GroupLimit(q, by.Name)
+}
+
+// refusal is why a limit refuses a pod.
+func (by Charged) refusal(v View, user, group reasons.Code, format string, args ...any) reasons.Reason {
+	code, kind := user, "user"
+	if by.Group {
+		code, kind = group, "group"
+	}
+	return reasons.New(code, "%s %s in queue %s: "+format, append([]any{kind, by.Name, v.Queue(by.Queue).Path}, args...)...)
 }
 
 // full tells whether a maxapplications, 0 for none, lets no more applications start.
 func full(most uint64, running int) bool { return most > 0 && uint64(max(running, 0)) >= most }
-
-func overLimit(code reasons.Code, q *Queue, kind, name string, b resources.Breach) reasons.Reason {
-	return markPermanent(b, reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
-		b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
-}
-
-func tooMany(code reasons.Code, q *Queue, kind, name string, running int, limit *config.Limit) reasons.Reason {
-	return reasons.New(code, "%s %s in queue %s: %s running, limit %d", kind, name, q.Path,
-		count(running, "application"), limit.MaxApplications)
-}

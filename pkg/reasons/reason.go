@@ -52,10 +52,13 @@ func OfHold(victims int, note string) Code {
 	return WaitingForRoom
 }
 
-// Forever is the reason where no waiting helps; the sentence says so.
-func (r Reason) Forever() Reason {
-	r.Never = true
-	r.Text += ": it can never start, because the request alone is more"
+// NeverIf is the reason, and where never is true the one that no waiting helps, because the
+// request alone is more than the max or limit; the sentence says so.
+func (r Reason) NeverIf(never bool) Reason {
+	if never {
+		r.Never = true
+		r.Text += ": it can never start, because the request alone is more"
+	}
 	return r
 }
 

@@ -46,7 +46,7 @@ func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
 // TestReasonsThatDoNotPassHaveARemedy: where no waiting helps, the remedy is another one.
 func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
-		passes, never := New(code, "queue root.a: requested 3, max 2"), New(code, "queue root.a: requested 3, max 2").Forever()
+		passes, never := New(code, "queue root.a: requested 3, max 2"), New(code, "queue root.a: requested 3, max 2").NeverIf(true)
 		if !strings.HasPrefix(passes.Remedy(), "Wait") || passes.Never {
 			t.Errorf("%s passes, and people are told %q", code, passes.Remedy())
 		}
