@@ -21,7 +21,7 @@ import (
 
 // clear returns the work for a hold that became clear now.
 func clear(w output.Work) output.Work {
-	w.Kind, w.Hold.Victims, w.Hold.ClearSince = output.WorkRecord, nil, time.Now()
+	w.Kind, w.Hold.Awaited, w.Hold.ClearSince = output.WorkRecord, nil, time.Now()
 	return w
 }
 

@@ -211,7 +211,7 @@ func disruptFor(asker string, chosen ...string) output.Work {
 	for _, c := range chosen {
 		h.Chosen = append(h.Chosen, types.UID("uid-"+c))
 	}
-	h.Victims = slices.Clone(h.Chosen)
+	h.Awaited = slices.Clone(h.Chosen)
 	return output.Work{Ref: refOf(asker), Kind: output.WorkDisrupt, Hold: h}
 }
 

@@ -36,8 +36,8 @@ func (l *Ledger) checkLists() error {
 	}
 	for v, holds := range l.waiting {
 		for _, h := range holds {
-			if l.of(h.Asker) != h || !slices.Contains(h.Victims, v) {
-				return fmt.Errorf("victim %s has a hold of %s that is over", v, h.Asker)
+			if l.of(h.Asker) != h || !slices.Contains(h.Awaited, v) {
+				return fmt.Errorf("pod %s is awaited by a hold of %s that is over", v, h.Asker)
 			}
 		}
 	}
@@ -56,9 +56,9 @@ func (l *Ledger) checkHold(node string, i int) error {
 	case !slices.Contains(l.due, h):
 		return errors.New("will not time out")
 	case h.Clear() == h.ClearSince.IsZero():
-		return fmt.Errorf("has %d victims and is clear since %v", len(h.Victims), h.ClearSince)
+		return fmt.Errorf("waits for %d pods and is clear since %v", len(h.Awaited), h.ClearSince)
 	}
-	for _, v := range h.Victims {
+	for _, v := range h.Awaited {
 		if !slices.Contains(l.waiting[v], h) {
 			return fmt.Errorf("will not be told that %s is gone", v)
 		}

@@ -30,9 +30,9 @@ type Hold struct {
 	// LatestFrom bounds the time from which the time-out counts; zero for no bound. It is not
 	// part of the claim.
 	LatestFrom time.Time
-	// Victims are the pods that the asker waits for and that are not gone, sorted: those
+	// Awaited are the pods that the asker waits for and that are not gone, sorted: those
 	// chosen for it, and others that were already leaving.
-	Victims []types.UID
+	Awaited []types.UID
 	// Chosen are the pods that were chosen as victims for the asker, gone or not, sorted.
 	Chosen []types.UID
 	// Committed is true from the moment before the first disruption.
@@ -40,9 +40,9 @@ type Hold struct {
 	// Decision identifies the decision that made the hold. It may be empty.
 	Decision string
 	// Patient is true while the victims of the asker are not decided yet. An empty list
-	// of Victims then does not mean that the asker fits.
+	// of Awaited then does not mean that the asker fits.
 	Patient bool
-	// Note says, for people, what a hold without victims waits for. It is empty where the
+	// Note says, for people, what a hold waits for that has chosen no victim. It is empty where the
 	// usual text applies. It is not part of the claim.
 	Note string
 	// Disrupted is the time at which pods were last disrupted for the asker; zero for
@@ -54,13 +54,13 @@ type Hold struct {
 	seq uint64 // order of Place calls
 }
 
-// Clear reports whether no victim is left.
-func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
+// Clear reports whether no awaited pod is left.
+func (h *Hold) Clear() bool { return len(h.Awaited) == 0 }
 
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:
 //
-//  1. the time at which the last victim was gone, if none is left
+//  1. the time at which the last awaited pod was gone, if none is left
 //  2. otherwise the time at which pods were last disrupted for it
 //  3. otherwise, while no pod was chosen, the beginning of the hold
 //
@@ -94,7 +94,7 @@ func (h *Hold) Claim() Claim {
 
 func (h *Hold) copy() Hold {
 	c := *h
-	c.Victims, c.Chosen = slices.Clone(h.Victims), slices.Clone(h.Chosen)
+	c.Awaited, c.Chosen = slices.Clone(h.Awaited), slices.Clone(h.Chosen)
 	return c
 }
 

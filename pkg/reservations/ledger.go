@@ -54,11 +54,11 @@ func (l *Ledger) Place(h Hold) error {
 	return nil
 }
 
-// settle sorts the pods of a hold. A hold without victims becomes clear since the given
+// settle sorts the pods of a hold. A hold that waits for no pod becomes clear since the given
 // time, unless its ClearSince is set.
 func (h *Hold) settle(since time.Time) {
-	slices.Sort(h.Victims)
-	h.Victims = slices.Compact(h.Victims)
+	slices.Sort(h.Awaited)
+	h.Awaited = slices.Compact(h.Awaited)
 	slices.Sort(h.Chosen)
 	h.Chosen = slices.Compact(h.Chosen)
 	switch {
@@ -71,7 +71,7 @@ func (h *Hold) settle(since time.Time) {
 
 // await adds a hold to the lists by awaited pod and by time-out.
 func (l *Ledger) await(h *Hold) {
-	for _, v := range h.Victims {
+	for _, v := range h.Awaited {
 		l.waiting[v] = append(l.waiting[v], h)
 	}
 	at, _ := slices.BinarySearchFunc(l.due, h, dueFirst)
@@ -80,7 +80,7 @@ func (l *Ledger) await(h *Hold) {
 
 // unawait removes a hold from these lists.
 func (l *Ledger) unawait(h *Hold) {
-	for _, v := range h.Victims {
+	for _, v := range h.Awaited {
 		l.waiting[v] = slices.DeleteFunc(slices.Clone(l.waiting[v]), func(x *Hold) bool { return x == h })
 		if len(l.waiting[v]) == 0 {
 			delete(l.waiting, v)
@@ -106,7 +106,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 		return false
 	}
 	h := old.copy()
-	h.Chosen, h.Victims = slices.Clone(d.Chosen), slices.Clone(d.Victims)
+	h.Chosen, h.Awaited = slices.Clone(d.Chosen), slices.Clone(d.Awaited)
 	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom
@@ -135,7 +135,7 @@ func (l *Ledger) VictimStays(victim types.UID) {
 func (l *Ledger) remove(victim types.UID, clearSince func(*Hold) time.Time) {
 	for _, old := range slices.Clone(l.waiting[victim]) {
 		h := old.copy()
-		h.Victims = slices.DeleteFunc(h.Victims, func(v types.UID) bool { return v == victim })
+		h.Awaited = slices.DeleteFunc(h.Awaited, func(v types.UID) bool { return v == victim })
 		if h.Clear() {
 			h.ClearSince = clearSince(old)
 		}

@@ -20,7 +20,7 @@ var start = time.Unix(1000, 0)
 // not.
 func hold(asker, node string, victims ...types.UID) Hold {
 	chosen := append([]types.UID{"gone"}, victims...)
-	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims, Chosen: chosen}
+	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Awaited: victims, Chosen: chosen}
 }
 
 // but returns a function for Ledger.Overdue that counts each time-out from when the hold
@@ -52,7 +52,7 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 		{hold("", "n1"), "the asker has no UID"},
 		{hold("b", ""), "no node is named"},
 		{Hold{Asker: "b", Node: "n1", NodeBound: true}, "it has no beginning"},
-		{Hold{Asker: "b", Node: "n1", Since: start, Victims: []types.UID{"v"}}, "no pod was chosen to go for it"},
+		{Hold{Asker: "b", Node: "n1", Since: start, Awaited: []types.UID{"v"}}, "no pod was chosen to go for it"},
 		{hold("a", "n2"), "it holds node n1"},
 	} {
 		if err := l.Place(c.hold); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -240,7 +240,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 			h.Since, h.NodeBound, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
 			h.Created = start.Add(-time.Duration(rapid.IntRange(0, 2).Draw(t, "age")) * time.Second)
 			for range rapid.IntRange(0, 3).Draw(t, "victims") {
-				h.Victims = append(h.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
+				h.Awaited = append(h.Awaited, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
 			}
 			_, had := l.Of(asker)
 			if err := l.Place(h); (err != nil) != had {
@@ -262,7 +262,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		case 4:
 			d := Hold{Patient: rapid.Bool().Draw(t, "patient"), Chosen: []types.UID{"gone"}}
 			for range rapid.IntRange(0, 3).Draw(t, "anew") {
-				d.Victims = append(d.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
+				d.Awaited = append(d.Awaited, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
 			}
 			if _, had := l.Of(asker); l.Choose(asker, d, now) != had {
 				t.Fatalf("choose for an asker that has a hold: %v", had)
@@ -334,7 +334,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("a hold for which no pod was chosen is due at %v; want a minute after it began", due)
 	}
-	l.Choose("first", Hold{Victims: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
+	l.Choose("first", Hold{Awaited: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
 	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.NodeBound {
 		t.Errorf("the hold is %+v", h)

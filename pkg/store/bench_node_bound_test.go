@@ -123,7 +123,7 @@ func TestADaemonSetPodCostsTheSame(t *testing.T) {
 	if by := grows(func(*Store) {}); by > most {
 		t.Errorf("a pod costs %.2f times as much with 1000 nodes as with 50", by)
 	}
-	if by := grows(func(s *Store) { s.model.Preemption.Holds.Nodes() }); by <= most {
+	if by := grows(func(s *Store) { s.model.Preemption.Ledger.Nodes() }); by <= most {
 		t.Errorf("it is not noticed that all held nodes are looked at: %.2f", by)
 	}
 }

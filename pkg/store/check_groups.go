@@ -12,7 +12,7 @@ func (s *core) checkGroups() []error {
 	var errs []error
 	members := map[*model.PodGroup]int{}
 	touched := map[*model.PodGroup]bool{}
-	for _, g := range s.model.Pending.Groups.Touched() {
+	for _, g := range s.model.Pending.PodGroups.Touched() {
 		touched[g] = true
 	}
 	settled := s.model.Started && !s.model.Pending.Returning()
@@ -23,16 +23,16 @@ func (s *core) checkGroups() []error {
 		}
 		members[g]++
 		switch {
-		case !g.Knows(p.UID, p, p.State, p.Asker.Holds()):
+		case !g.Knows(p.UID, p, p.State, p.Asker.HoldsNode()):
 			errs = append(errs, fmt.Errorf("PodGroup %s does not know its member %s", g.Name(), p.Name))
 		case settled && !touched[g] && !g.Complete() && p.EquivalenceClass != nil:
 			errs = append(errs, fmt.Errorf("PodGroup %s: it is not complete, and pod %s is in an equivalence class", g.Name(), p.Name))
 		}
 	}
-	for g := range s.model.Pending.Groups.All() {
+	for g := range s.model.Pending.PodGroups.All() {
 		if g.Len() != members[g] {
 			errs = append(errs, fmt.Errorf("PodGroup %s has %d members, there are %d", g.Name(), g.Len(), members[g]))
 		}
 	}
-	return append(errs, s.model.Pending.Groups.Check(settled))
+	return append(errs, s.model.Pending.PodGroups.Check(settled))
 }

@@ -12,8 +12,8 @@ import (
 
 // checkForeign is checkPod for a pod of no queue.
 func (s *core) checkForeign(p *model.Pod) error {
-	if _, held := s.model.Preemption.Holds.Of(p.UID); held != p.Asker.Holds() {
-		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asker.Holds(), held)
+	if _, held := s.model.Preemption.Ledger.Of(p.UID); held != p.Asker.HoldsNode() {
+		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.Asker.HoldsNode(), held)
 	}
 	switch {
 	case p.App != nil:
@@ -51,7 +51,7 @@ func (s *core) checkPreemptors() []error {
 		}
 	}
 	for p := range s.model.Pending.BlockedHolders.All() {
-		if s.model.Pods[p.UID] != p || !p.Asker.Holds() {
+		if s.model.Pods[p.UID] != p || !p.Asker.HoldsNode() {
 			errs = append(errs, fmt.Errorf("refused holders: pod %s holds no node", p.UID))
 		}
 	}
@@ -84,14 +84,14 @@ func (s *core) mayGoFirst(p *model.Pod) bool {
 
 // checkAsker verifies the preemptor state of a pod.
 func (s *core) checkAsker(p *model.Pod) error {
-	h, held := s.model.Preemption.Holds.Of(p.UID)
+	h, held := s.model.Preemption.Ledger.Of(p.UID)
 	inQueue := s.model.PreemptionQueue.Waits(p.Asker)
 	switch {
-	case p.Asker.Holds() && !held:
+	case p.Asker.HoldsNode() && !held:
 		return errors.New("holds a node that the ledger does not know of")
-	case held && !p.Asker.Holds():
+	case held && !p.Asker.HoldsNode():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
-	case inQueue && (p.State.HasNode() || p.Asker.Holds() || p.App == nil):
+	case inQueue && (p.State.HasNode() || p.Asker.HoldsNode() || p.App == nil):
 		return errors.New("is due for a plan and needs none")
 	case !s.states.IsArmed(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
@@ -114,7 +114,7 @@ func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
 func (s *core) needsToAsk(p *model.Pod) bool {
 	switch p.State {
 	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
-		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asker.Holds() && p.RequiredNode == ""
+		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asker.HoldsNode() && p.RequiredNode == ""
 	}
 	return false
 }
@@ -122,10 +122,10 @@ func (s *core) needsToAsk(p *model.Pod) bool {
 // checkHolds verifies the ledger, and that every chosen victim has a preemptor.
 func (s *core) checkHolds() []error {
 	var errs []error
-	if err := s.model.Preemption.Holds.Check(); err != nil {
+	if err := s.model.Preemption.Ledger.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("holds: %w", err))
 	}
-	for _, h := range s.model.Preemption.Holds.Ledger.View().All() {
+	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
 		if p := s.model.Pods[h.Asker]; p == nil {
 			errs = append(errs, fmt.Errorf("node %s: is held for %s, which is gone", h.Node, h.Asker))
 		} else if p.App == nil && !p.Foreign {
@@ -138,7 +138,7 @@ func (s *core) checkHolds() []error {
 		if p.ChosenBy == "" {
 			continue
 		}
-		if h, ok := s.model.Preemption.Holds.Of(p.ChosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
+		if h, ok := s.model.Preemption.Ledger.Of(p.ChosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is a victim of %s, which has no hold with it", p.Namespace, p.Name, p.ChosenBy))
 		}
 		if p.On() == nil {

@@ -47,7 +47,7 @@ func busy(t *testing.T) *Store {
 
 // hold plants a hold in the ledger.
 func hold(s *Store, asker types.UID, node string) {
-	if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: true}); err != nil {
+	if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: true}); err != nil {
 		panic(err)
 	}
 }
@@ -87,10 +87,10 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a holder that has room and is not tried", func(s *Store) {
 			p := s.model.Pods["parked"]
 			s.TakeActivations()
-			if err := s.model.Preemption.Holds.Place(reservations.Hold{Asker: p.UID, Node: "n1", Since: epoch, Chosen: []types.UID{"bound"}, Committed: true}); err != nil {
+			if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: p.UID, Node: "n1", Since: epoch, Chosen: []types.UID{"bound"}, Committed: true}); err != nil {
 				panic(err)
 			}
-			s.states.SetHolds(p, true)
+			s.states.SetHoldsNode(p, true)
 			s.states.Disarm(p)
 			s.model.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},

@@ -22,7 +22,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	why, changed := s.cycle.Gate(uid, now)
 	if changed {
-		s.unlock(now)
+		s.endChange(now)
 	} else {
 		s.mu.Unlock()
 	}
@@ -70,7 +70,7 @@ func (s *Store) Assume(uid types.UID, node string, seen int, now time.Time) queu
 	defer func() {
 		s.plans.RecheckLater(now)
 		s.model.Pending.NoteUnfilled(now)
-		s.unlockUnfilled(now)
+		s.endChangeUnfilled(now)
 	}()
 	return s.cycle.Assume(uid, node, seen, now)
 }

@@ -17,7 +17,7 @@ func (s *core) next() time.Time {
 		m.Preemption.Undeletable.Due(),
 		s.holds.HoldsDue(),
 		m.Pending.FreedUnseen.Due(),
-		m.Pending.Groups.Due(),
+		m.Pending.PodGroups.Due(),
 		m.Pending.Timers.Next(),
 		m.Cache.Capacity.Due(),
 		m.Cache.Empty.Due(),
@@ -28,7 +28,7 @@ func (s *core) next() time.Time {
 // taken back when their lease expires, queues that stayed empty are removed.
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
-	defer s.unlock(now)
+	defer s.endChange(now)
 	s.model.Out.LastDeadline = time.Time{}
 	if s.model.Cache.Capacity.Tick(now) {
 		s.model.TellCapacity()
@@ -45,7 +45,7 @@ func (s *Store) Tick(now time.Time) {
 	s.states.BringBackWaiting(now)
 	s.plans.EnqueueDue(now)
 	s.holds.TimeOutHolds(now)
-	s.life.Sweep(now)
+	s.life.RemoveEmptyQueues(now)
 }
 
 // timerEnded handles the end of a pod's timer: of its back-off, of its lease, or of the time
@@ -53,7 +53,7 @@ func (s *Store) Tick(now time.Time) {
 func (s *core) timerEnded(p *model.Pod, now time.Time) {
 	switch p.State {
 	case state.BackingOff:
-		if p.Asker.Holds() || p.Foreign {
+		if p.Asker.HoldsNode() || p.Foreign {
 			s.states.LetThrough(p, now)
 		} else {
 			s.states.ToQueued(p)

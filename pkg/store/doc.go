@@ -54,7 +54,7 @@
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (internal/lifecycle/gang.go).
 //   - PodGroups: the members are admitted together. One that comes first while its group
-//     cannot start is GroupBlocked until it can (internal/admission/groups.go).
+//     cannot start is GroupBlocked until it can (internal/admission/podgroups.go).
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only

@@ -115,7 +115,7 @@ func (s *core) dryRunPlace(r *DryRun, p *model.Pod) {
 // created in a fork of the tree.
 func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 	tree, path := s.model.Cache.Tree(), r.Placement.Path
-	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Holds.View(), s.model.Pending.Order.Eligible()
+	r.Snapshot, r.Holds, r.Waiting = s.model.Cache.Snapshot(), s.model.Preemption.Ledger.View(), s.model.Pending.Order.Eligible()
 	if r.Unplaced = s.model.Options.DynamicQueues.Admit(tree, path, p.Namespace); !r.Unplaced.None() {
 		return
 	}

@@ -97,10 +97,10 @@ func (s *Readers) Explanation(uid types.UID, now time.Time) (*Explanation, bool)
 		Pod: s.model.RecordOf(p), State: p.State.String(), Why: s.states.Explain(p), Queues: s.model.Cache.Snapshot(),
 		Window: s.model.Pending.Window.Slots(), Taken: s.model.Pending.Window.Taken(),
 	}
-	if p.Asker.Holds() {
-		h, _ := s.model.Preemption.Holds.Of(p.UID)
+	if p.Asker.HoldsNode() {
+		h, _ := s.model.Preemption.Ledger.Of(p.UID)
 		x.Hold = &h
-		x.Awaited = s.refs(h.Victims)
+		x.Awaited = s.refs(h.Awaited)
 	}
 	if asker := s.model.Pods[p.ChosenBy]; asker != nil {
 		ref := asker.Ref()
@@ -140,13 +140,13 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 	}
 	if p.State == state.BackingOff {
 		x.OnlyTimeHelps = p.OnlyTimeHelps
-		if !p.Asker.Holds() { // a pod with a hold has a reason about its node
+		if !p.Asker.HoldsNode() { // a pod with a hold has a reason about its node
 			x.Retry = p.Timer.When()
 		}
 	}
 	r := &Room{DelayEnds: p.DelayEnd(s.model.Cache.Tree())}
 	x.Room = r
-	if p.Asker.Holds() {
+	if p.Asker.HoldsNode() {
 		return
 	}
 	if r.Why, _ = s.plans.WhyNotNow(p, now); r.Why.None() && !s.model.MeetsLaw4(p) {

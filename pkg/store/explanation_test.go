@@ -68,14 +68,14 @@ func contradictions(p *model.Pod, x *Explanation) []string {
 	pending := p.App != nil && !p.State.HasNode()
 	wrong(x.State != p.State.String(), "state %s, not %s", x.State, p.State)
 	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
-	wrong((x.Hold != nil) != p.Asker.Holds(), "a hold is explained: %t", x.Hold != nil)
+	wrong((x.Hold != nil) != p.Asker.HoldsNode(), "a hold is explained: %t", x.Hold != nil)
 	wrong((x.App != nil) != (p.App != nil), "an application is explained: %t", x.App != nil)
 	wrong((x.Standing != nil) != (p.State == state.Queued), "a place in the order is explained: %t", x.Standing != nil)
 	wrong(x.Standing != nil && x.Standing.In && x.Why.Code != reasons.InOrder, "it is in the order, and waits for %s", x.Why)
 	wrong(p.State == state.Queued && x.Why.None(), "it waits and nothing says why")
 	wrong(p.Foreign && x.Placement != nil, "a foreign pod was placed")
 	wrong((x.ChosenBy != nil) != (p.ChosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
-	if x.Room != nil && !p.Asker.Holds() && p.RequiredNode == "" {
+	if x.Room != nil && !p.Asker.HoldsNode() && p.RequiredNode == "" {
 		early := p.Created.Add(time.Second).After(x.Room.DelayEnds)
 		wrong(early && x.Room.Why.Code == reasons.PreemptionDelayed, "delayed, and the delay is over at %v", x.Room.DelayEnds)
 	}

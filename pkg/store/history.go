@@ -52,7 +52,7 @@ func (s *Readers) TakeChanges(limit int) output.Changes {
 	c.Pods = r.Pods.Take(limit, s.model.RecordOf)
 	if r.Empty() {
 		c.Rest = &output.Rest{
-			Started: s.model.Started, Queues: s.model.Cache.Snapshot(), Holds: s.model.Preemption.Holds.View(), Spec: s.model.Cache.Spec,
+			Started: s.model.Started, Queues: s.model.Cache.Snapshot(), Holds: s.model.Preemption.Ledger.View(), Spec: s.model.Cache.Spec,
 			HoldTimeout: s.model.Preemption.HoldTimeout, Finished: r.Finished, Counts: r.Counts,
 		}
 	}

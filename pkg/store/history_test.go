@@ -52,7 +52,7 @@ func storyOf(s *Store) story {
 		out.used[name] = out.used[name].Add(a.Used().Allocated)
 		out.Apps[name] = out.used[name].String()
 	}
-	for _, h := range s.model.Preemption.Holds.Ledger.View().All() {
+	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node
 	}
 	for _, name := range s.model.Cache.Nodes.Names() {

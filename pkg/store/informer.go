@@ -65,7 +65,7 @@ func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 // SetPodGroup sets how many pods of a PodGroup start together; 0 for one that is gone. Its
 // waiting members then keep waiting.
 func (s *Store) SetPodGroup(namespace, name string, minMember int, now time.Time) {
-	s.change(now, func() { s.states.SetPodGroup(pending.GroupName{Namespace: namespace, Name: name}, minMember) })
+	s.change(now, func() { s.states.SetPodGroup(pending.PodGroupName{Namespace: namespace, Name: name}, minMember) })
 }
 
 // SetPriorityClass sets whether the pods of a PriorityClass are opted out; false for one that

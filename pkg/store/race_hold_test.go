@@ -127,7 +127,7 @@ func TestConcurrentHolds(t *testing.T) {
 		func(random *rand.Rand, now time.Time) { a.execute(random, now) },
 		func(random *rand.Rand, now time.Time) {
 			uid := a.pod(random.IntN(arenaPods/3), "").UID
-			if h, ok := s.Holds().Of(uid); ok && len(h.Victims) == 0 && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
+			if h, ok := s.Holds().Of(uid); ok && len(h.Awaited) == 0 && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
 				s.Forget(uid, now)
 			}
 		},

@@ -66,7 +66,7 @@ func (s *Readers) KeepsOff(node string) (asker types.UID, ready bool) {
 	if !s.model.Started || s.model.Standby {
 		return "", false
 	}
-	for _, h := range s.model.Preemption.Holds.On(node) {
+	for _, h := range s.model.Preemption.Ledger.On(node) {
 		if len(h.Chosen) > 0 {
 			return h.Asker, true
 		}
@@ -75,7 +75,7 @@ func (s *Readers) KeepsOff(node string) (asker types.UID, ready bool) {
 }
 
 // Holds returns the holds by node. It takes no lock.
-func (s *Readers) Holds() *reservations.View { return s.model.Preemption.Holds.View() }
+func (s *Readers) Holds() *reservations.View { return s.model.Preemption.Ledger.View() }
 
 // Snapshot returns the state after the last completed event. It takes the lock only if
 // the queues changed since the last call.

@@ -159,7 +159,7 @@ var workNames = [...]string{"disrupt", "record", "release", "tell", "inquire"}
 func (s *script) work() string {
 	var b strings.Builder
 	for _, w := range s.store.TakeWork() {
-		fmt.Fprintf(&b, "%s %s: node %s, chosen %v, waits for %v", workNames[w.Kind], w.Name, w.Hold.Node, w.Hold.Chosen, w.Hold.Victims)
+		fmt.Fprintf(&b, "%s %s: node %s, chosen %v, waits for %v", workNames[w.Kind], w.Name, w.Hold.Node, w.Hold.Chosen, w.Hold.Awaited)
 		if w.Kind == output.WorkRelease {
 			fmt.Fprintf(&b, ": %s: %s", w.Ended, w.Reason)
 		}
@@ -215,8 +215,8 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 func (s *script) holds() string {
 	var lines []string
 	for _, p := range s.store.model.SortedPods() {
-		if h, ok := s.store.model.Preemption.Holds.Ledger.Of(p.UID); ok {
-			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Victims))
+		if h, ok := s.store.model.Preemption.Ledger.Ledger.Of(p.UID); ok {
+			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Awaited))
 		}
 		if p.ChosenBy != "" {
 			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", p.Name, p.ChosenBy))

@@ -21,7 +21,7 @@ var roomChecks, roomErrors int
 // below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
 	n := s.store.model.Cache.Nodes.Get(node)
-	if n == nil || got.App == nil || got.Asker.Holds() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= admission.MostGivenWay {
+	if n == nil || got.App == nil || got.Asker.HoldsNode() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= admission.MostGivenWay {
 		return nil
 	}
 	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)

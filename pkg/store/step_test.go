@@ -58,11 +58,11 @@ func (ch *chapter) follow(s *Store, steps []output.Step) error {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
 	}
-	if len(ch.holds) != len(s.model.Preemption.Holds.Ledger.View().All()) {
-		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.model.Preemption.Holds.Ledger.View().All()))
+	if len(ch.holds) != len(s.model.Preemption.Ledger.Ledger.View().All()) {
+		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.model.Preemption.Ledger.Ledger.View().All()))
 	}
 	for asker, h := range ch.holds {
-		now, ok := s.model.Preemption.Holds.Of(asker)
+		now, ok := s.model.Preemption.Ledger.Of(asker)
 		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
 			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
 		}

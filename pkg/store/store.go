@@ -37,7 +37,7 @@ type core struct {
 	model  *model.Model
 	demand *admission.Demand
 	states *admission.States
-	groups *admission.Groups
+	groups *admission.PodGroups
 	slots  *admission.Slots
 	holds  *holds.Holds
 	plans  *plans.Plans
@@ -52,7 +52,7 @@ func New(spec *config.Spec, options Options) *Store {
 	s := &core{model: m}
 	s.demand = admission.NewDemand(m)
 	s.states = admission.NewStates(m, s.demand)
-	s.groups = admission.NewGroups(m, s.states)
+	s.groups = admission.NewPodGroups(m, s.states)
 	s.slots = admission.NewSlots(m, s.states, s.groups)
 	s.holds = holds.New(m, s.states)
 	s.plans = plans.New(m, s.states, s.holds)
@@ -84,7 +84,7 @@ func (s *Store) TakeActivations() []objects.Ref {
 // seen so far (running ones first, then by age) and admits the first ones.
 func (s *Store) Start(now time.Time) {
 	s.mu.Lock()
-	defer s.unlock(now)
+	defer s.endChange(now)
 	if s.model.Started {
 		return
 	}
@@ -92,7 +92,7 @@ func (s *Store) Start(now time.Time) {
 	s.life.PlaceAll(now)
 	s.plans.RestoreHolds(now)
 	s.states.RetryAllTooEarly(now)
-	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
+	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Ledger.Begin()...) // nodes of holds that were not adopted are free again
 	s.model.History.Events[output.Facts].Paused = false
 	s.ready.Store(true)
 }
@@ -114,7 +114,7 @@ func (s *Store) SetNotReady(why reasons.Reason) {
 func (s *Store) FollowPodGroups() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model.Pending.Groups.Followed = true
+	s.model.Pending.PodGroups.Followed = true
 	for _, p := range s.model.Pods {
 		s.states.JoinGroup(p)
 	}
@@ -123,22 +123,22 @@ func (s *Store) FollowPodGroups() {
 // change makes a change under the lock.
 func (s *core) change(now time.Time, f func()) {
 	s.mu.Lock()
-	defer s.unlock(now)
+	defer s.endChange(now)
 	f()
 }
 
-// unlock ends a change. It admits pods as far as there is room, publishes the new state,
+// endChange ends a change. It admits pods as far as there is room, publishes the new state,
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.
-func (s *core) unlock(now time.Time) {
+func (s *core) endChange(now time.Time) {
 	s.plans.RecheckLater(now)
 	s.fill(now)
-	s.unlockUnfilled(now)
+	s.endChangeUnfilled(now)
 }
 
-// unlockUnfilled is unlock without admitting pods: for changes that leave this to
+// endChangeUnfilled is endChange without admitting pods: for changes that leave this to
 // [Store.TakeActivations] or have done it.
-func (s *core) unlockUnfilled(now time.Time) {
+func (s *core) endChangeUnfilled(now time.Time) {
 	s.slots.JudgeNodeBound(now)
 	s.model.EndChange(now)
 	wake := s.model.Pending.IsFillDue() || len(s.model.Out.Activate) > 0 || len(s.model.Out.Vacated) > 0 || s.model.Out.Moved(s.next())
@@ -221,7 +221,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	defer s.mu.Unlock()
 	s.model.TouchAll()
 	s.model.Preemption.Options = o
-	s.model.Preemption.Holds.TimesChange()
+	s.model.Preemption.Ledger.TimesChange()
 	s.model.Pending.SetStrict(o.StrictGuarantee)
 	s.model.PreemptionQueue.Order.SetStrict(o.StrictGuarantee)
 }

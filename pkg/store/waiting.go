@@ -37,7 +37,7 @@ func (s *Readers) Gated() map[reasons.Code]int {
 		add(code, n)
 		byClass -= n
 	}
-	for g := range s.model.Pending.Groups.All() {
+	for g := range s.model.Pending.PodGroups.All() {
 		add(g.Why().Code, g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)

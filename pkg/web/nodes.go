@@ -157,9 +157,9 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 func stateOf(h *reservations.Hold) string {
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
-		return "waits for " + count(len(h.Victims), "pod") + " to leave, " + count(len(h.Chosen), "pod") + " chosen to go for it"
+		return "waits for " + count(len(h.Awaited), "pod") + " to leave, " + count(len(h.Chosen), "pod") + " chosen to go for it"
 	case !h.Clear():
-		return "waits for " + count(len(h.Victims), "pod") + " that " + isOrAre(len(h.Victims)) + " leaving anyway"
+		return "waits for " + count(len(h.Awaited), "pod") + " that " + isOrAre(len(h.Awaited)) + " leaving anyway"
 	case h.Note != "":
 		return visible(h.Note)
 	case h.Patient:

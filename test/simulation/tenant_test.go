@@ -483,7 +483,7 @@ func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 	closed := map[nodeOf]bool{}
 	for _, h := range holds {
 		at := nodeOf{h.Node, h.Namespace}
-		if !h.NodeBound || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
+		if !h.NodeBound || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
 			continue
 		}
 		closed[at] = true

@@ -51,7 +51,7 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	}
 	state = state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	if _, ok := remove(ctx, pl.handle, state, pod, info, func(uid types.UID) bool { return slices.Contains(h.Victims, uid) }); !ok {
+	if _, ok := remove(ctx, pl.handle, state, pod, info, func(uid types.UID) bool { return slices.Contains(h.Awaited, uid) }); !ok {
 		return ""
 	}
 	status := pl.handle.RunFilterPlugins(ctx, state, pod, info)

@@ -98,7 +98,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 	if h.Clear() && !h.Patient {
 		out.ClearSince, out.Until = &h.ClearSince, new(h.ClearSince.Add(v.HoldTimeout))
 	}
-	for _, uid := range h.Victims {
+	for _, uid := range h.Awaited {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))
 	}
 	return out

@@ -91,7 +91,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 // isExempt tells whether a pod neither goes back to the order for others nor makes others go back:
 // it holds a node, is node-bound, or may start only with its PodGroup.
 func isExempt(p *model.Pod) bool {
-	return p.Asker.Holds() || p.RequiredNode != "" || p.GroupIncomplete()
+	return p.Asker.HoldsNode() || p.RequiredNode != "" || p.GroupIncomplete()
 }
 
 // podsAhead are the pods that go before p, which is about to run on a node.
@@ -235,7 +235,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 func (x *Slots) putBackForReturned(p *model.Pod, now time.Time) bool {
 	classes := &x.m.Pending.Classes
 	reopened := p.ReopenedAtAdmission != classes.Limit.Reopened()
-	if !p.State.HasSlot() || p.Asker.Holds() || !reopened || !classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
+	if !p.State.HasSlot() || p.Asker.HoldsNode() || !reopened || !classes.Any(p.App.Ordered) || p.EquivalenceClass.Failed() {
 		return false
 	}
 	return x.backInOrder(p, nil, now)

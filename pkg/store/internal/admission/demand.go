@@ -43,7 +43,7 @@ func (x *Demand) Take(limit int, now time.Time) []output.Report {
 		}
 		x.m.Pending.Demand.Checked(uid)
 		p := x.m.Pods[uid]
-		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asker.Holds() {
+		if p == nil || p.State.HasSlot() || p.State.HasNode() || p.Asker.HoldsNode() {
 			continue
 		}
 		if want, why := p.DemandOf(); want != objects.DemandUnsaid && want != p.Demand {
@@ -188,13 +188,13 @@ func (x *Demand) recompute(now time.Time) {
 	for _, uid := range waiting {
 		// A pod with a slot is about to be tried, before all others. After a start it has no
 		// verdict yet and counts, too.
-		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota().None() && !p.Asker.Holds() {
+		if p := x.m.Pods[uid]; p.State.HasSlot() && p.BeyondQuota().None() && !p.Asker.HoldsNode() {
 			x.set(p, x.count(p), now)
 		}
 	}
 	waiting = slices.DeleteFunc(waiting, func(uid types.UID) bool {
 		p := x.m.Pods[uid]
-		return p.Asker.Holds() || p.State.HasSlot() // it is charged as arriving, or counted above
+		return p.Asker.HoldsNode() || p.State.HasSlot() // it is charged as arriving, or counted above
 	})
 	t, hasOrder := x.newTrial(), x.orderMatters(waiting)
 	for _, uid := range waiting {

@@ -1,6 +1,6 @@
 // Package admission decides which waiting pod gets a slot next. It has every transition of
 // a pod without a node ([States]), the choice of the next pod ([Slots]), PodGroups that
-// start together ([Groups]), and which pods more nodes would help ([Demand]).
+// start together ([PodGroups]), and which pods more nodes would help ([Demand]).
 //
 // Something belongs here if it concerns pods without a node and knows nothing of holds
 // and plans, except what package model has of them. The package calls model only; see

@@ -12,12 +12,12 @@ import (
 
 // SetPodGroup sets how many members of a group start together; 0 if there is no such
 // PodGroup.
-func (x *States) SetPodGroup(name pending.GroupName, minMember int) {
-	g := x.m.Pending.Groups.Get(name)
+func (x *States) SetPodGroup(name pending.PodGroupName, minMember int) {
+	g := x.m.Pending.PodGroups.Get(name)
 	if g.Min() != minMember {
 		x.m.Pending.Demand.Changed()
 	}
-	x.m.Pending.Groups.SetMin(g, minMember)
+	x.m.Pending.PodGroups.SetMin(g, minMember)
 	x.groupChanged(g, true)
 }
 
@@ -28,10 +28,10 @@ func (x *States) JoinGroup(p *model.Pod) {
 		return
 	}
 	x.LeaveGroup(p)
-	if name == (pending.GroupName{}) {
+	if name == (pending.PodGroupName{}) {
 		return
 	}
-	p.PodGroup = x.m.Pending.Groups.Get(name)
+	p.PodGroup = x.m.Pending.PodGroups.Get(name)
 	x.m.Pending.Demand.Changed()
 	x.updateMember(p)
 }
@@ -43,17 +43,17 @@ func (x *States) LeaveGroup(p *model.Pod) {
 		return
 	}
 	complete := g.Complete()
-	x.m.Pending.Groups.Leave(g, p.UID)
+	x.m.Pending.PodGroups.Leave(g, p.UID)
 	p.PodGroup = nil
 	x.m.Pending.Demand.Changed()
-	x.groupChanged(g, p.Asker.Holds() || complete != g.Complete())
+	x.groupChanged(g, p.Asker.HoldsNode() || complete != g.Complete())
 }
 
-// SetHolds sets whether a pod holds a node.
-func (x *States) SetHolds(p *model.Pod, holds bool) {
-	p.Asker.SetHolds(holds)
+// SetHoldsNode sets whether a pod holds a node.
+func (x *States) SetHoldsNode(p *model.Pod, holds bool) {
+	p.Asker.SetHoldsNode(holds)
 	if x.updateMember(p); p.PodGroup != nil {
-		x.m.Preemption.Holds.TimesChange()
+		x.m.Preemption.Ledger.TimesChange()
 	}
 }
 
@@ -62,8 +62,8 @@ func (x *States) SetHolds(p *model.Pod, holds bool) {
 func (x *States) updateMember(p *model.Pod) {
 	if g := p.PodGroup; g != nil {
 		complete := g.Complete()
-		x.m.Pending.Groups.Set(g, p.UID, p, p.State, p.Asker.Holds())
-		x.groupChanged(g, p.Asker.Holds() || complete != g.Complete())
+		x.m.Pending.PodGroups.Set(g, p.UID, p, p.State, p.Asker.HoldsNode())
+		x.groupChanged(g, p.Asker.HoldsNode() || complete != g.Complete())
 	}
 }
 
@@ -75,7 +75,7 @@ func (x *States) groupChanged(g *model.PodGroup, timesChange bool) {
 		x.planAnew(g)
 	}
 	if timesChange {
-		x.m.Preemption.Holds.TimesChange()
+		x.m.Preemption.Ledger.TimesChange()
 	}
 }
 
@@ -95,7 +95,7 @@ func (x *States) planAnew(g *model.PodGroup) {
 // CheckGroup is the verdict on a pod that the scheduler tries although it was not admitted
 // together with its group.
 func (x *States) CheckGroup(p *model.Pod) queues.Verdict {
-	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asker.Holds() {
+	if !p.GroupIncomplete() || p.State.HasSlot() || p.Asker.HoldsNode() {
 		return queues.Granted
 	}
 	return model.Refused(p.PodGroup.Why())

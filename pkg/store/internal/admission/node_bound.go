@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -46,10 +45,4 @@ func (x *Slots) goesFirst(p *model.Pod) bool {
 		return false
 	}
 	return x.m.CheckPodQuota(p, queues.OnCommitted).OK()
-}
-
-// block takes a group that a quota refuses out of the order.
-func (x *Slots) block(g *order.Group, v queues.Verdict) {
-	x.m.Pending.Order.Block(g, v)
-	x.m.Preemption.NodeBound.NoteInOrder(g.Leaf())
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// Groups starts the members of PodGroups together, or none of them.
-type Groups struct {
+// PodGroups starts the members of PodGroups together, or none of them.
+type PodGroups struct {
 	m      *model.Model
 	states *States
 }
 
-// NewGroups returns the PodGroups of a model.
-func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, states} }
+// NewPodGroups returns the PodGroups of a model.
+func NewPodGroups(m *model.Model, states *States) *PodGroups { return &PodGroups{m, states} }
 
 // The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
 // that: each member waits, with its node and its quota, until minMember of them have a
@@ -45,7 +45,7 @@ func NewGroups(m *model.Model, states *States) *Groups { return &Groups{m, state
 // Once minMember members have a place, further members are ordinary pods.
 
 // toGroupBlocked takes a waiting pod out of the order until its group can start.
-func (x *Groups) toGroupBlocked(p *model.Pod) {
+func (x *PodGroups) toGroupBlocked(p *model.Pod) {
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	p.Reason = reasons.Reason{}
 	x.states.Enter(p, state.GroupBlocked)
@@ -53,13 +53,13 @@ func (x *Groups) toGroupBlocked(p *model.Pod) {
 
 // startGroup is for a pod that is first in the order while its group lacks members.
 // Either all missing members are admitted together with it, or it becomes GroupBlocked.
-func (x *Groups) startGroup(p *model.Pod, now time.Time) {
+func (x *PodGroups) startGroup(p *model.Pod, now time.Time) {
 	g := p.PodGroup
 	if !x.mayStart(g, now) {
 		x.toGroupBlocked(p)
 		return
 	}
-	x.m.Pending.Groups.Place(g, now.Add(x.m.Options.SlotLease))
+	x.m.Pending.PodGroups.Place(g, now.Add(x.m.Options.SlotLease))
 	for _, m := range g.Next() {
 		if m.State == state.GroupBlocked {
 			x.states.ToQueued(m)
@@ -70,18 +70,18 @@ func (x *Groups) startGroup(p *model.Pod, now time.Time) {
 }
 
 // mayStart tells whether a group may start now, and notes what it waits for otherwise.
-func (x *Groups) mayStart(g *model.PodGroup, now time.Time) bool {
-	x.m.Pending.Groups.Reopen(g)
+func (x *PodGroups) mayStart(g *model.PodGroup, now time.Time) bool {
+	x.m.Pending.PodGroups.Reopen(g)
 	if !g.Able() {
 		return false
 	}
-	if x.m.Pending.Groups.OthersPlaced(g, now) {
-		x.m.Pending.Groups.Wait(g)
+	if x.m.Pending.PodGroups.OthersPlaced(g, now) {
+		x.m.Pending.PodGroups.Wait(g)
 		return false
 	}
 	v := x.checkGroupQuota(g)
 	if !v.OK() {
-		x.m.Pending.Groups.Refuse(g, v)
+		x.m.Pending.PodGroups.Refuse(g, v)
 	}
 	return v.OK()
 }
@@ -89,12 +89,12 @@ func (x *Groups) mayStart(g *model.PodGroup, now time.Time) bool {
 // TakeBackSlots takes back the admission of the members of groups that cannot start any more,
 // because a cycle of a member failed or a member is gone. The scheduler may still try the
 // others; it then gets the reason not to.
-func (x *Groups) TakeBackSlots() {
-	for _, g := range x.m.Pending.Groups.Touched() {
+func (x *PodGroups) TakeBackSlots() {
+	for _, g := range x.m.Pending.PodGroups.Touched() {
 		if g.Able() || g.Admitted() == 0 {
 			continue
 		}
-		for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.Holds() }) {
+		for _, m := range g.Select(func(m *model.Pod) bool { return m.State.HasSlot() && !m.Asker.HoldsNode() }) {
 			x.states.putBack(m)
 		}
 	}
@@ -102,19 +102,19 @@ func (x *Groups) TakeBackSlots() {
 
 // WakeGroups puts one member of each marked group into the order; the others follow if
 // the group starts.
-func (x *Groups) WakeGroups(now time.Time) {
-	for _, g := range x.m.Pending.Groups.TakeTouched(x.m.Options.SlotLease, now) {
+func (x *PodGroups) WakeGroups(now time.Time) {
+	for _, g := range x.m.Pending.PodGroups.TakeTouched(x.m.Options.SlotLease, now) {
 		x.wakeGroup(g)
 	}
 }
 
 // wakeGroup is WakeGroups for one group.
-func (x *Groups) wakeGroup(g *model.PodGroup) {
+func (x *PodGroups) wakeGroup(g *model.PodGroup) {
 	x.partClasses(g)
 	if refused := !g.Refusal().OK(); refused && g.Able() && x.stillRefused(g) {
 		return
 	}
-	x.m.Pending.Groups.Reopen(g)
+	x.m.Pending.PodGroups.Reopen(g)
 	switch {
 	case g.Blocked() == 0:
 	case g.Missing() <= 0:
@@ -126,7 +126,7 @@ func (x *Groups) wakeGroup(g *model.PodGroup) {
 
 // partClasses takes the members of an incomplete group out of their equivalence classes,
 // because such members are tried with their group and not with a class.
-func (x *Groups) partClasses(g *model.PodGroup) {
+func (x *PodGroups) partClasses(g *model.PodGroup) {
 	if g.Complete() {
 		return
 	}
@@ -140,7 +140,7 @@ func (x *Groups) partClasses(g *model.PodGroup) {
 
 // releaseBlocked puts the blocked members into the order, because no member is missing any
 // more.
-func (x *Groups) releaseBlocked(g *model.PodGroup) {
+func (x *PodGroups) releaseBlocked(g *model.PodGroup) {
 	for _, m := range g.InState(state.GroupBlocked) {
 		x.states.ToQueued(m)
 	}
@@ -148,7 +148,7 @@ func (x *Groups) releaseBlocked(g *model.PodGroup) {
 
 // checkGroupQuota checks the quotas for the missing members: for each application as if the
 // members of the applications before it were admitted.
-func (x *Groups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
+func (x *PodGroups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
@@ -186,7 +186,7 @@ func sharesOf(chosen []*model.Pod) []model.Share {
 }
 
 // stillRefused checks again whether a queue has room for a group.
-func (x *Groups) stillRefused(g *model.PodGroup) bool {
+func (x *PodGroups) stillRefused(g *model.PodGroup) bool {
 	at := g.Refusal().At
 	if x.m.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
 		return false
@@ -195,6 +195,6 @@ func (x *Groups) stillRefused(g *model.PodGroup) bool {
 	if v.OK() {
 		return false
 	}
-	x.m.Pending.Groups.Refuse(g, v)
+	x.m.Pending.PodGroups.Refuse(g, v)
 	return true
 }

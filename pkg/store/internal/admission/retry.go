@@ -29,7 +29,7 @@ func (x *States) BringBackWaiting(now time.Time) {
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
 	case p.State != state.Unschedulable || x.m.Preemption.NodeBound.Awaits(p.UID):
-	case p.Foreign || p.Asker.Holds():
+	case p.Foreign || p.Asker.HoldsNode():
 		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 	default:
 		x.Requeue(p, now)
@@ -95,7 +95,7 @@ func (x *States) RetryFirst() bool {
 
 // Arm schedules a check of a pod at a time, but not before its delay has ended.
 func (x *States) Arm(p *model.Pod, at time.Time) {
-	if p.App == nil || p.State.HasNode() || p.Asker.Holds() || p.NeverPreempts || p.RequiredNode != "" {
+	if p.App == nil || p.State.HasNode() || p.Asker.HoldsNode() || p.NeverPreempts || p.RequiredNode != "" {
 		return // node-bound pods: see plans.BeginNodeBoundPlan
 	}
 	if end := p.DelayEnd(x.m.Cache.Tree()); at.Before(end) {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
@@ -14,11 +15,11 @@ import (
 type Slots struct {
 	m      *model.Model
 	states *States
-	groups *Groups
+	groups *PodGroups
 }
 
 // NewSlots returns the slots of a model.
-func NewSlots(m *model.Model, states *States, groups *Groups) *Slots {
+func NewSlots(m *model.Model, states *States, groups *PodGroups) *Slots {
 	return &Slots{m, states, groups}
 }
 
@@ -58,4 +59,10 @@ func (x *Slots) Unblock() {
 			x.block(g, v)
 		}
 	}
+}
+
+// block takes a group that a quota refuses out of the order.
+func (x *Slots) block(g *order.Group, v queues.Verdict) {
+	x.m.Pending.Order.Block(g, v)
+	x.m.Preemption.NodeBound.NoteInOrder(g.Leaf())
 }

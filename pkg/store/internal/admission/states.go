@@ -168,8 +168,8 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	x.m.PlaceOn(p, node, p.Amount())
 	x.m.History.NotePod(output.Allocated, p)
 	x.m.ChargeMoving(p)
-	if p.Asker.Holds() {
-		x.m.Preemption.Holds.TimesChange()
+	if p.Asker.HoldsNode() {
+		x.m.Preemption.Ledger.TimesChange()
 	}
 	x.m.History.Counts.Allocated++
 	if to == state.Bound {
@@ -194,7 +194,7 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 // lasts. No pod is admitted before all pods of the same event are back; see Returning of
 // package store.
 func (x *States) Requeue(p *model.Pod, now time.Time) {
-	if p.Asker.Holds() { // holds bypass the order
+	if p.Asker.HoldsNode() { // holds bypass the order
 		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 		return
 	}
@@ -263,7 +263,7 @@ func (x *States) EndCycle(p *model.Pod) {
 // NoteRefusal notes which quota refuses a preemptor with a hold, so that it is tried when
 // that quota has more room. It tells whether one does.
 func (x *States) NoteRefusal(p *model.Pod) bool {
-	if p.App == nil || !p.Asker.Holds() {
+	if p.App == nil || !p.Asker.HoldsNode() {
 		return false
 	}
 	v := x.m.CheckPodQuota(p, queues.OnAllocated)

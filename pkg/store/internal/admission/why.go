@@ -48,7 +48,7 @@ func (x *States) Last(p *model.Pod) reasons.Reason {
 		return p.Ask.Group().Verdict().Reason
 	case p.State == state.GroupBlocked:
 		return p.PodGroup.Why()
-	case p.State == state.BackingOff && !p.Asker.Holds() && p.BeyondQuota().None():
+	case p.State == state.BackingOff && !p.Asker.HoldsNode() && p.BeyondQuota().None():
 		return reasons.Reason{Code: reasons.BackingOff}
 	case p.State.WaitsForNode(), p.HeldByClass(): // its cycle found no node, and since then a pod of its class found none
 		return p.Stopped()

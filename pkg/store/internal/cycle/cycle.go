@@ -59,7 +59,7 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	case !x.m.Started:
 		return reasons.Brief(reasons.Starting), false
 	}
-	if p.State == state.Scheduling && p.Asker.Holds() {
+	if p.State == state.Scheduling && p.Asker.HoldsNode() {
 		x.holds.FailedHolder(p, now)
 	}
 	if p.State == state.Scheduling {
@@ -101,7 +101,7 @@ func (x *Cycle) QuotaRefused(uid types.UID, now time.Time) {
 	case !known || p.Foreign:
 	case x.m.PreemptionQueue.Current() == uid && !p.Asker.RefusalEndsCycle:
 		p.Asker.RefusalEndsCycle = true
-	case p.Asker.Holds():
+	case p.Asker.HoldsNode():
 		x.holds.FailedHolder(p, now)
 	default:
 		x.states.RequeueRefused(p)
@@ -122,7 +122,7 @@ func (x *Cycle) ends(uid types.UID, now time.Time) *model.Pod {
 	if !known || p.App == nil || p.State.HasNode() {
 		return nil
 	}
-	if p.Asker.Holds() {
+	if p.Asker.HoldsNode() {
 		x.holds.FailedHolder(p, now)
 		return nil
 	}
@@ -204,7 +204,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		v = x.m.CheckPodQuota(p, p.Basis())
 	}
 	if !v.OK() {
-		if p.Asker.Holds() {
+		if p.Asker.HoldsNode() {
 			x.holds.FailedHolder(p, now)
 		} else {
 			x.states.RequeueRefused(p)
@@ -212,7 +212,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		}
 		return v
 	}
-	if h, ok := x.m.Preemption.Holds.Of(uid); ok && h.Node != node {
+	if h, ok := x.m.Preemption.Ledger.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
@@ -244,7 +244,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	if !known || p.State != state.Assumed {
 		return
 	}
-	node, why := p.Node, whyForgotten(x.m.Preemption.Holds, p)
+	node, why := p.Node, whyForgotten(x.m.Preemption.Ledger, p)
 	x.states.LeaveAllocated(p)
 	p.Node = ""
 	x.m.Charge(p, p.Request, cache.Pending)
@@ -255,8 +255,8 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.states.BackOff(p, p.BackoffEnds)
 	x.demand.Read(p) // PodScheduled is from before the pod had a node
 	x.states.KeepArmed(p)
-	if p.Asker.Holds() {
-		x.m.Preemption.Holds.TimesChange()
+	if p.Asker.HoldsNode() {
+		x.m.Preemption.Ledger.TimesChange()
 	}
 	x.holds.Gone(uid, now)
 	x.holds.WakeHolders(node, uid, now)
@@ -274,14 +274,14 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 // whyForgotten is why an assumed pod is not bound to its node. A member of a PodGroup gives
 // its place back when another member finds none, or waits too long on the node that it
 // holds. No pod is bound on a node that is held for another pod by that time.
-func whyForgotten(held *preemption.Holds, p *model.Pod) reasons.Reason {
+func whyForgotten(held *preemption.Ledger, p *model.Pod) reasons.Reason {
 	node := p.Node
 	if p.GroupIncomplete() {
 		if why := whyWithoutPlace(held, p); why != "" {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because %s", p.PodGroup.Name(), node, why)
 		}
 	}
-	if pass := held.MayUseInGroup(node, p.UID, p.Group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+	if pass := held.MayUseInGroup(node, p.UID, p.GroupInHolds(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
 		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
@@ -290,12 +290,12 @@ func whyForgotten(held *preemption.Holds, p *model.Pod) reasons.Reason {
 // whyWithoutPlace says which other member of a pod's group has no place, and why: the first
 // one, by name, that found no node, else the first that holds a node. Where there is none,
 // it says how many members had a place, if these were too few for the group to start.
-func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
+func whyWithoutPlace(held *preemption.Ledger, p *model.Pod) string {
 	var failed, holder *model.Pod
 	for _, m := range p.PodGroup.Members() {
 		switch {
 		case m == p || m.State.HasNode():
-		case m.Asker.Holds():
+		case m.Asker.HoldsNode():
 			holder = firstByName(holder, m)
 		case m.State.WaitsForNode() && m.Reason.Code != reasons.BackingOff && m.Reason.Code != reasons.PodGroupIncomplete:
 			failed = firstByName(failed, m)
@@ -310,7 +310,7 @@ func whyWithoutPlace(held *preemption.Holds, p *model.Pod) string {
 		return ""
 	}
 	h, _ := held.Of(holder.UID)
-	return fmt.Sprintf("pod %s waits for its place on node %s, which it holds; pods still to leave for it: %d", holder.Name, h.Node, len(h.Victims))
+	return fmt.Sprintf("pod %s waits for its place on node %s, which it holds; pods still to leave for it: %d", holder.Name, h.Node, len(h.Awaited))
 }
 
 func firstByName(a, b *model.Pod) *model.Pod {
@@ -323,7 +323,7 @@ func firstByName(a, b *model.Pod) *model.Pod {
 // NodeRefuses ends the hold of a node that the filters refuse whichever pods leave it.
 func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	p := x.m.Pods[uid]
-	if h, ok := x.m.Preemption.Holds.Of(uid); ok && h.Node == node && !h.NodeBound {
+	if h, ok := x.m.Preemption.Ledger.Of(uid); ok && h.Node == node && !h.NodeBound {
 		reason := reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why)
 		x.holds.EndHold(p, reservations.NodeUnschedulable, reason, now)
 	}

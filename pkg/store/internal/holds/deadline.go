@@ -17,7 +17,7 @@ func (x *Holds) HoldsDue() time.Time {
 	if x.m.Standby {
 		return time.Time{}
 	}
-	return x.m.Preemption.Holds.Due(x.m.Preemption.HoldTimeout, x.dueFrom())
+	return x.m.Preemption.Ledger.Due(x.m.Preemption.HoldTimeout, x.dueFrom())
 }
 
 // dueFrom returns the start of each hold's time-out. It is at most LatestFrom: one time-out
@@ -42,7 +42,7 @@ func (x *Holds) dueFrom() reservations.From {
 		case p.State.HasNode():
 			return time.Time{}, false
 		case p.RequiredNode != "":
-			if h, _ := x.m.Preemption.Holds.Of(asker); len(h.Chosen) == 0 {
+			if h, _ := x.m.Preemption.Ledger.Of(asker); len(h.Chosen) == 0 {
 				// Before that, no victim may be chosen.
 				own = preemption.Latest(own, h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay))
 			}
@@ -64,7 +64,7 @@ func (x *Holds) dueFrom() reservations.From {
 func (x *Holds) groupFrom(g *model.PodGroup) (from time.Time, bounded bool) {
 	var bound time.Time
 	for _, m := range g.Members() {
-		h, holds := x.m.Preemption.Holds.Of(m.UID)
+		h, holds := x.m.Preemption.Ledger.Of(m.UID)
 		if !holds || m.RequiredNode != "" {
 			continue
 		}
@@ -84,7 +84,7 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 	if due := x.HoldsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range x.m.Preemption.Holds.Overdue(now, x.m.Preemption.HoldTimeout, x.dueFrom()) {
+	for _, h := range x.m.Preemption.Ledger.Overdue(now, x.m.Preemption.HoldTimeout, x.dueFrom()) {
 		p := x.m.Pods[h.Asker]
 		if p.RequiredNode != "" || !p.GroupIncomplete() {
 			x.EndHold(p, reservations.TimedOut, timedOut(x.m.Preemption.HoldTimeout, &h), now)
@@ -98,7 +98,7 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 			}
 		}
 	}
-	x.m.Preemption.Holds.TimesChange()
+	x.m.Preemption.Ledger.TimesChange()
 }
 
 // groupTimedOut is the reason of the holds of a PodGroup that did not start in time.
@@ -118,7 +118,7 @@ func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
 	case from.Equal(h.LatestFrom):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
-		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Victims))
+		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Awaited))
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}

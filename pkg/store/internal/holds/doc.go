@@ -2,7 +2,7 @@
 // through when its node has room.
 //
 // What happens to a hold between its begin and its end belongs here; package plans decides which
-// victims a plan has. The ledger of the holds is model.Preemption.Holds. Asker.Holds tells whether
+// victims a plan has. The ledger of the holds is model.Preemption.Ledger. Asker.Holds tells whether
 // a pod has one, and Store.Holds is the copy for filters and readers. The package calls model and
 // admission; see model for the order of the packages.
 //

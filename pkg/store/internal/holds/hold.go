@@ -62,10 +62,10 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	if h.NodeBound { // before that, no victim may be chosen
 		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.NodeBoundParams.StartDelay)
 	}
-	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.Group()
-	h.Victims = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
+	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
+	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
 	x.BoundOwn(p, &h, h.Since)
-	if err := x.m.Preemption.Holds.Place(h); err != nil {
+	if err := x.m.Preemption.Ledger.Place(h); err != nil {
 		x.m.Preemption.OwnTime.End(p.UID, h.Since)
 		return err
 	}
@@ -75,7 +75,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	}
 	x.states.Disarm(p)
 	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.m.Cache.Nodes.Arrivals()
-	x.states.SetHolds(p, true)
+	x.states.SetHoldsNode(p, true)
 	x.states.EndCycle(p)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
 	x.m.ChargeMoving(p)
@@ -115,7 +115,7 @@ func (x *Holds) EndHold(p *model.Pod, end reservations.End, why reasons.Reason, 
 // FinishHold ends the hold of a pod as e says, if it has one. The pod goes on without it,
 // its victims that were not deleted stay, and the claim is taken back.
 func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
-	h, ok := x.m.Preemption.Holds.End(p.UID)
+	h, ok := x.m.Preemption.Ledger.End(p.UID)
 	if !ok {
 		return
 	}
@@ -127,7 +127,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.m.History.NoteHold(output.HoldEnded, &h)
 	p.Asker.Decision, p.Asker.NodeBoundDecision = nil, nil
 	p.NodesGeneration = 0 // its cycles looked at its node only
-	x.states.SetHolds(p, false)
+	x.states.SetHoldsNode(p, false)
 	x.m.Pending.BlockedHolders.Remove(p)
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 	for _, v := range x.spare(&h, nil) {
@@ -184,7 +184,7 @@ func (x *Holds) goOnWithoutHold(p *model.Pod) {
 	}
 	x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
 	if p.PodGroup != nil {
-		x.m.Pending.Groups.Touch(p.PodGroup) // from now on it starts only with its group
+		x.m.Pending.PodGroups.Touch(p.PodGroup) // from now on it starts only with its group
 	}
 }
 
@@ -194,7 +194,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 	if end == reservations.NodeUnschedulable {
 		code = reasons.HoldNodeUnschedulable
 	}
-	for _, h := range x.m.Preemption.Holds.On(node) {
+	for _, h := range x.m.Preemption.Ledger.On(node) {
 		x.EndHold(x.m.Pods[h.Asker], end, reasons.New(code, "node %s is no longer held for the pod", node), now)
 	}
 }
@@ -203,7 +203,7 @@ func (x *Holds) EndNode(node string, end reservations.End, now time.Time) {
 // pod. It repeats after each one: the victims of an ended hold may stay, and then another hold may
 // not fit either.
 func (x *Holds) Supersede(n *cache.Node, now time.Time) {
-	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
+	for _, h := range x.m.Preemption.Ledger.On(n.Name()) {
 		p := x.m.Pods[h.Asker]
 		if h.NodeBound || p.State.HasNode() || x.m.Free(n, h.Asker).Covers(h.Request) {
 			continue
@@ -218,15 +218,15 @@ func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 // Rechoose replaces the victims of a hold. Pods that are no longer victims and were not
 // deleted stay.
 func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
-	old, _ := x.m.Preemption.Holds.Of(p.UID)
+	old, _ := x.m.Preemption.Ledger.Of(p.UID)
 	stay := x.spare(&old, h.Chosen)
 	for _, uid := range h.Chosen {
 		x.choose(x.m.Pods[uid], p.UID)
 	}
 	h.Node = old.Node
-	h.Victims = x.Awaited(&h)
+	h.Awaited = x.Awaited(&h)
 	x.BoundOwn(p, &h, now)
-	x.m.Preemption.Holds.Choose(p.UID, h, now)
+	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	for _, v := range stay {
 		x.Stays(v, now)

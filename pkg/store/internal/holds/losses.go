@@ -48,7 +48,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	free := x.m.Free(n, p.UID)
 	withoutOthers := free
 	for _, o := range x.m.PodsOn(n) {
-		own := o.Asker.Holds() || !o.Asker.PlacedAt().IsZero()
+		own := o.Asker.HoldsNode() || !o.Asker.PlacedAt().IsZero()
 		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.ArrivalsAtHold) > 0 {
 			withoutOthers = withoutOthers.Add(o.Request)
 		}
@@ -59,7 +59,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 // FurtherFrom returns when further victims may be chosen for a node-bound preemptor, and the reason
 // given to users until then. It is a loss if victims were deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
-	h, held := x.m.Preemption.Holds.Of(p.UID)
+	h, held := x.m.Preemption.Ledger.Of(p.UID)
 	if held && h.OnlyThisNode() && h.Decision != p.Asker.Losses.LostDecision {
 		why, n := x.countLoss(p, x.tookNode(p, x.m.Cache.Nodes.Get(h.Node)), false, now)
 		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.m.Cache.Nodes.Arrivals()
@@ -95,7 +95,7 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 // queue at its max, or a limit of its user or group. It is none if the room is there, or
 // will be once the awaited pods are gone, and for a pod without a hold.
 func (x *Holds) Taken(p *model.Pod) reasons.Reason {
-	h, held := x.m.Preemption.Holds.Of(p.UID)
+	h, held := x.m.Preemption.Ledger.Of(p.UID)
 	if !held {
 		return reasons.Reason{}
 	}
@@ -150,7 +150,7 @@ func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 // SuspectRefusal asks the executor how a pod that is gone has ended; see
 // [preemption.KubeletRejections].
 func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
-	h, holds := x.m.Preemption.Holds.Of(p.UID)
+	h, holds := x.m.Preemption.Ledger.Of(p.UID)
 	placed := p.Asker.PlacedAt()
 	if holds && h.OnlyThisNode() && p.Node == h.Node {
 		placed = now

@@ -56,7 +56,7 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 // BoundOwn bounds the hold of a node-bound preemptor that waits for pods of its own namespace,
 // chosen or leaving anyway, by what is left for them from now on; see [preemption.OwnTime].
 func (x *Holds) BoundOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
-	if p.RequiredNode == "" || !slices.ContainsFunc(h.Victims, func(uid types.UID) bool { return x.m.Pods[uid].Namespace == p.Namespace }) {
+	if p.RequiredNode == "" || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return x.m.Pods[uid].Namespace == p.Namespace }) {
 		return
 	}
 	timeout := x.m.Preemption.HoldTimeout

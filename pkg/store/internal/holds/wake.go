@@ -19,8 +19,8 @@ import (
 // Gone tells the ledger that a pod is gone, and lets the preemptors through that waited for
 // it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
-	waited := x.m.Preemption.Holds.Waiting(uid)
-	x.m.Preemption.Holds.VictimGone(uid, now)
+	waited := x.m.Preemption.Ledger.Waiting(uid)
+	x.m.Preemption.Ledger.VictimGone(uid, now)
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
 		p.Asker.Missed = 0 // there is more room than when it was tried
@@ -33,11 +33,11 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 // after it.
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
-	waited := x.m.Preemption.Holds.Waiting(v.UID)
-	x.m.Preemption.Holds.VictimStays(v.UID)
+	waited := x.m.Preemption.Ledger.Waiting(v.UID)
+	x.m.Preemption.Ledger.VictimStays(v.UID)
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
-		h, _ := x.m.Preemption.Holds.Of(asker)
+		h, _ := x.m.Preemption.Ledger.Of(asker)
 		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // skip a holder that has room and leaves it to a node-bound pod or to its PodGroup
 			x.states.ReturnBy(p, now)
 		}
@@ -46,7 +46,7 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 
 // WakeHolders calls WakeHolder for the holders of a node except one.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
-	for _, h := range x.m.Preemption.Holds.On(node) {
+	for _, h := range x.m.Preemption.Ledger.On(node) {
 		if h.Asker != except {
 			x.WakeHolder(x.m.Pods[h.Asker], now)
 		}
@@ -56,11 +56,11 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // WakeMembers calls WakeHolder for members of the PodGroups that changed, where the room of
 // the node that a member holds is not left to others any more.
 func (x *Holds) WakeMembers(now time.Time) {
-	for _, g := range x.m.Pending.Groups.Touched() {
+	for _, g := range x.m.Pending.PodGroups.Touched() {
 		if g.OthersFirst() {
 			continue
 		}
-		for _, p := range g.Select(func(p *model.Pod) bool { return p.Asker.Holds() }) {
+		for _, p := range g.Select(func(p *model.Pod) bool { return p.Asker.HoldsNode() }) {
 			x.WakeHolder(p, now)
 		}
 	}
@@ -78,7 +78,7 @@ func (x *Holds) WakeRefused(now time.Time) {
 
 // WakeHolder lets a preemptor with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
-	h, ok := x.m.Preemption.Holds.Of(p.UID)
+	h, ok := x.m.Preemption.Ledger.Of(p.UID)
 	if !ok || p.State.HasSlot() || p.State.HasNode() {
 		return
 	}
@@ -109,7 +109,7 @@ func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
 	x.m.Preemption.NodeBound.Renew(n.Name(), now)
 	x.m.Freed(n.Name())
-	for _, h := range x.m.Preemption.Holds.On(n.Name()) {
+	for _, h := range x.m.Preemption.Ledger.On(n.Name()) {
 		x.states.ReturnBy(x.m.Pods[h.Asker], now)
 	}
 }
@@ -172,7 +172,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if p.State != state.Scheduling {
 		return // already handled; the next cycle of an Admitted pod has not begun
 	}
-	h, _ := x.m.Preemption.Holds.Of(p.UID)
+	h, _ := x.m.Preemption.Ledger.Of(p.UID)
 	stale := x.ReadBefore(p, h.Node)
 	x.states.EndCycle(p)
 	p.OnlyTimeHelps, p.BackoffEnds = false, now.Add(x.m.Options.Backoff(1))
@@ -198,6 +198,6 @@ func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.
 // AwaitsHeldNode tells whether a pod waits for the room of its held node, so that events on
 // other nodes do not help it.
 func (x *Holds) AwaitsHeldNode(p *model.Pod) bool {
-	h, _ := x.m.Preemption.Holds.Of(p.UID) // zero for none
+	h, _ := x.m.Preemption.Ledger.Of(p.UID) // zero for none
 	return len(h.Chosen) > 0 && (!h.Clear() || p.Asker.IsTried())
 }

@@ -28,7 +28,7 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 		x.states.Arm(p, now) // the delay and the outcome of the laws may have changed
 	}
 	x.m.TouchAll()
-	x.m.Pending.Groups.TouchBlocked()
+	x.m.Pending.PodGroups.TouchBlocked()
 	x.m.Preemption.NodeBound.NoteAll()
 	x.countTypes(cache.TypesOf(spec), now)
 	if x.m.Started {
@@ -101,8 +101,8 @@ func (x *Lifecycle) unplaceFromParents(now time.Time) {
 	}
 }
 
-// Sweep removes queues that were empty for the grace period.
-func (x *Lifecycle) Sweep(now time.Time) {
+// RemoveEmptyQueues removes queues that were empty for the grace period.
+func (x *Lifecycle) RemoveEmptyQueues(now time.Time) {
 	gone, due := x.m.Cache.Empty.Remove(x.m.Cache.Tree(), now)
 	for _, id := range gone {
 		x.m.Pending.RemoveQueue(id)

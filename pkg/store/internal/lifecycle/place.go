@@ -62,7 +62,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	switch {
 	case gang == placement.GangSoft:
 		x.m.History.Warn(p, reasons.SoftGangIgnored, now)
-	case p.Labels[objects.PodGroupLabel] != "" && !x.m.Pending.Groups.Followed:
+	case p.Labels[objects.PodGroupLabel] != "" && !x.m.Pending.PodGroups.Followed:
 		x.m.History.Warn(p, reasons.PodGroupIgnored, now)
 	}
 }

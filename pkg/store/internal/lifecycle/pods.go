@@ -41,7 +41,7 @@ func New(m *model.Model, demand *admission.Demand, states *admission.States, hel
 func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	event.Normalize()
 	x.m.Cache.Types.Split(&event)
-	x.m.Freed(x.m.Preemption.Holds.Claimed(&event))
+	x.m.Freed(x.m.Preemption.Ledger.Claimed(&event))
 	x.m.Freed(x.m.Preemption.NodeBound.Update(&event, now))
 	x.Apply(&event, now)
 }
@@ -90,7 +90,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 
 // Delete handles the deletion of a pod.
 func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
-	x.m.Freed(x.m.Preemption.Holds.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}}))
+	x.m.Freed(x.m.Preemption.Ledger.Claimed(&objects.Pod{Identity: objects.Identity{UID: uid}}))
 	x.m.Freed(x.m.Preemption.NodeBound.Remove(uid, now))
 	if p, known := x.m.Pods[uid]; known {
 		x.drop(p, now)
@@ -119,7 +119,7 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.holds.SuspectRefusal(p, now)
 	node := p.On()
-	if p.Asker.Holds() {
+	if p.Asker.HoldsNode() {
 		x.holds.EndHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "pod %s/%s is gone", p.Namespace, p.Name), now)
 	}
 	switch {
@@ -254,7 +254,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	sameSpec := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) &&
 		p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode
 	sameMeta := maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
-	if sameSpec && (sameMeta || p.Asker.Holds() && x.staysPut(p, event)) {
+	if sameSpec && (sameMeta || p.Asker.HoldsNode() && x.staysPut(p, event)) {
 		x.renewPod(p, event)
 		x.follow(p, now)
 		x.demand.Read(p)
@@ -321,7 +321,7 @@ func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
 		}
 		return
 	}
-	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
+	if h, ok := x.m.Preemption.Ledger.Of(p.UID); ok && !x.plans.IsAsClaimed(p, &h) {
 		x.holds.EndHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
 	x.plans.RestoreHold(p, now)

@@ -75,7 +75,7 @@ func (p *Pod) moves(longest time.Duration) cache.Columns {
 		return cache.Leaving | cache.Preempted
 	case p.Leaves():
 		return cache.Leaving
-	case !p.State.HasNode() && p.Asker.Holds():
+	case !p.State.HasNode() && p.Asker.HoldsNode():
 		return cache.Arriving
 	}
 	return 0

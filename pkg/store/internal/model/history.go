@@ -197,7 +197,7 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 		step.Types = x.Preemption.Snapshot.Names()
 	}
 	if step.Hold.Asker == "" {
-		step.Hold, _ = x.Preemption.Holds.Of(p.UID)
+		step.Hold, _ = x.Preemption.Ledger.Of(p.UID)
 	}
 	x.History.Events[output.Decisions].Add(output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
 }

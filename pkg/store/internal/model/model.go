@@ -78,5 +78,5 @@ func (x *Model) EndChange(now time.Time) {
 // Publish marks what was published as out of date, or publishes it.
 func (x *Model) Publish() {
 	x.Cache.NoteStale()
-	x.Preemption.Holds.Publish()
+	x.Preemption.Ledger.Publish()
 }

@@ -105,7 +105,7 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 // FreeBeside is Free for a preemptor beside all other holders, also those after it.
 func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 	free := x.Free(n, "")
-	if h, ok := x.Preemption.Holds.Of(p.UID); ok && h.Node == n.Name() {
+	if h, ok := x.Preemption.Ledger.Of(p.UID); ok && h.Node == n.Name() {
 		free = free.Add(h.Request)
 	}
 	return free
@@ -114,7 +114,7 @@ func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 // HoldersBefore returns the holders of a node that come before asker and are not placed yet, in
 // order; all that are not placed if asker is no holder of the node.
 func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold {
-	before := x.Preemption.Holds.On(node)
+	before := x.Preemption.Ledger.On(node)
 	if i := slices.IndexFunc(before, func(h reservations.Hold) bool { return h.Asker == asker }); i >= 0 {
 		before = before[:i]
 	}
@@ -129,7 +129,7 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 func (x *Model) AwaitedBy(holders []reservations.Hold, without types.UID) []*Pod {
 	var uids []types.UID
 	for i := range holders {
-		uids = append(uids, holders[i].Victims...)
+		uids = append(uids, holders[i].Awaited...)
 	}
 	slices.Sort(uids)
 	var out []*Pod

@@ -126,7 +126,7 @@ func (p *Pod) AskKey() order.AskKey {
 // hold one. For a pod that holds a node itself the holders do not count, because its plan has
 // already counted them.
 func (p *Pod) Basis() queues.Basis {
-	if p.Asker.Holds() {
+	if p.Asker.HoldsNode() {
 		return queues.OnAllocated
 	}
 	return queues.OnArriving
@@ -177,7 +177,7 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 		return 0
 	case p.State.HasNode():
 		return cache.Allocated | p.moves(longest)
-	case p.State.HasSlot() && !p.Asker.Holds():
+	case p.State.HasSlot() && !p.Asker.HoldsNode():
 		return cache.Pending | cache.Admitted
 	}
 	return cache.Pending | p.moves(longest)
@@ -188,7 +188,7 @@ func (p *Pod) Columns(longest time.Duration) cache.Columns {
 // another pod of its equivalence class found no node.
 func (p *Pod) Stopped() reasons.Reason {
 	switch {
-	case !p.Asker.Holds() && !p.BeyondQuota().None():
+	case !p.Asker.HoldsNode() && !p.BeyondQuota().None():
 		return p.BeyondQuota()
 	case p.Reason.None() && !p.State.WaitsForNode():
 		return reasons.New(reasons.NoNodeFits, "no node could take the pod")

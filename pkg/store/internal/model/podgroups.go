@@ -19,7 +19,7 @@ type HardGang struct {
 }
 
 // PodGroup is a PodGroup, or a group that pods name and that does not exist.
-type PodGroup = pending.Group[*Pod, GroupData]
+type PodGroup = pending.PodGroup[*Pod, GroupData]
 
 // GroupData is what the store keeps with a group.
 type GroupData struct {
@@ -28,18 +28,18 @@ type GroupData struct {
 }
 
 // GroupNamed is the group that a pod names; zero for none.
-func (x *Model) GroupNamed(p *objects.Pod) pending.GroupName {
-	if !x.Pending.Groups.Followed || p.Foreign || p.Labels[objects.PodGroupLabel] == "" {
-		return pending.GroupName{}
+func (x *Model) GroupNamed(p *objects.Pod) pending.PodGroupName {
+	if !x.Pending.PodGroups.Followed || p.Foreign || p.Labels[objects.PodGroupLabel] == "" {
+		return pending.PodGroupName{}
 	}
-	return pending.GroupName{Namespace: p.Namespace, Name: p.Labels[objects.PodGroupLabel]}
+	return pending.PodGroupName{Namespace: p.Namespace, Name: p.Labels[objects.PodGroupLabel]}
 }
 
 // GroupIncomplete tells whether a pod may start only together with its group.
 func (p *Pod) GroupIncomplete() bool { return p.PodGroup != nil && !p.PodGroup.Complete() }
 
-// Group is the name of the pod's PodGroup in holds; empty for none.
-func (p *Pod) Group() string {
+// GroupInHolds is the name of the pod's PodGroup in holds; empty for none.
+func (p *Pod) GroupInHolds() string {
 	if p.PodGroup == nil {
 		return ""
 	}
@@ -59,7 +59,7 @@ func MissingMembers(g *PodGroup, p *Pod, first func(*Pod) bool) (missing []*Pod,
 	lack, rest := g.Min(), []*Pod{}
 	for _, m := range g.Members() {
 		switch {
-		case m.State.HasNode() || m.Asker.Holds() || m == p:
+		case m.State.HasNode() || m.Asker.HoldsNode() || m == p:
 			lack--
 		case m.App == nil:
 		case first(m):

@@ -34,10 +34,10 @@ type Demand[A comparable] struct {
 	starts map[A]bool // applications that start in the sum
 	pods   map[types.UID]struct{}
 	check  map[types.UID]struct{}
-	groups map[GroupName]queues.Verdict // on the missing members of a PodGroup together
-	within map[types.UID]struct{}       // members in the sum by such a verdict
-	stale  bool                         // pods or usage changed since the sum was computed
-	made   time.Time                    // when the sum was computed
+	groups map[PodGroupName]queues.Verdict // on the missing members of a PodGroup together
+	within map[types.UID]struct{}          // members in the sum by such a verdict
+	stale  bool                            // pods or usage changed since the sum was computed
+	made   time.Time                       // when the sum was computed
 }
 
 // NewDemand returns no demand.
@@ -47,7 +47,7 @@ func NewDemand[A comparable]() Demand[A] {
 		starts: map[A]bool{},
 		pods:   map[types.UID]struct{}{},
 		check:  map[types.UID]struct{}{},
-		groups: map[GroupName]queues.Verdict{},
+		groups: map[PodGroupName]queues.Verdict{},
 		within: map[types.UID]struct{}{},
 	}
 }
@@ -105,10 +105,10 @@ func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request
 
 // Decide notes the verdict on the missing members of a PodGroup together, which holds until
 // the sum is computed again.
-func (d *Demand[A]) Decide(g GroupName, v queues.Verdict) { d.groups[g] = v }
+func (d *Demand[A]) Decide(g PodGroupName, v queues.Verdict) { d.groups[g] = v }
 
 // Decided returns the verdict on the missing members of a PodGroup, if there is one.
-func (d *Demand[A]) Decided(g GroupName) (v queues.Verdict, decided bool) {
+func (d *Demand[A]) Decided(g PodGroupName) (v queues.Verdict, decided bool) {
 	v, decided = d.groups[g]
 	return v, decided
 }

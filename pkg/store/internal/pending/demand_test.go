@@ -34,7 +34,7 @@ func TestDemandSum(t *testing.T) {
 	}
 	count("x", false)
 	count("x", false)
-	g := pending.GroupName{Namespace: "ns", Name: "g"}
+	g := pending.PodGroupName{Namespace: "ns", Name: "g"}
 	if _, decided := d.Decided(g); decided || d.HasMember("m") {
 		t.Error("there is a verdict on a PodGroup before one is made")
 	}

@@ -3,7 +3,7 @@
 //
 // It is a component of package store: it has no lock, goroutine or clock. It decides
 // nothing about nodes, quotas and plans, but keeps verdicts and results of plans that it is
-// given (Group, Demand, Class). The store calls it under its lock and does what it returns.
+// given (PodGroup, Demand, Class). The store calls it under its lock and does what it returns.
 // Types that only carry pods have a type parameter for them.
 //
 //	Pending     all parts, and the queues with more room for blocked pods
@@ -12,7 +12,7 @@
 //	Window      the pods let through the gate, and how many that may be
 //	Classes     equivalence classes of pods that found no node
 //	ClassLimit  how many members of classes may be admitted at a time
-//	Groups      PodGroups: which members can go on, and for what a group waits
+//	PodGroups   which members can go on, and for what a PodGroup waits
 //	BlockedHolders
 //	            pods that hold a node and that a quota refuses
 //	Demand      pods that found no node and would run on new nodes

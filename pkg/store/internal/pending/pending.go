@@ -21,7 +21,7 @@ type Pending[P, A comparable, D any] struct {
 	Classes        Classes
 	Timers         Timers[P]
 	Keys           Keys // read without the store's lock
-	Groups         *Groups[P, D]
+	PodGroups      *PodGroups[P, D]
 	BlockedHolders BlockedHolders[P]
 	Demand         Demand[A]
 	FreedUnseen    FreedUnseen
@@ -48,7 +48,7 @@ func New[P, A comparable, D any](smallest, largest int, members func(a, b P) int
 		Window:         newWindow[P](smallest, largest),
 		Classes:        newClasses(index, largest),
 		Timers:         newTimers[P](),
-		Groups:         NewGroups[P, D](members),
+		PodGroups:      NewPodGroups[P, D](members),
 		BlockedHolders: NewBlockedHolders[P](),
 		Demand:         NewDemand[A](),
 		moreRoom:       map[queues.ID]struct{}{},
@@ -161,7 +161,7 @@ func (x *Pending[P, A, D]) MoreRoom(id queues.ID) { x.moreRoom[id] = struct{}{} 
 // do not matter.
 func (x *Pending[P, A, D]) NoteMoreRoom(tree *queues.Draft, leaf queues.ID) {
 	for q := range tree.Ancestors(leaf) {
-		if x.Order.HasBlocked(q.ID) || x.Groups.HasRefused(q.ID) || x.BlockedHolders.Has(q.ID) {
+		if x.Order.HasBlocked(q.ID) || x.PodGroups.HasRefused(q.ID) || x.BlockedHolders.Has(q.ID) {
 			x.MoreRoom(q.ID)
 		}
 	}
@@ -173,7 +173,7 @@ func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
 	var out []*order.Group
 	for id := range x.moreRoom {
 		delete(x.moreRoom, id)
-		x.Groups.TouchRefused(id)
+		x.PodGroups.TouchRefused(id)
 		x.BlockedHolders.MoreRoom(id)
 		if tree.Queue(id) != nil {
 			out = append(out, x.Order.BlockedAt(id)...)

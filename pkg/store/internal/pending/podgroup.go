@@ -14,22 +14,22 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// GroupName identifies a PodGroup.
-type GroupName struct{ Namespace, Name string }
+// PodGroupName identifies a PodGroup.
+type PodGroupName struct{ Namespace, Name string }
 
-func (n GroupName) String() string { return n.Namespace + "/" + n.Name }
+func (n PodGroupName) String() string { return n.Namespace + "/" + n.Name }
 
-func (n GroupName) compare(o GroupName) int {
+func (n PodGroupName) compare(o PodGroupName) int {
 	return cmp.Or(cmp.Compare(n.Namespace, o.Namespace), cmp.Compare(n.Name, o.Name))
 }
 
-// Group is a PodGroup, or a group that pods name and that does not exist: its members, and
-// how many of them can go on. Groups makes and changes it.
-type Group[P comparable, D any] struct {
+// PodGroup is a PodGroup of the API, or a group that pods name and that does not exist: its members, and
+// how many of them can go on. PodGroups makes and changes it.
+type PodGroup[P comparable, D any] struct {
 	// Data is what the store keeps with the group.
 	Data D
 
-	name    GroupName
+	name    PodGroupName
 	min     int // minMember; 0 while there is no such PodGroup
 	order   func(a, b P) int
 	members map[types.UID]*member[P]
@@ -50,61 +50,61 @@ type member[P any] struct {
 func (m *member[P]) awaitsHeldNode() bool { return m.holds && !m.in.HasSlot() && !m.in.HasNode() }
 
 // Name is the name of the PodGroup.
-func (g *Group[P, D]) Name() GroupName { return g.name }
+func (g *PodGroup[P, D]) Name() PodGroupName { return g.name }
 
 // Min is minMember; 0 while there is no such PodGroup.
-func (g *Group[P, D]) Min() int { return g.min }
+func (g *PodGroup[P, D]) Min() int { return g.min }
 
 // In counts the members in a state.
-func (g *Group[P, D]) In(s state.State) int { return g.in[s] }
+func (g *PodGroup[P, D]) In(s state.State) int { return g.in[s] }
 
 // Placed counts the members that have a node.
-func (g *Group[P, D]) Placed() int { return g.in[state.Assumed] + g.in[state.Bound] }
+func (g *PodGroup[P, D]) Placed() int { return g.in[state.Assumed] + g.in[state.Bound] }
 
 // Admitted counts the members that have a slot.
-func (g *Group[P, D]) Admitted() int { return g.in[state.Admitted] + g.in[state.Scheduling] }
+func (g *PodGroup[P, D]) Admitted() int { return g.in[state.Admitted] + g.in[state.Scheduling] }
 
 // Blocked counts the members that are out of the order only because of the group.
-func (g *Group[P, D]) Blocked() int { return g.in[state.GroupBlocked] }
+func (g *PodGroup[P, D]) Blocked() int { return g.in[state.GroupBlocked] }
 
 // Missing is how many members must still be admitted to complete the group.
-func (g *Group[P, D]) Missing() int { return g.min - g.coming() }
+func (g *PodGroup[P, D]) Missing() int { return g.min - g.coming() }
 
 // coming counts the members that have a node, hold one, or are admitted.
-func (g *Group[P, D]) coming() int { return g.Placed() + g.Admitted() + g.holding }
+func (g *PodGroup[P, D]) coming() int { return g.Placed() + g.Admitted() + g.holding }
 
 // Complete tells whether the group has started, so that members no longer wait for each
 // other.
-func (g *Group[P, D]) Complete() bool { return g.min > 0 && g.Placed() >= g.min }
+func (g *PodGroup[P, D]) Complete() bool { return g.min > 0 && g.Placed() >= g.min }
 
 // OthersFirst tells whether more than one member still needs a node, so that one that holds
 // a node leaves free room there to the others.
-func (g *Group[P, D]) OthersFirst() bool { return g.Placed()+1 < g.min }
+func (g *PodGroup[P, D]) OthersFirst() bool { return g.Placed()+1 < g.min }
 
 // LacksMembers tells whether other members must be admitted together with one.
-func (g *Group[P, D]) LacksMembers() bool { return !g.Complete() && (g.min == 0 || g.Missing() > 0) }
+func (g *PodGroup[P, D]) LacksMembers() bool { return !g.Complete() && (g.min == 0 || g.Missing() > 0) }
 
 // Able tells whether enough members have a place or can go on.
-func (g *Group[P, D]) Able() bool { return g.min > 0 && g.Missing() <= g.canGoOn() }
+func (g *PodGroup[P, D]) Able() bool { return g.min > 0 && g.Missing() <= g.canGoOn() }
 
 // canGoOn counts the members that can go on.
-func (g *Group[P, D]) canGoOn() int { return g.in[state.Queued] + g.Blocked() }
+func (g *PodGroup[P, D]) canGoOn() int { return g.in[state.Queued] + g.Blocked() }
 
 // stuck tells whether members are blocked and no event will bring them into the order, so
 // the group must be checked.
-func (g *Group[P, D]) stuck() bool {
+func (g *PodGroup[P, D]) stuck() bool {
 	return g.Blocked() > 0 && g.in[state.Queued] == 0 && g.refusal.OK() && !g.waits && g.Able()
 }
 
 // Refusal is the verdict of the quota that has no room for the missing members; else granted.
-func (g *Group[P, D]) Refusal() queues.Verdict { return g.refusal }
+func (g *PodGroup[P, D]) Refusal() queues.Verdict { return g.refusal }
 
 // Select returns the members for which the function holds, in the order of members.
-func (g *Group[P, D]) Select(which func(P) bool) []P {
+func (g *PodGroup[P, D]) Select(which func(P) bool) []P {
 	return g.selected(func(m *member[P]) bool { return which(m.pod) })
 }
 
-func (g *Group[P, D]) selected(which func(*member[P]) bool) []P {
+func (g *PodGroup[P, D]) selected(which func(*member[P]) bool) []P {
 	var out []P
 	for _, m := range g.members {
 		if which(m) {
@@ -116,22 +116,22 @@ func (g *Group[P, D]) selected(which func(*member[P]) bool) []P {
 }
 
 // Members returns all members in their order.
-func (g *Group[P, D]) Members() []P { return g.Select(func(P) bool { return true }) }
+func (g *PodGroup[P, D]) Members() []P { return g.Select(func(P) bool { return true }) }
 
 // InState returns the members in one of the states, in the order of members.
-func (g *Group[P, D]) InState(states ...state.State) []P {
+func (g *PodGroup[P, D]) InState(states ...state.State) []P {
 	return g.selected(func(m *member[P]) bool { return slices.Contains(states, m.in) })
 }
 
 // Next returns as many members as are missing, in the order of members.
-func (g *Group[P, D]) Next() []P {
+func (g *PodGroup[P, D]) Next() []P {
 	ready := g.InState(state.Queued, state.GroupBlocked)
 	return ready[:min(len(ready), g.Missing())]
 }
 
 // isPlacing tells whether the result of a group is expected soon. It is not while a member
 // waits for victims on the node it holds, nor if a member is gone.
-func (g *Group[P, D]) isPlacing() bool {
+func (g *PodGroup[P, D]) isPlacing() bool {
 	if g.min == 0 || g.Complete() || len(g.members) < g.min {
 		return false
 	}
@@ -147,7 +147,7 @@ func (g *Group[P, D]) isPlacing() bool {
 }
 
 // Why is the reason that the blocked members of a group wait.
-func (g *Group[P, D]) Why() reasons.Reason {
+func (g *PodGroup[P, D]) Why() reasons.Reason {
 	switch {
 	case g.min == 0:
 		return reasons.New(reasons.PodGroupIncomplete, "the pod names PodGroup %s in label %s, and there is none", g.name, objects.PodGroupLabel)
@@ -164,17 +164,17 @@ func (g *Group[P, D]) Why() reasons.Reason {
 }
 
 // Knows tells whether a pod is a member in this state.
-func (g *Group[P, D]) Knows(uid types.UID, pod P, in state.State, holds bool) bool {
+func (g *PodGroup[P, D]) Knows(uid types.UID, pod P, in state.State, holds bool) bool {
 	m := g.members[uid]
 	return m != nil && *m == member[P]{pod, in, holds}
 }
 
 // Len is the number of members.
-func (g *Group[P, D]) Len() int { return len(g.members) }
+func (g *PodGroup[P, D]) Len() int { return len(g.members) }
 
 // check verifies the counts, and, once due checks are made, that blocked members have an
 // event that will let them go on.
-func (g *Group[P, D]) check(due bool) error {
+func (g *PodGroup[P, D]) check(due bool) error {
 	var in [state.Count]int
 	holding, admitted := 0, 0
 	for _, m := range g.members {

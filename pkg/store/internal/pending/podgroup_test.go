@@ -17,13 +17,13 @@ import (
 )
 
 type (
-	testGroup  = pending.Group[string, int]
-	testGroups = pending.Groups[string, int]
+	testGroup  = pending.PodGroup[string, int]
+	testGroups = pending.PodGroups[string, int]
 )
 
 // newGroup returns a group of its own with members a, b, ... in the given states.
 func newGroup(x *testGroups, name string, minMember int, in ...state.State) *testGroup {
-	g := x.Get(pending.GroupName{Namespace: "ns", Name: name})
+	g := x.Get(pending.PodGroupName{Namespace: "ns", Name: name})
 	x.SetMin(g, minMember)
 	for i, s := range in {
 		pod := name + string(rune('a'+i))
@@ -57,7 +57,7 @@ func TestGroupCountsMembers(t *testing.T) {
 		{[]state.State{state.Admitted, state.Assumed, state.Queued}, 0, true, false, true, 1, []string{"xc"}, reasons.InOrder},
 		{[]state.State{state.Assumed, state.Bound, state.Bound, state.BackingOff}, -1, true, true, false, 0, nil, reasons.InOrder},
 	} {
-		x := pending.NewGroups[string, int](cmp.Compare[string])
+		x := pending.NewPodGroups[string, int](cmp.Compare[string])
 		g := newGroup(x, "x", 3, c.in...)
 		if c.holder >= 0 {
 			uid := types.UID("x" + string(rune('a'+c.holder)))
@@ -79,7 +79,7 @@ func TestGroupCountsMembers(t *testing.T) {
 // TestGroupsAreTouched: a change that may let members go on, or ends their chance to,
 // marks the group, and no other change does.
 func TestGroupsAreTouched(t *testing.T) {
-	x := pending.NewGroups[string, int](cmp.Compare[string])
+	x := pending.NewPodGroups[string, int](cmp.Compare[string])
 	g := newGroup(x, "x", 2, state.GroupBlocked)
 	touched := func(what string, want ...string) {
 		t.Helper()
@@ -114,7 +114,7 @@ func TestGroupsAreTouched(t *testing.T) {
 // TestGroupsWaitForRoom: a group that a queue refused is checked again when that queue has
 // more room.
 func TestGroupsWaitForRoom(t *testing.T) {
-	x := pending.NewGroups[string, int](cmp.Compare[string])
+	x := pending.NewPodGroups[string, int](cmp.Compare[string])
 	g := newGroup(x, "x", 1, state.GroupBlocked)
 	x.TakeTouched(time.Minute, epoch)
 	expect.Fails(t, x.Check(true), "PodGroup ns/x: it can start, and nothing brings its pods back")
@@ -164,7 +164,7 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 		"a member is gone": {then: func(x *testGroups, g *testGroup) { x.Leave(g, "xb") }, free: true},
 		"it is gone":       {then: func(x *testGroups, g *testGroup) { x.Leave(g, "xa"); x.Leave(g, "xb"); x.SetMin(g, 0) }, free: true},
 	} {
-		x := pending.NewGroups[string, int](cmp.Compare[string])
+		x := pending.NewPodGroups[string, int](cmp.Compare[string])
 		g, other := newGroup(x, "x", 2, state.Admitted, state.Scheduling), newGroup(x, "y", 1, state.GroupBlocked)
 		x.TakeTouched(time.Minute, epoch)
 		x.Place(g, epoch.Add(time.Minute))
@@ -183,7 +183,7 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 
 // TestWaitingGroupsFollow: groups that wait for another one are checked once it is done.
 func TestWaitingGroupsFollow(t *testing.T) {
-	x := pending.NewGroups[string, int](cmp.Compare[string])
+	x := pending.NewPodGroups[string, int](cmp.Compare[string])
 	g, other := newGroup(x, "x", 1, state.Admitted), newGroup(x, "y", 1, state.GroupBlocked)
 	x.TakeTouched(time.Minute, epoch)
 	x.Place(g, epoch)
@@ -204,7 +204,7 @@ func TestWaitingGroupsFollow(t *testing.T) {
 // those that hold a node.
 func TestGroupsCheckLetThrough(t *testing.T) {
 	for _, holds := range []bool{false, true} {
-		x := pending.NewGroups[string, int](cmp.Compare[string])
+		x := pending.NewPodGroups[string, int](cmp.Compare[string])
 		g := newGroup(x, "x", 3, state.Admitted)
 		x.Set(g, "xa", "xa", state.Admitted, holds)
 		x.TakeTouched(time.Minute, epoch)

@@ -24,7 +24,7 @@ import (
 // Commit judges a plan again on the state of now. It returns the victims to delete, or why
 // none may be.
 func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
-	h, ok := x.m.Preemption.Holds.Of(asker)
+	h, ok := x.m.Preemption.Ledger.Of(asker)
 	if !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
@@ -60,7 +60,7 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 
 // commit begins the deletes of a plan and returns the victims to delete, by UID.
 func (x *Plans) commit(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) []output.Victim {
-	x.m.Preemption.Holds.Commit(p.UID, now)
+	x.m.Preemption.Ledger.Commit(p.UID, now)
 	out := make([]output.Victim, 0, len(left))
 	for _, v := range left {
 		note := x.victimNote(p, v, h)

@@ -15,7 +15,7 @@ import (
 
 // VictimsDeleted lets the preemptor through if its node has room already.
 func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
-	h, ok := x.m.Preemption.Holds.Of(asker)
+	h, ok := x.m.Preemption.Ledger.Of(asker)
 	if !ok {
 		return
 	}
@@ -52,7 +52,7 @@ func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 
 // AbortPlan keeps the victims of a node-bound pod that were not deleted. The node stays held.
 func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
-	if h, ok := x.m.Preemption.Holds.Of(asker); ok && h.NodeBound {
+	if h, ok := x.m.Preemption.Ledger.Of(asker); ok && h.NodeBound {
 		x.abortPlan(x.m.Pods[asker], &h, reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
 	}
 }

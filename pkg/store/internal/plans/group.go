@@ -8,7 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// What plans need to know about the PodGroup of a preemptor; see admission.Groups.
+// What plans need to know about the PodGroup of a preemptor; see admission.PodGroups.
 
 // groupFor returns the members that must start together with a pod and neither have nor
 // hold a node; nil for none. Of too many, a new plan takes those first that have a slot,
@@ -58,7 +58,7 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 // snapshot has that, except for the node that the preemptor holds.
 func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 	x.m.UpdateSnapshot()
-	held, _ := x.m.Preemption.Holds.Of(p.UID)
+	held, _ := x.m.Preemption.Ledger.Of(p.UID)
 	for _, v := range x.m.Preemption.Snapshot.Nodes() {
 		n := x.m.Cache.Nodes.Get(v.Name)
 		if n == nil || n.Cordoned() {

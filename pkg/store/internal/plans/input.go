@@ -39,7 +39,7 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 		return nil, x.states.Explain(p)
 	case p.State.HasNode():
 		return p, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
-	case x.m.Standby && !p.Asker.Holds():
+	case x.m.Standby && !p.Asker.HoldsNode():
 		// The scheduler may take a pod before the store learns that this process leads. A
 		// hold made then would not be written.
 		return p, reasons.New(reasons.Starting, "this process does not lead yet: it makes no room")
@@ -107,7 +107,7 @@ func (x *Plans) Never(p *model.Pod) reasons.Reason {
 // WhyNotNow returns the first reason why no plan is made for a pod now, and from when one
 // may be made; zero if time does not decide that.
 func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time) {
-	h, held := x.m.Preemption.Holds.Of(p.UID)
+	h, held := x.m.Preemption.Ledger.Of(p.UID)
 	leaf, delayEnd := x.m.Cache.Tree().Queue(p.App.Leaf), p.DelayEnd(x.m.Cache.Tree())
 	never, limits := x.Never(p), x.m.CheckPodLimits(p)
 	lossEnd, lost := p.PlanFrom()

@@ -84,7 +84,7 @@ func (x *Plans) whyNotNodeBound(p *model.Pod, now time.Time) (why reasons.Reason
 		return unusable, time.Time{}, false
 	case !limits.OK():
 		return limits.Reason, time.Time{}, true
-	case lossEnd.After(now) && !p.Asker.Holds():
+	case lossEnd.After(now) && !p.Asker.HoldsNode():
 		return lost, lossEnd, false
 	case p.Asker.Impossible:
 		return p.Asker.Refused, time.Time{}, false
@@ -110,7 +110,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPla
 	t := &x.m.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p, now)
 	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.m.Cache.Tree(), p)}
-	if h, ok := x.m.Preemption.Holds.Of(p.UID); ok {
+	if h, ok := x.m.Preemption.Ledger.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))

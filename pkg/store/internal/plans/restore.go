@@ -37,7 +37,7 @@ func (x *Plans) RestoreHolds(now time.Time) {
 
 // RestoreHold restores the hold that is written on a pod, or releases it if it cannot.
 func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
-	if p.Claim == nil || p.Asker.Holds() || p.Foreign && p.Node == "" && p.MaybeDaemon {
+	if p.Claim == nil || p.Asker.HoldsNode() || p.Foreign && p.Node == "" && p.MaybeDaemon {
 		return
 	}
 	h := x.claimed(p)
@@ -59,7 +59,7 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 		x.holds.Release(p, h, &preemption.Ending{End: end, Node: p.Node, Why: why}, now)
 		return
 	}
-	placed, _ := x.m.Preemption.Holds.Of(p.UID)
+	placed, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
 	x.m.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
 	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
@@ -119,7 +119,7 @@ func (x *Plans) StartLeading(now time.Time) {
 	}
 	var work []output.Work
 	for _, p := range x.m.SortedPods() {
-		h, ok := x.m.Preemption.Holds.Of(p.UID)
+		h, ok := x.m.Preemption.Ledger.Of(p.UID)
 		switch {
 		case ok && x.IsAsClaimed(p, &h):
 			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -31,7 +32,7 @@ func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) re
 
 // accept puts a plan into force, or returns why not.
 func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons.Reason {
-	if h, holds := x.m.Preemption.Holds.Of(p.UID); holds {
+	if h, holds := x.m.Preemption.Ledger.Of(p.UID); holds {
 		return preemption.MakingRoom(&h)
 	}
 	if _, why := x.m.Cache.Nodes.Unusable(d.Node); !why.None() {
@@ -63,6 +64,13 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	x.m.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
 	x.queueWrite(p, output.WorkDisrupt, nil, now)
 	return reasons.Reason{}
+}
+
+// queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
+func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
+	h, _ := x.m.Preemption.Ledger.Of(p.UID)
+	p.Asker.ToldAt = now
+	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
 }
 
 // takeVictims returns the victims of a plan and counts them, if all of them are still there
@@ -123,7 +131,7 @@ func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watc
 	}
 	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
 	var until []string
-	for _, h := range x.m.Preemption.Holds.On(node) {
+	for _, h := range x.m.Preemption.Ledger.On(node) {
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
 	}
 	if len(leaving) > 0 {

@@ -29,7 +29,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	}
 	n := x.m.Cache.Nodes.Get(d.Node)
 	asDecided := n.Generation() == p.Asker.SawNode
-	h, _ := x.m.Preemption.Holds.Of(uid)
+	h, _ := x.m.Preemption.Ledger.Of(uid)
 	stale := x.holds.ReadBefore(p, d.Node)
 	nothingChosen := d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0
 	timeUsedUp := x.ownTimeLeft(p, now) <= 0
@@ -97,7 +97,7 @@ func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 // victims.
 func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	next := x.nodeHoldFor(p, d, now)
-	switch old, held := x.m.Preemption.Holds.Of(p.UID); {
+	switch old, held := x.m.Preemption.Ledger.Of(p.UID); {
 	case !held:
 		if err := x.beginNodeHold(p, d, next.Hold, now); err != nil {
 			return false, reasons.New(reasons.HoldGivenUp, "%v", err)
@@ -108,7 +108,7 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 		x.keepNodeHold(p, d, &old, next.Hold, now)
 	}
 	why := next.why
-	if h, _ := x.m.Preemption.Holds.Of(p.UID); d.Stopped == "" && len(next.Chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+	if h, _ := x.m.Preemption.Ledger.Of(p.UID); d.Stopped == "" && len(next.Chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
 	p.Reason, p.Asker.Activated = why, false
@@ -200,25 +200,18 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 // keepNodeHold keeps the hold of a preemptor with the victims and the decision that it has.
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
-	h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
+	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
 	x.holds.BoundOwn(p, &h, now)
-	x.m.Preemption.Holds.Choose(p.UID, h, now)
+	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
 }
 
-// queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
-func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
-	h, _ := x.m.Preemption.Holds.Of(p.UID)
-	p.Asker.ToldAt = now
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
-}
-
 // setReturn sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
 func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
-	h, _ := x.m.Preemption.Holds.Of(p.UID)
+	h, _ := x.m.Preemption.Ledger.Of(p.UID)
 	switch {
 	case !again.IsZero():
 		x.states.ReturnBy(p, again)

@@ -93,11 +93,11 @@ func sooner(a, b *Asker) bool {
 	return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.UID, b.UID)) < 0
 }
 
-// Holds tells whether the pod holds a node. A pod without a record holds none.
-func (a *Asker) Holds() bool { return a != nil && a.holds }
+// HoldsNode tells whether the pod holds a node. A pod without a record holds none.
+func (a *Asker) HoldsNode() bool { return a != nil && a.holds }
 
-// SetHolds sets whether the pod holds a node.
-func (a *Asker) SetHolds(holds bool) { a.holds = holds }
+// SetHoldsNode sets whether the pod holds a node.
+func (a *Asker) SetHoldsNode(holds bool) { a.holds = holds }
 
 // PlacedAt is when the pod was bound to the node on which room was made for it; zero if
 // it was not, and for a pod without a record.

@@ -15,8 +15,18 @@
 //	Watches    the queues and nodes that a refusal named
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
-//	Holds      the nodes that are held for preemptors
+//	Ledger     the nodes that are held for preemptors
 //	NodeBound  node-bound pods: those that were not tried on their nodes, and those that wait
 //	           for a change of them
 //	OwnTime    for how long a namespace keeps a node for pods of its own that leave
+//
+// A plan for a pod of a queue is made at the latest of these times:
+//
+//	model.Pod.DelayEnd  the preemption.delay of its leaf ends (P1)
+//	Retry.RetryAt       the retry interval after a refused plan ends; a change of what
+//	                    Watches has brings it forward to AtMostEvery after the plan. An
+//	                    equivalence class has one time for its members
+//	Losses.Until        the pause after a lost hold ends; a PodGroup has one for its members
+//	VictimsFrom         the round has room for another victim (P2)
+//	Limiter.PlansFrom   failed plans have not used up the time for plans
 package preemption

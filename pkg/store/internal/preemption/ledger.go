@@ -10,13 +10,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Holds has the holds of preemptors, the time when the next one times out, and the copy of
+// Ledger has the holds of preemptors, the time when the next one times out, and the copy of
 // them that is read without the store's lock.
 //
-// Until [Holds.Begin] it is filled from the claims that an earlier process wrote on pods.
+// Until [Ledger.Begin] it is filled from the claims that an earlier process wrote on pods.
 // Other profiles schedule before that and keep off these nodes. The store then places the
 // holds that are still possible.
-type Holds struct {
+type Ledger struct {
 	*reservations.Ledger
 	restored *reservations.Ledger // from claims; nil after Begin
 	view     atomic.Pointer[reservations.View]
@@ -24,30 +24,30 @@ type Holds struct {
 	dueOf    *reservations.View // the holds for which due was computed; nil for none
 }
 
-// newHolds returns holds of nothing, before Begin.
-func newHolds() *Holds {
-	h := &Holds{Ledger: reservations.NewLedger(), restored: reservations.NewLedger()}
-	h.Publish()
-	return h
+// newLedger returns a ledger without holds, before Begin.
+func newLedger() *Ledger {
+	l := &Ledger{Ledger: reservations.NewLedger(), restored: reservations.NewLedger()}
+	l.Publish()
+	return l
 }
 
 // Claimed notes the claim on a pod, or that the pod has none or is gone. It returns the node
 // that the pod claimed before; empty if there is none or it claims that node still. It has no
 // effect after Begin.
-func (h *Holds) Claimed(p *objects.Pod) (freed string) {
-	if h.restored == nil {
+func (l *Ledger) Claimed(p *objects.Pod) (freed string) {
+	if l.restored == nil {
 		return ""
 	}
-	before, _ := h.restored.End(p.UID)
+	before, _ := l.restored.End(p.UID)
 	c := p.Claim
 	if c == nil || p.Node != "" || p.Terminal || p.Foreign && p.RequiredNode == "" {
 		return before.Node
 	}
-	_ = h.restored.Place(reservations.Hold{ // an invalid claim is ignored
+	_ = l.restored.Place(reservations.Hold{ // an invalid claim is ignored
 		Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: c.Node, Since: c.Since,
 		Request: p.Request, Priority: p.Priority, NodeBound: p.RequiredNode != "", Chosen: c.Victims,
 	})
-	if after, _ := h.restored.Of(p.UID); after.Node == before.Node {
+	if after, _ := l.restored.Of(p.UID); after.Node == before.Node {
 		return ""
 	}
 	return before.Node
@@ -55,46 +55,46 @@ func (h *Holds) Claimed(p *objects.Pod) (freed string) {
 
 // Begin ends the time of claims. It returns the nodes that claims held, which may be free
 // again.
-func (h *Holds) Begin() []string {
-	nodes := h.restored.Nodes()
-	h.restored = nil
+func (l *Ledger) Begin() []string {
+	nodes := l.restored.Nodes()
+	l.restored = nil
 	return nodes
 }
 
 // TimesChange notes that a hold may time out at another time than before.
-func (h *Holds) TimesChange() { h.dueOf = nil }
+func (l *Ledger) TimesChange() { l.dueOf = nil }
 
 // Due is when the first hold times out; zero for never. It is computed again only if
 // something changed since the last call.
-func (h *Holds) Due(timeout time.Duration, from reservations.From) time.Time {
-	if v := h.Ledger.View(); v != h.dueOf {
-		h.dueOf = v
-		h.due, _ = h.NextDue(timeout, from)
+func (l *Ledger) Due(timeout time.Duration, from reservations.From) time.Time {
+	if v := l.Ledger.View(); v != l.dueOf {
+		l.dueOf = v
+		l.due, _ = l.NextDue(timeout, from)
 	}
-	return h.due
+	return l.due
 }
 
 // View returns the published copy. It may be called at any time.
-func (h *Holds) View() *reservations.View { return h.view.Load() }
+func (l *Ledger) View() *reservations.View { return l.view.Load() }
 
 // Publish publishes a copy of the holds, or before Begin of the claims.
-func (h *Holds) Publish() { h.view.Store(h.shown().View()) }
+func (l *Ledger) Publish() { l.view.Store(l.shown().View()) }
 
 // shown returns the ledger to publish.
-func (h *Holds) shown() *reservations.Ledger {
-	if h.restored != nil {
-		return h.restored
+func (l *Ledger) shown() *reservations.Ledger {
+	if l.restored != nil {
+		return l.restored
 	}
-	return h.Ledger
+	return l.Ledger
 }
 
 // Check verifies the holds and the claims, and that what is published is not behind.
-func (h *Holds) Check() error {
+func (l *Ledger) Check() error {
 	var err error
-	if h.shown().View() != h.View() {
+	if l.shown().View() != l.View() {
 		err = errors.New("holds: the published copy is behind")
 	}
-	return errors.Join(h.Ledger.Check(), h.shown().Check(), err)
+	return errors.Join(l.Ledger.Check(), l.shown().Check(), err)
 }
 
 // Ending is how a hold ends.

@@ -22,14 +22,14 @@ func claimed(uid, node string) *objects.Pod {
 func hold(uid, node string) reservations.Hold {
 	return reservations.Hold{
 		Asker: types.UID(uid), Namespace: "ns", Name: uid, Node: node, Since: epoch,
-		Chosen: []types.UID{"v"}, Victims: []types.UID{"v"},
+		Chosen: []types.UID{"v"}, Awaited: []types.UID{"v"},
 	}
 }
 
 // TestClaimsOfBoundPods: before Begin the claim on a pod holds a node, and no longer once the
 // pod is bound.
 func TestClaimsOfBoundPods(t *testing.T) {
-	h, bound := preemption.New().Holds, claimed("a", "n1")
+	h, bound := preemption.New().Ledger, claimed("a", "n1")
 	bound.Node = "n1"
 	h.Claimed(claimed("a", "n1"))
 	h.Publish()
@@ -42,9 +42,9 @@ func TestClaimsOfBoundPods(t *testing.T) {
 	checked(t, h)
 }
 
-// TestHoldsTimeOut: the next time-out follows the holds, and what the store says of times.
-func TestHoldsTimeOut(t *testing.T) {
-	h := preemption.New().Holds
+// TestLedgerTimesOut: the next time-out follows the holds, and what the store says of times.
+func TestLedgerTimesOut(t *testing.T) {
+	h := preemption.New().Ledger
 	asked := 0
 	late := time.Duration(0)
 	from := func(_ types.UID, own time.Time) (time.Time, bool) {
@@ -75,9 +75,9 @@ func TestHoldsTimeOut(t *testing.T) {
 	checked(t, h)
 }
 
-// TestHoldsCheck: a change that was not published is noticed.
-func TestHoldsCheck(t *testing.T) {
-	h := preemption.New().Holds
+// TestLedgerCheck: a change that was not published is noticed.
+func TestLedgerCheck(t *testing.T) {
+	h := preemption.New().Ledger
 	h.Begin()
 	h.Publish()
 	expect.OK(t, h.Place(hold("a", "n1")))

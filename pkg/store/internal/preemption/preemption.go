@@ -18,7 +18,7 @@ type Preemption struct {
 	KubeletRejections KubeletRejections
 	// Undeletable are victims that the API server refused to delete.
 	Undeletable Undeletable
-	Holds       *Holds
+	Ledger      *Ledger
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
 	// preemptor that was planned for.
 	InPermit map[types.UID]bool
@@ -31,7 +31,7 @@ func New() *Preemption {
 		Limiter:   NewLimiter(perNode, Turns),
 		Watches:   NewWatches(),
 		NodeBound: NewNodeBound(),
-		Holds:     newHolds(),
+		Ledger:    newLedger(),
 	}
 }
 
@@ -39,7 +39,7 @@ func New() *Preemption {
 func (p *Preemption) Check() error {
 	return errors.Join(
 		p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(),
-		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Holds.Check(), p.OwnTime.Check(func(uid types.UID) bool { _, holds := p.Holds.Of(uid); return holds }),
+		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Ledger.Check(), p.OwnTime.Check(func(uid types.UID) bool { _, holds := p.Ledger.Of(uid); return holds }),
 	)
 }
 

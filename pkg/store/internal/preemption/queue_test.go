@@ -99,11 +99,11 @@ func TestQueueCheck(t *testing.T) {
 // record holds nothing.
 func TestAskerIsEmpty(t *testing.T) {
 	var none *preemption.Asker
-	if none.Holds() || !none.PlacedAt().IsZero() || none.IsEcho(epoch) || !preemption.NewAsker("a").IsEmpty() {
+	if none.HoldsNode() || !none.PlacedAt().IsZero() || none.IsEcho(epoch) || !preemption.NewAsker("a").IsEmpty() {
 		t.Error("there is something where there is no record")
 	}
 	for name, set := range map[string]func(*preemption.Asker){
-		"holds":  func(a *preemption.Asker) { a.SetHolds(true) },
+		"holds":  func(a *preemption.Asker) { a.SetHoldsNode(true) },
 		"lost":   func(a *preemption.Asker) { a.Losses.Count = 1 },
 		"placed": func(a *preemption.Asker) { a.Losses.PlacedAt = epoch },
 		"sweep":  func(a *preemption.Asker) { a.Sweep = preemption.Sweep{"n"} },
