@@ -40,7 +40,7 @@ func (l *Ledger) Claimed(p *objects.Pod) (freed string) {
 	}
 	before, _ := l.restored.End(p.UID)
 	c := p.Claim
-	if c == nil || p.Node != "" || p.Terminal || p.Foreign && p.RequiredNode == "" {
+	if c == nil || p.Node != "" || p.Deleting || p.Terminal || p.Foreign && p.RequiredNode == "" {
 		return before.Node
 	}
 	_ = l.restored.Place(reservations.Hold{ // an invalid claim is ignored

@@ -26,20 +26,25 @@ func hold(uid, node string) reservations.Hold {
 	}
 }
 
-// TestClaimsOfBoundPods: before Begin the claim on a pod holds a node, and no longer once the
-// pod is bound.
-func TestClaimsOfBoundPods(t *testing.T) {
-	h, bound := preemption.New().Ledger, claimed("a", "n1")
-	bound.Node = "n1"
-	h.Claimed(claimed("a", "n1"))
-	h.Publish()
-	held := len(h.View().All())
-	h.Claimed(bound)
-	h.Publish()
-	if left := len(h.View().All()); held != 1 || left != 0 {
-		t.Errorf("%d nodes are held before the pod is bound, %d after", held, left)
+// TestClaimsOfPodsThatWaitNoMore: before Begin the claim on a pending pod holds a node, and no longer
+// once the pod is bound or being deleted.
+func TestClaimsOfPodsThatWaitNoMore(t *testing.T) {
+	for name, changed := range map[string]func(p *objects.Pod){
+		"bound":         func(p *objects.Pod) { p.Node = "n1" },
+		"being deleted": func(p *objects.Pod) { p.Deleting = true },
+	} {
+		l, p := preemption.New().Ledger, claimed("a", "n1")
+		l.Claimed(claimed("a", "n1"))
+		l.Publish()
+		held := len(l.View().All())
+		changed(p)
+		freed := l.Claimed(p)
+		l.Publish()
+		if left := len(l.View().All()); held != 1 || left != 0 || freed != "n1" {
+			t.Errorf("%s: %d nodes are held before, %d after, and %q is free", name, held, left, freed)
+		}
+		checked(t, l)
 	}
-	checked(t, h)
 }
 
 // TestLedgerTimesOut: the next time-out follows the holds, and what the store says of times.
