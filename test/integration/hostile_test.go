@@ -18,8 +18,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -106,6 +108,7 @@ var hostileCases = []hostileCase{
 	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, false},
 	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, true},
 	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), false},
+	{"preempt-guarded", "a thousand disruption budgets cover all of the pods that borrow, and are changed in turn, 50 a second", borrowers, changeBudgets, nothing, borrowGuarded, false},
 	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, false},
 	// The last one: the API server takes minutes to delete its pods.
 	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, false},
@@ -463,6 +466,31 @@ func leaveInTurn(grace time.Duration) func(*env, int) {
 			<-ticks.C
 		}
 	}
+}
+
+// hostileBudgets is the number of disruption budgets of one tenant.
+const hostileBudgets = 1000
+
+// borrowGuarded makes ordinary pods that borrow, and budgets that each cover all of them.
+func borrowGuarded(e *env, n int) {
+	borrowOrdinary(e, n)
+	most := intstr.FromInt32(0)
+	e.inTurn(hostileBudgets, 10*time.Millisecond, func(i int) error {
+		_, err := suite.client.PolicyV1().PodDisruptionBudgets(e.ns).Create(e.Context(), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: evilName(i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: e.selector("evil")},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// changeBudgets changes the spec of one budget after another.
+func changeBudgets(e *env, _ int) {
+	e.inTurn(int(hostileFor.Seconds()*50), 20*time.Millisecond, func(i int) error {
+		patch := fmt.Sprintf(`{"spec":{"maxUnavailable":%d}}`, 1+i/hostileBudgets)
+		_, err := suite.client.PolicyV1().PodDisruptionBudgets(e.ns).Patch(e.Context(), evilName(i%hostileBudgets), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	})
 }
 
 // borrowPadded makes the youngest pods, which are preempted first, so large that etcd stores
