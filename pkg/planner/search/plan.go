@@ -117,17 +117,8 @@ type tally struct {
 	counting bool
 	counted  int
 	rejected [verdicts]int
-	ignored  [verdicts]int // takes the counts of later passes; never read
-	blocked  bool          // law 2 stopped a set
-	tooFew   bool          // all candidates of a node together free too little
-}
-
-// counts returns where pods are counted now.
-func (t *tally) counts() *[verdicts]int {
-	if t.counting {
-		return &t.rejected
-	}
-	return &t.ignored
+	blocked  bool // law 2 stopped a set
+	tooFew   bool // all candidates of a node together free too little
 }
 
 // filterRuns is what the real filters returned so far.

@@ -154,7 +154,11 @@ func (pl *planning) surveyNode(n *planner.Node, everything bool) *survey {
 		sv.bounds = best.bounds()
 		sv.tightenByWaste(best)
 	}
-	sv.candidates = sv.gather(sv.candidates[:0], everything, pl.counts())
+	rejected := &pl.rejected
+	if !pl.counting {
+		rejected = &[verdicts]int{}
+	}
+	sv.candidates = sv.gather(sv.candidates[:0], everything, rejected)
 	return sv
 }
 
