@@ -18,14 +18,14 @@ import (
 // cache does not know yet, and the pod that was tried is requeued.
 func (pl *Plugin) checkFreedPods(pod types.UID, now time.Time) {
 	s := pl.process.Store()
-	lost := s.FreedPods(now)
-	if len(lost) == 0 {
+	freed := s.FreedPods(now)
+	if len(freed) == 0 {
 		return
 	}
-	there := stillThere(lost, pl.handle.SnapshotSharedLister().NodeInfos())
+	there := stillThere(freed, pl.handle.SnapshotSharedLister().NodeInfos())
 	var vanished []store.FreedPod
-	for i := range lost {
-		l := &lost[i]
+	for i := range freed {
+		l := &freed[i]
 		switch {
 		case l.Nominated && pl.nominated(l):
 		case !l.Nominated && there[i] != nil && (l.Node == "" || informer.Translate(there[i], app.Requests()).Request.Equal(l.Request)):
@@ -34,7 +34,7 @@ func (pl *Plugin) checkFreedPods(pod types.UID, now time.Time) {
 		}
 	}
 	s.Vanished(vanished)
-	if len(vanished) < len(lost) {
+	if len(vanished) < len(freed) {
 		s.ComeBack(pod, now)
 	}
 }
@@ -49,10 +49,10 @@ func (pl *Plugin) nominated(l *store.FreedPod) bool {
 
 // stillThere returns the pods as the nodes of a cycle have them; nil for a pod that its
 // node does not have. If the node of a pod is not known, all nodes are searched.
-func stillThere(lost []store.FreedPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
-	there := make([]*corev1.Pod, len(lost))
+func stillThere(freed []store.FreedPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
+	there := make([]*corev1.Pod, len(freed))
 	anywhere := map[types.UID]int{}
-	for i, l := range lost {
+	for i, l := range freed {
 		if l.Node == "" {
 			anywhere[l.UID] = i
 		} else if info, err := nodes.Get(l.Node); err == nil { // otherwise the node is gone

@@ -55,12 +55,6 @@ func (s *snapshot) complete() {
 	}
 }
 
-// NodeInfos implements fwk.SharedLister.
-func (s *snapshot) NodeInfos() fwk.NodeInfoLister { return s }
-
-// StorageInfos implements fwk.SharedLister.
-func (s *snapshot) StorageInfos() fwk.StorageInfoLister { return s }
-
 // List returns the nodes by name.
 func (s *snapshot) List() ([]fwk.NodeInfo, error) { return s.list, nil }
 

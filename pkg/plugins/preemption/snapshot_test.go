@@ -57,10 +57,9 @@ func put(t *testing.T, indexer cache.Indexer, object any) {
 	expect.OK(t, indexer.Update(object))
 }
 
-func set(t *testing.T, s *stage) *snapshot {
+func set(t *testing.T, s *stage) {
 	t.Helper()
 	expect.OK(t, s.takeSnapshot())
-	return s.snapshot
 }
 
 // variedPods are on three nodes: with requests, ports, claims, and affinity terms.
@@ -136,7 +135,8 @@ func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	s, _, nodes := stocked(t, 4, pods)
 	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
 	for _, which := range []string{"first", "second"} {
-		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, set(t, s), nodes))
+		set(t, s)
+		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, s, nodes))
 	}
 	if all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes); cmp.Equal(all, want) {
 		t.Error("pods that ended are not noticed, so equality proves nothing")
