@@ -57,7 +57,7 @@ func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
 		o.cluster.fail(on("patch", "a", lasting()["forbidden"]))
 		o.books.queue(clear(disruptFor("a")))
 		pass(time.Second)
-		if !strings.Contains(o.log(), "Cannot write when the node became clear") || !strings.Contains(o.log(), `pod="ns/a"`) {
+		if !strings.Contains(o.log(), "Cannot write the claim again") || !strings.Contains(o.log(), `pod="ns/a"`) {
 			t.Errorf("the log is silent:\n%s", o.log())
 		}
 	})
