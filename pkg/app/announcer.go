@@ -69,8 +69,8 @@ func (a *announcer) say(about object, why reasons.Reason, action string) {
 	a.waiting = append(a.waiting, announcement{about: about, why: why, action: action})
 }
 
-// settle records that nothing is wrong with an object any more.
-func (a *announcer) settle(about object) {
+// drop withdraws what was said about an object, because nothing is wrong with it any more.
+func (a *announcer) drop(about object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.withdraw(about.GetUID())
@@ -119,7 +119,7 @@ func (a *announcer) take(limit int) []announcement {
 // namespace queues an event about a namespace with invalid annotations.
 func (a *announcer) namespace(ns *corev1.Namespace, wrong []error) {
 	if len(wrong) == 0 {
-		a.settle(ns)
+		a.drop(ns)
 		return
 	}
 	texts := make([]string, len(wrong))

@@ -154,7 +154,7 @@ func (f *follower) inForce() bool {
 	}
 }
 
-// complain queues an event about the ConfigMap and settles the event about another one.
+// complain queues an event about the ConfigMap and drops the event about another one.
 // Nil stands for a file, or for no complaint.
 func (f *follower) complain(about *corev1.ConfigMap, why reasons.Reason) {
 	f.mu.Lock()
@@ -162,7 +162,7 @@ func (f *follower) complain(about *corev1.ConfigMap, why reasons.Reason) {
 	f.about = about
 	f.mu.Unlock()
 	if before != nil && (about == nil || about.UID != before.UID) {
-		f.announcer.settle(before)
+		f.announcer.drop(before)
 	}
 	if about != nil {
 		f.announcer.say(about, why, "Reload")
