@@ -43,7 +43,7 @@ func (l *Ledger) Place(h Hold) error {
 	l.seq++
 	placed := h.copy()
 	placed.seq = l.seq
-	placed.settle(placed.Since)
+	placed.sortPods(placed.Since)
 	p := &placed
 	l.setAsker(p.Asker, p)
 	l.size++
@@ -54,9 +54,9 @@ func (l *Ledger) Place(h Hold) error {
 	return nil
 }
 
-// settle sorts the pods of a hold. A hold that waits for no pod becomes clear since the given
+// sortPods sorts the pods of a hold. A hold that waits for no pod becomes clear since the given
 // time, unless its ClearSince is set.
-func (h *Hold) settle(since time.Time) {
+func (h *Hold) sortPods(since time.Time) {
 	slices.Sort(h.Awaited)
 	h.Awaited = slices.Compact(h.Awaited)
 	slices.Sort(h.Chosen)
@@ -114,7 +114,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	if old.Patient && !d.Patient {
 		h.ClearSince = time.Time{}
 	}
-	h.settle(now)
+	h.sortPods(now)
 	l.replace(old, &h)
 	return true
 }
