@@ -41,7 +41,7 @@ func (x *Index) NewApp(leaf queues.ID, name string, submitted time.Time, class C
 // SetSubmitted changes the submission time of an application.
 func (x *Index) SetSubmitted(a *App, submitted time.Time) {
 	a.key.Submitted = submitted
-	x.settle(a)
+	x.moveAsks(a)
 }
 
 // SetAppUsed sets what an application uses and is about to use.
@@ -49,7 +49,7 @@ func (x *Index) SetAppUsed(a *App, used resources.Vector) {
 	a.used = used
 	if share := x.appShare(a); share.Compare(a.key.Share) != 0 {
 		a.key.Share = share
-		x.settle(a)
+		x.moveAsks(a)
 	}
 }
 
@@ -69,8 +69,8 @@ func (x *Index) SetClass(a *App, class Class) {
 	}
 }
 
-// settle updates the position of the application's asks after a change of its key.
-func (x *Index) settle(a *App) {
+// moveAsks updates the position of the application's asks after a change of its key.
+func (x *Index) moveAsks(a *App) {
 	for _, b := range a.batches {
 		if b.group != nil {
 			x.regroup(b, 0)
