@@ -98,8 +98,8 @@ type Status struct {
 	Gated bool
 	// Deleting is true once the pod has a deletion timestamp.
 	Deleting bool
-	// Preempted is true once a scheduler has marked the pod as preempted, except for a
-	// DaemonSet pod of its own.
+	// Preempted is true once a scheduler has marked the pod as preempted, except when it was
+	// preempted for a DaemonSet pod of the same namespace or queue.
 	Preempted bool
 	// Terminal is true once the pod succeeded or failed. It then uses nothing.
 	Terminal bool

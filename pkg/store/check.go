@@ -170,7 +170,8 @@ func (s *core) checkShares(p *model.Pod) error {
 	return nil
 }
 
-// checkDemand verifies that pods within or beyond wait in queues.
+// checkDemand verifies that every pod of the demand waits in a queue, and that every pod with a
+// verdict is in the demand.
 func (s *core) checkDemand() error {
 	errs := []error{s.model.Pending.Demand.Check(func(uid types.UID) bool {
 		p := s.model.Pods[uid]

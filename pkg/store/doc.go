@@ -47,7 +47,7 @@
 // ended with an error; the pod has failed. Assume leaves the freed slot empty, because the
 // scheduling cycle waits for Assume. The next event or TakeActivations fills it.
 //
-// Some pods are tried as a group:
+// Some pods are treated as a group:
 //
 //   - Equivalence classes: when one pod finds no node, equal pods that found none before
 //     leave the order until an event may help one of them (pending.Class).
@@ -68,11 +68,12 @@
 //
 // # Accounting
 //
-// A pod is charged with its request at the time it is admitted or bound, and the same
-// vector is taken back later. allocated counts assumed and bound pods, admitted counts pods
-// with a slot, pending counts all pods of the queue without a node. These sums are kept at
-// every queue from the leaf to root, and for the limits of users and groups. [Readers.Check]
-// verifies the store against itself, [Readers.Recount] against a listing of pods.
+// A pod is charged from the time it gets a queue; what is charged is taken back when it leaves.
+// allocated counts assumed and bound pods, admitted counts pods with a slot that hold no node,
+// arriving pods that hold a node and have none yet, pending counts all pods of the queue without a
+// node. These sums are kept at every queue from the leaf to root, and for the limits of users and
+// groups. [Readers.Check] verifies the store against itself, [Readers.Recount] against a listing
+// of pods.
 //
 // # Readers
 //

@@ -41,8 +41,8 @@ type Explanation struct {
 	// none if they allow the pod.
 	Limited reasons.Reason
 
-	// Standing is the pod's position in the order; nil for a pod that is not in the
-	// order.
+	// Standing is the pod's position in the order; nil for a pod that is not Queued;
+	// Standing.In says whether it is in the order.
 	Standing *Standing
 	// Window is the number of slots of the window, Taken the number in use.
 	Window, Taken int

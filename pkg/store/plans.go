@@ -40,8 +40,8 @@ func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) (w
 
 // RejectPlan says that a plan failed, or that the pod fits a node once pods that leave
 // anyway are gone. That room is not held: it goes to the pod that is then first in the
-// order. The pod is planned for again when the node changes. RejectPlan returns the reason
-// shown to users.
+// order. The pod is planned for again when that node changes, and after the retry interval at
+// the latest. RejectPlan returns the reason shown to users.
 func (s *Store) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) (why reasons.Reason) {
 	s.change(now, func() { why = s.plans.RejectPlan(uid, d, now) })
 	return why
@@ -55,11 +55,11 @@ func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	return held, why
 }
 
-// Commit checks a plan again on the current state. If it still holds, the preemptor is bound to its
-// node from now on, and Commit returns the victims that have not been deleted. Otherwise no victim
-// is deleted, and the reason says why: the hold ends, or, for a node-bound pod, goes on without a
-// plan until the next decision. inPermit are the pods that wait in a Permit plugin now: one that
-// left it since the plan was made is being bound, and is never a victim.
+// Commit checks a plan again on the current state. If it still holds, the preemptor may run on that
+// node only from now on, and Commit returns the victims that have not been deleted. Otherwise no
+// victim is deleted, and the reason says why: the hold ends, or, for a node-bound pod, goes on
+// without a plan until the next decision. inPermit are the pods that wait in a Permit plugin now:
+// one that left it since the plan was made is being bound, and is never a victim.
 func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) (victims []output.Victim, why reasons.Reason) {
 	s.change(now, func() { victims, why = s.plans.Commit(asker, inPermit, now) })
 	return victims, why
@@ -72,7 +72,7 @@ func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 }
 
 // VictimsRefused says that the API server refused for good to delete victims. They are no
-// victims for the retry interval. Their plan may go on.
+// victims for the retry interval, doubled with each further refusal. Their plan may go on.
 func (s *Store) VictimsRefused(refused []output.Undeletable, now time.Time) {
 	s.change(now, func() { s.plans.VictimsRefused(refused, now) })
 }

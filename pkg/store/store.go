@@ -154,8 +154,8 @@ func (s *core) endChangeUnfilled(now time.Time) {
 
 // fill gives slots after each change, in these steps:
 //
-//  1. take back slots of PodGroups that cannot start, and check again the groups that a
-//     queue with more room blocked
+//  1. take back slots of PodGroups that cannot start, and check again the waiting pods that a
+//     quota refused, where the refusing queue has more room
 //  2. let holders through that have room now: members of PodGroups, then those that a quota
 //     refused
 //  3. let one preemptor through, to have a plan made for it

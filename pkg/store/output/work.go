@@ -18,8 +18,8 @@ type WorkKind uint8
 const (
 	// WorkDisrupt is to write the claim on the preemptor, commit, then delete the victims.
 	WorkDisrupt WorkKind = iota
-	// WorkRecord is to write the claim again, because the hold is clear now and the preemptor
-	// is not bound yet.
+	// WorkRecord is to write the claim again: the hold is clear and the preemptor not bound yet,
+	// or victims were taken out of it.
 	WorkRecord
 	// WorkRelease is to remove the claim of a hold that has ended, and to report why.
 	WorkRelease

@@ -9,7 +9,7 @@
 //	states.go      the transitions between states
 //	slots.go       the next pod of the order
 //	ahead.go       pods that go before one that found a node
-//	groups.go      when a PodGroup starts; members.go which pods are in it
+//	podgroups.go   when a PodGroup starts; members.go which pods are in it
 //	retry.go       pods that come back without an event of the scheduler's queue, and when a
 //	               pod is checked for preemption
 //	node_bound.go  node-bound pods that go first on their nodes

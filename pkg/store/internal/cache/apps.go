@@ -92,9 +92,10 @@ func (x *Apps[A]) Joinable(tree queues.View, name AppName, running bool) (recove
 // In returns the record that an application has in a leaf; the zero A if there is none.
 func (x *Apps[A]) In(leaf queues.ID, name AppName) A { return x.byLeaf[leaf][name.inLeaf()] }
 
-// Rejoin is In for an application that was placed. The record may be under another name:
-// with an ID generated for the pods of a namespace, the pods may write the name of their
-// queue in several ways. From now on it has both names.
+// Rejoin returns the record that an application has in the leaf that the placement rules chose;
+// the zero A if there is none. The record may be under another name: with an ID generated for
+// the pods of a namespace, the pods may write the name of their queue in several ways. Rejoin
+// adds the new name to the record.
 func (x *Apps[A]) Rejoin(leaf queues.ID, name AppName) A {
 	a := x.In(leaf, name)
 	var none A

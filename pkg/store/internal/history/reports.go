@@ -12,7 +12,8 @@ import (
 
 const (
 	// Soon is how long a pod waits before users are told, for reasons that do not pass by
-	// themselves. later is the same for pods that only wait for pods before them.
+	// themselves. later is the same for reasons that pass by themselves: InOrder, BackingOff,
+	// Starting.
 	Soon  = time.Second
 	later = 30 * time.Second
 	// lookAgain is how often a waiting pod is checked for another reason.

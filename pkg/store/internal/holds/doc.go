@@ -2,9 +2,9 @@
 // through when its node has room.
 //
 // What happens to a hold between its begin and its end belongs here; package plans decides which
-// victims a plan has. The ledger of the holds is model.Preemption.Ledger. Asker.Holds tells whether
-// a pod has one, and Store.Holds is the copy for filters and readers. The package calls model and
-// admission; see model for the order of the packages.
+// victims a plan has. The ledger of the holds is model.Preemption.Ledger. Asker.HoldsNode tells
+// whether a pod has one, and Store.Holds is the copy for filters and readers. The package calls
+// model and admission; see model for the order of the packages.
 //
 //	hold.go      the begin and the end of a hold, and other victims for it; the drawing of
 //	             its states, and all reasons for its end

@@ -22,7 +22,7 @@
 //
 //	model.go        [Model]
 //	options.go      settings of a store
-//	pod.go, app.go  the records; groups.go those of PodGroups and gangs
+//	pod.go, app.go  the records; podgroups.go those of PodGroups and gangs
 //	pod_changes.go  changes of a known pod
 //	books.go        what pods are charged, and the queues of the orders
 //	node.go         pods on nodes, nodes that changed for plans, and nodes and pods as plans see them

@@ -203,7 +203,8 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 }
 
 // Warn reports, once per application, that the gang or PodGroup of the pod is ignored. A
-// changed pod may create its application again; it is not warned of twice.
+// changed pod may create its application again; Reports.Warn then does not warn a second time
+// for the same pod.
 func (h *History) Warn(p *Pod, of reasons.Code, now time.Time) {
 	if !p.App.warned {
 		p.App.warned = true

@@ -148,8 +148,8 @@ func (d *Demand[A]) ToCheck() []types.UID { return slices.Sorted(maps.Keys(d.che
 // Checked takes a pod out of ToCheck.
 func (d *Demand[A]) Checked(uid types.UID) { delete(d.check, uid) }
 
-// Check verifies that exactly the pods that wait in queues, as the function says, are in
-// the demand, and that no application starts without pods.
+// Check verifies that every pod of the demand waits in a queue, as the function says, and that
+// no application starts without pods.
 func (d *Demand[A]) Check(waits func(types.UID) bool) error {
 	var errs []error
 	for uid := range d.pods {

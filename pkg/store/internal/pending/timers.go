@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 )
 
-// Timer is the deadline of one pod: the end of its lease or of its back-off. It is part of
-// the pod's record. Make one with NewTimer.
+// Timer is the deadline of one pod: the end of its lease, of its back-off, or, on a node, of the
+// time for which it counts as leaving. It is part of the pod's record. Make one with NewTimer.
 type Timer[P any] struct {
 	pod  P
 	uid  types.UID

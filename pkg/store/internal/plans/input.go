@@ -48,8 +48,8 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 }
 
 // BeginPlan begins a plan: it returns the input, or why no plan is made now. First a pod with a
-// slot joins its equivalence class, and its hold ends if other pods took the room. The time
-// is noted, and changes from now on.
+// slot joins its equivalence class, and its hold ends if other pods took the room. It notes the
+// time of the plan, and from now on which queues and nodes change (Watches.PlanBegins).
 func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.preemptor(uid)
 	if !why.None() {

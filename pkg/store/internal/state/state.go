@@ -51,8 +51,8 @@ func (s State) HasNode() bool { return s == Assumed || s == Bound }
 // node is held for it. It comes back by an event or at a time.
 func (s State) WaitsForNode() bool { return s == Unschedulable || s == BackingOff }
 
-// table has every transition. A new pod is in NoQueue; one of no queue that asks for room
-// begins in Unschedulable. A pod that ends leaves from any state.
+// table has every transition. A new pod is in NoQueue; one of no queue begins in
+// Unschedulable. A pod that ends leaves from any state.
 var table = transitions.Table[State]{
 	{From: []State{NoQueue}, To: Queued, When: "a queue takes it"},
 	{From: []State{Queued}, To: GroupBlocked, When: "it is first in the order, and its PodGroup cannot start"},
