@@ -135,8 +135,8 @@ func OverExpected(v View, leaf ID, request resources.Vector, less func(*Queue) r
 	return nil
 }
 
-// IsBelow tells whether a queue is another one or below it.
-func IsBelow(v View, id, of ID) bool {
+// IsWithin tells whether a queue is another one or below it.
+func IsWithin(v View, id, of ID) bool {
 	for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
 		if q.ID == of {
 			return true

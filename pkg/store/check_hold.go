@@ -27,11 +27,11 @@ func (s *core) checkForeign(p *model.Pod) error {
 	case (p.State == state.BackingOff || s.leavesInTime(p)) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}
-	return s.checkHolder(p)
+	return s.checkAwaits(p)
 }
 
-// checkHolder verifies the hold state of a node-bound pod.
-func (s *core) checkHolder(p *model.Pod) error {
+// checkAwaits verifies that no pod that has a node awaits a change of it.
+func (s *core) checkAwaits(p *model.Pod) error {
 	if s.model.Preemption.NodeBound.Awaits(p.UID) && p.State.HasNode() {
 		return errors.New("awaits a change of its node and has a node")
 	}
@@ -100,7 +100,7 @@ func (s *core) checkAsker(p *model.Pod) error {
 	case held && !h.NodeBound && s.mayBePlaced(p, &h):
 		return fmt.Errorf("may be placed on node %s, which it holds, and is not tried", h.Node)
 	}
-	return s.checkHolder(p)
+	return s.checkAwaits(p)
 }
 
 // mayBePlaced tells whether a preemptor that waits for its victims needs none of them any
@@ -119,12 +119,9 @@ func (s *core) needsToAsk(p *model.Pod) bool {
 	return false
 }
 
-// checkHolds verifies the ledger, and that every chosen victim has a preemptor.
+// checkHolds verifies that holds and chosen victims have preemptors.
 func (s *core) checkHolds() []error {
 	var errs []error
-	if err := s.model.Preemption.Ledger.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("holds: %w", err))
-	}
 	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
 		if p := s.model.Pods[h.Asker]; p == nil {
 			errs = append(errs, fmt.Errorf("node %s: is held for %s, which is gone", h.Node, h.Asker))

@@ -102,7 +102,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		}, "node-bound pods: nobody is gone"},
 		{"a node-bound pod that goes first without a queue", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "unplaced"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
-			s.model.Preemption.NodeBound.Count("unplaced", true, queues.NoQueue, epoch)
+			s.model.Preemption.NodeBound.SetMayBeTried("unplaced", true, queues.NoQueue, epoch)
 		}, "node-bound pods: unplaced keeps room on its node"},
 		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["parked"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
 		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["parked"].Tallied, history.Tally{}) }, "is counted as {In:false"},

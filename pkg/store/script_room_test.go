@@ -71,7 +71,7 @@ func (s *script) mayRunWithout(got, p *model.Pod) bool {
 	}
 	books.Charge(&got.CachePod, got.Amount(), in&^cache.Admitted)
 	defer books.Charge(&got.CachePod, got.Amount(), in)
-	return books.CheckQuota(&p.App.CacheApp, p.Request, queues.OnCommitted).OK()
+	return books.CheckQuota(&p.App.CacheApp, p.App.Counted(), p.Request, queues.OnCommitted).OK()
 }
 
 // owed tells whether a queue is below its guarantee in a type that its next pod requests:

@@ -132,12 +132,7 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 		demand.Add(tree, w.App.Leaf, w.App.Owner, w.Request, false)
 		return false
 	}
-	for q := range tree.Ancestors(p.App.Leaf) {
-		if q.ID == v.At {
-			return true
-		}
-	}
-	return false
+	return queues.IsWithin(tree, p.App.Leaf, v.At)
 }
 
 // putBackForAhead puts a pod that found a node back into the order if others go before it, or
@@ -220,7 +215,7 @@ func (x *Slots) backInOrder(p *model.Pod, ahead []*model.Pod, now time.Time) boo
 	}
 	for _, w := range ahead {
 		if w.State == state.Queued && x.m.CheckPodQuota(w, queues.OnCommitted).OK() {
-			x.states.admit(w, now)
+			x.states.LetThrough(w, now)
 			return true
 		}
 	}

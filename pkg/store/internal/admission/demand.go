@@ -72,14 +72,14 @@ func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 	x.m.Pending.Demand.Add(p.UID)
 	switch {
 	case p.WithinQuota() && !p.App.Counted(): // only its application may be missing in the sum
-		x.start(p.App, resources.Vector{})
+		x.addToSum(p.App, resources.Vector{})
 	case p.DemandVerdict == nil:
 		x.set(p, x.count(p), now)
 	}
 }
 
-// start adds a request to the sum and, with the first one, its application.
-func (x *Demand) start(a *model.App, request resources.Vector) {
+// addToSum adds a request to the sum and, with the first one, its application.
+func (x *Demand) addToSum(a *model.App, request resources.Vector) {
 	x.m.Pending.Demand.Count(x.m.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
 }
 
@@ -112,7 +112,7 @@ func (x *Demand) count(p *model.Pod) queues.Verdict {
 		return v
 	}
 	if x.m.Pending.Demand.HasMember(p.UID) {
-		return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
+		return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
 	}
 	return x.countOne(p) // it may start after those that the group lacks
 }
@@ -144,7 +144,7 @@ func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 		return v
 	}
 	for _, m := range missing {
-		x.start(m.App, m.Request)
+		x.addToSum(m.App, m.Request)
 		x.m.Pending.Demand.CountMember(m.UID)
 	}
 	return queues.Granted
@@ -157,7 +157,7 @@ func (x *Demand) countOne(p *model.Pod) queues.Verdict {
 	}
 	starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App)
 	check := func(on queues.Basis) queues.Verdict {
-		return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, !starts, p.Request, on)
+		return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, !starts, p.Request, on)
 	}
 	if v := check(queues.OnDemand(x.m.Pending.Demand.Sum())); !v.OK() {
 		if running := check(queues.OnAllocated); !running.OK() {
@@ -165,7 +165,7 @@ func (x *Demand) countOne(p *model.Pod) queues.Verdict {
 		}
 		return v
 	}
-	x.start(p.App, p.Request)
+	x.addToSum(p.App, p.Request)
 	return queues.Granted
 }
 
@@ -204,7 +204,7 @@ func (x *Demand) recompute(now time.Time) {
 			continue
 		}
 		if queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
-			x.start(p.App, p.Request)
+			x.addToSum(p.App, p.Request)
 		}
 		x.set(p, queues.Granted, now)
 	}

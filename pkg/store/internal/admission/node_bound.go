@@ -20,7 +20,7 @@ func (x *Slots) JudgeNodeBound(now time.Time) {
 		if p.State == state.Queued {
 			leaf = p.App.Leaf
 		}
-		x.m.Freed(x.m.Preemption.NodeBound.Count(uid, x.goesFirst(p), leaf, now))
+		x.m.Freed(x.m.Preemption.NodeBound.SetMayBeTried(uid, x.goesFirst(p), leaf, now))
 	}
 	x.m.Preemption.NodeBound.Publish(x.m.Cache.Nodes.Allocatable)
 }

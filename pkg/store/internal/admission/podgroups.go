@@ -44,19 +44,14 @@ func NewPodGroups(m *model.Model, states *States) *PodGroups { return &PodGroups
 //
 // Once minMember members have a place, further members are ordinary pods.
 
-// toGroupBlocked takes a waiting pod out of the order until its group can start.
-func (x *PodGroups) toGroupBlocked(p *model.Pod) {
-	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	p.Reason = reasons.Reason{}
-	x.states.Enter(p, state.GroupBlocked)
-}
-
 // startGroup is for a pod that is first in the order while its group lacks members.
 // Either all missing members are admitted together with it, or it becomes GroupBlocked.
 func (x *PodGroups) startGroup(p *model.Pod, now time.Time) {
 	g := p.PodGroup
 	if !x.mayStart(g, now) {
-		x.toGroupBlocked(p)
+		x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
+		p.Reason = reasons.Reason{}
+		x.states.Enter(p, state.GroupBlocked)
 		return
 	}
 	x.m.Pending.PodGroups.Place(g, now.Add(x.m.Options.SlotLease))
@@ -64,7 +59,7 @@ func (x *PodGroups) startGroup(p *model.Pod, now time.Time) {
 		if m.State == state.GroupBlocked {
 			x.states.ToQueued(m)
 		}
-		x.states.admit(m, now)
+		x.states.LetThrough(m, now)
 	}
 	x.releaseBlocked(g)
 }
@@ -75,7 +70,7 @@ func (x *PodGroups) mayStart(g *model.PodGroup, now time.Time) bool {
 	if !g.Able() {
 		return false
 	}
-	if x.m.Pending.PodGroups.OthersPlaced(g, now) {
+	if x.m.Pending.PodGroups.OtherIsBeingPlaced(g, now) {
 		x.m.Pending.PodGroups.Wait(g)
 		return false
 	}
@@ -162,7 +157,7 @@ func checkTogether(
 	m *model.Model, g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
 ) queues.Verdict {
 	for _, part := range shares {
-		v := m.Cache.Books.CheckQuotaAs(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
+		v := m.Cache.Books.CheckQuota(&part.App.CacheApp, counted(part.App), part.Request, on.With(before))
 		if !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), n, v.Reason.Text)
 			return v

@@ -123,7 +123,8 @@ func (x *States) Disarm(p *model.Pod) {
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 
-// LetThrough admits a stuck pod regardless of the window and the order.
+// LetThrough gives a pod a slot, whatever the window and the order say, and has the scheduler
+// try it. A foreign pod has no slot: it is only activated.
 func (x *States) LetThrough(p *model.Pod, now time.Time) {
 	if p.Foreign {
 		p.Asker.Activated = true

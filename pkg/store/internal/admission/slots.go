@@ -45,7 +45,7 @@ func (x *Slots) FillInOrder(now time.Time) {
 			x.groups.startGroup(p, now)
 			continue
 		}
-		x.states.admit(p, now)
+		x.states.LetThrough(p, now)
 	}
 }
 

@@ -87,12 +87,6 @@ func (x *States) putBack(p *model.Pod) {
 	x.m.Pending.Keys.Remove(p.UID)
 }
 
-// admit gives a pod a slot, and has the scheduler try it.
-func (x *States) admit(p *model.Pod, now time.Time) {
-	x.takeSlot(p, now)
-	x.m.Out.Activate = append(x.m.Out.Activate, p.Ref())
-}
-
 // takeSlot moves a pod to Admitted. A preemptor with a hold is charged as arriving and
 // therefore not as admitted.
 func (x *States) takeSlot(p *model.Pod, now time.Time) {
@@ -140,7 +134,6 @@ func (x *States) ToUnschedulable(p *model.Pod, why reasons.Reason, now time.Time
 		x.m.Freed(x.m.Preemption.NodeBound.Tried(p.UID, now))
 	}
 	p.Failed = &output.Failures{Count: p.Failed.Attempts() + 1, Last: now}
-	x.m.History.Changed(p)
 	p.BackoffEnds = now.Add(x.m.Options.Backoff(p.Failed.Attempts()))
 	if p.OnlyTimeHelps { // a cycle for a plan would end the same way
 		p.Asker.RetryAt = preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)

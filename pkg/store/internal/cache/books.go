@@ -121,19 +121,13 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 
 // The verdicts of the books on one more request of an application:
 //
-//	CheckQuota    all quotas: max on the path of its queue, limits of its owner, maxapplications
-//	CheckQuotaAs  the same, with maxapplications asked or not
-//	Instead       the same, as if another pod had no slot
-//	CheckLimits   without max: what preemption never makes room in
+//	CheckQuota   all quotas: max on the path of its queue, limits of its owner, maxapplications
+//	Instead      the same, as if another pod had no slot
+//	CheckLimits  without max: what preemption never makes room in
 
-// CheckQuota is the verdict of all quotas on one more request of an application.
-func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
-	return b.CheckQuotaAs(a, a.counted, request, on)
-}
-
-// CheckQuotaAs is CheckQuota with the application taken as counted, or not, against
-// maxapplications.
-func (b *Books) CheckQuotaAs(a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
+// CheckQuota is the verdict of all quotas on one more request of an application. counted tells
+// whether the application is taken as counted against maxapplications.
+func (b *Books) CheckQuota(a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
 	if v := queues.Admit(b.tree, a.Leaf, request, on); !v.OK() {
 		return v
 	}
@@ -156,7 +150,7 @@ func (b *Books) Instead(p *Pod) func(a *App, request resources.Vector) queues.Ve
 		on = on.With(less)
 	}
 	return func(a *App, request resources.Vector) queues.Verdict {
-		return b.CheckQuotaAs(a, a.counted && (a != p.app || counted), request, on)
+		return b.CheckQuota(a, a.counted && (a != p.app || counted), request, on)
 	}
 }
 

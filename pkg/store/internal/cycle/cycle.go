@@ -90,7 +90,7 @@ func (x *Cycle) CheckQuota(uid types.UID) queues.Verdict {
 	if v := x.states.CheckGroup(p); !v.OK() {
 		return v
 	}
-	return x.m.Cache.Books.CheckQuotaAs(&p.App.CacheApp, true, p.Request, p.Basis())
+	return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, true, p.Request, p.Basis())
 }
 
 // QuotaRefused handles a verdict of a quota against a pod. It puts the pod back into the order,

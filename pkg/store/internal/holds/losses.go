@@ -79,7 +79,7 @@ func (x *Holds) tookNode(p *model.Pod, n *cache.Node) reasons.Reason {
 func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 	var others []*model.Pod
 	for a := range x.m.Apps.Records() {
-		if !queues.IsBelow(x.m.Cache.Tree(), a.Leaf, id) {
+		if !queues.IsWithin(x.m.Cache.Tree(), a.Leaf, id) {
 			continue
 		}
 		for o := range a.Living() {

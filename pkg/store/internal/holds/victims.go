@@ -133,7 +133,7 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 	}
 	gone := func(q *queues.Queue) (sum resources.Vector) {
 		for _, v := range without {
-			if queues.IsBelow(x.m.Cache.Tree(), v.App.Leaf, q.ID) {
+			if queues.IsWithin(x.m.Cache.Tree(), v.App.Leaf, q.ID) {
 				sum = sum.Add(v.Amount())
 			}
 		}
@@ -147,8 +147,8 @@ var ErrRoomWithoutVictim = errors.New("need not go: there is room without it")
 
 // Needed returns an error unless every victim in left is still needed on the current state, without
 // the plan. Victims that were chosen for reasons only the filters know are not checked. After a
-// restart the reasons are not known. If a victim is gone already, the rest is then not checked.
-// Otherwise it is: no pod is gone for the plan yet, so a new one costs none.
+// restart the reasons are not known: victims are then checked only while none is gone, because a
+// new plan costs no pod then.
 func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	if p.Asker.Decision == nil && len(left) < len(h.Chosen) {
 		return nil

@@ -46,7 +46,7 @@ func (x *Model) ChargeMoving(p *Pod) {
 	}
 }
 
-// ChargeMovingAs charges a pod in these columns of those in moving.
+// ChargeMovingAs charges a pod in the given columns of moving, and in no other one of them.
 func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 	if p.In()&moving == in {
 		return
@@ -83,7 +83,7 @@ func (p *Pod) moves(longest time.Duration) cache.Columns {
 
 // CheckPodQuota is the verdict of all quotas on a pod; see [cache.Books.CheckQuota].
 func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
-	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.Request, on)
+	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.App.Counted(), p.Request, on)
 }
 
 // CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod

@@ -172,8 +172,8 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 		expect.Holds(t, x.Check(true))
 		c.then(x, g)
 		now := epoch.Add(c.at)
-		if x.OthersPlaced(g, now) || x.OthersPlaced(other, now) == c.free {
-			t.Errorf("%s: x waits: %v, y waits: %v", name, x.OthersPlaced(g, now), x.OthersPlaced(other, now))
+		if x.OtherIsBeingPlaced(g, now) || x.OtherIsBeingPlaced(other, now) == c.free {
+			t.Errorf("%s: x waits: %v, y waits: %v", name, x.OtherIsBeingPlaced(g, now), x.OtherIsBeingPlaced(other, now))
 		}
 		if got := g.Admitted() == 0 && len(slices.Collect(x.All())) == 2; got == x.Due().IsZero() {
 			t.Errorf("%s: the others wait until %v", name, x.Due())

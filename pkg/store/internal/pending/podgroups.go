@@ -157,7 +157,7 @@ func (x *PodGroups[P, D]) TakeTouched(lease time.Duration, now time.Time) []*Pod
 	if x.placing != nil && x.placing.Admitted() > 0 {
 		x.until = now.Add(lease)
 	}
-	if len(x.waiting) > 0 && !x.OthersPlaced(nil, now) {
+	if len(x.waiting) > 0 && !x.OtherIsBeingPlaced(nil, now) {
 		x.placing = nil
 		maps.Copy(x.touched, x.waiting)
 	}
@@ -201,8 +201,8 @@ func (x *PodGroups[P, D]) Reopen(g *PodGroup[P, D]) {
 // Place notes that the missing members of a group are being admitted.
 func (x *PodGroups[P, D]) Place(g *PodGroup[P, D], until time.Time) { x.placing, x.until = g, until }
 
-// OthersPlaced tells whether another group is being placed that this group must wait for.
-func (x *PodGroups[P, D]) OthersPlaced(g *PodGroup[P, D], now time.Time) bool {
+// OtherIsBeingPlaced tells whether another group is being placed that this group must wait for.
+func (x *PodGroups[P, D]) OtherIsBeingPlaced(g *PodGroup[P, D], now time.Time) bool {
 	return x.placing != nil && x.placing != g && x.placing.isPlacing() && x.until.After(now)
 }
 

@@ -102,7 +102,7 @@ func NewNodeBound() *NodeBound {
 }
 
 // Update handles an event of a pod. It returns the pod's node if that has more room for
-// others now, and "" otherwise, as Remove, Tried and Count do.
+// others now, and "" otherwise, as Remove, Tried and SetMayBeTried do.
 func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
@@ -174,9 +174,9 @@ func (b *NodeBound) Tried(uid types.UID, now time.Time) (freed string) {
 	return b.stop(uid, now)
 }
 
-// Count sets whether a pod may be tried. If so, it counts unless it was tried or the time of
-// its namespace is used up. leaf is the queue that has it in its order, or NoQueue.
-func (b *NodeBound) Count(uid types.UID, may bool, leaf queues.ID, now time.Time) (freed string) {
+// SetMayBeTried sets whether a pod may be tried. If so, it counts unless it was tried or the time
+// of its namespace is used up. leaf is the queue that has it in its order, or NoQueue.
+func (b *NodeBound) SetMayBeTried(uid types.UID, may bool, leaf queues.ID, now time.Time) (freed string) {
 	x := b.pods[uid]
 	switch {
 	case x == nil:
@@ -243,7 +243,7 @@ func (b *NodeBound) due(t *boundTime, when time.Time) {
 	b.ends.Update(t, true)
 }
 
-// setLeaf sets in the order of which leaf a pod waits while it counts.
+// setLeaf sets the leaf in the order of which a counting pod waits; NoQueue for none.
 func (b *NodeBound) setLeaf(x *boundTo, leaf queues.ID) {
 	if x.leaf == leaf {
 		return

@@ -268,7 +268,7 @@ func TestNodeBoundTime(t *testing.T) {
 	now := epoch
 	counts := func(uid types.UID, namespace, node string) bool {
 		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid, Namespace: namespace}, Spec: objects.Spec{RequiredNode: node}}, now)
-		b.Count(uid, true, queues.NoQueue, now)
+		b.SetMayBeTried(uid, true, queues.NoQueue, now)
 		b.Publish(func(string) resources.Vector { return resources.Vector{} })
 		checked(t, b)
 		return b.Counts(uid)
