@@ -20,7 +20,7 @@ const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
-	mostOfAll   = 58629 // lines of all packages; lower it when lines go
+	mostOfAll   = 58598 // lines of all packages; lower it when lines go
 )
 
 // Types of packages that mirror documents (apis, pkg/rest) may have any number of fields.
@@ -164,7 +164,7 @@ func TestSizesOfTheCode(t *testing.T) {
 		t.Error(wrong)
 	}
 	for _, arrow := range s.arrows {
-		t.Errorf("%s: a package of the store imports lower ones only (layers), and a component none but state; preemption reads the cache", arrow)
+		t.Errorf("%s: a package of the store imports lower ones only (layers), and a component none but state", arrow)
 	}
 	for _, at := range s.mutexes {
 		t.Errorf("%s: use a lock of pkg/internal/locks; the packages below the store have none at all", at)
