@@ -237,7 +237,10 @@ func (s *simulation) deleteOwn(m move, enough bool) {
 
 // disguise changes what one of the tenant's pods says of itself.
 func (s *simulation) disguise(m move) {
-	pod := s.some(m.a, func(p *corev1.Pod) bool { return p.Namespace == evil && !ended(p) })
+	pod := s.some(m.a, func(p *corev1.Pod) bool {
+		_, large := p.Annotations[sizeKey] // it stays as it is
+		return p.Namespace == evil && !ended(p) && !large
+	})
 	if pod == nil {
 		return
 	}
