@@ -17,6 +17,9 @@ type index struct {
 	askers [shards]map[types.UID]*Hold
 	nodes  [shards]map[string][]*Hold // in serving order
 	size   int
+	// placed are the askers that have a node and are not bound yet. The map is replaced,
+	// never modified.
+	placed map[types.UID]bool
 }
 
 // shardOf distributes names over the shards (FNV-1a).
@@ -39,6 +42,9 @@ func (x *index) Of(asker types.UID) (Hold, bool) {
 	}
 	return Hold{}, false
 }
+
+// Placed tells whether the asker of a hold has a node.
+func (x *index) Placed(asker types.UID) bool { return x.placed[asker] }
 
 // On returns the holds of a node, in serving order.
 func (x *index) On(node string) []Hold {
@@ -101,7 +107,7 @@ func (l *Ledger) View() *View {
 		return l.seen
 	}
 	v := &View{index: l.seen.index}
-	v.size = l.size
+	v.size, v.placed = l.size, l.placed
 	for i := range shards {
 		if l.changed.askers[i] {
 			v.askers[i] = maps.Clone(l.askers[i])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -149,11 +150,24 @@ func (l *Ledger) End(asker types.UID) (Hold, bool) {
 	if h == nil {
 		return Hold{}, false
 	}
+	l.SetPlaced(asker, false)
 	l.setAsker(asker, nil)
 	l.size--
 	l.setNode(h.Node, slices.DeleteFunc(slices.Clone(l.at(h.Node)), func(x *Hold) bool { return x == h }))
 	l.unawait(h)
 	return h.copy(), true
+}
+
+// SetPlaced notes that the asker of a hold has a node, or has none any more.
+func (l *Ledger) SetPlaced(asker types.UID, placed bool) {
+	if l.of(asker) == nil || l.placed[asker] == placed {
+		return
+	}
+	next := maps.Collect(maps.All(l.placed)) // a clone of nil would be nil
+	if delete(next, asker); placed {
+		next[asker] = true
+	}
+	l.placed, l.changed.any = next, true
 }
 
 // From returns the time from which the time-out of a hold counts, which is no earlier

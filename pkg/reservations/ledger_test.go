@@ -163,6 +163,12 @@ func TestMayUse(t *testing.T) {
 		t.Error("a hold that is there commits, another one does not")
 	}
 	place(t, daemon, hold("a", "n1"), required(hold("d1", "n1"), 9, start), required(hold("d2", "n1"), 1, start))
+	placed := NewLedger()
+	place(t, placed, hold("a", "n1"), required(hold("d1", "n1"), 9, start), required(hold("d2", "n2"), 9, start), hold("a2", "n2"))
+	placed.SetPlaced("d1", true)
+	placed.SetPlaced("a", true)
+	placed.SetPlaced("d2", true)
+	placed.SetPlaced("d2", false)
 	for _, c := range []struct {
 		name     string
 		ledger   *Ledger
@@ -184,6 +190,9 @@ func TestMayUse(t *testing.T) {
 		{"a third one, without a hold, waits too", daemon, "n1", "d3", true, "d1"},
 		{"an ordinary holder waits for them", daemon, "n1", "a", false, "d1"},
 		{"a stranger", daemon, "n1", "x", false, "d1"},
+		{"a stranger, and all holders have the node", placed, "n1", "x", false, ""},
+		{"a second DaemonSet pod, and the first has the node", placed, "n1", "d3", true, ""},
+		{"a stranger, and a holder had the node", placed, "n2", "x", false, "d2"},
 	} {
 		got := c.ledger.MayUseInGroup(c.node, c.pod, "", c.required)
 		if got.OK != (c.want == "") || got.Holder.Asker != c.want {

@@ -33,7 +33,8 @@ type Pass struct {
 //   - a required-node pod ignores ordinary holds, and waits for the required-node holders
 //     before it,
 //   - an ordinary holder waits for every required-node holder of its node,
-//   - all other pods may not use a held node.
+//   - all other pods may not use a held node,
+//   - a holder that has a node blocks no other pod: its request is counted there.
 func (x *index) MayUse(node string, pod types.UID, required bool) Pass {
 	return x.MayUseInGroup(node, pod, "", required)
 }
@@ -51,6 +52,7 @@ func (x *index) MayUseInGroup(node string, pod types.UID, group string, required
 		switch {
 		case h.Asker == pod:
 			return Pass{OK: true} // no holder is before it
+		case x.placed[h.Asker]:
 		case group != "" && h.Group == group && !h.NodeBound:
 		case h.NodeBound, !required && !here:
 			return Pass{Holder: h.copy()}
@@ -67,7 +69,7 @@ func (x *index) MayUseInGroup(node string, pod types.UID, group string, required
 // required-node pod holds the node.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
 	for _, h := range v.at(node) {
-		if h.NodeBound && h.Asker != pod {
+		if h.NodeBound && h.Asker != pod && !v.placed[h.Asker] {
 			return Pass{Holder: h.copy()}
 		}
 	}

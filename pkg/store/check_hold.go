@@ -91,6 +91,8 @@ func (s *core) checkAsker(p *model.Pod) error {
 		return errors.New("holds a node that the ledger does not know of")
 	case held && !p.Asker.HoldsNode():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
+	case held && s.model.Preemption.Ledger.Placed(p.UID) != (p.State == state.Assumed):
+		return fmt.Errorf("is %s, by the ledger placed: %v", p.State, p.State != state.Assumed)
 	case inQueue && (p.State.HasNode() || p.Asker.HoldsNode() || p.App == nil):
 		return errors.New("is due for a plan and needs none")
 	case !s.states.IsArmed(p) && s.needsToAsk(p):

@@ -94,6 +94,12 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.states.Disarm(p)
 			s.model.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
+		{"a holder that waits and is said to have its node", func(s *Store) {
+			hold(s, "parked", "n1")
+			s.states.SetHoldsNode(s.model.Pods["parked"], true)
+			s.model.ChargeMoving(s.model.Pods["parked"])
+			s.model.Preemption.Ledger.SetPlaced("parked", true)
+		}, "is Unschedulable, by the ledger placed: true"},
 		{"a pod that waits for a quota and holds nothing", func(s *Store) {
 			s.model.Pending.BlockedHolders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
 		}, "refused holders: pod parked holds no node"},

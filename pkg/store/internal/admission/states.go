@@ -162,7 +162,8 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	x.m.History.NotePod(output.Allocated, p)
 	x.m.ChargeMoving(p)
 	if p.Asker.HoldsNode() {
-		x.m.Preemption.Ledger.TimesChange()
+		x.m.Preemption.Ledger.SetPlaced(p.UID, true)
+		x.m.Freed(node)
 	}
 	x.m.History.Counts.Allocated++
 	if to == state.Bound {

@@ -255,9 +255,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.states.BackOff(p, p.BackoffEnds)
 	x.demand.Read(p) // PodScheduled is from before the pod had a node
 	x.states.KeepArmed(p)
-	if p.Asker.HoldsNode() {
-		x.m.Preemption.Ledger.TimesChange()
-	}
+	x.m.Preemption.Ledger.SetPlaced(p.UID, false)
 	x.holds.Gone(uid, now)
 	x.holds.WakeHolders(node, uid, now)
 	x.m.History.Reports.Look(p.Report, now.Add(history.Soon))
