@@ -135,9 +135,8 @@ func (f figures) String() string {
 }
 
 // TestHostile times pods of another tenant during each attack. Of twenty, nineteen have
-// their node within 250 ms, or within twice the time that as many ordinary pods cost. Three
-// cases have another control: annotations the same pods of another scheduler, askers ordinary
-// pods that fit no node, and applications such pods of one application.
+// their node within 250 ms, or within twice the time that as many ordinary pods cost. Cases
+// with a control of their own are compared with pods that resemble those of the attack.
 func TestHostile(t *testing.T) {
 	rows := []string{
 		"| case | pods | probes | p50 | p95 | max | p95 of ordinary pods | default-scheduler: p95 | of ordinary pods | holds |", "|---|---|---|---|---|---|---|---|---|---|",
