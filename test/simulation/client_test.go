@@ -239,6 +239,9 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 	}
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption sends no UID
 	c.in.mayWrite(ours, "delete", name)
+	if !ours {
+		time.Sleep(time.Millisecond) // upstream tries again at once after an error, and its watch needs time to pass
+	}
 	var deleted *corev1.Pod
 	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
 		if ours && *o.Preconditions.UID != pod.UID {
