@@ -44,7 +44,7 @@ func (l *Ledger) Place(h Hold) error {
 	l.seq++
 	placed := h.copy()
 	placed.seq = l.seq
-	placed.sortPods(placed.Since)
+	placed.normalize(placed.Since)
 	p := &placed
 	l.setAsker(p.Asker, p)
 	l.size++
@@ -55,9 +55,9 @@ func (l *Ledger) Place(h Hold) error {
 	return nil
 }
 
-// sortPods sorts the pods of a hold. A hold that waits for no pod becomes clear since the given
+// normalize sorts the pods of a hold. A hold that waits for no pod becomes clear since the given
 // time, unless its ClearSince is set.
-func (h *Hold) sortPods(since time.Time) {
+func (h *Hold) normalize(since time.Time) {
 	slices.Sort(h.Awaited)
 	h.Awaited = slices.Compact(h.Awaited)
 	slices.Sort(h.Chosen)
@@ -115,7 +115,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	if old.Patient && !d.Patient {
 		h.ClearSince = time.Time{}
 	}
-	h.sortPods(now)
+	h.normalize(now)
 	l.replace(old, &h)
 	return true
 }
