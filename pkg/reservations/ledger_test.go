@@ -194,7 +194,7 @@ func TestMayUse(t *testing.T) {
 		{"a second DaemonSet pod, and the first has the node", placed, "n1", "d3", true, ""},
 		{"a stranger, and a holder had the node", placed, "n2", "x", false, "d2"},
 	} {
-		got := c.ledger.MayUseInGroup(c.node, c.pod, "", c.required)
+		got := c.ledger.MayUse(c.node, c.pod, "", c.required)
 		if got.OK != (c.want == "") || got.Holder.Asker != c.want {
 			t.Errorf("%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
 		}
@@ -210,7 +210,7 @@ func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 		node, group string
 		ok          bool
 	}{{"n1", "ns/g", true}, {"n1", "ns/h", false}, {"n1", "", false}, {"n2", "ns/g", false}} {
-		if got := l.MayUseInGroup(c.node, "x", c.group, false); got.OK != c.ok {
+		if got := l.MayUse(c.node, "x", c.group, false); got.OK != c.ok {
 			t.Errorf("node %s, group %q: ok %v", c.node, c.group, got.OK)
 		}
 	}
@@ -383,7 +383,7 @@ func TestViewDoesNotChange(t *testing.T) {
 		var b strings.Builder
 		for _, asker := range []types.UID{"a", "b", "c", "d"} {
 			h, ok := v.Of(asker)
-			fmt.Fprintln(&b, h, ok, v.Beside(asker), v.MayUse("n1", asker, false), v.MayUse("n2", asker, false))
+			fmt.Fprintln(&b, h, ok, v.Beside(asker), v.MayUse("n1", asker, "", false), v.MayUse("n2", asker, "", false))
 		}
 		return b.String()
 	}

@@ -35,14 +35,10 @@ type Pass struct {
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node,
 //   - a holder that has a node blocks no other pod: its request is counted there.
-func (x *index) MayUse(node string, pod types.UID, required bool) Pass {
-	return x.MayUseInGroup(node, pod, "", required)
-}
-
-// MayUseInGroup reports the same for a member of a PodGroup. Ordinary holds of other
-// members do not block it: they start together, and the plan of the holder counted the
-// members that had a place.
-func (x *index) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
+//
+// Ordinary holds of other members of the pod's PodGroup (empty for none) do not block it:
+// they start together, and the plan of the holder counted the members that had a place.
+func (x *index) MayUse(node string, pod types.UID, group string, required bool) Pass {
 	own := x.of(pod)
 	if own != nil && own.Node != node && own.OnlyThisNode() {
 		return Pass{Holder: own.copy()}

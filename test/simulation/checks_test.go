@@ -231,7 +231,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	for _, n := range s.api.allNodes() {
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
-		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
+		case !in.store().Holds().MayUse(n.Name, pod.UID, "", required == n.Name).OK:
 		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))), s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))

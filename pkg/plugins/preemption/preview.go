@@ -201,7 +201,7 @@ func (x *dryRun) filter(ctx context.Context, requires string) error {
 		switch {
 		case !refused.IsSuccess():
 			counts.Refused[strings.Join(refused.Reasons(), ", ")]++
-		case !x.r.Holds.MayUse(name, previewUID, requires != "").OK:
+		case !x.r.Holds.MayUse(name, previewUID, objects.GroupOf(x.pod.Namespace, x.pod.Labels), requires != "").OK:
 			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
 			counts.Held++
 		default:

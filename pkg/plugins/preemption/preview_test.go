@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -190,6 +191,27 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 					foretold.Node, victimsOf(foretold), node, chosen, foretold.Summary)
 			}
 		})
+	}
+}
+
+// TestPreviewOfAMemberOfTheHoldersGroup: a node that a member of a PodGroup holds is open
+// for a preview of another member, as the filter lets it pass, and for no other pod.
+func TestPreviewOfAMemberOfTheHoldersGroup(t *testing.T) {
+	c, pv := previewCluster(t)
+	c.store.FollowPodGroups()
+	holder := plugintest.Pod("holder", 3000)
+	c.store.SetPodGroup(holder.Namespace, "g", 1, c.now)
+	holder.Labels["queue"], holder.Labels[objects.PodGroupLabel] = "root.a", "g"
+	holder.CreationTimestamp.Time = c.now.Add(-time.Hour)
+	if node, status := c.answer(t, holder); node != "roomy" {
+		t.Fatalf("the member holds node %q: %v", node, status)
+	}
+	for group, want := range map[string]int{"g": 1, "other": 0} {
+		pod := plugintest.Pod("next", 10)
+		pod.Labels["queue"], pod.Labels[objects.PodGroupLabel] = "root.a", group
+		if out := foretell(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
+			t.Errorf("PodGroup %s: %d nodes fit and %d are held: %s", group, out.Nodes.Fit, out.Nodes.Held, out.Summary)
+		}
 	}
 }
 

@@ -191,7 +191,7 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	asker.Status.Conditions[0].Message = claim.Message()
 	restarted.handle.Create(t, asker)
 	plugintest.Eventually(t, func() error {
-		if restarted.store.Holds().MayUse("n2", asker.UID, false).OK {
+		if restarted.store.Holds().MayUse("n2", asker.UID, "", false).OK {
 			return errNotYet
 		}
 		return nil

@@ -109,7 +109,7 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 	}
 	requires := pl.process.RequiredNode(pod) == node
 	group := objects.GroupOf(pod.Namespace, pod.Labels)
-	pass := holds.MayUseInGroup(node, pod.UID, group, requires)
+	pass := holds.MayUse(node, pod.UID, group, requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
 			if requires {
@@ -127,7 +127,7 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, group, requires).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, group, requires).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
