@@ -80,38 +80,38 @@ type hostileCase struct {
 	// borrow fills the nodes with n pods before the attack, so that each pod of the other
 	// tenant has to preempt one. Those of the control are ordinary. nil: there is room.
 	borrow func(e *env, n int)
-	// open is true for an attack that is known not to hold: docs/security.md says so, under
-	// "What is not protected". Its row is measured, and only the bound is not required.
-	open bool
+	// open is for an attack that is known not to hold: docs/security.md says so, under "What is
+	// not protected". It is what p95 may be, about twice what was measured; 0: it must hold.
+	open time.Duration
 }
 
 var hostileCases = []hostileCase{
-	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil, false},
-	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil, false},
-	{"own-victims", "pods of a DaemonSet preempt pods of their own namespace on all nodes, which take 15 s to stop", 2 * hostileNodes, preemptOwn, rollDaemonSets(0), nil, true},
-	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil, false},
-	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil, false},
-	{"types-burst", "the same 20 pods at once", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil, true},
-	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil, false},
-	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, false},
-	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, false},
-	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil, false},
-	{"queues-flat", "pods that fit no node, all different, in a hundred queues", 1000, func(e *env, n int) { e.flood(n, inFlatQueue, fitsNoNodeAlone) }, nil, nil, false},
-	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, false},
-	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, false},
-	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, false},
-	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, false},
-	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, false},
-	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, false},
-	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, false},
-	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, false},
-	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, false},
-	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, true},
-	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), false},
-	{"preempt-guarded", "a thousand disruption budgets cover all of the pods that borrow, and are changed in turn, 50 a second", borrowers, changeBudgets, nothing, borrowGuarded, false},
-	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, false},
+	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil, 0},
+	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil, 0},
+	{"own-victims", "pods of a DaemonSet preempt pods of their own namespace on all nodes, which take 15 s to stop", 2 * hostileNodes, preemptOwn, rollDaemonSets(0), nil, 28 * time.Second},
+	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil, 0},
+	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil, 0},
+	{"types-burst", "the same 20 pods at once", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil, 2 * time.Second},
+	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil, 0},
+	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, 0},
+	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, 0},
+	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil, 0},
+	{"queues-flat", "pods that fit no node, all different, in a hundred queues", 1000, func(e *env, n int) { e.flood(n, inFlatQueue, fitsNoNodeAlone) }, nil, nil, 0},
+	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, 0},
+	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, 0},
+	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, 0},
+	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, 0},
+	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, 0},
+	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, 0},
+	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, 0},
+	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, 0},
+	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, 0},
+	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, 28 * time.Second},
+	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), 0},
+	{"preempt-guarded", "a thousand disruption budgets cover all of the pods that borrow, and are changed in turn, 50 a second", borrowers, changeBudgets, nothing, borrowGuarded, 0},
+	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, 0},
 	// The last one: the API server takes minutes to delete its pods.
-	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, false},
+	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, 0},
 }
 
 // figures are the times of a probe, in order.
@@ -167,8 +167,8 @@ func TestHostile(t *testing.T) {
 				if got <= limit || len(both[1]) == 0 {
 					continue
 				}
-				if holds = "no"; !c.open {
-					t.Errorf("%s: p95 of pods of %s is %v, want at most %v", c.what, of, got, limit)
+				if holds = "no"; got > c.open {
+					t.Errorf("%s: p95 of pods of %s is %v, want at most %v", c.what, of, got, max(limit, c.open))
 				}
 			}
 			if p95 := attack.queue.p95(); p95 > worst {
