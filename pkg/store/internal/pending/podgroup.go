@@ -23,8 +23,8 @@ func (n PodGroupName) compare(o PodGroupName) int {
 	return cmp.Or(cmp.Compare(n.Namespace, o.Namespace), cmp.Compare(n.Name, o.Name))
 }
 
-// PodGroup is a PodGroup of the API, or a group that pods name and that does not exist: its members, and
-// how many of them can go on. PodGroups makes and changes it.
+// PodGroup is a PodGroup of the API, or one that pods name and that does not exist: its
+// members, and how many of them can go on. PodGroups makes and changes it.
 type PodGroup[P comparable, D any] struct {
 	// Data is what the store keeps with the group.
 	Data D

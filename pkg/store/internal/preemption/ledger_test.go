@@ -26,8 +26,8 @@ func hold(uid, node string) reservations.Hold {
 	}
 }
 
-// TestClaimsOfPodsThatWaitNoMore: before Begin the claim on a pending pod holds a node, and no longer
-// once the pod is bound or being deleted.
+// TestClaimsOfPodsThatWaitNoMore: before Begin the claim on a pending pod holds a node, and
+// no longer once the pod is bound or being deleted.
 func TestClaimsOfPodsThatWaitNoMore(t *testing.T) {
 	for name, changed := range map[string]func(p *objects.Pod){
 		"bound":         func(p *objects.Pod) { p.Node = "n1" },
