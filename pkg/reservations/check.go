@@ -17,6 +17,11 @@ func (l *Ledger) Check() error {
 			}
 		}
 	}
+	for asker := range l.placed {
+		if l.of(asker) == nil {
+			return fmt.Errorf("%s has no hold and is placed", asker)
+		}
+	}
 	askers := 0
 	for _, part := range l.askers {
 		askers += len(part)

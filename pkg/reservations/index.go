@@ -17,9 +17,7 @@ type index struct {
 	askers [shards]map[types.UID]*Hold
 	nodes  [shards]map[string][]*Hold // in serving order
 	size   int
-	// placed are the askers that have a node and are not bound yet. The map is replaced,
-	// never modified.
-	placed map[types.UID]bool
+	placed map[types.UID]bool // the askers that have a node; replaced, never modified
 }
 
 // shardOf distributes names over the shards (FNV-1a).

@@ -201,6 +201,19 @@ func TestMayUse(t *testing.T) {
 	}
 }
 
+// TestMayJoin: a plan may use a held node, unless a DaemonSet pod waits for its room there.
+func TestMayJoin(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1"), required(hold("d", "n2"), 1, start))
+	may := func() []bool {
+		v := l.View()
+		return []bool{v.MayJoin("n1", "x").OK, v.MayJoin("n2", "x").OK, v.MayJoin("n2", "d").OK, v.MayJoin("n3", "x").OK}
+	}
+	expect.Same(t, "while it waits", []bool{true, false, true, true}, may())
+	l.SetPlaced("d", true)
+	expect.Same(t, "once it has the node", []bool{true, true, true, true}, may())
+}
+
 func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 	l := NewLedger()
 	mate := hold("a", "n1", "v")
@@ -243,7 +256,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		now = now.Add(time.Second)
 		asker := types.UID(fmt.Sprintf("a%d", rapid.IntRange(0, 5).Draw(t, "asker")))
 		node := fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "node"))
-		switch rapid.IntRange(0, 5).Draw(t, "step") {
+		switch rapid.IntRange(0, 6).Draw(t, "step") {
 		case 0, 1:
 			h := hold(string(asker), node)
 			h.Since, h.NodeBound, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
@@ -277,6 +290,12 @@ func history(t *rapid.T, leak bool) (broken error) {
 				t.Fatalf("choose for an asker that has a hold: %v", had)
 			}
 		case 5:
+			_, had := l.Of(asker)
+			placed := rapid.Bool().Draw(t, "placed")
+			if l.SetPlaced(asker, placed); l.Placed(asker) != (placed && had) {
+				t.Fatalf("placed %v is read for an asker that has a hold: %v", !placed, had)
+			}
+		case 6:
 			if err := sameAs(l.View(), l); err != nil {
 				return err
 			}
@@ -290,7 +309,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 			l.End(h.Asker)
 		}
 	}
-	if l.size > 0 || len(l.waiting) > 0 || len(l.due) > 0 || len(l.Nodes()) > 0 {
+	if l.size > 0 || len(l.placed) > 0 || len(l.waiting) > 0 || len(l.due) > 0 || len(l.Nodes()) > 0 {
 		return fmt.Errorf("after all ends: %d askers, %d nodes, %d victims, %d due", l.size, len(l.Nodes()), len(l.waiting), len(l.due))
 	}
 	return sameAs(l.View(), l)
@@ -302,6 +321,9 @@ func sameAs(v *View, l *Ledger) error {
 		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], slices.Equal[[]*Hold]) {
 			return fmt.Errorf("part %d of the view is not that of the ledger", i)
 		}
+	}
+	if !maps.Equal(v.placed, l.placed) {
+		return fmt.Errorf("the view has %v as placed, the ledger %v", v.placed, l.placed)
 	}
 	if v.size != l.size {
 		return fmt.Errorf("the view has %d holds, the ledger %d", v.size, l.size)
@@ -392,6 +414,7 @@ func TestViewDoesNotChange(t *testing.T) {
 		"commit":      func() { l.Commit("a", start) },
 		"place":       func() { place(t, l, required(hold("d", "n1"), 1, start)) },
 		"end":         func() { l.End("b") },
+		"placed":      func() { l.SetPlaced("c", true) },
 	} {
 		v, before := l.View(), show(l.View())
 		change()
