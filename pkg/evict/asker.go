@@ -175,7 +175,7 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 			return err
 		}
 		if err != nil && !errors.Is(err, errGone) {
-			e.Logger.Error(err, "Cannot write the claim again; after a restart the hold lasts longer",
+			e.Logger.Error(err, "Cannot write the claim again, so after a restart the hold lasts longer. If rights are missing, allow the scheduler to patch pods/status",
 				"pod", ref(want.hold.Ref), "node", want.hold.Hold.Node)
 		}
 		e.done(a, want.hold)

@@ -162,8 +162,7 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 	return Granted
 }
 
-// AdmitApplication judges whether one more application of the owner may start
-// below the leaf.
+// AdmitApplication judges whether one more application of the owner may start below the leaf.
 func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	for by, limit := range limitsOn(v, leaf, o) {
 		if n := l.usage[by].Running + on.extra.startingOf(by); full(limit.MaxApplications, n) {

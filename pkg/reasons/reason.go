@@ -52,8 +52,7 @@ func OfHold(victims int, note string) Code {
 	return WaitingForRoom
 }
 
-// NeverIf is the reason, and where never is true the one that no waiting helps, because the
-// request alone is more than the max or limit; the sentence says so.
+// NeverIf says, where never is true, that no waiting helps: the request alone is too large.
 func (r Reason) NeverIf(never bool) Reason {
 	if never {
 		r.Never = true

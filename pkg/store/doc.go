@@ -70,7 +70,7 @@
 //
 // A pod is charged from the time it gets a queue; what is charged is taken back when it leaves.
 // allocated counts assumed and bound pods, admitted counts pods with a slot that hold no node,
-// arriving pods that hold a node and have none yet, pending counts all pods of the queue without a
+// arriving pods that hold a node and are not placed yet, pending counts all pods of the queue without a
 // node. These sums are kept at every queue from the leaf to root, and for the limits of users and
 // groups. [Readers.Check] verifies the store against itself, [Readers.Recount] against a listing
 // of pods.

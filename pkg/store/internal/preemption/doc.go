@@ -23,9 +23,8 @@
 // A plan for a pod of a queue is made at the latest of these times:
 //
 //	model.Pod.DelayEnd  the preemption.delay of its leaf ends (P1)
-//	Retry.RetryAt       the retry interval after a refused plan ends; a change of what
-//	                    Watches has brings it forward to AtMostEvery after the plan. An
-//	                    equivalence class has one time for its members
+//	Retry.RetryAt       the retry interval after a refused plan ends, or AtMostEvery if
+//	                    something in Watches changes; one time for an equivalence class
 //	Losses.Until        the pause after a lost hold ends; a PodGroup has one for its members
 //	VictimsFrom         the round has room for another victim (P2)
 //	Limiter.PlansFrom   failed plans have not used up the time for plans
