@@ -235,10 +235,11 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 	return false
 }
 
-// hasSlot tells whether a pod was let through and has no place.
+// hasSlot tells whether a pod was let through and has no place. A pod that the process does not
+// know has none: it is being deleted, and has no node.
 func (w *witness) hasSlot(p *objects.Pod) bool {
-	_, placed := w.placed[p.UID]
-	return p.Node == "" && !placed && !p.Foreign && w.Explain(p.UID).None()
+	x, known := w.Explanation(p.UID, time.Now())
+	return known && (x.State == "Admitted" || x.State == "Scheduling")
 }
 
 // isBefore tells whether a pod comes before another one of its queue.
