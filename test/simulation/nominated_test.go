@@ -33,7 +33,8 @@ func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev
 
 // judgeNominated finds a plan that makes too little room for the asker beside the pods
 // that were nominated to the node when the cycle of the asker began, and still are. Only
-// pods count that the process knew then.
+// pods count that the process knew then. Victims of a hold that ended since the plan was made
+// count as leaving: the filters, which know nominated pods, are not asked again.
 func (w *witness) judgeNominated(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt {
@@ -62,7 +63,7 @@ func (w *witness) judgeNominated(item *output.Work) {
 		return
 	}
 	s.count(besideNominated)
-	leaving := w.chosen()
+	leaving := w.chosenFor(item)
 	for _, pod := range s.api.allPods() {
 		going := slices.ContainsFunc(d.Victims, func(v planner.Victim) bool { return v.UID == string(pod.UID) })
 		if pod.Spec.NodeName != node.Name || ended(pod) || pod.DeletionTimestamp != nil || going || leaving[pod.UID] || s.api.boundAt[pod.UID] > knew {
@@ -80,12 +81,19 @@ func (w *witness) judgeNominated(item *output.Work) {
 	}
 }
 
-// chosen are the victims of holds in force.
-func (w *witness) chosen() map[types.UID]bool {
+// chosenFor are the victims of holds in force now or when a plan was made.
+func (w *witness) chosenFor(item *output.Work) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, h := range w.Holds().All() {
 		for _, uid := range h.Chosen {
 			out[uid] = true
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.claimed {
+		for _, uid := range c.victims {
+			out[uid] = out[uid] || slices.Contains(item.Hold.Awaited, uid)
 		}
 	}
 	return out
