@@ -211,7 +211,9 @@ func (a *apiServer) changedSince(p *objects.Pod, version int64) bool {
 // beside the earlier plans in force, and does not report it. It judges by the status that
 // the process knew when the cycle of the asker began, if the budget still has that
 // status; a pod counts if that status counts it as healthy. A disruption of an earlier
-// plan counts if the plan is in force or has deleted the pod.
+// plan counts if the plan is in force or has deleted the pod. It does not count if the hold of
+// that plan has ended, and the process may have planned before the event of the delete: until
+// then the pod is one that stays (decision 137).
 func (w *witness) judgeBudgets(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt || len(d.Victims) == 0 {
@@ -227,9 +229,9 @@ func (w *witness) judgeBudgets(item *output.Work) {
 		plan.victims = append(plan.victims, types.UID(v.UID))
 	}
 	w.judgeUnhealthy(item)
-	earlier := w.onTheirWay(&plan)
 	w.claimed = append(w.claimed, plan)
 	began := w.in.began[item.UID]
+	earlier := w.onTheirWay(&plan, began[s.api.pods])
 	knew := began[s.api.budgets]
 	for _, o := range s.api.budgets.sorted() {
 		budget := o.(*policyv1.PodDisruptionBudget)
@@ -317,9 +319,10 @@ func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map
 	return n
 }
 
-// onTheirWay are the victims of earlier plans that are in force or have deleted them, each
-// with whether it is deleted. The callers hold both locks.
-func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
+// onTheirWay are the victims of earlier plans that are in force, or that have deleted them and
+// of which the process knew that at a version of the pods; each with whether it is deleted. The
+// callers hold both locks.
+func (w *witness) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	there := map[types.UID]*corev1.Pod{}
 	for _, pod := range w.in.api.allPods() {
@@ -336,8 +339,14 @@ func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
 			pod := there[uid]
 			_, due := w.due[uid]
 			gone := pod == nil || pod.DeletionTimestamp != nil
-			if inForce && slices.Contains(h.Chosen, uid) || due && gone {
+			p, known := w.pods[uid]
+			switch {
+			case inForce && slices.Contains(h.Chosen, uid):
 				out[uid] = gone
+			case due && gone && known && w.in.api.changedSince(&p, knew):
+				w.in.sim.count(unguarded)
+			case due && gone:
+				out[uid] = true
 			}
 		}
 	}
