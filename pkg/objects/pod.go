@@ -67,7 +67,7 @@ type Spec struct {
 	// queue.
 	Foreign bool
 	// Peer is true for a foreign pod of a profile of this process that preempts for
-	// DaemonSet pods. Such DaemonSet pods may be preemptors, and all Peer pods may be
+	// DaemonSet pods. Such DaemonSet pods may be askers, and all Peer pods may be
 	// their victims (D4).
 	Peer bool
 	// Static is true for a pod of another scheduler that belongs to its node: a mirror

@@ -15,7 +15,7 @@ import (
 )
 
 // contendedStore is a started store with nodes full of pods of queues without a
-// guarantee; preemptors of root.a have waited past their delay.
+// guarantee; askers of root.a have waited past their delay.
 func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	b.Helper()
 	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
@@ -68,7 +68,7 @@ func BenchmarkPlanInput(b *testing.B) {
 }
 
 // BenchmarkReclaim: a queue preempts for its guarantee, 1,000 pods on 500 nodes, one
-// preemptor after the other like the scheduler, without the writes to the cluster.
+// asker after the other like the scheduler, without the writes to the cluster.
 func BenchmarkReclaim(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

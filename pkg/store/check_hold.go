@@ -38,9 +38,9 @@ func (s *core) checkAwaits(p *model.Pod) error {
 	return nil
 }
 
-// checkPreemptors verifies that the preemptors which watch or await something exist, that
+// checkAskers verifies that the askers which watch or await something exist, that
 // those which wait for a quota hold a node, and that no pod keeps room by D0 that may not be tried.
-func (s *core) checkPreemptors() []error {
+func (s *core) checkAskers() []error {
 	var errs []error
 	for uid := range s.model.Preemption.NodeBound.All() {
 		switch p := s.model.Pods[uid]; {
@@ -82,7 +82,7 @@ func (s *core) mayGoFirst(p *model.Pod) bool {
 	return p.Foreign || !p.OnlyTimeHelps
 }
 
-// checkAsker verifies the preemptor state of a pod.
+// checkAsker verifies the asker state of a pod.
 func (s *core) checkAsker(p *model.Pod) error {
 	h, held := s.model.Preemption.Ledger.Of(p.UID)
 	inQueue := s.model.PreemptionQueue.Waits(p.Asker)
@@ -105,7 +105,7 @@ func (s *core) checkAsker(p *model.Pod) error {
 	return s.checkAwaits(p)
 }
 
-// mayBePlaced tells whether a preemptor that waits for its victims needs none of them any
+// mayBePlaced tells whether an asker that waits for its victims needs none of them any
 // more, by amounts, and no event is due that brings it back.
 func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
 	settled := s.model.Started && !s.model.Pending.IsFillDue()
@@ -121,7 +121,7 @@ func (s *core) needsToAsk(p *model.Pod) bool {
 	return false
 }
 
-// checkHolds verifies that holds and chosen victims have preemptors.
+// checkHolds verifies that holds and chosen victims have askers.
 func (s *core) checkHolds() []error {
 	var errs []error
 	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
@@ -144,7 +144,7 @@ func (s *core) checkHolds() []error {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is a victim of %s, but has no node", p.Namespace, p.Name, p.ChosenBy))
 		}
 	}
-	return append(append(errs, s.checkPreemptors()...), s.model.PreemptionQueue.Check())
+	return append(append(errs, s.checkAskers()...), s.model.PreemptionQueue.Check())
 }
 
 // leavesInTime tells whether a deleted pod on a node still counts as leaving, and for a time.

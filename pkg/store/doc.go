@@ -62,9 +62,9 @@
 // a pod that is gone changes nothing. Events of an assumed pod that arrive before its bind is
 // seen take effect if the bind fails.
 //
-// Pods of no queue are tracked for their usage of nodes, and some may also be preemptors. The
+// Pods of no queue are tracked for their usage of nodes, and some may also be askers. The
 // states of node-bound pods (they can run on one node only) are drawn in input_node_bound.go of
-// internal/plans, those of other preemptors in hold.go of internal/holds.
+// internal/plans, those of other askers in hold.go of internal/holds.
 //
 // # Accounting
 //
@@ -81,7 +81,7 @@
 //
 //   - the dirty set: what changed, fetched in small portions ([Readers.TakeChanges], package
 //     inventory);
-//   - the events: decisions about preemptors (output.Step, package record) and
+//   - the events: decisions about askers (output.Step, package record) and
 //     facts (output.Event, package eventlog).
 //
 // # Locks

@@ -58,7 +58,7 @@ type Explanation struct {
 	OnlyTimeHelps bool
 	// Room is about preemption for the pod; nil for a pod that has a node.
 	Room *Room
-	// ChosenBy is the preemptor that chose the pod as a victim; nil for none.
+	// ChosenBy is the asker that chose the pod as a victim; nil for none.
 	ChosenBy *objects.Ref
 }
 

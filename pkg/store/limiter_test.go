@@ -17,8 +17,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// impossibleStore has preemptors of two queues that are below their guarantee and for which
-// no room can be made: the queue that has the room is guaranteed it. One preemptor of
+// impossibleStore has askers of two queues that are below their guarantee and for which
+// no room can be made: the queue that has the room is guaranteed it. One asker of
 // root.c, by far the youngest, would get room.
 func impossibleStore(t *testing.T, askers int) *Store {
 	t.Helper()
@@ -49,12 +49,12 @@ func impossibleStore(t *testing.T, askers int) *Store {
 	return s
 }
 
-// played is the result for the preemptors.
+// played is the result for the askers.
 type played struct {
 	plans map[types.UID]int
 	// busiest is the largest number of plans in a second.
 	busiest int
-	// placed is when the preemptor that can get room got a plan.
+	// placed is when the asker that can get room got a plan.
 	placed time.Duration
 }
 
@@ -103,7 +103,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 	return out
 }
 
-// Plans that fail take a bounded part of the time. Still every preemptor gets its turn,
+// Plans that fail take a bounded part of the time. Still every asker gets its turn,
 // soon after those that waited longer.
 func TestPlansInVainAreBounded(t *testing.T) {
 	const askers, lasts = 200, 90 * time.Second

@@ -30,7 +30,7 @@ func (s *Store) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time
 	return in, why
 }
 
-// AcceptPlan accepts a plan: the node is held for the preemptor, its victims count as leaving
+// AcceptPlan accepts a plan: the node is held for the asker, its victims count as leaving
 // and its request as arriving, and the executor gets work. The reason is none, or says
 // what prevents the plan.
 func (s *Store) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) (why reasons.Reason) {
@@ -55,7 +55,7 @@ func (s *Store) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	return held, why
 }
 
-// Commit checks a plan again on the current state. If it still holds, the preemptor may run on that
+// Commit checks a plan again on the current state. If it still holds, the asker may run on that
 // node only from now on, and Commit returns the victims that have not been deleted. Otherwise no
 // victim is deleted, and the reason says why: the hold ends, or, for a node-bound pod, goes on
 // without a plan until the next decision. inPermit are the pods that wait in a Permit plugin now:
@@ -65,7 +65,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) (vi
 	return victims, why
 }
 
-// VictimsDeleted says that all victims of a preemptor have been deleted. It does nothing if
+// VictimsDeleted says that all victims of an asker have been deleted. It does nothing if
 // its hold has ended.
 func (s *Store) VictimsDeleted(asker types.UID, now time.Time) {
 	s.change(now, func() { s.plans.VictimsDeleted(asker, now) })
@@ -83,7 +83,7 @@ func (s *Store) FailPlan(asker types.UID, why reasons.Reason, refused []output.U
 	s.change(now, func() { s.plans.FailPlan(asker, why, refused, now) })
 }
 
-// AbortPlan says that no victim was deleted for a node-bound preemptor, because a victim is being
+// AbortPlan says that no victim was deleted for a node-bound asker, because a victim is being
 // bound and cannot be deleted now. The node stays held, and another decision is made a second after
 // the last one.
 func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {

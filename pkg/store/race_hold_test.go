@@ -25,14 +25,14 @@ type arena struct {
 	*Store
 	t  *testing.T
 	mu sync.Mutex // guards claims and made
-	// claims are the claims on preemptors in the API server.
+	// claims are the claims on askers in the API server.
 	claims map[types.UID]*reservations.Claim
 	made   int
 }
 
 const arenaPods = 24
 
-// pod returns pod i: the first ones are preemptors, the others run in a queue without a
+// pod returns pod i: the first ones are askers, the others run in a queue without a
 // guarantee.
 func (a *arena) pod(i int, node string) objects.Pod {
 	queue := "root.a"
@@ -47,7 +47,7 @@ func (a *arena) pod(i int, node string) objects.Pod {
 	return p
 }
 
-// ask runs one cycle of a preemptor like the scheduler.
+// ask runs one cycle of an asker like the scheduler.
 func (a *arena) ask(i int, now time.Time) {
 	p := a.pod(i, "")
 	view := a.Holds()

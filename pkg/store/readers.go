@@ -57,7 +57,7 @@ func (s *Readers) Preemption() PreemptionOptions {
 	return s.model.Preemption.Options
 }
 
-// KeepsOff returns the preemptor for which other schedulers must be kept off a node: its
+// KeepsOff returns the asker for which other schedulers must be kept off a node: its
 // first holder with chosen victims; empty for none. ready is false while this process
 // does not lead and so does not know the holds.
 func (s *Readers) KeepsOff(node string) (asker types.UID, ready bool) {

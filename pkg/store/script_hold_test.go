@@ -211,7 +211,7 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 	s.due, _ = s.store.NextDeadline() // a process sets its options before there is a deadline
 }
 
-// holds lists the holds, and which pods leave for which preemptor.
+// holds lists the holds, and which pods leave for which asker.
 func (s *script) holds() string {
 	var lines []string
 	for _, p := range s.store.model.SortedPods() {
@@ -234,7 +234,7 @@ func refused(names []string) (out []output.Undeletable) {
 	return out
 }
 
-// keepsOff prints for which preemptor other schedulers must be kept off a node.
+// keepsOff prints for which asker other schedulers must be kept off a node.
 func (s *script) keepsOff(node string) string {
 	switch asker, ready := s.store.KeepsOff(node); {
 	case !ready:

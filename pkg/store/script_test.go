@@ -95,7 +95,7 @@ import (
 //	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
 //	may NODE NAME ...           prints whether pods may use a node, or which pod prevents it
 //	work                        prints what the executor has to write
-//	keeps-off NODE              prints for which preemptor other schedulers are kept off
+//	keeps-off NODE              prints for which asker other schedulers are kept off
 //	goes-first NODE             prints the pods that go first there, and whether any node has such pods
 //	vacated                     prints the nodes that may be tried again
 //	lead                        this process leads from now on; see "store ... standby"

@@ -158,7 +158,7 @@ func (s *core) endChangeUnfilled(now time.Time) {
 //     quota refused, where the refusing queue has more room
 //  2. let holders through that have room now: members of PodGroups, then those that a quota
 //     refused
-//  3. let one preemptor through, to have a plan made for it
+//  3. let one asker through, to have a plan made for it
 //  4. put back the PodGroups that can go on
 //  5. admit pods in order while the window has room
 //  6. when the order has none, put back the first pod that backs off, and admit it
@@ -178,7 +178,7 @@ func (s *core) fill(now time.Time) {
 	}
 	s.holds.WakeMembers(now)
 	s.holds.WakeRefused(now)
-	s.plans.LetPreemptorThrough(now)
+	s.plans.LetAskerThrough(now)
 	s.groups.WakeGroups(now)
 	s.slots.FillInOrder(now)
 	for s.states.RetryFirst() {
@@ -189,7 +189,7 @@ func (s *core) fill(now time.Time) {
 // Work delivers a value when there is work to take.
 func (s *Store) Work() <-chan struct{} { return s.model.Out.ToWrite }
 
-// TakeWork returns what to write to the cluster. Items about the same preemptor must be
+// TakeWork returns what to write to the cluster. Items about the same asker must be
 // written in this order.
 func (s *Store) TakeWork() []output.Work {
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// sweepingStore has nodes full of possible victims, and two preemptors of one equivalence
+// sweepingStore has nodes full of possible victims, and two askers of one equivalence
 // class.
 func sweepingStore(t *testing.T, nodes int) *Store {
 	t.Helper()

@@ -129,7 +129,7 @@ func requested(m map[string]resources.Amount) string {
 // laws are short descriptions of the laws.
 var laws = map[string]string{
 	"2":  "law 2: no queue falls below its guarantee",
-	"4":  "law 4: the preemptor's queue is below its guarantee",
+	"4":  "law 4: the asker's queue is below its guarantee",
 	"5":  "law 5: the victim's queue is over its guarantee",
 	"7":  "law 7: room under the max",
 	"D7": "rule D7: what the node lacks",

@@ -161,7 +161,7 @@ func (c *play) judge(e *env) {
 	}
 }
 
-// judgeEnd checks which pods are left, and where. A preemptor that was refused beside
+// judgeEnd checks which pods are left, and where. An asker that was refused beside
 // leaving pods may be allowed more once they are gone, which the scenario does not say.
 func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 	leaving := slices.ContainsFunc(c.World.Pods, func(x scenario.Pod) bool { return x.Protection == planner.Leaving })

@@ -21,7 +21,7 @@ import (
 )
 
 // unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
-// the preemptor has been tried as often as needed, and no such plan exists any more. The
+// the asker has been tried as often as needed, and no such plan exists any more. The
 // world is that of judge, made of the calls to the store. The plan need not be the best
 // one. With PodGroups nothing is judged, because there are always some pods at Permit.
 // The caller holds the lock.

@@ -16,7 +16,7 @@ type Topic uint8
 const (
 	// Facts are what happened to pods, applications, nodes and queues since Start.
 	Facts Topic = iota
-	// Decisions are the decisions about preemptors, and their outcome: events of kind
+	// Decisions are the decisions about askers, and their outcome: events of kind
 	// Decided.
 	Decisions
 	// Topics is the number of topics.
@@ -74,7 +74,7 @@ const (
 	// QueuesWent the last.
 	QueuesCame
 	QueuesWent
-	// Decided is a decision about a preemptor, or its outcome. Step. It is the only kind
+	// Decided is a decision about an asker, or its outcome. Step. It is the only kind
 	// of the topic Decisions.
 	Decided
 )

@@ -18,7 +18,7 @@ type PlanInput struct {
 // NodeBoundPlanInput is the input of a decision for a node-bound pod.
 type NodeBoundPlanInput struct {
 	Node *daemonset.Node
-	// Before are the pods that are served before the preemptor, in the order of
+	// Before are the pods that are served before the asker, in the order of
 	// Node.Before.
 	Before []objects.Ref
 	Ask    *daemonset.Ask

@@ -16,9 +16,9 @@ type StepKind uint8
 const (
 	// StepRefused is a decision to do nothing.
 	StepRefused StepKind = iota
-	// StepHeld is a decision to hold a node for the preemptor, or to keep holding it.
+	// StepHeld is a decision to hold a node for the asker, or to keep holding it.
 	StepHeld
-	// StepTakenUp is the adoption of a hold that is written on the preemptor.
+	// StepTakenUp is the adoption of a hold that is written on the asker.
 	StepTakenUp
 	// StepCommitted is a second check of the decision that passed, right before its
 	// victims are deleted.
@@ -38,19 +38,19 @@ var stepNames = [...]string{"refused", "held", "taken up", "committed", "called 
 
 func (k StepKind) String() string { return stepNames[k] }
 
-// Step is one decision about a preemptor, or an action. Immutable.
+// Step is one decision about an asker, or an action. Immutable.
 type Step struct {
-	objects.Ref // the preemptor
+	objects.Ref // the asker
 	Kind        StepKind
 	At          time.Time
-	// Queue is the path of the preemptor's leaf; empty for a pod of no queue.
+	// Queue is the path of the asker's leaf; empty for a pod of no queue.
 	Queue string
 	// Standby is true if another process decides and this one follows.
 	Standby bool
 	// Hold is the hold after the step, or as it was when it ended; zero if there is none.
 	Hold reservations.Hold
 	// Decision is set for StepRefused and StepHeld; NodeBoundDecision is set instead for a
-	// node-bound preemptor. Types has the names of the resource types of their amounts.
+	// node-bound asker. Types has the names of the resource types of their amounts.
 	Decision          *planner.Decision
 	NodeBoundDecision *daemonset.Decision
 	Types             []string
@@ -58,7 +58,7 @@ type Step struct {
 	Going []Victim
 	// Ended is how the hold ended (StepEnded).
 	Ended reservations.End
-	// Losses is how many holds in a row the preemptor has lost with this step; 0 if the
+	// Losses is how many holds in a row the asker has lost with this step; 0 if the
 	// step is not a loss.
 	Losses int
 	// Reason is the reason given to users; none if all went as decided.

@@ -87,7 +87,7 @@ func (x *States) putBack(p *model.Pod) {
 	x.m.Pending.Keys.Remove(p.UID)
 }
 
-// takeSlot moves a pod to Admitted. A preemptor with a hold is charged as arriving and
+// takeSlot moves a pod to Admitted. An asker with a hold is charged as arriving and
 // therefore not as admitted.
 func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
@@ -254,7 +254,7 @@ func (x *States) EndCycle(p *model.Pod) {
 	x.m.Pending.Keys.Remove(p.UID)
 }
 
-// NoteRefusal notes which quota refuses a preemptor with a hold, so that it is tried when
+// NoteRefusal notes which quota refuses an asker with a hold, so that it is tried when
 // that quota has more room. It tells whether one does.
 func (x *States) NoteRefusal(p *model.Pod) bool {
 	if p.App == nil || !p.Asker.HoldsNode() {

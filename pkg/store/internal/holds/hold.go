@@ -23,7 +23,7 @@ type Holds struct {
 	states *admission.States
 }
 
-// New returns the holds of the preemptors of a model.
+// New returns the holds of the askers of a model.
 func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, states} }
 
 // A hold goes this way. Only PlaceHold begins one and only FinishHold ends one:
@@ -36,23 +36,23 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	  └──────────── the plan failed, or the room was taken,            bound: the
 //	                or the node is gone, or a time-out                 hold ends
 //
-// A preemptor with a hold is Unschedulable. Once victims are chosen for it, the scheduler's
+// An asker with a hold is Unschedulable. Once victims are chosen for it, the scheduler's
 // queueing hints do not move it. The store lets it through when there is room, and
 // retries a few times, because the scheduler's cache may learn later than the store that
 // the last victim is gone.
 //
 // A hold ends for these reasons (reservations.End):
 //
-//	Bound              the preemptor is bound
-//	Deleted            the preemptor is gone
+//	Bound              the asker is bound
+//	Deleted            the asker is gone
 //	TimedOut           it was not used in time
 //	NodeGone           the node is gone
 //	NodeUnschedulable  the node is cordoned, or the filters refuse it whichever pods leave
-//	Superseded         the preemptor found room elsewhere, other pods took the room, a node-bound
+//	Superseded         the asker found room elsewhere, other pods took the room, a node-bound
 //	                   pod needs it, or another process decides
 //	GivenUp            the plan is not lawful any more or could not be carried out, the node is
 //	                   not held after a new decision, a limit of a user or application refuses
-//	                   the preemptor, or the preemptor, its queue or its PodGroup changed, or
+//	                   the asker, or the asker, its queue or its PodGroup changed, or
 //	                   its gang may not start
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
@@ -84,7 +84,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	return nil
 }
 
-// choose makes a pod a victim of a preemptor, or of none if asker is empty. A pod without a
+// choose makes a pod a victim of an asker, or of none if asker is empty. A pod without a
 // node is gone already.
 func (x *Holds) choose(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {

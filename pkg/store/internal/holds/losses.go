@@ -36,8 +36,8 @@ func (x *Holds) countLoss(p *model.Pod, why reasons.Reason, undone bool, now tim
 	return l.Why, l.Count + l.Undone
 }
 
-// groupTook tells whether a preemptor lacks room on its node because of its own PodGroup: pods of
-// it took the room or gave up their holds. It is so if the preemptor would not fit even without the
+// groupTook tells whether an asker lacks room on its node because of its own PodGroup: pods of
+// it took the room or gave up their holds. It is so if the asker would not fit even without the
 // pods of others that came or grew since the hold began. Pods that hold or held a node are not
 // among these: they use the room that was made for them.
 func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
@@ -56,7 +56,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	return !free.Covers(p.Request) && !withoutOthers.Covers(p.Request)
 }
 
-// FurtherFrom returns when further victims may be chosen for a node-bound preemptor, and the reason
+// FurtherFrom returns when further victims may be chosen for a node-bound asker, and the reason
 // given to users until then. It is a loss if victims were deleted for it and more are needed.
 func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := x.m.Preemption.Ledger.Of(p.UID)
@@ -91,7 +91,7 @@ func (x *Holds) tookQueue(p *model.Pod, id queues.ID) reasons.Reason {
 	return tookRoom("in queue "+x.m.Cache.Path(id), others, p.Asker.ArrivalsAtHold)
 }
 
-// Taken returns what took the room that was made for a preemptor: pods on its node or in a
+// Taken returns what took the room that was made for an asker: pods on its node or in a
 // queue at its max, or a limit of its user or group. It is none if the room is there, or
 // will be once the awaited pods are gone, and for a pod without a hold.
 func (x *Holds) Taken(p *model.Pod) reasons.Reason {
@@ -115,7 +115,7 @@ func (x *Holds) Taken(p *model.Pod) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// OverMax is the queue in which a preemptor would exceed the max, with all arriving and
+// OverMax is the queue in which an asker would exceed the max, with all arriving and
 // without leaving pods; nil for none.
 func OverMax(v queues.View, p *model.Pod) *queues.Queue {
 	if p.App == nil {
@@ -127,7 +127,7 @@ func OverMax(v queues.View, p *model.Pod) *queues.Queue {
 
 // tookRoom names the pods that came or grew after a hold began, by arrival, with their
 // scheduler if they are foreign. None are known after a restart, and where the
-// preemptor or the quota changed.
+// asker or the quota changed.
 func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
 	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.CameAfter(began) <= 0 })
 	slices.SortFunc(pods, func(a, b *model.Pod) int {
@@ -176,7 +176,7 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
 }
 
-// KubeletRefused counts a loss if a kubelet had no room for a preemptor, and passes the
+// KubeletRefused counts a loss if a kubelet had no room for an asker, and passes the
 // losses on to the pod that replaces it.
 func (x *Holds) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
 	r := x.m.Preemption.KubeletRejections.Answer(uid, reason, &x.m.Preemption.Options, now)

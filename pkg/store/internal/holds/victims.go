@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// Awaited returns the pods that a preemptor waits for: its victims, and the pods that
+// Awaited returns the pods that an asker waits for: its victims, and the pods that
 // leave its node anyway.
 func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
@@ -35,7 +35,7 @@ func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
 	return out
 }
 
-// AwaitedOfQueues is [cache.Books.Awaited] for a preemptor; none for a pod without a queue.
+// AwaitedOfQueues is [cache.Books.Awaited] for an asker; none for a pod without a queue.
 func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 	if p.App == nil {
 		return nil
@@ -43,7 +43,7 @@ func (x *Holds) AwaitedOfQueues(p *model.Pod) []types.UID {
 	return x.m.Cache.Books.Awaited(p.App.Leaf, p.Request)
 }
 
-// AwaitsItsOwn tells, of a preemptor that fits its node once leaving pods are gone, whether no
+// AwaitsItsOwn tells, of an asker that fits its node once leaving pods are gone, whether no
 // holder is before it and pods of its own ([model.Pod.IsOfItsOwn]) that no plan chose are leaving
 // the node. It does not check whether it would fit beside them, because amounts do not show port
 // conflicts.
@@ -53,7 +53,7 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
-// BoundOwn bounds the hold of a node-bound preemptor that waits for pods of its own namespace,
+// BoundOwn bounds the hold of a node-bound asker that waits for pods of its own namespace,
 // chosen or leaving anyway, by what is left for them from now on; see [preemption.OwnTime].
 func (x *Holds) BoundOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
 	if p.RequiredNode == "" || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return x.m.Pods[uid].Namespace == p.Namespace }) {
@@ -77,8 +77,8 @@ func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 	return out
 }
 
-// SetInPermit notes which pods wait in a Permit plugin and may be victims of a preemptor.
-// Pods of its own PodGroup may not: the preemptor would get room, but its group would
+// SetInPermit notes which pods wait in a Permit plugin and may be victims of an asker.
+// Pods of its own PodGroup may not: the asker would get room, but its group would
 // lack a member.
 func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
@@ -118,7 +118,7 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
-// lacks tells whether a preemptor has too little room, by amounts, on a node or below a
+// lacks tells whether an asker has too little room, by amounts, on a node or below a
 // max of its path, once the leaving pods and the pods of without are gone. If it lacks
 // nothing and still is not placed, the filters have other reasons, such as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
@@ -161,7 +161,7 @@ func (x *Holds) Needed(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	return nil
 }
 
-// NotNeeded returns the pods of going that are not needed: the preemptor has room by amounts
+// NotNeeded returns the pods of going that are not needed: the asker has room by amounts
 // even if such a pod stays and the others go.
 func (x *Holds) NotNeeded(p *model.Pod, n *cache.Node, going []*model.Pod) (out []types.UID) {
 	for i, v := range going {

@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Gone tells the ledger that a pod is gone, and lets the preemptors through that waited for
+// Gone tells the ledger that a pod is gone, and lets the askers through that waited for
 // it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
 	waited := x.m.Preemption.Ledger.Waiting(uid)
@@ -29,7 +29,7 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 }
 
 // Stays tells the ledger that a pod on a node no longer counts as leaving, and lets the
-// preemptors through that counted on its room. One that is in its cycle is let through
+// askers through that counted on its room. One that is in its cycle is let through
 // after it.
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
@@ -76,7 +76,7 @@ func (x *Holds) WakeRefused(now time.Time) {
 	}
 }
 
-// WakeHolder lets a preemptor with a hold through if it may be placed now.
+// WakeHolder lets an asker with a hold through if it may be placed now.
 func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	h, ok := x.m.Preemption.Ledger.Of(p.UID)
 	if !ok || p.State.HasSlot() || p.State.HasNode() {
@@ -92,7 +92,7 @@ func (x *Holds) WakeHolder(p *model.Pod, now time.Time) {
 	x.states.LetThrough(p, now)
 }
 
-// Ready tells whether a preemptor may be placed on the node that it holds: all awaited pods
+// Ready tells whether an asker may be placed on the node that it holds: all awaited pods
 // are gone, or it has room already and no other member of its PodGroup may need that room.
 // If the filters refuse the node then, the scheduler's cache may be late.
 func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
@@ -129,13 +129,13 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
-// behind tells whether a node-bound pod is before a preemptor that holds its node. The preemptor
+// behind tells whether a node-bound pod is before an asker that holds its node. The asker
 // then waits for it, regardless of free room.
 func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.NodeBound })
 }
 
-// hasRoom tells whether a preemptor fits its node now, while leaving pods still count, by amounts
+// hasRoom tells whether an asker fits its node now, while leaving pods still count, by amounts
 // and every quota. Holders before it that fit now come first. The others must still fit once the
 // pods that they wait for are gone.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
@@ -166,7 +166,7 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	return room.Covers(p.Request.Add(later))
 }
 
-// FailedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
+// FailedHolder handles a failed cycle of an asker with a hold. It is tried again soon
 // if it is [Holds.Ready], and at once if the filters did not see the node as it is.
 func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	if p.State != state.Scheduling {
@@ -185,7 +185,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 	}
 }
 
-// NextTry counts a failed cycle of a preemptor that is ready, and returns when it is tried
+// NextTry counts a failed cycle of an asker that is ready, and returns when it is tried
 // again.
 func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
 	wait, last := p.Asker.Miss(x.m.Preemption.RetryInterval)

@@ -77,7 +77,7 @@ func (x *Lifecycle) dropForeign(p *model.Pod, gone bool, now time.Time) {
 	x.drop(p, now)
 }
 
-// changeForeign handles an event of a foreign pod that may be a preemptor, or that says that
+// changeForeign handles an event of a foreign pod that may be an asker, or that says that
 // it holds a node.
 func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Time) {
 	if p.State == state.Bound {

@@ -25,7 +25,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 }
 
 // queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
-// do not count; otherwise a preemptor's own cycles would trigger its checks. Nor does root,
+// do not count; otherwise an asker's own cycles would trigger its checks. Nor does root,
 // which changes with every pod: the retry interval covers it.
 func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	if x.Preemption.Watches.Idle() || !c.ForPlans() {
@@ -64,7 +64,7 @@ func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 const moving = cache.Arriving | cache.Leaving | cache.Preempted
 
 // moves returns which of these columns the pod is in. A lingering pod is in none of them: it counts
-// as used until it is gone. A victim of a node-bound preemptor of the same namespace or queue is
+// as used until it is gone. A victim of a node-bound asker of the same namespace or queue is
 // Leaving but not Preempted: its queue keeps what it uses until it is gone, as for a pod that its
 // owner deletes.
 func (p *Pod) moves(longest time.Duration) cache.Columns {

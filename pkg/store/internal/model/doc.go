@@ -10,7 +10,7 @@
 //
 //	model      records and books
 //	admission  the states of waiting pods, and which pod gets a slot next
-//	holds      nodes that are held for preemptors
+//	holds      nodes that are held for askers
 //	plans      when a plan is made, for which pod, and whether it is carried out
 //	lifecycle  pods, nodes, queues and namespaces that come, change and go
 //	cycle      the steps of scheduling cycles

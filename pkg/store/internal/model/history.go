@@ -184,7 +184,7 @@ func (h *History) finish(a *output.AppRecord, now time.Time) {
 // Empty tells whether readers have taken all changes.
 func (h *History) Empty() bool { return h.Pods.Len()+h.Apps.Len()+h.Nodes.Len() == 0 }
 
-// EnterStep adds a step about a preemptor to the history.
+// EnterStep adds a step about an asker to the history.
 func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 	if !x.History.Events[output.Decisions].Wants() {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// RouteNodes tells watches, the planning snapshot and waiting preemptors which nodes
+// RouteNodes tells watches, the planning snapshot and waiting askers which nodes
 // changed for plans.
 func (x *Model) RouteNodes() {
 	for _, name := range x.Cache.Nodes.Take() {
@@ -86,8 +86,8 @@ func (x *Model) PodsOn(n *cache.Node) []*Pod {
 	return out
 }
 
-// Free is what will be free for a preemptor on a node once leaving pods are gone and the
-// node's holders are placed; if the preemptor is a holder, only the holders before it
+// Free is what will be free for an asker on a node once leaving pods are gone and the
+// node's holders are placed; if the asker is a holder, only the holders before it
 // count.
 func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	free := n.Room()
@@ -102,7 +102,7 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	return free
 }
 
-// FreeBeside is Free for a preemptor beside all other holders, also those after it.
+// FreeBeside is Free for an asker beside all other holders, also those after it.
 func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 	free := x.Free(n, "")
 	if h, ok := x.Preemption.Ledger.Of(p.UID); ok && h.Node == n.Name() {
@@ -125,7 +125,7 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 }
 
 // AwaitedBy returns the pods on nodes that holders wait for, by UID, without the victims of
-// one preemptor; nil for none.
+// one asker; nil for none.
 func (x *Model) AwaitedBy(holders []reservations.Hold, without types.UID) []*Pod {
 	var uids []types.UID
 	for i := range holders {
@@ -163,7 +163,7 @@ func (x *Model) UpdateSome(most int) (left bool) {
 	})
 }
 
-// ViewOf returns a node as a plan for a preemptor sees it.
+// ViewOf returns a node as a plan for an asker sees it.
 func (x *Model) ViewOf(t *preemption.Types, n *cache.Node, asker types.UID) *planner.Node {
 	on := x.PodsOn(n)
 	pods := make([]*planner.Pod, 0, len(on))

@@ -33,8 +33,8 @@ type Pod struct {
 	// counts as leaving.
 	Overdue bool
 
-	ChosenBy types.UID // the preemptor that chose it as a victim; empty for none
-	OwnChose bool      // that preemptor is node-bound and one of its own (IsOfItsOwn)
+	ChosenBy types.UID // the asker that chose it as a victim; empty for none
+	OwnChose bool      // that asker is node-bound and one of its own (IsOfItsOwn)
 
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
@@ -110,7 +110,7 @@ func (p *Pod) Leaves() bool {
 	return (p.Foreign || p.State.HasNode()) && (p.Deleting || p.ChosenBy != "")
 }
 
-// IsOfItsOwn tells whether a pod has the namespace or the queue of a preemptor. The preemptor's
+// IsOfItsOwn tells whether a pod has the namespace or the queue of an asker. The asker's
 // own user may then cause the pod to leave. Pods of one controller or of one application have
 // one namespace.
 func (p *Pod) IsOfItsOwn(asker *Pod) bool {
@@ -147,7 +147,7 @@ func (p *Pod) Guarded() cache.Guarded {
 	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.ChosenBy != ""}
 }
 
-// EnsureAsker gives a pod a record as a preemptor if it has none.
+// EnsureAsker gives a pod a record as an asker if it has none.
 func (p *Pod) EnsureAsker() {
 	if p.Asker == nil {
 		p.Asker = preemption.NewAsker(p.UID)
@@ -232,7 +232,7 @@ func (p *Pod) isUntried() bool {
 // NoDaemonSet is why a foreign pod that is not owned by a DaemonSet holds no node.
 var NoDaemonSet = reasons.New(reasons.HoldGivenUp, "no DaemonSet owns the pod")
 
-// MayAskForeign tells whether a foreign pod may be a preemptor.
+// MayAskForeign tells whether a foreign pod may be an asker.
 func MayAskForeign(p *objects.Pod) bool {
 	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
 }

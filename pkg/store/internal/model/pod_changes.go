@@ -31,7 +31,7 @@ func (x *Model) ChangeGuarded(p *Pod, change func()) {
 	x.Cache.Protection.Change(before, p.Guarded())
 }
 
-// SetChosenBy marks a pod as a victim of a preemptor, or of none if asker is empty.
+// SetChosenBy marks a pod as a victim of an asker, or of none if asker is empty.
 func (x *Model) SetChosenBy(p *Pod, asker types.UID) {
 	if p.ChosenBy != asker {
 		a := x.Pods[asker]

@@ -97,7 +97,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	})
 }
 
-// judgeNodeBoundAgain is judgeAgain for a node-bound preemptor.
+// judgeNodeBoundAgain is judgeAgain for a node-bound asker.
 func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod, now time.Time) error {
 	if p.State.HasNode() {
 		return fmt.Errorf("the pod has node %s", p.Node)
@@ -113,7 +113,7 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*
 }
 
 // withoutPlan runs a judge on the state without a plan, and restores the plan: the victims
-// that are left stay, and the preemptor does not arrive. A node-bound preemptor still
+// that are left stay, and the asker does not arrive. A node-bound asker still
 // arrives, because its hold outlasts its plans.
 func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod, judge func() error) error {
 	setChosenBy := func(asker types.UID) {
@@ -166,7 +166,7 @@ func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.
 	return nil
 }
 
-// lawful checks the laws for victims of a preemptor, on the current state.
+// lawful checks the laws for victims of an asker, on the current state.
 func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	x.m.UpdateSnapshot() // the victims stay in this state
 	w := &planner.World{Queues: x.m.Cache.Tree(), Budgets: x.m.DisruptionsLeft(true)}

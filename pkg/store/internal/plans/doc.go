@@ -9,7 +9,7 @@
 // A plan goes through these files from top to bottom. Node-bound pods differ in what is marked with
 // a star:
 //
-//	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetPreemptorThrough
+//	queue.go     which pod is let through next to have a plan made: EnqueueDue, LetAskerThrough
 //	             * they are planned for in every cycle that fails
 //	input.go     the input, or why no plan is made now: BeginPlan; group.go adds the PodGroup
 //	             * input_node_bound.go: BeginNodeBoundPlan

@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// VictimsDeleted lets the preemptor through if its node has room already.
+// VictimsDeleted lets the asker through if its node has room already.
 func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	h, ok := x.m.Preemption.Ledger.Of(asker)
 	if !ok {
@@ -38,7 +38,7 @@ func (x *Plans) VictimsRefused(refused []output.Undeletable, from time.Time) {
 }
 
 // FailPlan ends the hold of a plan that could not be carried out. Victims that the API server
-// refused to delete are excluded for a while, counted from when the preemptor may be planned for
+// refused to delete are excluded for a while, counted from when the asker may be planned for
 // again. Otherwise its next plan would choose them.
 func (x *Plans) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	from := now
@@ -58,7 +58,7 @@ func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 }
 
 // abortPlan keeps the chosen victims that were not deleted. why is the reason that the
-// preemptor waits.
+// asker waits.
 func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	left := x.holds.Left(h)
 	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })

@@ -8,7 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// What plans need to know about the PodGroup of a preemptor; see admission.PodGroups.
+// What plans need to know about the PodGroup of an asker; see admission.PodGroups.
 
 // groupFor returns the members that must start together with a pod and neither have nor
 // hold a node; nil for none. Of too many, a new plan takes those first that have a slot,
@@ -55,7 +55,7 @@ func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner
 }
 
 // setFree sets what is free for a group on all nodes that take new pods. The planning
-// snapshot has that, except for the node that the preemptor holds.
+// snapshot has that, except for the node that the asker holds.
 func (x *Plans) setFree(g *planner.Group, p *model.Pod) {
 	x.m.UpdateSnapshot()
 	held, _ := x.m.Preemption.Ledger.Of(p.UID)

@@ -23,14 +23,14 @@ type Plans struct {
 	holds  *holds.Holds
 }
 
-// New returns the plans for the preemptors of a model.
+// New returns the plans for the askers of a model.
 func New(m *model.Model, states *admission.States, held *holds.Holds) *Plans {
 	return &Plans{m, states, held}
 }
 
-// preemptor returns the pod that a plan is about, or why no plan is made or put into force
+// asker returns the pod that a plan is about, or why no plan is made or put into force
 // for it: it is gone, it has a node, or this process does not lead.
-func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
+func (x *Plans) asker(uid types.UID) (*model.Pod, reasons.Reason) {
 	p, known := x.m.Pods[uid]
 	switch {
 	case !known || !x.m.Started:
@@ -51,7 +51,7 @@ func (x *Plans) preemptor(uid types.UID) (*model.Pod, reasons.Reason) {
 // slot joins its equivalence class, and its hold ends if other pods took the room. It notes the
 // time of the plan, and from now on which queues and nodes change (Watches.PlanBegins).
 func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
-	p, why := x.preemptor(uid)
+	p, why := x.asker(uid)
 	if !why.None() {
 		return nil, why
 	}
@@ -138,7 +138,7 @@ func (x *Plans) WhyNotNow(p *model.Pod, now time.Time) (why reasons.Reason, from
 	return reasons.Reason{}, time.Time{}
 }
 
-// Law4Refusal is the refusal of a preemptor in a queue that already has its guarantee.
+// Law4Refusal is the refusal of an asker in a queue that already has its guarantee.
 func Law4Refusal(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }

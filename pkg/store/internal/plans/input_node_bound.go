@@ -41,7 +41,7 @@ import (
 // BeginNodeBoundPlan returns the input of a decision for a node-bound pod, or why none is made
 // now.
 func (x *Plans) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time.Time) (*output.NodeBoundPlanInput, reasons.Reason) {
-	p, why := x.preemptor(uid)
+	p, why := x.asker(uid)
 	if why.None() && p.RequiredNode == "" {
 		why = reasons.Brief(reasons.Starting)
 	}
@@ -118,8 +118,8 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPla
 	return &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: x.m.Preemption.NodeBoundParams}
 }
 
-// RequiredView returns a node as a decision for a preemptor sees it, and the pods that
-// are before the preemptor.
+// RequiredView returns a node as a decision for an asker sees it, and the pods that
+// are before the asker.
 func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, now time.Time) (*daemonset.Node, []objects.Ref) {
 	forOwn := x.ownTimeLeft(p, now)
 	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
@@ -146,7 +146,7 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, n
 	return view, before
 }
 
-// ownTimeLeft is for how long a preemptor may hold its node for pods of its own namespace.
+// ownTimeLeft is for how long an asker may hold its node for pods of its own namespace.
 func (x *Plans) ownTimeLeft(p *model.Pod, now time.Time) time.Duration {
 	return x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
 }

@@ -94,7 +94,7 @@ func isStuck(p *model.Pod) bool {
 	return false
 }
 
-// takeChanges brings the next plan of the preemptors forward that watch a changed queue or
+// takeChanges brings the next plan of the askers forward that watch a changed queue or
 // node, to a second after their last one. Pods that law 4 stops keep watching.
 func (x *Plans) takeChanges(now time.Time) {
 	for _, uid := range x.m.Preemption.Watches.Take(now) {
@@ -114,9 +114,9 @@ func (x *Plans) takeChanges(now time.Time) {
 	}
 }
 
-// LetPreemptorThrough lets the first pod of the preemption queue through to have a plan made, if
+// LetAskerThrough lets the first pod of the preemption queue through to have a plan made, if
 // no other pod is being tried.
-func (x *Plans) LetPreemptorThrough(now time.Time) {
+func (x *Plans) LetAskerThrough(now time.Time) {
 	x.takeChanges(now)
 	x.m.Preemption.Limiter.Recover(now)
 	for x.m.Started && !x.m.Standby && !x.m.Preemption.Limiter.PlansFrom(now).After(now) {

@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// The hold that is written on a preemptor is authoritative for every process that did not
+// The hold that is written on an asker is authoritative for every process that did not
 // make the hold: the next process, and a standby. The process that made the hold uses its
 // own state.
 
@@ -97,7 +97,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	return h
 }
 
-// IsAsClaimed tells whether a hold equals what is written on its preemptor. It does not if a victim
+// IsAsClaimed tells whether a hold equals what is written on its asker. It does not if a victim
 // that another hold had at the restore is free now.
 func (x *Plans) IsAsClaimed(p *model.Pod, h *reservations.Hold) bool {
 	c := p.Claim

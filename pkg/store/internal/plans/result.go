@@ -20,7 +20,7 @@ import (
 // AcceptPlan begins the hold that a plan asks for.
 func (x *Plans) AcceptPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	x.m.Preemption.Watches.PlanEnds()
-	p, why := x.preemptor(uid)
+	p, why := x.asker(uid)
 	if !why.None() {
 		return why
 	}
@@ -66,7 +66,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	return reasons.Reason{}
 }
 
-// queueWrite queues a write of the current hold of a preemptor; d is for a node-bound one.
+// queueWrite queues a write of the current hold of an asker; d is for a node-bound one.
 func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.ToldAt = now
@@ -93,7 +93,7 @@ func (x *Plans) takeVictims(victims []*planner.Pod, now time.Time) (chosen []typ
 
 // RejectPlan notes why a plan failed, and when the next one may be made.
 func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
-	p, over := x.preemptor(uid)
+	p, over := x.asker(uid)
 	if !over.None() {
 		x.m.Preemption.Watches.PlanEnds()
 		return over

@@ -17,7 +17,7 @@ import (
 
 // ApplyPlan holds the node as decided, or ends the hold.
 func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
-	p, why := x.preemptor(uid)
+	p, why := x.asker(uid)
 	if why.Code == reasons.Starting {
 		x.m.Pending.TooEarly.Note(uid, now)
 	}
@@ -77,7 +77,7 @@ func (x *Plans) rejectPlan(p *model.Pod, d *daemonset.Decision, why reasons.Reas
 	return x.awaitNode(p, why, again)
 }
 
-// rejectedReason is why the node of a node-bound preemptor is not held for it.
+// rejectedReason is why the node of a node-bound asker is not held for it.
 func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:
@@ -93,7 +93,7 @@ func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) rea
 	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
 }
 
-// holdNodeBound holds the node for a preemptor, or keeps holding it, and marks the
+// holdNodeBound holds the node for an asker, or keeps holding it, and marks the
 // victims.
 func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	next := x.nodeHoldFor(p, d, now)
@@ -116,17 +116,17 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 	return true, why
 }
 
-// nodeHold is what a decision makes of the hold of a node-bound preemptor.
+// nodeHold is what a decision makes of the hold of a node-bound asker.
 type nodeHold struct {
 	// Hold has what the decision says of it: Decision, Patient, Note, and as Chosen only the
 	// victims to choose now.
 	reservations.Hold
-	why   reasons.Reason // why the preemptor waits
+	why   reasons.Reason // why the asker waits
 	again time.Time      // when it comes back; zero if events of its victims or its node say when
 }
 
 // nodeHoldFor returns what a decision makes of the hold. It chooses the victims of the
-// decision, if the pause of the preemptor and the limits of preemption allow them now.
+// decision, if the pause of the asker and the limits of preemption allow them now.
 func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) nodeHold {
 	next := nodeHold{
 		Hold: reservations.Hold{Decision: x.newDecisionID(p, now), Patient: d.Stopped != ""},
@@ -166,7 +166,7 @@ func (x *Plans) newDecisionID(p *model.Pod, now time.Time) string {
 	return preemption.DecisionID(p.UID, p.Asker.DecidedAt)
 }
 
-// beginNodeHold begins the hold of a preemptor.
+// beginNodeHold begins the hold of an asker.
 func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservations.Hold, now time.Time) error {
 	h.Node, h.Since, h.NodeBound = d.Node, p.Asker.NextHold(now), true
 	if err := x.holds.PlaceHold(p, h); err != nil {
@@ -177,7 +177,7 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 	return nil
 }
 
-// addVictims adds victims to the hold of a preemptor. Earlier ones that leave or are gone
+// addVictims adds victims to the hold of an asker. Earlier ones that leave or are gone
 // for it stay in it.
 func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	for _, uid := range old.Chosen {
@@ -197,7 +197,7 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 	x.queueWrite(p, output.WorkDisrupt, d, now)
 }
 
-// keepNodeHold keeps the hold of a preemptor with the victims and the decision that it has.
+// keepNodeHold keeps the hold of an asker with the victims and the decision that it has.
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
 	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
@@ -208,7 +208,7 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 	}
 }
 
-// setReturn sets when a preemptor that holds its node comes back, if anything but an event of
+// setReturn sets when an asker that holds its node comes back, if anything but an event of
 // its victims decides that.
 func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.Time) {
 	h, _ := x.m.Preemption.Ledger.Of(p.UID)
@@ -222,7 +222,7 @@ func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.T
 	}
 }
 
-// RecheckNode lets a preemptor through soon if its awaited node changed since its
+// RecheckNode lets an asker through soon if its awaited node changed since its
 // decision began.
 func (x *Plans) RecheckNode(p *model.Pod) {
 	if n := x.m.Cache.Nodes.Get(p.RequiredNode); x.m.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
@@ -230,7 +230,7 @@ func (x *Plans) RecheckNode(p *model.Pod) {
 	}
 }
 
-// RecheckLater lets preemptors through when their node changed, at most once a second.
+// RecheckLater lets askers through when their node changed, at most once a second.
 func (x *Plans) RecheckLater(now time.Time) {
 	for _, uid := range x.m.Preemption.NodeBound.TakeChanged() {
 		p := x.m.Pods[uid]

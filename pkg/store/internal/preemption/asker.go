@@ -124,7 +124,7 @@ func (a *Asker) IsEmpty() bool {
 	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
 }
 
-// DecisionID identifies a decision by its preemptor and time.
+// DecisionID identifies a decision by its asker and time.
 func DecisionID(asker types.UID, now time.Time) string {
 	return fmt.Sprintf("%s-%d", asker, now.UnixNano())
 }
@@ -154,7 +154,7 @@ func (p *Plan) Note(victim types.UID) (string, bool) {
 	return "", false
 }
 
-// A preemptor that has room on its node and is refused there is tried again triesAtOnce
+// An asker that has room on its node and is refused there is tried again triesAtOnce
 // times, after FirstTry and then after twice as long each time; from then on once each retry
 // interval.
 const (
@@ -172,5 +172,5 @@ func (p *Plan) Miss(retry time.Duration) (wait time.Duration, last bool) {
 	return FirstTry << (p.Missed - 1), p.Missed == triesAtOnce
 }
 
-// IsTried tells whether a preemptor with a clear hold is still tried at once.
+// IsTried tells whether an asker with a clear hold is still tried at once.
 func (p *Plan) IsTried() bool { return p.Missed < triesAtOnce }

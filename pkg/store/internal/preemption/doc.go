@@ -7,7 +7,7 @@
 //	Asker      the record of a pod that may have room made for it
 //	Queue      when stuck pods get a plan
 //	Limiter    how often plans are made, and how many pods they disrupt
-//	Losses     holds that a preemptor lost, and the pause after them
+//	Losses     holds that an asker lost, and the pause after them
 //	KubeletRejections
 //	           pods that a kubelet may have refused although room was made for them
 //	Undeletable
@@ -15,7 +15,7 @@
 //	Watches    the queues and nodes that a refusal named
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
-//	Ledger     the nodes that are held for preemptors
+//	Ledger     the nodes that are held for askers
 //	NodeBound  node-bound pods: those that were not tried on their nodes, and those that wait
 //	           for a change of them
 //	OwnTime    for how long a namespace keeps a node for pods of its own that leave

@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Ledger has the holds of preemptors, the time when the next one times out, and the copy of
+// Ledger has the holds of askers, the time when the next one times out, and the copy of
 // them that is read without the store's lock.
 //
 // Until [Ledger.Begin] it is filled from the claims that an earlier process wrote on pods.
@@ -100,7 +100,7 @@ func (l *Ledger) Check() error {
 // Ending is how a hold ends.
 type Ending struct {
 	End  reservations.End
-	Node string // where the preemptor is placed; empty for none
+	Node string // where the asker is placed; empty for none
 	Why  reasons.Reason
 	// Failed is why the plan was not carried out.
 	Failed Failure
@@ -117,7 +117,7 @@ const (
 	PlanUndone                  // that check found room, or that the PodGroup cannot start; see [Losses]
 )
 
-// IsLost tells whether a hold that ends is lost; see [Losses]. A preemptor that is deleted loses
+// IsLost tells whether a hold that ends is lost; see [Losses]. An asker that is deleted loses
 // nothing, but its PodGroup does if that has not started.
 func (e *Ending) IsLost(h *reservations.Hold, groupIncomplete bool) bool {
 	switch {

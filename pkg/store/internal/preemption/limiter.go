@@ -8,7 +8,7 @@ import (
 
 // Limiter bounds how often plans are made, and how many pods they disrupt (P2).
 //
-// A plan visits every node in the scheduling goroutine, so thousands of preemptors that
+// A plan visits every node in the scheduling goroutine, so thousands of askers that
 // no law allows to preempt would leave no time for other pods. Failed plans are therefore
 // paid per node, from an account that refills with time. A plan that makes room is free.
 //

@@ -7,25 +7,25 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Losses counts the holds in a row that a preemptor, or a PodGroup that has not started,
+// Losses counts the holds in a row that an asker, or a PodGroup that has not started,
 // has lost.
 //
-// A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
+// A hold is lost if it had a cost and its asker is not bound: pods were disrupted for
 // it, the node was kept free until the time-out, or the plan was not carried out, because
 // a call failed or the check before the deletes refused it. After each loss no plan is made
-// for the preemptor for the retry interval, doubled with each further loss in a row.
-// Without this pause, a preemptor that competes with another scheduler would empty a node,
+// for the asker for the retry interval, doubled with each further loss in a row.
+// Without this pause, an asker that competes with another scheduler would empty a node,
 // lose the room, and go on to the next node at once.
 //
 //	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
 //	                                          │
-//	                                          └──► bound: the count ends with the preemptor
+//	                                          └──► bound: the count ends with the asker
 //
 // The pods of a PodGroup that has not started share one count. For a node-bound pod, the node stays
 // held, and the pause applies to further victims; if its hold ended, it does not hold the node
 // again before the pause ends.
 //
-// A plan is undone if its check found room without a victim, or if the preemptor's own PodGroup is
+// A plan is undone if its check found room without a victim, or if the asker's own PodGroup is
 // the cause: it has too few pods, pods that it lacks are in a pause or found no room, or pods of it
 // took the room or gave up their holds. The pause is then short at first: firstPause, doubled for
 // each further undone plan. It is not zero: a PodGroup that cannot start could undo every plan.
@@ -35,10 +35,10 @@ type Losses struct {
 	Until  time.Time      // no plan before this time
 	Why    reasons.Reason // the reason given to users until then
 	lost   time.Time      // the end of the pause after the last loss
-	// LostDecision is set for a node-bound preemptor that holds its node: the ID of the last
+	// LostDecision is set for a node-bound asker that holds its node: the ID of the last
 	// decision that made room and lost it. The hold goes on, and the loss is counted once.
 	LostDecision string
-	// PlacedAt is when the preemptor was bound to the held node on which room was made.
+	// PlacedAt is when the asker was bound to the held node on which room was made.
 	PlacedAt time.Time
 }
 

@@ -10,13 +10,13 @@ import (
 
 // Options set when and how fast queues preempt for their guarantees.
 type Options struct {
-	// RetryInterval is the wait before a refused preemptor is planned for again.
+	// RetryInterval is the wait before a refused asker is planned for again.
 	RetryInterval time.Duration
 	// Round and MaxVictims bound the pace: at most MaxVictims victims in a round, in the
 	// whole cluster; 0 means no bound.
 	Round      time.Duration
 	MaxVictims int
-	// StrictGuarantee does not let a preemptor take its queue over its guarantee (law 4).
+	// StrictGuarantee does not let an asker take its queue over its guarantee (law 4).
 	StrictGuarantee bool
 	// IgnorePodOptOut ignores the pods' own settings for law 1: only the PriorityClass
 	// counts.
@@ -51,7 +51,7 @@ func DefaultOptions() Options {
 	return Options{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: 10 * time.Minute}
 }
 
-// AtMostEvery is the shortest time between two plans for one preemptor.
+// AtMostEvery is the shortest time between two plans for one asker.
 const AtMostEvery = time.Second
 
 // Later is the time of the next check of a pod that needs none now. Times are rounded, so

@@ -13,16 +13,16 @@ import (
 // tenant could close nodes for ever, with pods that take long to stop. The zero value has no holds.
 type OwnTime struct {
 	allowances map[nodeOf]*allowance
-	waiting    map[types.UID]ownHold // the holds that wait for pods of their own, by preemptor
+	waiting    map[types.UID]ownHold // the holds that wait for pods of their own, by asker
 }
 
-// ownHold is a hold that waits for pods of its preemptor's own.
+// ownHold is a hold that waits for pods of its asker's own.
 type ownHold struct {
 	nodeOf
 	left time.Duration // what was left when it began to wait
 }
 
-// Left is how long a preemptor may hold a node while it waits for pods of its own namespace. For
+// Left is how long an asker may hold a node while it waits for pods of its own namespace. For
 // one that waits already, it is what was left when it began to wait.
 func (o *OwnTime) Left(uid types.UID, node, namespace string, timeout time.Duration, now time.Time) time.Duration {
 	if h, waits := o.waiting[uid]; waits {
@@ -35,7 +35,7 @@ func (o *OwnTime) Left(uid types.UID, node, namespace string, timeout time.Durat
 	return max(timeout-a.spent(now), 0)
 }
 
-// Begin notes that the hold of a preemptor waits for pods of its own since a time, and
+// Begin notes that the hold of an asker waits for pods of its own since a time, and
 // returns the time that is left for it from then on. A hold that waits already keeps its time.
 func (o *OwnTime) Begin(uid types.UID, node, namespace string, timeout time.Duration, since time.Time) (left time.Duration, begins bool) {
 	if h, waits := o.waiting[uid]; waits {

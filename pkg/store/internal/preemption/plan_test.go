@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// TestMissesBackOff: a preemptor whose hold is clear is tried a few times at once, then
+// TestMissesBackOff: an asker whose hold is clear is tried a few times at once, then
 // once in a retry interval.
 func TestMissesBackOff(t *testing.T) {
 	const retry = 15 * time.Second

@@ -20,7 +20,7 @@ type Preemption struct {
 	Undeletable Undeletable
 	Ledger      *Ledger
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
-	// preemptor that was planned for.
+	// asker that was planned for.
 	InPermit map[types.UID]bool
 }
 

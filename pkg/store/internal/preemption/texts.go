@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// MakingRoom is why a preemptor that holds a node waits.
+// MakingRoom is why an asker that holds a node waits.
 func MakingRoom(h *reservations.Hold) reasons.Reason {
 	code := reasons.OfHold(len(h.Chosen), "")
 	if code == reasons.WaitingForRoom {
@@ -18,7 +18,7 @@ func MakingRoom(h *reservations.Hold) reasons.Reason {
 	return reasons.New(code, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
-// HeldReason is why a node-bound preemptor that holds its node waits.
+// HeldReason is why a node-bound asker that holds its node waits.
 func HeldReason(d *daemonset.Decision) reasons.Reason {
 	switch code := reasons.OfHold(len(d.Victims), string(d.Stopped)); code {
 	case reasons.MakingRoom:

@@ -29,8 +29,8 @@ func (a Watched) compare(b Watched) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.node, b.node))
 }
 
-// Watches has the queues and nodes that refused preemptors watch. A change there may help
-// a preemptor before its retry interval ends (P2). Queues change with every pod that
+// Watches has the queues and nodes that refused askers watch. A change there may help
+// an asker before its retry interval ends (P2). Queues change with every pod that
 // starts or ends, and thousands of pods may watch one, so the changes of AtMostEvery are
 // taken together.
 type Watches struct {
@@ -50,7 +50,7 @@ func NewWatches() Watches {
 	}
 }
 
-// Set makes a preemptor watch these and nothing else.
+// Set makes an asker watch these and nothing else.
 func (w *Watches) Set(uid types.UID, what []Watched) {
 	w.Remove(uid)
 	if len(what) == 0 {
@@ -65,7 +65,7 @@ func (w *Watches) Set(uid types.UID, what []Watched) {
 	w.of[uid] = what
 }
 
-// Remove ends the watches of a preemptor.
+// Remove ends the watches of an asker.
 func (w *Watches) Remove(uid types.UID) {
 	for _, x := range w.of[uid] {
 		delete(w.by[x], uid)
@@ -76,13 +76,13 @@ func (w *Watches) Remove(uid types.UID) {
 	delete(w.of, uid)
 }
 
-// Has tells whether a preemptor watches anything.
+// Has tells whether an asker watches anything.
 func (w *Watches) Has(uid types.UID) bool { return len(w.of[uid]) > 0 }
 
-// Of returns what a preemptor watches. The caller must not change the slice.
+// Of returns what an asker watches. The caller must not change the slice.
 func (w *Watches) Of(uid types.UID) []Watched { return w.of[uid] }
 
-// All yields the preemptors that watch something, in no particular order.
+// All yields the askers that watch something, in no particular order.
 func (w *Watches) All() iter.Seq[types.UID] { return maps.Keys(w.of) }
 
 // Idle tells whether no change matters now.
@@ -104,7 +104,7 @@ func (w *Watches) PlanBegins() { w.during = map[Watched]struct{}{} }
 // PlanEnds notes that no plan is being made.
 func (w *Watches) PlanEnds() { w.during = nil }
 
-// PlanRefused ends the refused plan of a preemptor. Whatever it watches that changed while the plan
+// PlanRefused ends the refused plan of an asker. Whatever it watches that changed while the plan
 // was made counts as changed now, because the plan has not seen the change.
 func (w *Watches) PlanRefused(uid types.UID) {
 	for _, x := range w.of[uid] {
@@ -123,7 +123,7 @@ func (w *Watches) Due() time.Time {
 	return w.taken.Add(AtMostEvery)
 }
 
-// Take returns the preemptors that watch what changed, if that is due, and forgets the
+// Take returns the askers that watch what changed, if that is due, and forgets the
 // changes. They keep their watches. The order is that of queues, nodes and UIDs.
 func (w *Watches) Take(now time.Time) []types.UID {
 	if due := w.Due(); due.IsZero() || due.After(now) {
