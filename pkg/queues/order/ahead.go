@@ -157,7 +157,7 @@ func (l *lookout) yieldBelow(n, top *node) bool {
 }
 
 // yieldAll yields the asks of a group. It returns false if the iteration has ended.
-func (l *lookout) yieldAll(g *Group) bool {
+func (l *lookout) yieldAll(g *AskGroup) bool {
 	for _, b := range g.batches.Items() {
 		for _, a := range b.asks.Items() {
 			if l.left--; l.left < 0 {
@@ -173,8 +173,8 @@ func (l *lookout) yieldAll(g *Group) bool {
 
 // blockedAt returns all groups that the max of a queue refuses and that may be before p, by
 // their first asks.
-func (l *lookout) blockedAt(n *node, p *AskInfo, levels Levels) []*Group {
-	var out []*Group
+func (l *lookout) blockedAt(n *node, p *AskInfo, levels Levels) []*AskGroup {
+	var out []*AskGroup
 	for g := range n.blocked {
 		if g.verdict.Reason.Code != reasons.OverMax || !l.room.Covers(g.request) {
 			continue
@@ -184,13 +184,13 @@ func (l *lookout) blockedAt(n *node, p *AskInfo, levels Levels) []*Group {
 			out = append(out, g)
 		}
 	}
-	slices.SortFunc(out, func(g, h *Group) int { return CompareAsks(g.First().key, h.First().key) })
+	slices.SortFunc(out, func(g, h *AskGroup) int { return CompareAsks(g.First().key, h.First().key) })
 	return out
 }
 
 // isBelow reports whether the asks of a group are below a guarantee on the path up to
 // top.
-func (x *Index) isBelow(g *Group, top *node) bool {
+func (x *Index) isBelow(g *AskGroup, top *node) bool {
 	var below, reached resources.Types
 	for n := g.leaf; ; n = n.parent {
 		b, r := n.settings.Guaranteed.Standing(n.stays, g.request, x.strict)

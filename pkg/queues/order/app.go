@@ -83,7 +83,7 @@ type batch struct {
 	app     *App
 	shape   string // in app.batches
 	request resources.Vector
-	group   *Group // nil while the batch is closed
+	group   *AskGroup // nil while the batch is closed
 	asks    ranking.Heap[*Ask]
 	key     appKey // that of the application, with the priority of the first ask
 	at      int    // in group.batches

@@ -83,7 +83,7 @@ func (x *Index) checkKey(n *node, eligible int, priority int64) error {
 	return nil
 }
 
-func (x *Index) checkGroup(n *node, g *Group) error {
+func (x *Index) checkGroup(n *node, g *AskGroup) error {
 	if err := g.batches.Check(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (x *Index) checkGroup(n *node, g *Group) error {
 	return nil
 }
 
-func (x *Index) checkBatch(g *Group, b *batch) error {
+func (x *Index) checkBatch(g *AskGroup, b *batch) error {
 	if b.asks.Len() == 0 {
 		return errors.New("has no asks here")
 	}

@@ -12,7 +12,7 @@
 // queue stores that ask (next.go). The criteria are numbered in compare.go. They end in a
 // name or a UID, so the order is total and does not depend on the order of calls.
 //
-// Asks of one leaf with the same request, of applications of one [Class], form a [Group].
+// Asks of one leaf with the same request, of applications of one [Class], form an [AskGroup].
 // A quota that refuses one of them refuses all, so a group is blocked and unblocked as a
 // whole, however many applications wait in it. A blocked group is not in the order: its
 // priority does not raise that of its queue, because none of its asks could run. Below a

@@ -6,9 +6,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Group is the asks of one leaf and class with the same request. It is either in the
-// order or blocked by a queue.
-type Group struct {
+// AskGroup is the asks of one leaf and class with the same request. It is not a PodGroup. It is
+// either in the order or blocked by a queue.
+type AskGroup struct {
 	leaf      *node
 	id        groupID
 	request   resources.Vector
@@ -28,16 +28,16 @@ type groupID struct {
 }
 
 // Place returns the field for the index of the group in the ranking of the leaf.
-func (g *Group) Place() *int { return &g.at }
+func (g *AskGroup) Place() *int { return &g.at }
 
 // Request returns what each ask of the group requests.
-func (g *Group) Request() resources.Vector { return g.request }
+func (g *AskGroup) Request() resources.Vector { return g.request }
 
 // Leaf returns the queue of the group.
-func (g *Group) Leaf() queues.ID { return g.leaf.id }
+func (g *AskGroup) Leaf() queues.ID { return g.leaf.id }
 
 // Verdict returns why the group is blocked; granted if it is not.
-func (g *Group) Verdict() queues.Verdict {
+func (g *AskGroup) Verdict() queues.Verdict {
 	if g.blockedAt == nil {
 		return queues.Granted
 	}
@@ -45,7 +45,7 @@ func (g *Group) Verdict() queues.Verdict {
 }
 
 // First returns the first ask of the group in the order. Groups are never empty.
-func (g *Group) First() *Ask { return g.batches.Items()[0].first() }
+func (g *AskGroup) First() *Ask { return g.batches.Items()[0].first() }
 
 // Ask is a pending pod that is in the order, or would be if its group were not blocked
 // and its kind not closed.
@@ -62,7 +62,7 @@ func (a *Ask) Place() *int { return &a.at }
 func (a *Ask) UID() string { return a.key.UID }
 
 // Group returns the group of the ask; nil while its kind is closed.
-func (a *Ask) Group() *Group { return a.batch.group }
+func (a *Ask) Group() *AskGroup { return a.batch.group }
 
 // Push adds an ask without a kind to its application. The ask joins its group, blocked or
 // not.
@@ -143,7 +143,7 @@ func shapeOf(request resources.Vector, kind string) string {
 
 // Block removes a group from the order because of a verdict that refuses it. If the group
 // is already blocked, it gets the new verdict.
-func (x *Index) Block(g *Group, v queues.Verdict) {
+func (x *Index) Block(g *AskGroup, v queues.Verdict) {
 	in := g.blockedAt == nil
 	if !in {
 		delete(g.blockedAt.blocked, g)
@@ -158,7 +158,7 @@ func (x *Index) Block(g *Group, v queues.Verdict) {
 }
 
 // Unblock returns a blocked group to the order.
-func (x *Index) Unblock(g *Group) {
+func (x *Index) Unblock(g *AskGroup) {
 	if g.blockedAt == nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (x *Index) enterGroup(b *batch, n int) {
 	id := groupID{a.class, b.request.Key()}
 	g := a.leaf.known[id]
 	if g == nil {
-		g = &Group{leaf: a.leaf, id: id, request: b.request, at: ranking.Outside}
+		g = &AskGroup{leaf: a.leaf, id: id, request: b.request, at: ranking.Outside}
 		g.batches = ranking.New(func(b, c *batch) bool { return compareBatches(b, c) < 0 })
 		a.leaf.known[id] = g
 	}
@@ -218,7 +218,7 @@ func (x *Index) leaveGroup(b *batch, n int) {
 }
 
 // refuse records that delta more asks of a blocked group are refused.
-func (x *Index) refuse(g *Group, delta int) {
+func (x *Index) refuse(g *AskGroup, delta int) {
 	code := g.verdict.Reason.Code
 	if x.refused[code] += delta; x.refused[code] == 0 {
 		delete(x.refused, code)
@@ -226,7 +226,7 @@ func (x *Index) refuse(g *Group, delta int) {
 }
 
 // rank moves a group to its place in its leaf after it gained delta asks that may run.
-func (x *Index) rank(g *Group, delta int) {
+func (x *Index) rank(g *AskGroup, delta int) {
 	leaf := g.leaf
 	wanted := g.blockedAt == nil && g.asks > 0
 	leaf.below.recount(&g.counted, g.below.largest(), wanted)

@@ -37,12 +37,12 @@ type node struct {
 	next     next
 	at       int // in parent.children; -1 without an eligible ask
 	children ranking.Heap[*node]
-	groups   ranking.Heap[*Group]
+	groups   ranking.Heap[*AskGroup]
 	below    priorities // of the groups and children in the order
 	counted  place      // what the parent's below counts for this node
 
-	known   map[groupID]*Group  // all groups of this queue
-	blocked map[*Group]struct{} // the groups that this queue blocks, of any leaf below
+	known   map[groupID]*AskGroup  // all groups of this queue
+	blocked map[*AskGroup]struct{} // the groups that this queue blocks, of any leaf below
 }
 
 // Place returns the field for the index of the node in the ranking of the parent.
@@ -63,11 +63,11 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	}
 	n := x.nodes[id]
 	if n == nil {
-		n = &node{id: id, at: ranking.Outside, known: map[groupID]*Group{}, blocked: map[*Group]struct{}{}}
+		n = &node{id: id, at: ranking.Outside, known: map[groupID]*AskGroup{}, blocked: map[*AskGroup]struct{}{}}
 		n.children = ranking.New(func(a, b *node) bool {
 			return compareQueues(a.key, b.key, n.settings.Policies.PrioritySort) < 0
 		})
-		n.groups = ranking.New(func(g, h *Group) bool {
+		n.groups = ranking.New(func(g, h *AskGroup) bool {
 			return compareBatches(g.batches.Items()[0], h.batches.Items()[0]) < 0
 		})
 		if s.Parent != queues.NoQueue {
@@ -143,8 +143,8 @@ func (x *Index) EligibleAt(id queues.ID) int { return x.nodes[id].key.Eligible }
 
 // BlockedAt returns the groups that are blocked by the queue, in no particular
 // order.
-func (x *Index) BlockedAt(id queues.ID) []*Group {
-	groups := make([]*Group, 0, len(x.nodes[id].blocked))
+func (x *Index) BlockedAt(id queues.ID) []*AskGroup {
+	groups := make([]*AskGroup, 0, len(x.nodes[id].blocked))
 	for g := range x.nodes[id].blocked {
 		groups = append(groups, g)
 	}

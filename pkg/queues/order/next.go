@@ -7,7 +7,7 @@ import (
 // next is the first ask below a queue, and the state of the guarantees, in what the ask
 // requests, of the queues on the path from this queue down to it.
 type next struct {
-	group *Group // nil if no ask below the queue is in the order
+	group *AskGroup // nil if no ask below the queue is in the order
 	// below are the types of which a queue on the path is below its guarantee; reached
 	// are those of which a queue uses its guarantee or more. A type may be in both.
 	below, reached resources.Types

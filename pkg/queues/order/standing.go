@@ -80,7 +80,7 @@ func (n *node) place() Place {
 // batch are in order, and so are the batches by their first asks.
 func (s *Standing) rank(a *Ask) {
 	leaf := a.batch.group.leaf
-	groups, all := leaf.groups.Leading(func(g *Group) bool { return before(g.First(), a) }, mostBatches)
+	groups, all := leaf.groups.Leading(func(g *AskGroup) bool { return before(g.First(), a) }, mostBatches)
 	s.More = !all
 	var found []*Ask
 	apps := map[*App]bool{}

@@ -62,7 +62,7 @@ func (x *Slots) Unblock() {
 }
 
 // block takes a group that a quota refuses out of the order.
-func (x *Slots) block(g *order.Group, v queues.Verdict) {
+func (x *Slots) block(g *order.AskGroup, v queues.Verdict) {
 	x.m.Pending.Order.Block(g, v)
 	x.m.Preemption.NodeBound.NoteInOrder(g.Leaf())
 }

@@ -169,8 +169,8 @@ func (x *Pending[P, A, D]) NoteMoreRoom(tree *queues.Draft, leaf queues.ID) {
 
 // TakeBlocked returns the groups of the order that are blocked by queues with more room,
 // and marks the PodGroups and the holders that these queues refused.
-func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.Group {
-	var out []*order.Group
+func (x *Pending[P, A, D]) TakeBlocked(tree queues.View) []*order.AskGroup {
+	var out []*order.AskGroup
 	for id := range x.moreRoom {
 		delete(x.moreRoom, id)
 		x.PodGroups.TouchRefused(id)
