@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -93,7 +94,7 @@ func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
 		defaults.Data["service.policyGroup"] = z.group
 	}
 	if z.configs == "" && z.key == "" {
-		return defaults, &corev1.ConfigMap{}
+		return defaults, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: config.QueuesConfigMap}}
 	}
 	configs = plugintest.Queues(z.configs)
 	if z.configs == "" {
@@ -230,7 +231,7 @@ func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong [
 	switch {
 	case err == nil:
 		wrong = l.accepted(before, spec)
-	case configs.UID == "":
+	case configs.UID == "" && defaults.UID != "":
 		wrong = l.refused(before, err, config.DefaultsConfigMap)
 	default:
 		wrong = l.refused(before, err, config.QueuesConfigMap)

@@ -192,7 +192,7 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 			fmt.Sprintf("failed %q on yk/yunikorn-defaults", ErrFallsBack("queues.yaml", nil).Error())},
 		{"invalid defaults", func() { update(binary(defaults, []byte("no gzip"))) },
 			`failed "configmap yunikorn-defaults, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-defaults`},
-		{"both are gone", func() { remove(defaults) }, noDocument("queues.yaml", "yunikorn-defaults")},
+		{"both are gone", func() { remove(defaults) }, noDocument("queues.yaml", "yunikorn-configs")},
 		{"one without the key", func() { create(configMap(defaults, map[string]string{"Queues.yaml": document("a")})) }, ""},
 		{"again what it was", func() { create(configMap(configs, queues(document("e")))) }, "loaded [e]"},
 	} {

@@ -132,7 +132,7 @@ func (c *ConfigMaps) Run(ctx context.Context) {
 func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	source := "ConfigMaps " + config.DefaultsConfigMap + " and " + config.QueuesConfigMap + " in namespace " + c.namespace
 	about := configs
-	if about.UID == "" {
+	if about.UID == "" && defaults.UID != "" {
 		about = defaults
 	}
 	document, options, err := config.FromConfigMaps(data(defaults), data(configs))

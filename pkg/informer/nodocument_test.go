@@ -47,7 +47,7 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 		{"an empty value", nil, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
 		{"comments only", nil, configs(queues("# nothing\n\n# more\n")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
 		{"options only", nil, configs(map[string]string{"service.clusterId": "x"}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
-		{"deleted", nil, absent(config.QueuesConfigMap), noDocument("queues.yaml", config.DefaultsConfigMap), "loaded []"},
+		{"deleted", nil, absent(config.QueuesConfigMap), noDocument("queues.yaml", mapName), "loaded []"},
 		{"an explicit one without queues", nil, configs(queues(config.DefaultDocument)), "loaded []", "loaded []"},
 		{"the key is written in another way, and there are defaults", withDefaults, configs(map[string]string{"Queues.yaml": document("a")}), fallsBack(mapName, "Queues.yaml"), fallsBack(mapName, "Queues.yaml")},
 		{"the key is cut short, and there are defaults", withDefaults, configs(map[string]string{"queues.yml": document("a"), "service.clusterId": "x"}), fallsBack(mapName, "queues.yml"), fallsBack(mapName, "queues.yml")},

@@ -60,14 +60,15 @@ func (h *Hold) Clear() bool { return len(h.Awaited) == 0 }
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:
 //
-//  1. the time at which the last awaited pod was gone, if none is left
-//  2. otherwise the time at which pods were last disrupted for it
-//  3. otherwise, while no pod was chosen, the beginning of the hold
+//  1. the beginning of the hold, while no pod was chosen
+//  2. otherwise the time at which the last awaited pod was gone, if none is left
+//  3. otherwise the time at which pods were last disrupted for it
 //
 // It is no later than LatestFrom: pods may be chosen and go again and again.
 func (h *Hold) TimeFrom() time.Time {
 	from := h.Since
 	switch {
+	case len(h.Chosen) == 0 && h.Disrupted.IsZero(): // awaited pods left anyway
 	case h.Clear() && !h.Patient:
 		from = h.ClearSince
 	case !h.Disrupted.IsZero():

@@ -102,6 +102,16 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
+func TestTheTimeOutCountsFromTheBeginIfNoPodWasChosen(t *testing.T) {
+	l, without := NewLedger(), required(hold("without", "n1", "v"), 0, start)
+	without.Chosen = nil
+	place(t, l, without)
+	l.VictimGone("v", start.Add(50*time.Second))
+	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(time.Minute)) {
+		t.Errorf("next due %v, %v; want a minute after the begin: the pod that is gone left anyway", due, ok)
+	}
+}
+
 func TestAPodThatStaysIsNotAwaited(t *testing.T) {
 	l, without := NewLedger(), required(hold("without", "n1", "v"), 0, start)
 	without.Chosen = nil

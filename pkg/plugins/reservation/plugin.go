@@ -177,10 +177,7 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
 	}
-	if status := pl.checkHolds(pl.process.Store().Holds(), nil, pod, node); !status.IsSuccess() {
-		return status, 0
-	}
-	return nil, 0
+	return pl.checkHolds(pl.process.Store().Holds(), nil, pod, node), 0
 }
 
 // PostBind does nothing: the informer confirms the bind.
