@@ -418,7 +418,11 @@ func (w *witness) judgeHoldTimes() {
 		if at, ok := first[group]; !ok || from.Before(at) {
 			first[group] = from
 		}
-		for _, at := range []time.Time{from, w.committed[h.Asker], w.wentAt} {
+		counts := []time.Time{from}
+		if at := w.committed[h.Asker]; len(h.Chosen) > 0 || !at.IsZero() { // otherwise no pod was told to go
+			counts = append(counts, at, w.wentAt)
+		}
+		for _, at := range counts {
 			if at.After(last[group]) {
 				last[group] = at
 			}
