@@ -48,7 +48,7 @@ type connection struct {
 	insecure   bool   // server's certificate is not verified
 	timeout    time.Duration
 
-	// standby is true if a replica that stands by gave the last answer.
+	// standby is true if a standby gave the last answer.
 	standby bool
 }
 
@@ -98,15 +98,15 @@ func (c *connection) query(ctx context.Context, path string, query url.Values) (
 type reply struct {
 	status  int
 	body    []byte
-	standby bool // by a replica that stands by
+	standby bool // the answer of a standby
 }
 
-// mostAsked is how often the API server is asked for the replica that leads: it takes
-// one behind the service at random, each time. Of three, all asked stand by once in
-// 3,000 commands.
+// mostAsked is how often a request is sent, at most, until the leader answers. The API
+// server picks a replica at random each time: with three replicas, all 20 tries reach a
+// standby once in 3,000 commands.
 const mostAsked = 20
 
-// ask returns the answer of the replica that leads, where that can be had.
+// ask returns the answer of the leader, where that can be had.
 func (c *connection) ask(ctx context.Context, client *http.Client, method, at string, sent []byte) (reply, error) {
 	for asked := 1; ; asked++ {
 		a, err := c.fetch(ctx, client, method, at, sent)
@@ -117,7 +117,7 @@ func (c *connection) ask(ctx context.Context, client *http.Client, method, at st
 	}
 }
 
-// caution says in which case others know more than what was answered.
+// caution says so if a standby answered.
 func (c *connection) caution(w io.Writer) {
 	if c.standby {
 		fmt.Fprintln(w, "note: a replica that stands by has answered; what was decided only the one that leads knows, which the lease of the scheduler names")

@@ -80,7 +80,7 @@ func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurat
 	shared.OfferPreviews(previewer)
 }
 
-// correctConditions has the scheduler ask no node for pods that a quota keeps from running.
+// correctConditions makes autoscalers add no node for a pod that a quota keeps from running.
 func correctConditions(ctx context.Context, client kubernetes.Interface, sched *scheduler.Scheduler) {
 	for _, profile := range sched.Profiles {
 		if s := paddock.For(ctx, profile).Store(); s != nil { // all profiles have the same

@@ -13,6 +13,7 @@
 //	store ─► work ─► evict.Executor ─► conditions, taints, deletes
 //	store ─► reports ─► events.Reporter ─► condition and event of the pod
 //	store ─► decisions ─► record.Record ─► REST, metrics
+//	store ─► facts ─► eventlog.Log ─► REST
 //	store ─► changes ─► inventory.Inventory ─► REST, audit
 //	nodes, holds ─► nominations ─► nominations that are cleared
 //	an invalid ConfigMap or namespace ─► announcer ─► its event

@@ -21,13 +21,12 @@ func (p *Process) awaitSync(ctx context.Context, w *informer.Watcher) {
 	close(p.synced)
 }
 
-// syncPatience is how long the cycles of the process, all together, wait for objects from
-// before the process. The objects that the scheduler needs have arrived by then, so the
-// wait is short.
+// syncPatience limits how long scheduling cycles wait, all together, until the store has the
+// objects that existed at the start.
 const syncPatience = 10 * time.Second
 
-// AwaitHolds waits until the store has read from pods which nodes are held. It returns at
-// once if it already has, and from syncPatience after the first wait began.
+// AwaitHolds waits until the store knows which nodes are held, at most until syncPatience
+// after the first call that waited.
 func (p *Process) AwaitHolds(ctx context.Context) {
 	if s := p.Store(); s == nil || s.Ready() {
 		return

@@ -12,6 +12,5 @@
 // Readers that follow keep only their place in the ring here. A reader that the ring
 // overtakes is told so, and nothing waits for it.
 //
-// What was there before the scheduler had seen everything did not happen now and has
-// no records: a restart does not repeat the cluster.
+// Objects that existed at the start have no records: a restart does not repeat the cluster.
 package eventlog

@@ -4,8 +4,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// record makes the records of one event. Records of queues come before those of what
-// happens in them, and go after these.
+// record makes the records of one event. The record that adds a queue comes before the
+// records of its content, the one that removes it after them.
 func (l *Log) record(e *output.Event) {
 	first := len(l.made)
 	switch e.Kind {

@@ -24,10 +24,9 @@ func DemandReason(beyond reasons.Reason) (reason, message string) {
 	return corev1.PodReasonSchedulingGated, objects.BeyondMessage + Advice(beyond)
 }
 
-// tellDemand writes the reason of condition PodScheduled. The write names the version of
-// the pod that was looked at: one that was bound meanwhile has another one, and keeps what
-// the binding wrote. Such a conflict is an error: the report is tried again with the pod as
-// it is then.
+// tellDemand writes the reason of condition PodScheduled. The patch names the resource
+// version: if the pod has changed, for instance was bound, the API server returns a
+// conflict, and the report is tried again with the new pod.
 func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report output.Report) error {
 	if pod.Spec.NodeName != "" {
 		return nil

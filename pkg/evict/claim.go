@@ -97,8 +97,8 @@ func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error 
 // mayBeNominated reports whether a hold that has ended may have left its asker nominated to
 // the node. The scheduler's filters keep room for nominated pods. An asker without a
 // scheduling cycle, for instance one of a full queue, would keep it forever. The scheduler
-// writes the nomination right after the plan is made, so a hold that lasts a moment ends
-// before the informer has that.
+// writes the nomination after the plan is made, so a short hold can end before the informer
+// has seen the nomination.
 func mayBeNominated(asker *corev1.Pod, w *output.Work) bool {
 	to := asker.Status.NominatedNodeName
 	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && (to == w.Hold.Node || to == "")

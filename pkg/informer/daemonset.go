@@ -41,8 +41,8 @@ func (o *Options) RequiredNode(pod *corev1.Pod) string {
 	return node
 }
 
-// requiredNode is the same, and also reports whether it is not known yet if the pod is
-// one.
+// requiredNode is RequiredNode. maybe is true if it is not known yet whether the pod belongs
+// to a DaemonSet.
 func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
 	if node = onlyNode(pod); node == "" {
 		return "", false

@@ -44,10 +44,10 @@ func (c *queueCounts) add(k countKey, n int64) {
 	c.of[k] += n
 }
 
-// collect shows the counts of the queues that have series of their own, and of all
-// others together. What was counted of a queue without a series, or since its last one, stays
-// with the others, whatever becomes of the queue. What the series of a queue showed is
-// forgotten when it ends: the counters of the others neither fall nor jump.
+// collect shows the counts of the queues with series, and the sum of all others as "other".
+// When a queue loses its series, the count that its series showed is dropped, and what was
+// counted since the last scrape moves to "other" and stays there. So "other" neither falls
+// nor jumps.
 func (c *queueCounts) collect(ch chan<- metrics.Metric, own map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

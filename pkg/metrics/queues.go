@@ -10,11 +10,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// choose returns the queues that have series of their own: all, or as many as may
-// be, those first that are nearer to root, in the order of their names, so that the same
-// ones are shown at every scrape, and what is left out is in the numbers of a queue that
-// is shown. Hidden counts the others. A queue has about a dozen series, which cost the
-// scheduler what docs/performance.md says, and Prometheus more.
+// choose returns the queues with series of their own: all, or the first most in
+// breadth-first order from root, siblings by name. The order is fixed, so each scrape shows
+// the same queues, and a hidden queue is included in a shown ancestor. hidden counts the
+// others. A queue has about a dozen series, which cost the scheduler what
+// docs/performance.md says, and Prometheus more.
 func choose(s *queues.Snapshot, most int) (shown []*queues.Queue, hidden int) {
 	if most > 0 {
 		shown = append(shown, s.Root())
@@ -75,8 +75,7 @@ func collectQueue(ch chan<- metrics.Metric, s *queues.Snapshot, q *queues.Queue)
 	}
 }
 
-// inUnits is an amount in the unit that people and Prometheus use: cores, where we
-// count thousandths of them; bytes; else a count.
+// inUnits converts an amount to the unit of Prometheus: cores, bytes or a count.
 func inUnits(name string, amount resources.Amount) float64 {
 	if name == resources.CPU {
 		return float64(amount) / 1000

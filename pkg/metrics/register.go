@@ -38,11 +38,10 @@ func Follow(s Source, most int) { cluster.follow(s, most) }
 // StepsLost counts steps of decisions that were dropped.
 func StepsLost(steps int) { lost.Add(float64(steps)) }
 
-// Drifted notes that a thing of a kind is otherwise in the books than in the API server.
+// Drifted counts a difference of a kind between the books and the API server.
 func Drifted[Kind ~string](kind Kind) { drifts.WithLabelValues(string(kind)).Inc() }
 
-// Audited shows the kinds of things that are looked after before anything is found,
-// so that the first finding is an increase.
+// Audited creates the series of all kinds with 0, so that the first finding is an increase.
 func Audited[Kind ~string](kinds []Kind) {
 	Register()
 	for _, kind := range kinds {

@@ -74,9 +74,9 @@ func (s *Server) queueApplications(w http.ResponseWriter, r *http.Request) {
 }
 
 // application answers GET partition/{partition}/application/{application} and
-// partition/{partition}/queue/{queue}/application/{application}. An ID is unique in
-// a namespace only, so a namespace may be given; the first that was submitted is
-// shown else, one with pods before one that is completed.
+// partition/{partition}/queue/{queue}/application/{application}. An ID is unique only
+// within a namespace. Without a namespace it shows the application with pods that was
+// submitted first, otherwise the completed one that ended last.
 func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	v := s.options.Inventory.View()
 	queue := ""

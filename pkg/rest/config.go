@@ -35,8 +35,8 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(asYAML)
 }
 
-// body reads the body of a request: a thing, which has at most so many bytes. It is false
-// where it could not be read, which was answered then.
+// body reads a request body of at most so many bytes. If it returns false, it has already
+// written the error.
 func body(w http.ResponseWriter, r *http.Request, title, thing string, most int64) ([]byte, bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	switch {

@@ -109,8 +109,8 @@ func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
 	return gone
 }
 
-// longestIdle returns the connection that has had no request for longest; nil if each has
-// one.
+// longestIdle returns the replaceable connection that has had no request for longest; nil
+// if there is none.
 func (b *boundedListener) longestIdle() (longest *boundedConn) {
 	for conn := range b.open {
 		if conn.idle() && (longest == nil || conn.since.Before(longest.since)) {
@@ -120,7 +120,7 @@ func (b *boundedListener) longestIdle() (longest *boundedConn) {
 	return longest
 }
 
-// remove is for connections that may have been removed before.
+// remove removes a connection. A second call does nothing.
 func (b *boundedListener) remove(conn *boundedConn) {
 	if _, open := b.open[conn]; !open {
 		return

@@ -11,8 +11,8 @@ import (
 // batchSize is how many records an answer has at most, as YuniKorn has it.
 const batchSize = 10_000
 
-// number reads a parameter of a request; the default where there is none. It is
-// false for what is no number of at least least, which was answered then.
+// number reads a parameter of a request that is a number of at least least; the default
+// where there is none. If it returns false, it has already written the error.
 func number(w http.ResponseWriter, r *http.Request, name string, least, byDefault uint64) (uint64, bool) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -159,9 +159,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	}
 }
 
-// sample counts what there is from time to time and keeps the views up to date, so that
-// no request waits for all of it at once: each minute, and soon after a change of the
-// configuration.
+// sample counts for the history and updates the view, each minute, and renders the
+// configuration within a second of a change, so that no request has to do all of that.
 func (s *Server) sample(ctx context.Context) {
 	minutes, looks := s.options.Clock.NewTicker(documents.SampleInterval), s.options.Clock.NewTicker(documents.SpecInterval)
 	defer minutes.Stop()
@@ -192,8 +191,8 @@ func ofPartition(handler http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// findQueue returns the queue that the request names; false if there is none,
-// which was answered then.
+// findQueue returns the queue that the request names. If it returns false, it has already
+// written the error.
 func findQueue(w http.ResponseWriter, r *http.Request, v *inventory.View) (*queues.Queue, bool) {
 	q, ok := named(r, "queue", func(path string) (*queues.Queue, bool) { return v.Queues.Find(strings.ToLower(path)) })
 	if !ok {

@@ -122,12 +122,11 @@ func wrap(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), clien
 // defaultWait is upstream's default of permitWaitingTimeSeconds.
 const defaultWait = time.Minute
 
-// Permit lets a pod wait for others of its PodGroup as upstream does, but not when enough
-// of them have a place, and never when they have not. Upstream misses those that another
-// process has bound while this one stood by: it would let the pod wait, take its place
-// back, and try it again, without end. It also goes on counting pods that were turned
-// away because their PodGroup was gone: it would start a new PodGroup of that name with
-// too few.
+// Permit does what upstream's does, with two corrections by the store. If enough members
+// have a place, the pod and all waiting members of its PodGroup go on: upstream does not
+// count members bound while this process was a standby. If too few have a place, the pod
+// waits, although upstream would let it go: upstream still counts pods that were rejected
+// because their PodGroup was deleted.
 func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	status, wait := pl.upstream.Permit(ctx, state, pod, node)
 	switch {

@@ -155,7 +155,7 @@ func (pl *Plugin) PostFilter(
 	return result, status
 }
 
-// postFilter is PostFilter without the plugins that come after this one.
+// postFilter makes the decision. PostFilter adapts its status to the plugins that follow.
 func (pl *Plugin) postFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {

@@ -129,8 +129,8 @@ func (p *Page) requests(inv *inventory.Inventory, v *inventory.View, a *inventor
 	p.TextsField("reservations", held)
 }
 
-// ActiveStatesOf are the states that the request asks for; none for all. It is
-// false if it was answered.
+// ActiveStatesOf returns the states that the request asks for; none for all. If it returns
+// false, it has already written the error.
 func ActiveStatesOf(w http.ResponseWriter, r *http.Request) (states []string, ok bool) {
 	for _, given := range r.URL.Query()["status"] {
 		for _, state := range strings.Split(given, ",") {

@@ -14,7 +14,7 @@ import (
 // change". Amounts are in the units of /ws/v1, times as Kubernetes writes them.
 type Explanation struct {
 	objects.Ref
-	// State is one of the the constants in explained.go; Summary says it in a sentence.
+	// State is one of the constants in explained.go; Summary says it in a sentence.
 	State   string `json:"state"`
 	Summary string `json:"summary"`
 	// Reason is why it does not run, or leaves; nil where it runs or is being tried.
@@ -34,8 +34,8 @@ type Explanation struct {
 	NextAttempt string `json:"nextAttempt,omitempty"`
 	// Foreign is "static" or "default" for a pod of another scheduler; empty for others.
 	Foreign string `json:"foreign,omitempty"`
-	// Standby is true in the answer of a replica that stands by: what the one that leads
-	// tried and decided is not in it.
+	// Standby is true in the answer of a standby: what the leader tried and decided is not
+	// in it.
 	Standby bool `json:"standby,omitempty"`
 
 	// Queue is nil for a foreign pod; Quota and Order are for pods that have one.

@@ -76,7 +76,8 @@ type tree struct {
 	preempting map[queues.ID]resources.Vector
 	priority   map[queues.ID]int64
 	starting   map[queues.ID][]string
-	// room is what the nodes have left. Other than for quotas, it counts for the headroom.
+	// room is what pods of queues leave of the capacity of all nodes. The headroom shown is
+	// at most this; quota checks ignore it.
 	room resources.Limit
 }
 
@@ -212,7 +213,7 @@ func Percent(used resources.Vector, limit resources.Limit) map[string]resources.
 	return maps.Collect(percents(used, limit))
 }
 
-// percents is percent, sorted by name.
+// percents yields what Percent returns, sorted by name.
 func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, resources.Amount] {
 	return func(yield func(string, resources.Amount) bool) {
 		for name, most := range limit.All() {
