@@ -120,7 +120,7 @@ func (c *connection) ask(ctx context.Context, client *http.Client, method, at st
 // caution says so if a standby answered.
 func (c *connection) caution(w io.Writer) {
 	if c.standby {
-		fmt.Fprintln(w, "note: a replica that stands by has answered; what was decided only the one that leads knows, which the lease of the scheduler names")
+		fmt.Fprintln(w, "note: a standby replica answered; only the leader knows what was decided. The scheduler's lease names the leader")
 	}
 }
 

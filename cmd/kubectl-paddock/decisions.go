@@ -54,9 +54,9 @@ func newDecisions(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decisions",
 		Short: "Show for which pods others were preempted, and why not for the rest",
-		Long: `Shows the last decisions about pods for which others were to make room, the last
-first: who asked, who goes, on which node, and what became of it. -o yaml shows
-the numbers that each law was asked about.`,
+		Long: `Shows the last decisions to preempt pods, or not to, newest first: for which pod,
+the victims, the node, and the result. -o yaml shows the numbers that each law was
+asked about.`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := which.query()
@@ -86,8 +86,8 @@ func newVerify(conn *connection) *cobra.Command {
 with: those that the scheduler remembers, or those in FILE, which "decisions -o
 yaml" or "-o json" wrote. "-" is the standard input. With FILE no cluster is needed.
 
-Not judged, because the record has no numbers for it: law 1 (least harm), fences and
-policies of law 7, and what the filters said.
+Not judged, because the record has no numbers for it: law 1 (opted-out pods only as
+the last resort), law 3 by application, fences and policies of law 7, and the filters.
 
 Exit codes: 0 all are lawful, 1 one breaks a law (a defect of the scheduler: please
 report it with the decision), 2 the decisions could not be read.`,

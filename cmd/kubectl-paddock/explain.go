@@ -33,8 +33,8 @@ func newExplainPod(conn *connection) *cobra.Command {
 		Use:   "pod NAME",
 		Short: "Say why a pod waits, and what would have to change",
 		Long: `Shows what the scheduler knows of a pod: its queue and how it was found, what each
-queue of the path says of its request, who is before it, which node is held for it
-and for which pods it waits, and what would have to change for it to run.
+queue of the path says of its request, which pods are before it, which node is held
+for it and for which pods it waits, and what would have to change for it to run.
 
 A pod that does not exist, or that another scheduler has yet to place, ends with
 exit code 1.`,

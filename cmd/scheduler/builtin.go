@@ -37,7 +37,7 @@ func useBuiltin(opts *options.Options) (done func(), err error) {
 	go func() {
 		// An error here is an incomplete document there, which does not decode.
 		if _, err := write.Write(document); err != nil {
-			klog.Background().Error(err, "Handing over the built-in configuration")
+			klog.Background().Error(err, "Cannot pass on the built-in configuration, so the scheduler will not start; give --config")
 		}
 		_ = write.Close()
 	}()

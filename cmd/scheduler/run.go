@@ -74,7 +74,7 @@ func drained(told context.Context) context.Context {
 func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, sched *scheduler.Scheduler) {
 	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, sched.Profiles, frameworkplugins.NewInTreeRegistry(), sched.Cache)
 	if err != nil {
-		klog.FromContext(ctx).Info("There is no preview of pods", "reason", err.Error())
+		klog.FromContext(ctx).Info("No preview of pods: kubectl paddock preview will fail; scheduling is not affected", "reason", err.Error())
 		return
 	}
 	shared.OfferPreviews(previewer)

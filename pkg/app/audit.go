@@ -33,6 +33,6 @@ func (a auditors) checks() []rest.Check {
 	return []rest.Check{
 		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Look: a.books.Check},
 		{Name: "Pods", Description: "the pods in the books are those of the API server now", Look: a.drift.Now},
-		{Name: "Drift", Description: "pods, nodes and queues in the books are what the API server says, looked at twice in a while", Run: a.drift.Check},
+		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: a.drift.Check},
 	}
 }

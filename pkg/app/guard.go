@@ -107,7 +107,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	}, webhook.DefaultShouldRetry)
 	switch {
 	case err != nil:
-		return nil, false, fmt.Errorf("the API server was asked whose token it is: %w", err)
+		return nil, false, fmt.Errorf("TokenReview failed: %w; if rights are missing, let the scheduler's service account create tokenreviews (ClusterRole system:auth-delegator)", err)
 	case !review.Status.Authenticated && review.Status.Error != "":
 		return nil, false, fmt.Errorf("%w: %s", rest.ErrUnknown, review.Status.Error)
 	case !review.Status.Authenticated:
@@ -149,7 +149,7 @@ func (g *guard) admit(r *http.Request) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the API server was asked what %s may do: %w", who.User.GetName(), err)
+		return fmt.Errorf("SubjectAccessReview for %s failed: %w; if rights are missing, let the scheduler's service account create subjectaccessreviews (ClusterRole system:auth-delegator)", who.User.GetName(), err)
 	}
 	return fmt.Errorf("%w: %s may not get the path %s; a ClusterRole with this in nonResourceURLs and the verb get allows it",
 		rest.ErrForbidden, who.User.GetName(), path)

@@ -194,9 +194,9 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 		unknown bool
 		told    string
 	}{
-		"silent":              {silent, 50 * time.Millisecond, false, "whose token"},
-		"gone":                {&clientrest.Config{Host: shut.URL}, reviewTimeout, false, "whose token"},
-		"refuses the process": {serve(t, refuses), reviewTimeout, false, "whose token"},
+		"silent":              {silent, 50 * time.Millisecond, false, "TokenReview failed"},
+		"gone":                {&clientrest.Config{Host: shut.URL}, reviewTimeout, false, "TokenReview failed"},
+		"refuses the process": {serve(t, refuses), reviewTimeout, false, "TokenReview failed"},
 		"says no":             {says(authenticationv1.TokenReviewStatus{}), reviewTimeout, true, ""},
 		"says no and why":     {says(authenticationv1.TokenReviewStatus{Error: "token has expired"}), reviewTimeout, true, "token has expired"},
 	} {

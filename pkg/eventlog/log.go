@@ -56,7 +56,7 @@ func (l *Log) Run(ctx context.Context, clock clock.WithTicker, logger klog.Logge
 	loop.Every(ctx, clock, interval, func() {
 		l.Collect()
 		if lost := l.Lost(); lost > said {
-			logger.Info("The event log was too slow: some things that happened have no record", "lost", lost-said)
+			logger.Info("Events were lost: more happened than the log could take. /ws/v1/events lacks them; scheduling is not affected", "lost", lost-said)
 			said = lost
 		}
 	})

@@ -118,7 +118,7 @@ func (r *Reporter) tellNext(ctx context.Context) bool {
 	for i, err := range errs {
 		report := next[i]
 		if err != nil && !report.failed && !apierrors.IsConflict(err) { // a pod changes at any time
-			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+			r.Logger.Error(err, "Cannot write on a pod why it waits. If rights are missing, let the scheduler patch pods/status", "pod", klog.KRef(report.Namespace, report.Name))
 		}
 		if err == nil || apianswer.Final(err) {
 			continue

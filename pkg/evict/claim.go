@@ -87,7 +87,8 @@ func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error 
 		e.Logger.V(2).Info("Cannot take back a claim yet", "pod", ref(w.Ref), "err", err)
 		return err
 	case !errors.Is(err, errGone):
-		e.Logger.Error(err, "Cannot take back the claim of a pod whose hold has ended; it will hold the node again after a restart",
+		e.Logger.Error(err, "Cannot take back the claim of a pod after its hold ended; after a restart the pod would hold the node again. "+
+			"If rights are missing, let the scheduler patch pods/status, or delete the pod",
 			"pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended)
 	}
 	e.done(a, w)

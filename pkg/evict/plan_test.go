@@ -365,7 +365,7 @@ func TestAVictimTooLargeToBeDeleted(t *testing.T) {
 			t.Errorf("given up because %q", why)
 		}
 		expect.Same(t, "undeletable", []types.UID{"uid-v1"}, o.books.undeletable)
-		if strings.Contains(o.log(), "Cannot take back the mark") {
+		if strings.Contains(o.log(), "Cannot clear the mark") {
 			t.Errorf("the log has a mark that was never written:\n%s", o.log())
 		}
 	})
@@ -486,7 +486,7 @@ func TestMarksAreClearedBeforeFailPlan(t *testing.T) {
 		o.expect(t, "committed [uid-a], disrupted [], given up 0")
 		pass(20 * time.Second)
 		o.expect(t, "committed [uid-a], disrupted [], given up 1")
-		if !strings.Contains(o.log(), "Cannot take back the mark") {
+		if !strings.Contains(o.log(), "Cannot clear the mark") {
 			t.Errorf("the log is silent:\n%s", o.log())
 		}
 	})

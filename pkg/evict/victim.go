@@ -230,7 +230,8 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 			failed = err
 			continue
 		default:
-			e.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
+			e.Logger.Error(err, "Cannot clear the mark DisruptionTarget of a pod that stays. If rights are missing, let the scheduler patch pods/status; "+
+				"otherwise the cluster's disruption controller clears it after two minutes", "pod", ref(v.Ref))
 		}
 		v.to(spared)
 	}

@@ -440,7 +440,7 @@ func TestLongestClearHold(t *testing.T) {
 	says := func(seconds string) {
 		t.Helper()
 		compare(t, `
-# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits.
+# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] Unix time since which the hold that has been clear for longest is clear: when its last victim was gone, or its begin without victims; 0 if no hold is clear.
 # TYPE paddock_longest_clear_hold_timestamp_seconds gauge
 paddock_longest_clear_hold_timestamp_seconds{kind="queue"} `+seconds+`
 paddock_longest_clear_hold_timestamp_seconds{kind="required"} 0

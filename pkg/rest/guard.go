@@ -10,7 +10,7 @@ import (
 // Errors of a [Guard] for a request that it refuses.
 var (
 	// ErrUnknown: the sender is unknown.
-	ErrUnknown = errors.New("it is not known who sends the request: send a valid bearer token")
+	ErrUnknown = errors.New("unknown sender: send a valid bearer token")
 	// ErrForbidden: the sender lacks a permission. It is wrapped with what is missing.
 	ErrForbidden = errors.New("forbidden")
 )
@@ -68,7 +68,7 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 		case errors.Is(err, ErrForbidden):
 			documents.Refuse(w, http.StatusForbidden, "Forbidden", err.Error())
 		default:
-			documents.Refuse(w, http.StatusServiceUnavailable, "Not known who may read", err.Error())
+			documents.Refuse(w, http.StatusServiceUnavailable, "Authorization unavailable", err.Error())
 		}
 	})
 }

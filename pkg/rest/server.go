@@ -155,7 +155,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 		listener = tls.NewListener(listener, s.options.TLS)
 	}
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		logger.Error(err, "REST has stopped", "address", address)
+		logger.Error(err, "REST has stopped; scheduling goes on. Restart the scheduler to get REST back", "address", address)
 	}
 }
 

@@ -47,7 +47,7 @@ partitions:
 			t.Errorf("pod %s: standby %t, told to ask the leader: %t, want %t", pod, x.Standby, told, want)
 		}
 	}
-	want := "Pod ns/tried was let through; what came of it the replica that leads knows, and this one stands by."
+	want := "Pod ns/tried was let through. Only the leader knows the result; this replica is a standby."
 	expect.Same(t, "", want, c.explanation(t, "tried").Summary)
 	standing := c.ask(httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if !strings.Contains(standing.Body.String(), "This replica stands by") {

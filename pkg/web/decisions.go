@@ -113,7 +113,7 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 func victimMarks(v *record.Victim) []mark {
 	var out []mark
 	if v.OptedOut {
-		out = append(out, mark{"opted out", "alert", "it asked not to be preempted, and there was no lawful way without it"})
+		out = append(out, mark{"opted out", "alert", "it opted out of preemption, and there was no lawful plan without it"})
 	}
 	if v.Originator {
 		out = append(out, mark{"originator", "alert", "its application is lost without it"})
@@ -166,7 +166,7 @@ func notesOf(d *record.Decision) []string {
 		if n > len(names) {
 			more = " and " + thousands(int64(n-len(names))) + " more"
 		}
-		add(true, "Nodes that refuse the pod whoever goes: "+strings.Join(names, ", ")+more+".")
+		add(true, "Nodes that reject the pod even without other pods: "+strings.Join(names, ", ")+more+".")
 	}
 	add(len(d.Contested) > 0, "The pod lacks "+visible(strings.Join(d.Contested, ", "))+".")
 	return out

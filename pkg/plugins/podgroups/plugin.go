@@ -177,7 +177,7 @@ func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }
 func run(ctx context.Context, client versioned.Interface, s Store, c clock.PassiveClock) {
 	groups := informers.NewPodGroupInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
 	if _, err := groups.AddEventHandler(handler(s, c)); err != nil {
-		runtimeutil.HandleErrorWithContext(ctx, err, "PodGroups cannot be followed")
+		runtimeutil.HandleErrorWithContext(ctx, err, "PodGroups cannot be followed, so their pods will not start; restart the scheduler")
 		return
 	}
 	groups.RunWithContext(ctx)

@@ -41,7 +41,7 @@ type Previewer struct {
 var neverLookedAt = []string{
 	"admission: webhooks, LimitRanges, ResourceQuotas and policies may change or refuse the pod",
 	"scores: which of the nodes that fit would be taken",
-	"whose turn it is: pods that wait now may take the room first",
+	"order: pods that wait now may take the room first",
 }
 
 // NewPreviewer makes a Previewer for the profiles with pods of queues. Registry has

@@ -109,35 +109,35 @@ func unplacedState(code reasons.Code) string {
 
 // summary says in a sentence how things are.
 func summary(x *store.Explanation, out *Explanation) string {
-	who := fmt.Sprintf("Pod %s/%s", out.Namespace, out.Name)
+	pod := fmt.Sprintf("Pod %s/%s", out.Namespace, out.Name)
 	switch out.State {
 	case podLeaves:
 		if out.Reason == nil {
-			return fmt.Sprintf("%s has been deleted and is still on node %s.", who, out.Node)
+			return fmt.Sprintf("%s has been deleted and is still on node %s.", pod, out.Node)
 		}
 	case podRuns, podBinding:
 		if out.Foreign != "" {
-			return fmt.Sprintf("%s is on node %s and of another scheduler: it is in no queue, and its node is the fuller by it.", who, out.Node)
+			return fmt.Sprintf("%s is on node %s and belongs to another scheduler: it is in no queue, and its request counts on the node.", pod, out.Node)
 		}
 		if out.State == podBinding {
-			return fmt.Sprintf("%s was given node %s, which the API server does not know yet.", who, out.Node)
+			return fmt.Sprintf("%s was given node %s, which the API server does not know yet.", pod, out.Node)
 		}
-		return fmt.Sprintf("%s has node %s, in queue %s.", who, out.Node, x.Pod.Queue)
+		return fmt.Sprintf("%s has node %s, in queue %s.", pod, out.Node, x.Pod.Queue)
 	case podTried:
-		return fmt.Sprintf("%s was let through, and the scheduler is looking for a node for it.", who)
+		return fmt.Sprintf("%s was let through, and the scheduler is looking for a node for it.", pod)
 	case podHolds:
 		if out.Reason == nil {
-			return fmt.Sprintf("%s holds node %s and is about to be placed there.", who, out.Hold.Node)
+			return fmt.Sprintf("%s holds node %s and is about to be placed there.", pod, out.Hold.Node)
 		}
 	}
 	if out.Reason == nil {
-		return fmt.Sprintf("%s: %s.", who, out.State)
+		return fmt.Sprintf("%s: %s.", pod, out.State)
 	}
 	said := out.Reason.Message
 	if out.State == podStuck && out.Room != nil && out.Room.Reason != nil && !strings.Contains(said, out.Room.Reason.Message) {
 		said += "; " + out.Room.Reason.Message // as it is by now
 	}
-	return fmt.Sprintf("%s: %s: %s", who, out.State, said)
+	return fmt.Sprintf("%s: %s: %s", pod, out.State, said)
 }
 
 // toDo is what would have to change for the pod to run, or to stay; room is whether
