@@ -29,8 +29,8 @@ func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.In
 
 // checks are run by the health check. None holds the lock of the store for longer than a
 // reader of pages does.
-func (a auditors) checks() []rest.Check {
-	return []rest.Check{
+func (a auditors) checks() []rest.HealthCheck {
+	return []rest.HealthCheck{
 		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Look: a.books.Check},
 		{Name: "Pods", Description: "the pods in the books are those of the API server now", Look: a.drift.Now},
 		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: a.drift.Check},

@@ -111,8 +111,8 @@ func (f *follower) configuration() web.Configuration {
 }
 
 // check returns what the health check reports about the configuration.
-func (f *follower) check() rest.Check {
-	return rest.Check{
+func (f *follower) check() rest.HealthCheck {
+	return rest.HealthCheck{
 		Name: "Configuration", Description: "the queue configuration that was read last is in force",
 		Run: func() error {
 			if failed := f.configuration().Failure; failed != nil && failed.Corrected.IsZero() {

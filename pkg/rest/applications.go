@@ -13,7 +13,7 @@ import (
 // applicationList answers with some of the applications that have pods.
 func (s *Server) applicationList(w http.ResponseWriter, v *inventory.View, apps []*inventory.Application, states []string) {
 	now := s.options.Clock.Now()
-	documents.Write(w, func(p *documents.Page) {
+	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('[')
 		for _, a := range apps {
 			if p.Failed() {
@@ -46,7 +46,7 @@ func (s *Server) applications(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) completed(w http.ResponseWriter) {
-	documents.Write(w, func(p *documents.Page) {
+	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('[')
 		for _, a := range s.options.Inventory.View().Finished {
 			p.Ended(a)
@@ -93,13 +93,13 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, a := range v.Applications {
 		if wanted(a.AppRecord) {
-			documents.Write(w, func(p *documents.Page) { p.Application(s.options.Inventory, v, a, s.options.Clock.Now()) })
+			documents.Write(w, func(p *documents.JSONWriter) { p.Application(s.options.Inventory, v, a, s.options.Clock.Now()) })
 			return
 		}
 	}
 	for _, a := range slices.Backward(v.Finished) {
 		if wanted(a) {
-			documents.Write(w, func(p *documents.Page) { p.Ended(a) })
+			documents.Write(w, func(p *documents.JSONWriter) { p.Ended(a) })
 			return
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Server) rejected(w http.ResponseWriter) {
 			firsts = append(firsts, pods[0])
 		}
 	}
-	documents.Write(w, func(p *documents.Page) {
+	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('[')
 		for i, why := range s.options.Inventory.Whys(firsts) {
 			if !why.None() {

@@ -15,7 +15,7 @@ import (
 // config answers GET config: YAML, or JSON for clients that accept it.
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	v := s.options.Inventory.View()
-	if !documents.Read(v) {
+	if !documents.HasConfig(v) {
 		documents.Refuse(w, http.StatusServiceUnavailable, "No configuration yet",
 			"the scheduler has not read a valid configuration since it was started; its log, and an event on the ConfigMap, say why")
 		return

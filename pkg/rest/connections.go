@@ -101,7 +101,7 @@ func (b *boundedListener) room(conn *boundedConn) bool {
 // removeIdle removes the connections that have had no request for too long.
 func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
 	for conn := range b.open {
-		if conn.idle() && now.Sub(conn.since) >= b.limits.crowdedIdle {
+		if conn.replaceable() && now.Sub(conn.since) >= b.limits.crowdedIdle {
 			b.remove(conn)
 			gone = append(gone, conn)
 		}
@@ -113,7 +113,7 @@ func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
 // if there is none.
 func (b *boundedListener) longestIdle() (longest *boundedConn) {
 	for conn := range b.open {
-		if conn.idle() && (longest == nil || conn.since.Before(longest.since)) {
+		if conn.replaceable() && (longest == nil || conn.since.Before(longest.since)) {
 			longest = conn
 		}
 	}
@@ -148,7 +148,7 @@ type boundedConn struct {
 	since     time.Time // when it was opened, or the last request was answered
 }
 
-func (c *boundedConn) idle() bool { return !c.known && c.answering == 0 }
+func (c *boundedConn) replaceable() bool { return !c.known && c.answering == 0 }
 
 // Close closes the connection. It may be called again.
 func (c *boundedConn) Close() error {

@@ -13,10 +13,10 @@ import (
 // fullStateDump answers GET fullstatedump: everything, of one moment.
 func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	v, now := s.options.Inventory.View(), s.options.Clock.Now()
-	documents.Write(w, func(p *documents.Page) { s.dump(p, v, now) })
+	documents.Write(w, func(p *documents.JSONWriter) { s.dump(p, v, now) })
 }
 
-func (s *Server) dump(p *documents.Page, v *inventory.View, now time.Time) {
+func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time) {
 	p.Open('{')
 	p.TimeField("timestamp", now)
 	p.Field("partitions", s.partitionList(v))
@@ -44,7 +44,7 @@ func (s *Server) dump(p *documents.Page, v *inventory.View, now time.Time) {
 	p.Open('[')
 	p.QueueTree(v, queues.RootID, true)
 	p.Close(']')
-	if _, document, err := s.documents.Of(v.Spec); err == nil && documents.Read(v) {
+	if _, document, err := s.documents.Of(v.Spec); err == nil && documents.HasConfig(v) {
 		p.Field("config", json.RawMessage(document))
 	}
 	if open := s.streams.list(); len(open) > 0 {

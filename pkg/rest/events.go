@@ -40,7 +40,7 @@ func (s *Server) eventBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	records, lowest, next := s.options.Events.Range(start, int(min(count, batchSize)))
-	documents.Write(w, func(p *documents.Page) {
+	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('{')
 		p.TextField("InstanceUUID", s.instance)
 		p.Key("LowestID")

@@ -30,9 +30,9 @@ func admit(guard Guard, r *http.Request) error {
 	return guard.Admit(r.Clone(r.Context()), isKnown(r.Context()))
 }
 
-// turnedAway says why a user that was admitted no longer is. It is nil for one that still
+// revoked says why a user that was admitted no longer is. It is nil for one that still
 // is, and where that cannot be found out: an outage ends nothing that was allowed.
-func turnedAway(guard Guard, r *http.Request) *documents.Problem {
+func revoked(guard Guard, r *http.Request) *documents.Problem {
 	if guard == nil {
 		return nil
 	}

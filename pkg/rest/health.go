@@ -27,11 +27,11 @@ const (
 // Health is the answer of the health check, as YuniKorn's interface has it.
 type Health struct {
 	Healthy      bool
-	HealthChecks []web.Check
+	HealthChecks []web.CheckResult
 }
 
-// Check is something that can be wrong with the books.
-type Check struct {
+// HealthCheck is something that can be wrong with the books.
+type HealthCheck struct {
 	// Name and Description say what is checked.
 	Name, Description string
 	// Run checks now; the error says what is wrong.
@@ -45,7 +45,7 @@ type Check struct {
 // health has what the checks found last. Readers are given that, and its age: none of
 // them runs a check, or waits for one, however many there are and however long it takes.
 type health struct {
-	checks []Check
+	checks []HealthCheck
 	clock  clock.WithTicker
 	last   atomic.Pointer[examined] // nil before the first
 }
@@ -77,9 +77,9 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 		defer func() { waited += h.clock.Since(began) }()
 		return loop.Pause(ctx, h.clock, t)
 	}
-	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]web.Check, 0, len(h.checks))}}
+	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]web.CheckResult, 0, len(h.checks))}}
 	for _, c := range h.checks {
-		done := web.Check{Name: c.Name, Description: c.Description, Succeeded: true}
+		done := web.CheckResult{Name: c.Name, Description: c.Description, Succeeded: true}
 		if err := c.run(pause); err != nil {
 			done.Succeeded, done.DiagnosisMessage, found.Healthy = false, err.Error(), false
 		}
@@ -92,7 +92,7 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 }
 
 // run makes an error of a panic: a check that is broken is no reason to stop scheduling.
-func (c *Check) run(pause func(time.Duration) bool) (err error) {
+func (c *HealthCheck) run(pause func(time.Duration) bool) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("the check panicked: %v; please report it", broken)

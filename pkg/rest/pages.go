@@ -54,7 +54,7 @@ func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
 
 // nodes answers GET partition/{partition}/nodes.
 func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
-	documents.Write(w, func(p *documents.Page) { p.Nodes(s.options.Inventory.View(), s.options.NodeLabels) })
+	documents.Write(w, func(p *documents.JSONWriter) { p.Nodes(s.options.Inventory.View(), s.options.NodeLabels) })
 }
 
 // node answers GET partition/{partition}/node/{node}.
@@ -65,7 +65,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusNotFound, "Node not found", "there is no node "+name)
 		return
 	}
-	documents.Write(w, func(p *documents.Page) { p.Node(v, n, s.options.NodeLabels(n.Name)) })
+	documents.Write(w, func(p *documents.JSONWriter) { p.Node(v, n, s.options.NodeLabels(n.Name)) })
 }
 
 // user answers GET partition/{partition}/usage/user/{user}.
@@ -112,7 +112,7 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
 	}
-	documents.Write(w, func(p *documents.Page) {
+	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('{')
 		p.Key("decisions")
 		p.Open('[')

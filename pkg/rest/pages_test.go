@@ -19,7 +19,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -222,19 +221,4 @@ func (c *cluster) page(t *testing.T, d *datadriven.TestData) string {
 		out = fmt.Sprintf("status %d\n%s", w.Code, out)
 	}
 	return out
-}
-
-// TestAllocationLogBeginsInYuniKornsWords: YuniKorn's sentence comes first where it has
-// one, and ours follows.
-func TestAllocationLogBeginsInYuniKornsWords(t *testing.T) {
-	for code, want := range map[reasons.Code]string{
-		reasons.OverMax:        "Not enough queue quota: OverMax: text",
-		reasons.OverUserLimit:  "Not enough user quota: OverUserLimit: text",
-		reasons.OverGroupLimit: "Not enough user quota: OverGroupLimit: text",
-		reasons.InOrder:        "InOrder: text",
-	} {
-		if got := documents.InYuniKornsWords(reasons.New(code, "text")); got != want {
-			t.Errorf("%s: %q, want %q", code, got, want)
-		}
-	}
 }

@@ -34,7 +34,7 @@ type Options struct {
 	// Events is what happened.
 	Events *eventlog.Log
 	// Checks are run from time to time while it serves; readers are told the last result.
-	Checks []Check
+	Checks []HealthCheck
 	// Explainer says what is known of one pod.
 	Explainer Explainer
 	// Previewer returns what makes previews; it returns nil for no previews.
@@ -217,7 +217,7 @@ func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T,
 
 // queues answers GET partition/{partition}/queues.
 func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	documents.Write(w, func(p *documents.Page) { p.QueueTree(s.options.Inventory.View(), queues.RootID, true) })
+	documents.Write(w, func(p *documents.JSONWriter) { p.QueueTree(s.options.Inventory.View(), queues.RootID, true) })
 }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
@@ -226,6 +226,6 @@ func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
 	v := s.options.Inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		_, subtree := r.URL.Query()["subtree"]
-		documents.Write(w, func(p *documents.Page) { p.QueueTree(v, q.ID, subtree) })
+		documents.Write(w, func(p *documents.JSONWriter) { p.QueueTree(v, q.ID, subtree) })
 	}
 }

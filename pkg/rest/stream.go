@@ -90,7 +90,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	s.options.Events.Collect()
 	lowest, next := s.options.Events.Bounds()
 	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
-	sender.turnedAway = func() *documents.Problem { return turnedAway(s.options.Guard, r) }
+	sender.revoked = func() *documents.Problem { return revoked(s.options.Guard, r) }
 	_ = sender.connection.SetReadDeadline(time.Time{}) // the request has been read
 	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
 }
@@ -100,7 +100,7 @@ type sender struct {
 	server     *Server
 	connection *http.ResponseController
 	w          http.ResponseWriter
-	turnedAway func() *documents.Problem
+	revoked    func() *documents.Problem
 	text       bytes.Buffer
 	records    []eventlog.Record
 }
@@ -108,7 +108,7 @@ type sender struct {
 // follow sends the records from number first on, until the stream ends.
 func (s *sender) follow(done <-chan struct{}, first uint64) {
 	s.make(func() {
-		p := documents.NewPage(&s.text)
+		p := documents.NewJSONWriter(&s.text)
 		p.Open('{')
 		p.TextField("InstanceUUID", s.server.instance)
 		p.Close('}')
@@ -127,7 +127,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		first += uint64(len(records))
 		s.make(func() {
 			for i := range records {
-				p := documents.NewPage(&s.text)
+				p := documents.NewJSONWriter(&s.text)
 				p.Event(&records[i])
 				_ = p.Done()
 			}
@@ -154,7 +154,7 @@ func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
 		}
 	}
 	again.Reset(s.server.limits.streamAdmitted)
-	why := s.turnedAway()
+	why := s.revoked()
 	if why != nil {
 		s.end(why)
 	}
@@ -164,7 +164,7 @@ func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
 // end sends the last line.
 func (s *sender) end(why *documents.Problem) {
 	s.make(func() {
-		p := documents.NewPage(&s.text)
+		p := documents.NewJSONWriter(&s.text)
 		p.Value(why)
 		_ = p.Done()
 	})

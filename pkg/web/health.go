@@ -2,8 +2,8 @@ package web
 
 import "time"
 
-// Check is one check with its result, in the form of YuniKorn's interface.
-type Check struct {
+// CheckResult is one check with its result, in the form of YuniKorn's interface.
+type CheckResult struct {
 	Name             string
 	Succeeded        bool
 	Description      string
@@ -14,13 +14,13 @@ type Check struct {
 // first.
 type Checked struct {
 	At     time.Time
-	Checks []Check
+	Checks []CheckResult
 }
 
 // healthContent is what is on the page of the health.
 type healthContent struct {
 	Started bool
-	Checks  []Check
+	Checks  []CheckResult
 	// Checked is when the checks began; empty before the first result.
 	Checked moment
 	// Wrong is how many checks failed.

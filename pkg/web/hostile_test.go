@@ -94,7 +94,7 @@ partitions:
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: \"<script>alert(1)</script>\"}\n    - {name: c, '<b>': 1}\n"))
 	s.configuration.Source = nasty[0]
 	s.configuration.Failure = &web.Failure{At: w.Now, Source: nasty[1], Err: err}
-	s.checks = []web.Check{{Name: nasty[0], Description: nasty[1], DiagnosisMessage: nasty[4]}}
+	s.checks = []web.CheckResult{{Name: nasty[0], Description: nasty[1], DiagnosisMessage: nasty[4]}}
 	return s
 }
 

@@ -24,7 +24,7 @@ type queueDetail struct {
 }
 
 // limitRow is a limit for users or groups.
-type limitRow struct{ Who, Most, Applications, Description string }
+type limitRow struct{ AppliesTo, Most, Applications, Description string }
 
 func detailOf(r *request, q *queues.Queue) *queueDetail {
 	out := &queueDetail{queueRow: rowOf(r.View, q, q.Path), Path: visible(q.Path), Leaf: q.Leaf}
@@ -47,14 +47,14 @@ func withoutPods(v resources.Vector) resources.Vector {
 }
 
 func limitOf(l config.Limit) limitRow {
-	var who []string
+	var appliesTo []string
 	for _, name := range l.Users {
-		who = append(who, namedOr("each user", "user ", name))
+		appliesTo = append(appliesTo, namedOr("each user", "user ", name))
 	}
 	for _, name := range l.Groups {
-		who = append(who, namedOr("each group", "group ", name))
+		appliesTo = append(appliesTo, namedOr("each group", "group ", name))
 	}
-	out := limitRow{Who: strings.Join(who, ", "), Description: visible(l.Description), Most: limited(l.MaxResources), Applications: "no limit"}
+	out := limitRow{AppliesTo: strings.Join(appliesTo, ", "), Description: visible(l.Description), Most: limited(l.MaxResources), Applications: "no limit"}
 	if l.MaxApplications > 0 {
 		out.Applications = strconv.FormatUint(l.MaxApplications, 10)
 	}

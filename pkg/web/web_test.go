@@ -26,7 +26,7 @@ type site struct {
 	*web.Pages
 	world         *webtest.World
 	configuration web.Configuration
-	checks        []web.Check
+	checks        []web.CheckResult
 	checked       time.Time
 	taint         string
 	mux           *http.ServeMux
@@ -35,7 +35,7 @@ type site struct {
 func newSite(w *webtest.World) *site {
 	s := &site{world: w, mux: http.NewServeMux(), taint: "held=<of>-"}
 	s.configuration = web.Configuration{Source: "the test", Since: w.Now.Add(-time.Hour)}
-	s.checks, s.checked = []web.Check{{Name: "Books", Succeeded: true, Description: "all is right"}}, w.Now.Add(-3*time.Second)
+	s.checks, s.checked = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}, w.Now.Add(-3*time.Second)
 	s.Pages = web.New(web.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
@@ -148,9 +148,9 @@ func TestPages(t *testing.T) {
 			default:
 				s.configuration = web.Configuration{Source: "the test", Since: s.world.Now.Add(-time.Hour)}
 			}
-			s.checks = []web.Check{{Name: "Books", Succeeded: true, Description: "all is right"}}
+			s.checks = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}
 			if d.HasArg("wrong") {
-				s.checks = append(s.checks, web.Check{Name: "Pods", Description: "none is lost", DiagnosisMessage: "pod team/x is lost"})
+				s.checks = append(s.checks, web.CheckResult{Name: "Pods", Description: "none is lost", DiagnosisMessage: "pod team/x is lost"})
 			}
 			w := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
 			var out string

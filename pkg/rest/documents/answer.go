@@ -7,15 +7,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 )
 
-// DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
-const DefaultClusterID = "mycluster"
+// defaultClusterID is what YuniKorn calls a cluster that was not given a name.
+const defaultClusterID = "mycluster"
 
 // ClusterID is the name that the configuration gives the cluster.
 func ClusterID(v *inventory.View) string {
 	if v.Spec == nil {
-		return DefaultClusterID
+		return defaultClusterID
 	}
-	return cmp.Or(v.Spec.ClusterID, DefaultClusterID)
+	return cmp.Or(v.Spec.ClusterID, defaultClusterID)
 }
 
 // Problem is the body of an answer that is not what was asked for. Message is
@@ -30,18 +30,18 @@ type Problem struct {
 func Refuse(w http.ResponseWriter, status int, message, description string) {
 	SetHeader(w)
 	w.WriteHeader(status)
-	p := NewPage(w)
+	p := NewJSONWriter(w)
 	p.Value(Problem{StatusCode: status, Message: message, Description: description})
 	_ = p.Done()
 }
 
 // Answer writes a document as JSON.
-func Answer(w http.ResponseWriter, body any) { Write(w, func(p *Page) { p.Value(body) }) }
+func Answer(w http.ResponseWriter, body any) { Write(w, func(p *JSONWriter) { p.Value(body) }) }
 
 // Write answers with what write writes.
-func Write(w http.ResponseWriter, write func(p *Page)) {
+func Write(w http.ResponseWriter, write func(p *JSONWriter)) {
 	SetHeader(w)
-	p := NewPage(w)
+	p := NewJSONWriter(w)
 	write(p)
 	_ = p.Done() // an error means that the reader has gone away
 }

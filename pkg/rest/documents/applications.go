@@ -37,7 +37,7 @@ func StateOf(a *output.AppRecord) string {
 }
 
 // Application writes an application that has pods.
-func (p *Page) Application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
+func (p *JSONWriter) Application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.Open('{')
 	p.record(a.AppRecord)
 	p.allocations(a.Allocations)
@@ -46,14 +46,14 @@ func (p *Page) Application(inv *inventory.Inventory, v *inventory.View, a *inven
 }
 
 // Ended writes an application that has no pods any more.
-func (p *Page) Ended(a *output.AppRecord) {
+func (p *JSONWriter) Ended(a *output.AppRecord) {
 	p.Open('{')
 	p.record(a)
 	p.Close('}')
 }
 
 // Refused writes an application that has no queue, by its oldest pod.
-func (p *Page) Refused(first *inventory.Pod, why reasons.Reason) {
+func (p *JSONWriter) Refused(first *inventory.Pod, why reasons.Reason) {
 	p.Open('{')
 	p.TextField("applicationID", first.Wanted.Application)
 	p.TextField("namespace", first.Namespace)
@@ -68,7 +68,7 @@ func (p *Page) Refused(first *inventory.Pod, why reasons.Reason) {
 }
 
 // record writes what is known of an application without its pods.
-func (p *Page) record(a *output.AppRecord) {
+func (p *JSONWriter) record(a *output.AppRecord) {
 	p.TextField("applicationID", a.ID)
 	p.TextField("namespace", a.Namespace)
 	if a.Finished.IsZero() {
@@ -95,7 +95,7 @@ func (p *Page) record(a *output.AppRecord) {
 }
 
 // entered writes when an application entered a state; nothing if it did not.
-func (p *Page) entered(state string, at time.Time) {
+func (p *JSONWriter) entered(state string, at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -107,7 +107,7 @@ func (p *Page) entered(state string, at time.Time) {
 
 // requests writes the pods of an application that have no node, and which nodes
 // are held for them.
-func (p *Page) requests(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
+func (p *JSONWriter) requests(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.Key("maxRequestPriority")
 	p.Number(a.Highest())
 	if len(a.Requests) == 0 {

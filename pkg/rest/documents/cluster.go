@@ -64,7 +64,7 @@ var (
 // What the build did not set is what the go command wrote into the program, and
 // absent where it wrote nothing.
 func BuildInformation() map[string]string {
-	out := map[string]string{"rmId": DefaultClusterID, "arch": runtime.GOARCH, "goVersion": strings.TrimPrefix(runtime.Version(), "go")}
+	out := map[string]string{"rmId": defaultClusterID, "arch": runtime.GOARCH, "goVersion": strings.TrimPrefix(runtime.Version(), "go")}
 	version, commit, date := BuildVersion, BuildCommit, BuildDate
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = cmp.Or(version, info.Main.Version)

@@ -138,9 +138,9 @@ func documentOf(spec *config.Spec) (*Config, error) {
 	return &out, nil
 }
 
-// Read tells whether a configuration is in force. A scheduler that has not read one yet
+// HasConfig tells whether a configuration is in force. A scheduler that has not read one yet
 // has none.
-func Read(v *inventory.View) bool { return v.Started || v.Spec.Document != "" }
+func HasConfig(v *inventory.View) bool { return v.Started || v.Spec.Document != "" }
 
 // Validation is the answer to a document that was sent for validation.
 type Validation struct {

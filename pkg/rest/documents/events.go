@@ -7,7 +7,7 @@ import (
 )
 
 // Event writes a record.
-func (p *Page) Event(r *eventlog.Record) {
+func (p *JSONWriter) Event(r *eventlog.Record) {
 	p.Open('{')
 	p.NumberField("type", int64(r.Type))
 	p.TextField("objectID", r.Object)

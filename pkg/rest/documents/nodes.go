@@ -9,7 +9,7 @@ import (
 )
 
 // Node writes a node with the pods on it.
-func (p *Page) Node(v *inventory.View, n *inventory.Node, labels map[string]string) {
+func (p *JSONWriter) Node(v *inventory.View, n *inventory.Node, labels map[string]string) {
 	p.Open('{')
 	p.TextField("nodeID", n.Name)
 	p.TextField("hostName", n.Name)
@@ -28,7 +28,7 @@ func (p *Page) Node(v *inventory.View, n *inventory.Node, labels map[string]stri
 
 // attributes writes what YuniKorn knows of a node beside amounts: its labels, and two
 // entries of its own.
-func (p *Page) attributes(node string, labels map[string]string) {
+func (p *JSONWriter) attributes(node string, labels map[string]string) {
 	all := map[string]string{"si.io/hostname": node}
 	maps.Copy(all, labels)
 	all["si/node-partition"] = Partition
@@ -41,7 +41,7 @@ func (p *Page) attributes(node string, labels map[string]string) {
 }
 
 // reservations writes the holders of a node.
-func (p *Page) reservations(v *inventory.View, node string) {
+func (p *JSONWriter) reservations(v *inventory.View, node string) {
 	var held []string
 	for _, h := range v.Holds.On(node) {
 		if asker := v.Holders[h.Asker]; asker != nil {
@@ -53,7 +53,7 @@ func (p *Page) reservations(v *inventory.View, node string) {
 }
 
 // Nodes writes the list of nodes. Labels returns the labels of a node.
-func (p *Page) Nodes(v *inventory.View, labels func(node string) map[string]string) {
+func (p *JSONWriter) Nodes(v *inventory.View, labels func(node string) map[string]string) {
 	p.Open('[')
 	for _, n := range v.Nodes {
 		if p.Failed() {

@@ -23,7 +23,7 @@ const (
 )
 
 // tags writes what is known of a pod beside its numbers.
-func (p *Page) tags(pod *inventory.Pod) {
+func (p *JSONWriter) tags(pod *inventory.Pod) {
 	p.Key("allocationTags")
 	p.Open('{')
 	if !pod.Created.IsZero() {
@@ -50,7 +50,7 @@ func (p *Page) tags(pod *inventory.Pod) {
 }
 
 // asked writes what requests, allocations and foreign allocations have in common.
-func (p *Page) asked(pod *inventory.Pod) {
+func (p *JSONWriter) asked(pod *inventory.Pod) {
 	p.TextField("allocationKey", string(pod.UID))
 	p.tags(pod)
 	p.TimeField("requestTime", pod.Created)
@@ -59,7 +59,7 @@ func (p *Page) asked(pod *inventory.Pod) {
 }
 
 // allocation writes a pod of a queue that has a node.
-func (p *Page) allocation(pod *inventory.Pod) {
+func (p *JSONWriter) allocation(pod *inventory.Pod) {
 	p.Open('{')
 	p.asked(pod)
 	p.TimeField("allocationTime", pod.Scheduled)
@@ -73,7 +73,7 @@ func (p *Page) allocation(pod *inventory.Pod) {
 	p.Close('}')
 }
 
-func (p *Page) allocations(pods []*inventory.Pod) {
+func (p *JSONWriter) allocations(pods []*inventory.Pod) {
 	if len(pods) == 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func (p *Page) allocations(pods []*inventory.Pod) {
 }
 
 // foreign writes a pod of another scheduler.
-func (p *Page) foreign(pod *inventory.Pod) {
+func (p *JSONWriter) foreign(pod *inventory.Pod) {
 	p.Open('{')
 	p.asked(pod)
 	p.TimeField("allocationTime", pod.Scheduled)
@@ -97,7 +97,7 @@ func (p *Page) foreign(pod *inventory.Pod) {
 
 // foreigners writes the foreign pods of a node, under YuniKorn's name and under
 // the one of its design.
-func (p *Page) foreigners(pods []*inventory.Pod) {
+func (p *JSONWriter) foreigners(pods []*inventory.Pod) {
 	if len(pods) == 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func (p *Page) foreigners(pods []*inventory.Pod) {
 }
 
 // request writes a pod of a queue that has no node, and why.
-func (p *Page) request(pod *inventory.Pod, why reasons.Reason, preempts bool, now time.Time) {
+func (p *JSONWriter) request(pod *inventory.Pod, why reasons.Reason, preempts bool, now time.Time) {
 	p.Open('{')
 	p.asked(pod)
 	p.TextField("requiredNodeId", pod.RequiredNode)
@@ -124,8 +124,8 @@ func (p *Page) request(pod *inventory.Pod, why reasons.Reason, preempts bool, no
 	p.Close('}')
 }
 
-// InYuniKornsWords begins with what YuniKorn says in such a case, where it says something.
-func InYuniKornsWords(why reasons.Reason) string {
+// inYuniKornsWords begins with what YuniKorn says in such a case, where it says something.
+func inYuniKornsWords(why reasons.Reason) string {
 	switch why.Code {
 	case reasons.OverMax:
 		return "Not enough queue quota: " + why.String()
@@ -137,7 +137,7 @@ func InYuniKornsWords(why reasons.Reason) string {
 
 // log writes why a pod waits, as the log of its allocation. A pod that failed was
 // told so then, any other is told now.
-func (p *Page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
+func (p *JSONWriter) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 	if why.None() {
 		return
 	}
@@ -148,7 +148,7 @@ func (p *Page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 	p.Key("allocationLog")
 	p.Open('[')
 	p.Open('{')
-	p.TextField("message", InYuniKornsWords(why))
+	p.TextField("message", inYuniKornsWords(why))
 	p.TimeField("lastOccurrence", at)
 	p.NumberField("count", count)
 	p.Close('}')

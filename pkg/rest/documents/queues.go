@@ -61,7 +61,7 @@ type Template struct {
 
 // QueueTree writes a queue, with everything below it or only the names of its
 // children. YuniKorn's names of children are full paths.
-func (p *Page) QueueTree(v *inventory.View, id queues.ID, below bool) {
+func (p *JSONWriter) QueueTree(v *inventory.View, id queues.ID, below bool) {
 	root := v.Queues.Root()
 	t := tree{
 		snapshot: v.Queues, preempting: v.Preempting(), priority: priorities(v), starting: starting(v),
@@ -119,7 +119,7 @@ func starting(v *inventory.View) map[queues.ID][]string {
 }
 
 // queue writes a [Queue].
-func (p *Page) queue(t *tree, id queues.ID, below bool) {
+func (p *JSONWriter) queue(t *tree, id queues.ID, below bool) {
 	if p.Failed() {
 		return
 	}
@@ -162,7 +162,7 @@ func (p *Page) queue(t *tree, id queues.ID, below bool) {
 }
 
 // children writes the queues below one, or only their names.
-func (p *Page) children(t *tree, q *queues.Queue, below bool) {
+func (p *JSONWriter) children(t *tree, q *queues.Queue, below bool) {
 	if len(q.Children) == 0 {
 		return
 	}
@@ -183,7 +183,7 @@ func (p *Page) children(t *tree, q *queues.Queue, below bool) {
 }
 
 // policies writes how a queue is ordered and preempted.
-func (p *Page) policies(q *queues.Queue) {
+func (p *JSONWriter) policies(q *queues.Queue) {
 	p.TextField("sortingPolicy", sortingPolicy(q))
 	p.boolField("prioritySorting", q.Policies.PrioritySort)
 	p.boolField("preemptionEnabled", q.Policies.Preemption != config.PreemptionDisabled)

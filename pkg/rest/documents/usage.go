@@ -50,7 +50,7 @@ type usages struct {
 type limitOf func(q *queues.Queue, name string) *config.Limit
 
 // add counts an application of a user or group.
-func (u *usages) add(v *inventory.View, a *inventory.Application, who string, limit limitOf) {
+func (u *usages) add(v *inventory.View, a *inventory.Application, name string, limit limitOf) {
 	if u.queues == nil {
 		u.queues, u.used, u.groups = map[queues.ID]*QueueUsage{}, map[queues.ID]resources.Vector{}, map[string]string{}
 	}
@@ -63,7 +63,7 @@ func (u *usages) add(v *inventory.View, a *inventory.Application, who string, li
 		at, known := u.queues[q.ID]
 		if !known {
 			at = &QueueUsage{QueuePath: q.Path}
-			if l := limit(q, who); l != nil {
+			if l := limit(q, name); l != nil {
 				at.MaxResources, at.MaxApplications = l.MaxResources.Map(), l.MaxApplications
 			}
 			u.queues[q.ID] = at
@@ -90,10 +90,10 @@ func (u *usages) root() *QueueUsage {
 
 // usagesBy collects usage by the name that the function returns; the empty name counts
 // for none.
-func usagesBy(v *inventory.View, who func(*inventory.Application) string, limit limitOf) map[string]*usages {
+func usagesBy(v *inventory.View, nameOf func(*inventory.Application) string, limit limitOf) map[string]*usages {
 	out := map[string]*usages{}
 	for _, a := range v.Applications {
-		name := who(a)
+		name := nameOf(a)
 		if name == "" || a.Running.IsZero() {
 			continue
 		}

@@ -12,30 +12,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// pageSize is how much of an answer is collected before it is sent.
-const pageSize = 32 << 10
+// sendSize is how much of an answer is collected before it is sent.
+const sendSize = 32 << 10
 
-// Page writes JSON as it is made: an answer about 20,000 pods is never in memory
+// JSONWriter writes JSON as it is made: an answer about 20,000 pods is never in memory
 // as a whole. The zero value of a field is left out, as YuniKorn does, unless the
 // name of the method says otherwise.
-type Page struct {
+type JSONWriter struct {
 	w    io.Writer
 	b    []byte
 	bare bool // nothing to separate from: after an opening bracket or a key
 	err  error
 }
 
-// NewPage returns a page that is written to w.
-func NewPage(w io.Writer) *Page { return &Page{w: w, bare: true} }
+// NewJSONWriter returns a writer to w.
+func NewJSONWriter(w io.Writer) *JSONWriter { return &JSONWriter{w: w, bare: true} }
 
 // Done sends what is left.
-func (p *Page) Done() error {
+func (p *JSONWriter) Done() error {
 	p.b = append(p.b, '\n')
 	p.send()
 	return p.err
 }
 
-func (p *Page) send() {
+func (p *JSONWriter) send() {
 	if p.err == nil {
 		_, p.err = p.w.Write(p.b)
 	}
@@ -43,9 +43,9 @@ func (p *Page) send() {
 }
 
 // Failed tells whether the reader has gone away: go on with nothing.
-func (p *Page) Failed() bool { return p.err != nil }
+func (p *JSONWriter) Failed() bool { return p.err != nil }
 
-func (p *Page) separate() {
+func (p *JSONWriter) separate() {
 	if !p.bare {
 		p.b = append(p.b, ',')
 	}
@@ -53,23 +53,23 @@ func (p *Page) separate() {
 }
 
 // Open begins an object ('{') or a list ('[').
-func (p *Page) Open(bracket byte) {
+func (p *JSONWriter) Open(bracket byte) {
 	p.separate()
 	p.b = append(p.b, bracket)
 	p.bare = true
 }
 
 // Close ends it.
-func (p *Page) Close(bracket byte) {
+func (p *JSONWriter) Close(bracket byte) {
 	p.b = append(p.b, bracket)
 	p.bare = false
-	if len(p.b) >= pageSize {
+	if len(p.b) >= sendSize {
 		p.send()
 	}
 }
 
 // Key begins a field; its value follows. Keys are plain words.
-func (p *Page) Key(name string) {
+func (p *JSONWriter) Key(name string) {
 	p.separate()
 	p.b = append(p.b, '"')
 	p.b = append(p.b, name...)
@@ -78,7 +78,7 @@ func (p *Page) Key(name string) {
 }
 
 // Value writes anything.
-func (p *Page) Value(v any) {
+func (p *JSONWriter) Value(v any) {
 	text, err := json.Marshal(v)
 	if err != nil && p.err == nil {
 		p.err = err
@@ -86,25 +86,25 @@ func (p *Page) Value(v any) {
 	}
 	p.separate()
 	p.b = append(p.b, text...)
-	if len(p.b) >= pageSize {
+	if len(p.b) >= sendSize {
 		p.send()
 	}
 }
 
 // Field writes a field with anything.
-func (p *Page) Field(name string, v any) {
+func (p *JSONWriter) Field(name string, v any) {
 	p.Key(name)
 	p.Value(v)
 }
 
-func (p *Page) text(s string) {
+func (p *JSONWriter) text(s string) {
 	p.separate()
 	p.quote(s)
 }
 
 // quote writes a string in quotes.
-func (p *Page) quote(s string) {
-	if !IsPlain(s) {
+func (p *JSONWriter) quote(s string) {
+	if !isPlain(s) {
 		text, err := json.Marshal(s)
 		if err != nil && p.err == nil {
 			p.err = err
@@ -117,18 +117,18 @@ func (p *Page) quote(s string) {
 	p.b = append(p.b, '"')
 }
 
-// AsItIs are the bytes that stand for themselves.
-var AsItIs = func() (out [256]bool) {
+// asItIs are the bytes that stand for themselves.
+var asItIs = func() (out [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		out[c] = !strings.ContainsRune("\"\\<>&", c)
 	}
 	return out
 }()
 
-// IsPlain tells whether a string can be in quotes as it is.
-func IsPlain(s string) bool {
+// isPlain tells whether a string can be in quotes as it is.
+func isPlain(s string) bool {
 	for i := range len(s) {
-		if !AsItIs[s[i]] {
+		if !asItIs[s[i]] {
 			return false
 		}
 	}
@@ -136,13 +136,13 @@ func IsPlain(s string) bool {
 }
 
 // Number writes a number as an element.
-func (p *Page) Number(n int64) {
+func (p *JSONWriter) Number(n int64) {
 	p.separate()
 	p.b = strconv.AppendInt(p.b, n, 10)
 }
 
 // TextField writes a field with a string, unless it is empty.
-func (p *Page) TextField(name, s string) {
+func (p *JSONWriter) TextField(name, s string) {
 	if s != "" {
 		p.Key(name)
 		p.text(s)
@@ -150,35 +150,35 @@ func (p *Page) TextField(name, s string) {
 }
 
 // NumberField writes a field with a number, unless it is 0.
-func (p *Page) NumberField(name string, n int64) {
+func (p *JSONWriter) NumberField(name string, n int64) {
 	if n != 0 {
 		p.Key(name)
 		p.Number(n)
 	}
 }
 
-func (p *Page) trueField(name string, b bool) {
+func (p *JSONWriter) trueField(name string, b bool) {
 	if b {
 		p.boolField(name, b)
 	}
 }
 
 // boolField writes false, too.
-func (p *Page) boolField(name string, b bool) {
+func (p *JSONWriter) boolField(name string, b bool) {
 	p.Key(name)
 	p.separate()
 	p.b = strconv.AppendBool(p.b, b)
 }
 
 // TimeField writes nanoseconds since 1970.
-func (p *Page) TimeField(name string, t time.Time) {
+func (p *JSONWriter) TimeField(name string, t time.Time) {
 	if !t.IsZero() {
 		p.NumberField(name, t.UnixNano())
 	}
 }
 
 // TextsField writes a field with a list of strings, unless it is empty.
-func (p *Page) TextsField(name string, list []string) {
+func (p *JSONWriter) TextsField(name string, list []string) {
 	if len(list) == 0 {
 		return
 	}
@@ -190,10 +190,10 @@ func (p *Page) TextsField(name string, list []string) {
 	p.Close(']')
 }
 
-func (p *Page) amountsField(name string, v resources.Vector) { p.quotaField(name, v.All()) }
+func (p *JSONWriter) amountsField(name string, v resources.Vector) { p.quotaField(name, v.All()) }
 
 // quotaField writes numbers by name, zeros too; nothing where there are no names.
-func (p *Page) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {
+func (p *JSONWriter) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {
 	some := false
 	for of, amount := range numbers {
 		if !some {
@@ -212,7 +212,7 @@ func (p *Page) quotaField(name string, numbers iter.Seq2[string, resources.Amoun
 }
 
 // alwaysField writes a text, also an empty one.
-func (p *Page) alwaysField(name, s string) {
+func (p *JSONWriter) alwaysField(name, s string) {
 	p.Key(name)
 	p.text(s)
 }
