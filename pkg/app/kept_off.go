@@ -12,35 +12,35 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
-// turnedAway records, for each held node, the pods that its hold kept off. If the hold
+// keptOff records, for each held node, the pods that its hold kept off. If the hold
 // ends and its capacity was not used, no other event requeues them.
-type turnedAway struct {
+type keptOff struct {
 	mu locks.Mutex // guards of
 	of map[string]map[objects.Ref]bool
 }
 
-// mostTurnedAway limits the pods recorded for one node. Further pods are tried again with
+// mostKeptOff limits the pods recorded for one node. Further pods are tried again with
 // their equivalence class, by another event, or by the flush of the scheduler's queue after
 // five minutes. To retry all pending pods at the end of each hold would take too long.
-const mostTurnedAway = 1000
+const mostKeptOff = 1000
 
-// TurnedAway records that a pod was kept off a held node.
-func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
-	p.away.mu.Lock()
-	defer p.away.mu.Unlock()
-	if p.away.of == nil {
-		p.away.of = map[string]map[objects.Ref]bool{}
+// KeptOff records that a pod was kept off a held node.
+func (p *Process) KeptOff(node string, pod *corev1.Pod) {
+	p.keptOff.mu.Lock()
+	defer p.keptOff.mu.Unlock()
+	if p.keptOff.of == nil {
+		p.keptOff.of = map[string]map[objects.Ref]bool{}
 	}
-	if p.away.of[node] == nil {
-		p.away.of[node] = map[objects.Ref]bool{}
+	if p.keptOff.of[node] == nil {
+		p.keptOff.of[node] = map[objects.Ref]bool{}
 	}
-	if len(p.away.of[node]) < mostTurnedAway {
-		p.away.of[node][objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}] = true
+	if len(p.keptOff.of[node]) < mostKeptOff {
+		p.keptOff.of[node][objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}] = true
 	}
 }
 
 // take returns the pods kept off the nodes, and drops them.
-func (t *turnedAway) take(nodes []string) (pods []objects.Ref) {
+func (t *keptOff) take(nodes []string) (pods []objects.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, node := range nodes {
@@ -52,7 +52,7 @@ func (t *turnedAway) take(nodes []string) (pods []objects.Ref) {
 
 // retryRejected retries the pods that were kept off a node by a hold that ended.
 func (p *Process) retryRejected(h fwk.Handle, nodes []string, logger klog.Logger) {
-	if pods := p.away.take(nodes); len(pods) > 0 {
+	if pods := p.keptOff.take(nodes); len(pods) > 0 {
 		h.Activate(logger, podsOf(pods))
 	}
 }

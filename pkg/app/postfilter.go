@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
-// GangPlugin is the plugin that starts PodGroups, see package podgroups.
-const GangPlugin = "Coscheduling"
+// PodGroupPlugin is the plugin that starts PodGroups, see package podgroups.
+const PodGroupPlugin = "Coscheduling"
 
 // PostFilters knows the plugins that follow one of ours at PostFilter. The scheduler
 // joins the messages of all of them, and an error of one replaces all messages. So our
@@ -47,7 +47,7 @@ func (f *PostFilters) End(state fwk.CycleState, pod *corev1.Pod, status *fwk.Sta
 	for _, name := range f.following {
 		switch {
 		case name == names.DynamicResources && !mayDeallocate(state, pod):
-		case name == GangPlugin && pod.Labels[objects.PodGroupLabel] == "":
+		case name == PodGroupPlugin && pod.Labels[objects.PodGroupLabel] == "":
 		default:
 			return status
 		}

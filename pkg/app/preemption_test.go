@@ -57,18 +57,18 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 
 func TestRejectedPodsAreBoundedAndRequeuedOnce(t *testing.T) {
 	var p Process
-	for i := range mostTurnedAway + 10 {
+	for i := range mostKeptOff + 10 {
 		pod := plugintest.Pod(fmt.Sprintf("p-%d", i), 1)
-		p.TurnedAway("n1", pod)
-		p.TurnedAway("n1", pod)
+		p.KeptOff("n1", pod)
+		p.KeptOff("n1", pod)
 	}
-	if got := p.away.take([]string{"n2"}); len(got) != 0 {
+	if got := p.keptOff.take([]string{"n2"}); len(got) != 0 {
 		t.Errorf("%d pods of a node without a hold", len(got))
 	}
-	if got := p.away.take([]string{"n1"}); len(got) != mostTurnedAway {
-		t.Errorf("%d pods are invited, want %d", len(got), mostTurnedAway)
+	if got := p.keptOff.take([]string{"n1"}); len(got) != mostKeptOff {
+		t.Errorf("%d pods are invited, want %d", len(got), mostKeptOff)
 	}
-	if got := p.away.take([]string{"n1"}); len(got) != 0 {
+	if got := p.keptOff.take([]string{"n1"}); len(got) != 0 {
 		t.Errorf("%d pods are invited twice", len(got))
 	}
 }

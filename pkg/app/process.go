@@ -65,7 +65,7 @@ type Process struct {
 
 	synced  chan struct{}             // closed once the store got everything that existed
 	syncBy  atomic.Pointer[time.Time] // when cycles no longer wait for that; nil before the first wait
-	away    turnedAway
+	keptOff keptOff
 	peers   sync.Map // names of profiles that have QueuePreemption
 	handles sync.Map // name of a profile -> its fwk.Handle
 

@@ -22,14 +22,13 @@ var indexLabels = map[string]bool{
 	"spark-exec-id":                            true,
 }
 
-// Kind returns the equivalence class of a pending pod, that is, what a filter can see of
-// it: two pods of one kind that are tried at the same time get the same answer. It
-// depends on namespace, labels and controller, because affinity and spreading read them.
-// It does not depend on the name of the pod, annotations, commands and variables of
-// containers, and mounts of volumes without a location. It depends on images, because a
-// filter may read them. It is "" for a pod that has no equal, because its claims are made
-// from templates, one per pod.
-func Kind(pod *corev1.Pod) string {
+// EquivalenceClass returns a hash of what filters read of a pending pod: two pods of one
+// class that are tried at the same time get the same answer. Namespace, labels, controller
+// and images count. Names of pod and host, annotations, index labels, and commands,
+// variables and volume mounts of containers do not. Volumes that no filter looks at do not
+// either: emptyDir, configMap, secret, downwardAPI, projected, hostPath. It is "" for a pod
+// that is a class of its own: it has resource claims or ephemeral volumes.
+func EquivalenceClass(pod *corev1.Pod) string {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func kindPod() *corev1.Pod {
+func classPod() *corev1.Pod {
 	controller := true
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,10 +30,10 @@ func kindPod() *corev1.Pod {
 	}
 }
 
-func TestKind(t *testing.T) {
-	base := Kind(kindPod())
+func TestEquivalenceClass(t *testing.T) {
+	base := EquivalenceClass(classPod())
 	if base == "" {
-		t.Fatal("an ordinary pod has no kind")
+		t.Fatal("an ordinary pod has no class")
 	}
 	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
 	for _, tt := range []struct {
@@ -75,31 +75,31 @@ func TestKind(t *testing.T) {
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := kindPod()
+			p := classPod()
 			tt.change(p)
-			if got := Kind(p); got == "" || (got == base) != tt.same {
-				t.Errorf("kind is %q, the other's %q; want the same: %v", got, base, tt.same)
+			if got := EquivalenceClass(p); got == "" || (got == base) != tt.same {
+				t.Errorf("class is %q, the other's %q; want the same: %v", got, base, tt.same)
 			}
 		})
 	}
 }
 
-func TestKindOfPodsWithoutEqual(t *testing.T) {
-	p := kindPod()
+func TestPodsThatAreTheirOwnEquivalenceClass(t *testing.T) {
+	p := classPod()
 	p.Spec.Volumes[0] = corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}
-	if got := Kind(p); got != "" {
-		t.Errorf("pod with an ephemeral claim is of kind %q", got)
+	if got := EquivalenceClass(p); got != "" {
+		t.Errorf("pod with an ephemeral claim is of class %q", got)
 	}
-	p = kindPod()
+	p = classPod()
 	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-	if got := Kind(p); got != "" {
-		t.Errorf("pod with a resource claim is of kind %q", got)
+	if got := EquivalenceClass(p); got != "" {
+		t.Errorf("pod with a resource claim is of class %q", got)
 	}
 }
 
-func TestKindLeavesThePodAlone(t *testing.T) {
-	p := kindPod()
-	Kind(p)
+func TestEquivalenceClassLeavesThePodAlone(t *testing.T) {
+	p := classPod()
+	EquivalenceClass(p)
 	if p.Spec.Hostname == "" || len(p.Spec.Volumes) != 1 || len(p.Spec.Containers[0].Args) != 1 {
 		t.Errorf("the pod was changed: %+v", p.Spec)
 	}

@@ -68,9 +68,9 @@ func (x *extenders) newRemoval(victims []*planner.Pod, budgets []int64) removal 
 	return removal{violations: planner.Violations(victims, budgets)}
 }
 
-// verdict returns the answer of the filters about a node without some pods, or that of the
-// extenders if the filters accept it.
-func (x *extenders) verdict(ctx context.Context, status *fwk.Status, info fwk.NodeInfo, gone removal) planner.Fit {
+// afterFilters returns the answer of the filters about a node without some pods, or that of
+// the extenders if the filters accept it.
+func (x *extenders) afterFilters(ctx context.Context, status *fwk.Status, info fwk.NodeInfo, gone removal) planner.Fit {
 	switch {
 	case status.IsSuccess():
 		return x.fit(ctx, info, gone)

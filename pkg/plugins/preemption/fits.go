@@ -110,7 +110,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 		return planner.Fails
 	}
 	going.pods = slices.DeleteFunc(removed, func(pod *corev1.Pod) bool { return !gone[pod.UID] })
-	return t.extenders.verdict(ctx, t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info), info, going)
+	return t.extenders.afterFilters(ctx, t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info), info, going)
 }
 
 // remove removes the pods that are gone from a node of a cycle, and returns these. ok is false if the

@@ -48,7 +48,7 @@ func parseManifest(document []byte) (*corev1.Pod, error) {
 		}
 		return nil, wrong("%s", strings.TrimPrefix(err.Error(), "strict decoding error: "))
 	}
-	return pod, complete(pod)
+	return pod, applyDefaults(pod)
 }
 
 // strictly reads manifests and reports every unknown field with its path.
@@ -97,9 +97,9 @@ func (c amountsAsWritten) bad() string {
 	return ""
 }
 
-// complete sets the fields that a pod has once it exists, or reports what is wrong with
-// it.
-func complete(pod *corev1.Pod) error {
+// applyDefaults sets the fields that a pod has once it exists, or reports what is wrong
+// with it.
+func applyDefaults(pod *corev1.Pod) error {
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault
 	}

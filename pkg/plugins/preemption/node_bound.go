@@ -80,7 +80,7 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 	}
 	t.info = info
 	t.state.Write(reservation.PlanningKey, reservation.Planning{})
-	gone := pl.complete(in, info)
+	gone := pl.addAssumed(in, info)
 	for i := range in.Node.Pods {
 		if p := &in.Node.Pods[i]; p.Protection == planner.Leaving {
 			gone[types.UID(p.UID)] = true
@@ -98,10 +98,10 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 	return t
 }
 
-// complete adds to the input the pods that the scheduler has on the node and the store
+// addAssumed adds to the input the pods that the scheduler has on the node and the store
 // does not: they were assumed there and are not bound yet. It returns the pods that the
 // scheduler still has and that are gone.
-func (pl *Plugin) complete(in *output.NodeBoundPlanInput, info fwk.NodeInfo) map[types.UID]bool {
+func (pl *Plugin) addAssumed(in *output.NodeBoundPlanInput, info fwk.NodeInfo) map[types.UID]bool {
 	known := make(map[types.UID]bool, len(in.Node.Pods))
 	for i := range in.Node.Pods {
 		known[types.UID(in.Node.Pods[i].UID)] = true
@@ -181,5 +181,5 @@ func (t *nodeBoundTrial) fits(ctx context.Context, without []*planner.Pod) plann
 		}
 		going.pods = append(going.pods, victims...)
 	}
-	return t.extenders.verdict(ctx, t.handle.RunFilterPlugins(ctx, state, t.pod, info), info, going)
+	return t.extenders.afterFilters(ctx, t.handle.RunFilterPlugins(ctx, state, t.pod, info), info, going)
 }

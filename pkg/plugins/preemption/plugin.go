@@ -198,8 +198,8 @@ func deferringPlugin(statuses fwk.NodeToStatusReader) string {
 	if statuses == nil {
 		return ""
 	}
-	if of := statuses.Get(""); of != nil && of.Plugin() == app.GangPlugin {
-		return app.GangPlugin
+	if of := statuses.Get(""); of != nil && of.Plugin() == app.PodGroupPlugin {
+		return app.PodGroupPlugin
 	}
 	return ""
 }
@@ -214,7 +214,7 @@ func (pl *Plugin) report(pod *corev1.Pod, filtersRan bool, statuses fwk.NodeToSt
 		s.QuotaRefused(pod.UID, now)
 		return
 	default:
-		s.NoNode(pod.UID, informer.Kind(pod), noNode(statuses, pl.nodeCount(), why), now)
+		s.NoNode(pod.UID, informer.EquivalenceClass(pod), noNode(statuses, pl.nodeCount(), why), now)
 	}
 	pl.checkFreedPods(pod.UID, now)
 }
@@ -256,7 +256,7 @@ func (pl *Plugin) makeRoom(
 			s.NodeRefuses(pod.UID, h.Node, why, now)
 		}
 	}
-	input, why := s.BeginPlan(pod.UID, informer.Kind(pod), app.InPermit(pl.handle), now)
+	input, why := s.BeginPlan(pod.UID, informer.EquivalenceClass(pod), app.InPermit(pl.handle), now)
 	if input == nil {
 		return "", why
 	}

@@ -43,8 +43,9 @@ func (s *snapshot) add(pi *framework.PodInfo) {
 	s.byName[pi.Pod.Spec.NodeName].AddPodInfo(pi)
 }
 
-// complete must be called after all pods were added.
-func (s *snapshot) complete() {
+// indexAffinity lists the nodes with pods that have affinity. Call it after all pods were
+// added.
+func (s *snapshot) indexAffinity() {
 	for _, info := range s.list {
 		if len(info.GetPodsWithAffinity()) > 0 {
 			s.affine = append(s.affine, info)

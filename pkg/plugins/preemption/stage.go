@@ -133,7 +133,7 @@ func (s *stage) takeSnapshot() error {
 			s.nominate(p, p.Status.NominatedNodeName)
 		}
 	}
-	next.complete()
+	next.indexAffinity()
 	s.kept.keep(known)
 	s.snapshot = next
 	return nil

@@ -43,7 +43,7 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 		if left = left.Sub(p.Request); left.Covers(request) {
 			continue
 		}
-		pl.process.TurnedAway(name, pod)
+		pl.process.KeptOff(name, pod)
 		goesFirst := func(now store.NodeBoundPod) bool { return now.UID == p.UID }
 		if bound = s.NodeBound(name); bound == nil || !slices.ContainsFunc(bound.GoFirst(allocatable), goesFirst) {
 			return nil // they were tried before the wait was recorded: no event would requeue the pod

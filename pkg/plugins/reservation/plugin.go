@@ -126,7 +126,7 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
-	pl.process.TurnedAway(h.Node, pod)
+	pl.process.KeptOff(h.Node, pod)
 	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, group, requires).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
