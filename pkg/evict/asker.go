@@ -170,7 +170,7 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 	case want.disrupt != nil:
 		return e.beginPlan(ctx, a, want)
 	case want.hold != nil:
-		err := e.record(ctx, a, want.hold)
+		err := e.writeClaim(ctx, a, want.hold)
 		if err != nil && !final(err) {
 			return err
 		}
@@ -191,7 +191,7 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 // beginPlan writes the claim of a hold, has its node tainted, and commits its plan.
 func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 	w := want.disrupt
-	if err := e.record(ctx, a, want.hold); err != nil {
+	if err := e.writeClaim(ctx, a, want.hold); err != nil {
 		if e.retry(ctx, a, w, err) {
 			return err
 		}

@@ -17,8 +17,8 @@ import (
 // boundReason is the reason of the condition of an asker that was bound.
 const boundReason = "Bound"
 
-// record writes the claim of a hold on its asker, unless the claim is already there.
-func (e *Executor) record(ctx context.Context, a *asker, w *output.Work) error {
+// writeClaim writes the claim of a hold on its asker, unless the claim is already there.
+func (e *Executor) writeClaim(ctx context.Context, a *asker, w *output.Work) error {
 	pod, err := e.findAsker(w.Ref)
 	if err != nil {
 		return err

@@ -181,7 +181,7 @@ func inOrder(steps ...func(context.Context, *Executor, *asker) error) func(conte
 
 func claimed(ctx context.Context, e *Executor, a *asker) error {
 	w := e.Store.(*books).works["uid-a"]
-	return e.record(ctx, a, &w)
+	return e.writeClaim(ctx, a, &w)
 }
 
 func tainted(ctx context.Context, e *Executor, _ *asker) error { return e.reconcileNode(ctx, "n1") }
@@ -222,7 +222,7 @@ var bugs = []planted{
 	{"claims after the deletes", inOrder(deleted, claimed), "is "},
 	{"claims half of the victims", inOrder(func(ctx context.Context, e *Executor, a *asker) error {
 		half := disruptFor("a", planned[:2]...)
-		return e.record(ctx, a, &half)
+		return e.writeClaim(ctx, a, &half)
 	}, tainted, deleted, claimed), "want [v1 v2]"},
 	{"marks before the claim", inOrder(each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
 		return e.mark(ctx, a, v)

@@ -25,7 +25,7 @@ func (d *Decision) Verify() (broken []string, judged bool) {
 	}
 	j := &verifier{Decision: d}
 	if d.Kind == NodeBound {
-		j.required()
+		j.nodeBound()
 		return j.broken, true
 	}
 	for i := range d.Victims {
@@ -108,8 +108,8 @@ func (j *verifier) freed(n *Number) (sum resources.Amount) {
 	return sum
 }
 
-// required judges that the victims free what the node is short of (D7).
-func (j *verifier) required() {
+// nodeBound judges that the victims free what the node is short of (D7).
+func (j *verifier) nodeBound() {
 	for i := range j.Numbers {
 		n, freed := &j.Numbers[i], resources.Amount(0)
 		for k := range j.Victims {
