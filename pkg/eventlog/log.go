@@ -35,7 +35,7 @@ type Log struct {
 	events []output.Event // a buffer
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
-	lost   int64            // see Lost
+	lost   int64            // see lostEvents
 
 	mu      locks.RWMutex // guards the rest
 	ring    []Record      // the record with number n is at n % size
@@ -55,16 +55,16 @@ func (l *Log) Run(ctx context.Context, clock clock.WithTicker, logger klog.Logge
 	var said int64
 	loop.Every(ctx, clock, interval, func() {
 		l.Collect()
-		if lost := l.Lost(); lost > said {
+		if lost := l.lostEvents(); lost > said {
 			logger.Info("Events were lost: more happened than the log could take. /ws/v1/events lacks them; scheduling is not affected", "lost", lost-said)
 			said = lost
 		}
 	})
 }
 
-// Lost is how many things that happened have no record, since the start, because they
+// lostEvents is how many things that happened have no record, since the start, because they
 // were too many at a time for the history.
-func (l *Log) Lost() int64 {
+func (l *Log) lostEvents() int64 {
 	l.taking.Lock()
 	defer l.taking.Unlock()
 	return l.lost

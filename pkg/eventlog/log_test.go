@@ -70,7 +70,7 @@ func (l *logged) pod(uid, queue, app, node string) {
 func (l *logged) news(t testing.TB) []string {
 	t.Helper()
 	l.log.Collect()
-	if lost := l.log.Lost(); lost > 0 {
+	if lost := l.log.lostEvents(); lost > 0 {
 		t.Fatalf("%d lost", lost)
 	}
 	records, _, next := l.log.Range(l.read, 1000)

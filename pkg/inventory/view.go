@@ -59,9 +59,8 @@ func (n *Node) Available() resources.Vector {
 	return n.Allocatable.Sub(n.Allocated).Sub(n.Occupied)
 }
 
-// Tenth is the share of a resource of the node that pods of queues use, in tenths: 0 for at
-// most one tenth, 9 for more than nine.
-func (n *Node) Tenth(resource string) int {
+// tenth is the index in Tenths of the node for a resource.
+func (n *Node) tenth(resource string) int {
 	used, most := n.Allocated.Get(resource), n.Allocatable.Get(resource)
 	for i := range resources.Amount(9) {
 		// No product overflows.
@@ -90,8 +89,9 @@ type View struct {
 	Holders map[types.UID]*Pod
 }
 
-// Tenths are the names of the nodes, by type of resource and by [Node.Tenth]. A node without
-// a type is not listed for it.
+// Tenths are the names of the nodes, by type of resource and by the share that pods of
+// queues use: at 0 for at most one tenth, at 9 for more than nine. A node without a type is
+// not listed for it.
 func (v *View) Tenths() map[string]*[10][]string {
 	out := map[string]*[10][]string{}
 	for _, n := range v.Nodes {
@@ -102,7 +102,7 @@ func (v *View) Tenths() map[string]*[10][]string {
 			if out[name] == nil {
 				out[name] = &[10][]string{}
 			}
-			at := n.Tenth(name)
+			at := n.tenth(name)
 			out[name][at] = append(out[name][at], n.Name)
 		}
 	}

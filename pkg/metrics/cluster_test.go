@@ -256,7 +256,7 @@ func series(tb testing.TB) map[string][]*dto.Metric {
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(tb)
 	out := map[string][]*dto.Metric{}
 	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), Subsystem+"_") {
+		if strings.HasPrefix(f.GetName(), subsystem+"_") {
 			out[f.GetName()] = f.GetMetric()
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Subsystem is the first part of the names of our metrics.
-const Subsystem = "paddock"
+// subsystem is the first part of the names of our metrics.
+const subsystem = "paddock"
 
 // Kind is the type of a metric, as Prometheus calls it.
 type Kind string
@@ -30,7 +30,7 @@ type Entry struct {
 }
 
 // FullName is the name on /metrics.
-func (e Entry) FullName() string { return Subsystem + "_" + e.Name }
+func (e Entry) FullName() string { return subsystem + "_" + e.Name }
 
 // Table lists every metric once, in the order of docs/metrics.md.
 func Table() []Entry { return slices.Clone(table) }
@@ -79,27 +79,27 @@ func describe(name string) *metrics.Desc {
 }
 
 func newGauge(name string) *metrics.Gauge {
-	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: Subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
+	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
 }
 
 func newCounter(name string) *metrics.Counter {
-	return metrics.NewCounter(&metrics.CounterOpts{Subsystem: Subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
+	return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
 }
 
 func newHistogramVec(name string, buckets []float64) *metrics.HistogramVec {
 	e := entry(name)
 	return metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem: Subsystem, Name: name, Help: e.Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+		Subsystem: subsystem, Name: name, Help: e.Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
 	}, e.Labels)
 }
 
 func newHistogram(name string, buckets []float64) *metrics.Histogram {
 	return metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: Subsystem, Name: name, Help: entry(name).Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+		Subsystem: subsystem, Name: name, Help: entry(name).Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
 	})
 }
 
 func newCounters(name string) *metrics.CounterVec {
 	e := entry(name)
-	return metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: Subsystem, Name: name, Help: e.Help, StabilityLevel: metrics.ALPHA}, e.Labels)
+	return metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: e.Help, StabilityLevel: metrics.ALPHA}, e.Labels)
 }

@@ -34,7 +34,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
 	out := map[string]*dto.MetricFamily{}
 	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), Subsystem+"_") {
+		if strings.HasPrefix(f.GetName(), subsystem+"_") {
 			out[f.GetName()] = f
 		}
 	}

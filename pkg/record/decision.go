@@ -138,19 +138,19 @@ type Rejection struct {
 
 // The stages of a decision, in order.
 const (
-	// StageHeld: the node is held from now on.
-	StageHeld = "held"
-	// StageTakenUp: the hold of an earlier process was taken up.
-	StageTakenUp = "taken up"
-	// StageCommitted: the plan was judged again and is lawful; the victims are deleted.
-	StageCommitted = "committed"
-	// StageDisrupted: all victims are deleted or terminating.
-	StageDisrupted = "disrupted"
-	// StageCalledOff: the plan was judged again and is dropped; the node stays held.
-	StageCalledOff = "called off"
-	// StageLost: other pods took the room. The node stays held, or the kubelet refused the
+	// stageHeld: the node is held from now on.
+	stageHeld = "held"
+	// stageTakenUp: the hold of an earlier process was taken up.
+	stageTakenUp = "taken up"
+	// stageCommitted: the plan was judged again and is lawful; the victims are deleted.
+	stageCommitted = "committed"
+	// stageDisrupted: all victims are deleted or terminating.
+	stageDisrupted = "disrupted"
+	// stageCalledOff: the plan was judged again and is dropped; the node stays held.
+	stageCalledOff = "called off"
+	// stageLost: other pods took the room. The node stays held, or the kubelet refused the
 	// bound pod.
-	StageLost = "lost"
+	stageLost = "lost"
 )
 
 // Stage is a step in the life of a decision. The last stage of a hold is named after the

@@ -22,11 +22,11 @@ func (r *Record) add(s *output.Step) {
 	case output.StepTakenUp:
 		r.takeUp(s)
 	case output.StepCommitted:
-		r.stage(s, StageCommitted)
+		r.stage(s, stageCommitted)
 	case output.StepDisrupted:
-		r.stage(s, StageDisrupted)
+		r.stage(s, stageDisrupted)
 	case output.StepAborted:
-		r.stage(s, StageCalledOff)
+		r.stage(s, stageCalledOff)
 	case output.StepLost:
 		r.lose(s)
 	case output.StepEnded:
@@ -55,7 +55,7 @@ func (r *Record) hold(s *output.Step) {
 	old := r.decisions[d.ID]
 	switch {
 	case old == nil:
-		d.Stages = []Stage{{Stage: StageHeld, Time: s.At}}
+		d.Stages = []Stage{{Stage: stageHeld, Time: s.At}}
 		r.insert(&r.held, d)
 	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
 		d = old
@@ -79,13 +79,13 @@ func (r *Record) takeUp(s *output.Step) {
 		r.insert(&r.held, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
-	r.stage(s, StageTakenUp)
+	r.stage(s, stageTakenUp)
 }
 
 // lose records that room was lost: of the hold that goes on, or, where it is over, of the
 // latest decision.
 func (r *Record) lose(s *output.Step) {
-	r.addStage(cmp.Or(r.decisions[r.current[s.UID]], r.decisions[r.latest[s.UID]]), s, StageLost)
+	r.addStage(cmp.Or(r.decisions[r.current[s.UID]], r.decisions[r.latest[s.UID]]), s, stageLost)
 }
 
 // stage adds a stage to the decision that a hold is from.
@@ -99,7 +99,7 @@ func (r *Record) addStage(old *Decision, s *output.Step, name string) {
 	}
 	d := *old
 	stage := Stage{Stage: name, Time: s.At}
-	if name != StageTakenUp {
+	if name != stageTakenUp {
 		stage.Reason, stage.Message = s.Reason.Code, s.Reason.Text
 	}
 	d.Stages = append(slices.Clone(old.Stages), stage)

@@ -174,7 +174,7 @@ func (pl *Plugin) mayGo(pod *corev1.Pod) bool {
 func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }
 
 // run tells the store of PodGroups until the context ends.
-func run(ctx context.Context, client versioned.Interface, s Store, c clock.PassiveClock) {
+func run(ctx context.Context, client versioned.Interface, s groupStore, c clock.PassiveClock) {
 	groups := informers.NewPodGroupInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
 	if _, err := groups.AddEventHandler(handler(s, c)); err != nil {
 		runtimeutil.HandleErrorWithContext(ctx, err, "PodGroups cannot be followed, so their pods will not start; restart the scheduler")
@@ -183,13 +183,13 @@ func run(ctx context.Context, client versioned.Interface, s Store, c clock.Passi
 	groups.RunWithContext(ctx)
 }
 
-// Store is what is told of PodGroups: a [store.Store].
-type Store interface {
+// groupStore is what is told of PodGroups: a [store.Store].
+type groupStore interface {
 	SetPodGroup(namespace, name string, minMember int, now time.Time)
 }
 
 // handler tells a store of PodGroups.
-func handler(s Store, c clock.PassiveClock) cache.ResourceEventHandler {
+func handler(s groupStore, c clock.PassiveClock) cache.ResourceEventHandler {
 	return informer.Handler(
 		func(_, g *v1alpha1.PodGroup) {
 			s.SetPodGroup(g.Namespace, g.Name, max(int(g.Spec.MinMember), 1), c.Now())
