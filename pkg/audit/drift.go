@@ -53,8 +53,8 @@ const (
 // Truth is what the API server says, as far as the informers know.
 type Truth interface {
 	// Pods and Nodes return all of them. Callers must not change them.
-	Pods() ([]*corev1.Pod, error)
-	Nodes() ([]*corev1.Node, error)
+	Pods() []*corev1.Pod
+	Nodes() []*corev1.Node
 	// Read returns a pod as it is reported to the store; false if it is not reported.
 	Read(pod *corev1.Pod) (objects.Pod, bool)
 }
@@ -72,8 +72,6 @@ type Drift struct {
 	mu     locks.Mutex // guards the rest
 	known  map[name]difference
 	spared map[types.UID]*corev1.Pod // pods that the last look at all found unneeded in the store; immutable
-	failed error                     // the last round could not be made
-	rounds int
 }
 
 // name is something that may differ.
@@ -93,42 +91,25 @@ type difference struct {
 // Run compares from time to time until the context ends.
 func (d *Drift) Run(ctx context.Context) {
 	for rest := firstLook; loop.Pause(ctx, d.Clock, rest); rest = lookInterval {
-		err := d.Round(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			d.Logger.Error(err, "Cannot compare the books with the API server; it is tried again")
-		}
-		d.mu.Lock()
-		d.failed = err
-		d.mu.Unlock()
+		d.Round(ctx)
 	}
 }
 
 // Round compares everything, and compares again what differs.
-func (d *Drift) Round(ctx context.Context) error {
+func (d *Drift) Round(ctx context.Context) {
 	if !d.Inventory.View().Started {
-		return nil // the books are not made up yet
+		return // the books are not made up yet
 	}
-	first, err := d.look(ctx, nil)
-	if err != nil {
-		return err
+	found := d.look(ctx, nil)
+	if len(found) > 0 {
+		if !loop.Pause(ctx, d.Clock, secondLook) {
+			return
+		}
+		lasting(found, d.look(ctx, found))
 	}
-	if len(first) == 0 {
-		d.conclude(first)
-		return nil
+	if ctx.Err() == nil { // otherwise a look was cut short
+		d.conclude(found)
 	}
-	if !loop.Pause(ctx, d.Clock, secondLook) {
-		return ctx.Err()
-	}
-	second, err := d.look(ctx, first)
-	if err != nil {
-		return err
-	}
-	lasting(first, second)
-	d.conclude(first)
-	return nil
 }
 
 // lasting removes from first the differences that are not the same in second, with the same
@@ -145,7 +126,6 @@ func lasting(first, second map[name]difference) {
 func (d *Drift) conclude(found map[name]difference) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.rounds++
 	now := d.Clock.Now()
 	for _, n := range sorted(found) {
 		f := found[n]
@@ -171,9 +151,6 @@ func sorted(m map[name]difference) []name {
 func (d *Drift) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed != nil {
-		return fmt.Errorf("the books could not be compared with the API server: %w; this is tried again every minute, please report it where it stays", d.failed)
-	}
 	var lines []string
 	for _, n := range sorted(d.known) {
 		f := d.known[n]
@@ -191,25 +168,21 @@ func (d *Drift) Now(pause func(time.Duration) bool) error {
 	if !d.Inventory.View().Started {
 		return nil
 	}
-	first, err := d.podsNow(nil)
-	if err != nil || len(first) == 0 || !pause(soonLook) {
-		return err
+	found := d.podsNow(nil)
+	if len(found) == 0 || !pause(soonLook) {
+		return nil
 	}
-	second, err := d.podsNow(first)
-	if err != nil {
-		return err
-	}
-	lasting(first, second)
+	lasting(found, d.podsNow(found))
 	var lines []string
-	for _, n := range sorted(first) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, first[n].what, first[n].text))
+	for _, n := range sorted(found) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, found[n].what, found[n].text))
 	}
 	return firstOf(lines)
 }
 
 // podsNow compares pods without pauses: all, or only those in only.
-func (d *Drift) podsNow(only map[name]difference) (map[name]difference, error) {
+func (d *Drift) podsNow(only map[name]difference) map[name]difference {
 	l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
-	err := l.pods()
-	return l.found, err
+	l.pods()
+	return l.found
 }

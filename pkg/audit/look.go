@@ -17,16 +17,12 @@ import (
 )
 
 // look compares everything, or only what is in only, and returns the differences.
-func (d *Drift) look(ctx context.Context, only map[name]difference) (map[name]difference, error) {
+func (d *Drift) look(ctx context.Context, only map[name]difference) map[name]difference {
 	l := &look{drift: d, ctx: ctx, only: only, found: map[name]difference{}}
-	if err := l.pods(); err != nil {
-		return nil, err
-	}
-	if err := l.nodes(); err != nil {
-		return nil, err
-	}
+	l.pods()
+	l.nodes()
 	l.quotas()
-	return l.found, ctx.Err()
+	return l.found
 }
 
 // look is one comparison under way.
@@ -61,17 +57,15 @@ func (l *look) differs(kind Kind, id, what, version, text string) {
 
 // pods compares all pods. A pod that agreed and did not change on either side is not compared
 // again. That saves most of the work, because most pods do not change between two looks.
-func (l *look) pods() error {
+func (l *look) pods() {
 	known := map[types.UID]*inventory.Pod{}
 	for _, p := range l.drift.Inventory.Pods() {
 		known[p.UID] = p
 	}
-	listed, err := l.drift.Truth.Pods()
-	if err != nil {
-		return fmt.Errorf("list pods: %w", err)
-	}
-	before, spared := l.drift.spare(nil), map[types.UID]*corev1.Pod{}
-	for _, pod := range listed {
+	l.drift.mu.Lock()
+	before, spared := l.drift.spared, map[types.UID]*corev1.Pod{}
+	l.drift.mu.Unlock()
+	for _, pod := range l.drift.Truth.Pods() {
 		p := known[pod.UID]
 		delete(known, pod.UID)
 		switch {
@@ -85,25 +79,15 @@ func (l *look) pods() error {
 		}
 	}
 	if l.only == nil {
-		l.drift.spare(spared)
+		l.drift.mu.Lock()
+		l.drift.spared = spared
+		l.drift.mu.Unlock()
 	}
 	for uid, p := range known {
 		if l.wanted(Pod, string(uid)) {
 			l.differs(Pod, string(uid), p.Namespace+"/"+p.Name, "", "it is gone, and the store has it still")
 		}
 	}
-	return nil
-}
-
-// spare stores the pods that the store need not know, unless pods is nil, and returns the
-// previous ones.
-func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*corev1.Pod) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if before = d.spared; pods != nil {
-		d.spared = pods
-	}
-	return before
 }
 
 // sameAs tells whether the store's record of a pod, nil for none, equals the listed pod. It
@@ -118,12 +102,8 @@ func (l *look) sameAs(record *output.PodRecord, listed *corev1.Pod) bool {
 	return text == ""
 }
 
-func (l *look) nodes() error {
-	listed, err := l.drift.Truth.Nodes()
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	v := l.drift.Inventory.View()
+func (l *look) nodes() {
+	listed, v := l.drift.Truth.Nodes(), l.drift.Inventory.View()
 	seen := make(map[string]bool, len(listed))
 	for _, n := range listed {
 		seen[n.Name] = true
@@ -136,7 +116,6 @@ func (l *look) nodes() error {
 			l.differs(Node, n.Name, n.Name, "", "it is gone, and the store has it still")
 		}
 	}
-	return nil
 }
 
 func nodeDiffers(n *inventory.Node, allocatable resources.Vector, schedulable bool) string {

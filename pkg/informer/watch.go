@@ -152,10 +152,16 @@ func (w *Watcher) HasSynced() bool {
 }
 
 // Pods returns all pods in the informer. They must not be modified.
-func (w *Watcher) Pods() ([]*corev1.Pod, error) { return w.pods.List(labels.Everything()) }
+func (w *Watcher) Pods() []*corev1.Pod {
+	pods, _ := w.pods.List(labels.Everything()) // a lister of an informer never fails
+	return pods
+}
 
 // Nodes returns all nodes in the informer. They must not be modified.
-func (w *Watcher) Nodes() ([]*corev1.Node, error) { return w.nodes.List(labels.Everything()) }
+func (w *Watcher) Nodes() []*corev1.Node {
+	nodes, _ := w.nodes.List(labels.Everything()) // a lister of an informer never fails
+	return nodes
+}
 
 // Read returns a pod as the store gets it; false for a pod that the store does not get.
 func (w *Watcher) Read(pod *corev1.Pod) (objects.Pod, bool) {
