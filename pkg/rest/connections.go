@@ -21,7 +21,6 @@ type boundedListener struct {
 	mu     locks.Mutex // guards the rest, and the fields of the connections
 	open   map[*boundedConn]struct{}
 	byHost map[string]int
-	known  int // known readers among those that are open
 }
 
 func bounded(listener net.Listener, l limits) *boundedListener {
@@ -84,18 +83,18 @@ func (b *boundedListener) enter(conn *boundedConn, now time.Time) (entered bool,
 	conn.since = now
 	b.open[conn] = struct{}{}
 	b.byHost[conn.host]++
-	if conn.known {
-		b.known++
-	}
 	return true, gone
 }
 
 // room tells whether there is a place for one more connection.
 func (b *boundedListener) room(conn *boundedConn) bool {
-	if len(b.open) >= b.limits.connections {
-		return false
+	unknown := 0
+	for other := range b.open {
+		if !other.known {
+			unknown++
+		}
 	}
-	return conn.known || len(b.open)-b.known < b.limits.connections-b.limits.reserved
+	return len(b.open) < b.limits.connections && (conn.known || unknown < b.limits.connections-b.limits.reserved)
 }
 
 // removeIdle removes the connections that have had no request for too long.
@@ -126,9 +125,6 @@ func (b *boundedListener) remove(conn *boundedConn) {
 		return
 	}
 	delete(b.open, conn)
-	if conn.known {
-		b.known--
-	}
 	if b.byHost[conn.host]--; b.byHost[conn.host] == 0 {
 		delete(b.byHost, conn.host)
 	}
@@ -178,33 +174,12 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// admitted notes that the guard admitted a request of the connection.
-func admitted(ctx context.Context) {
-	conn, ok := ctx.Value(connKey{}).(*boundedConn)
-	if !ok {
-		return
+// setKnown records whether the guard knows the sender of a request. A connection from this
+// machine is always that of a known reader.
+func setKnown(ctx context.Context, known bool) {
+	if conn, ok := ctx.Value(connKey{}).(*boundedConn); ok && !loopback(conn.host) {
+		conn.change(func() { conn.known = known })
 	}
-	conn.change(func() {
-		if _, open := conn.listener.open[conn]; open && !conn.known {
-			conn.known = true
-			conn.listener.known++
-		}
-	})
-}
-
-// unknown notes that the guard does not know the sender of a request of the connection. A
-// connection from this machine stays that of a known reader.
-func unknown(ctx context.Context) {
-	conn, ok := ctx.Value(connKey{}).(*boundedConn)
-	if !ok || loopback(conn.host) {
-		return
-	}
-	conn.change(func() {
-		if _, open := conn.listener.open[conn]; open && conn.known {
-			conn.known = false
-			conn.listener.known--
-		}
-	})
 }
 
 // isKnown tells whether the request is one of a known reader.

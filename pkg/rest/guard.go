@@ -59,10 +59,10 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 		err := admit(guard, r)
 		switch {
 		case err == nil:
-			admitted(r.Context())
+			setKnown(r.Context(), true)
 			handler.ServeHTTP(w, r)
 		case errors.Is(err, ErrUnknown):
-			unknown(r.Context())
+			setKnown(r.Context(), false)
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			documents.Refuse(w, http.StatusUnauthorized, "Unauthorized", err.Error())
 		case errors.Is(err, ErrForbidden):
