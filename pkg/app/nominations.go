@@ -17,7 +17,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -54,9 +56,8 @@ type nominations struct {
 
 // nomination is a pod that is nominated to a node.
 type nomination struct {
-	node            string
-	namespace, name string
-	uid             types.UID
+	node string
+	objects.Ref
 }
 
 // reconcileNominations starts the checks.
@@ -85,7 +86,7 @@ func (n *nominations) look(ctx context.Context) {
 		}
 	}
 	slices.SortFunc(again, func(a, b nomination) int {
-		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.uid, b.uid))
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.UID, b.UID))
 	})
 	needsRetry := false
 	for _, at := range again {
@@ -103,7 +104,7 @@ func (n *nominations) list(before map[nomination]int) map[nomination]int {
 	for _, node := range nodes {
 		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
 			if pod := n.current(nominated.GetPod()); n.isAstray(pod, node.Name) {
-				at := nomination{node.Name, pod.Namespace, pod.Name, pod.UID}
+				at := nomination{node.Name, objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 				found[at] = before[at] + 1
 			}
 		}
@@ -114,11 +115,7 @@ func (n *nominations) list(before map[nomination]int) map[nomination]int {
 // current returns a nominated pod as the informer has it. The scheduler has only the name
 // and UID of a nominated pod that is not in its queue, as one that is being deleted.
 func (n *nominations) current(nominated *corev1.Pod) *corev1.Pod {
-	pod, err := n.pods.Pods(nominated.Namespace).Get(nominated.Name)
-	if err != nil || pod.UID != nominated.UID {
-		return nominated
-	}
-	return pod
+	return cmp.Or(informer.Find(n.pods, objects.Ref{Namespace: nominated.Namespace, Name: nominated.Name, UID: nominated.UID}), nominated)
 }
 
 // isAstray reports whether a pod is nominated to a node that it does not hold, although
@@ -138,16 +135,15 @@ func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 // scheduler sees that, drops it, and retries the pods that it blocked. Otherwise it is
 // removed from the scheduler's memory. That causes no retry, so clear returns true.
 func (n *nominations) clear(ctx context.Context, at nomination) (needsRetry bool) {
-	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
-	pod, err := n.pods.Pods(at.namespace).Get(at.name)
-	if err == nil && pod.UID == at.uid && pod.Status.NominatedNodeName == at.node {
+	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.Namespace, at.Name), "node", at.node)
+	if pod := informer.Find(n.pods, at.Ref); pod != nil && pod.Status.NominatedNodeName == at.node {
 		if err := n.write(ctx, at); err != nil && n.astray[at]%nominationErrorEvery == 3 { // the second attempt
 			n.logger.Error(err, "A nomination cannot be taken back, and blocks room on the node: let the scheduler's service account patch pods/status, "+
-				"or delete the pod", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
+				"or delete the pod", "pod", klog.KRef(at.Namespace, at.Name), "node", at.node)
 		}
 		return false
 	}
-	n.handle.DeleteNominatedPodIfExists(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name, UID: at.uid}})
+	n.handle.DeleteNominatedPodIfExists(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, UID: at.UID}})
 	return true
 }
 
@@ -158,8 +154,8 @@ func (n *nominations) write(ctx context.Context, at nomination) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, nominationTimeout)
 	defer cancel()
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"nominatedNodeName":null}}`, at.uid)
-	_, err := n.client.CoreV1().Pods(at.namespace).Patch(ctx, at.name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"nominatedNodeName":null}}`, at.UID)
+	_, err := n.client.CoreV1().Pods(at.Namespace).Patch(ctx, at.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -59,8 +60,8 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 // registered the scheduler's queue calls Store.Gate.
 func (p *Process) deferHeldBack(ctx context.Context, pods corelisters.PodLister, s *store.Store, refs []objects.Ref) {
 	for _, r := range refs {
-		pod, err := pods.Pods(r.Namespace).Get(r.Name)
-		if err != nil || pod.UID != r.UID {
+		pod := informer.Find(pods, r)
+		if pod == nil {
 			continue
 		}
 		if why := p.heldBack(ctx, pod); why != nil {

@@ -14,32 +14,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 )
 
-// DemandReason is the reason of condition PodScheduled of a pod that found no node.
-// Cluster autoscalers add nodes for pods with reason Unschedulable and for no others, so a
-// pod that a quota keeps from running on any node has SchedulingGated.
-func DemandReason(beyond reasons.Reason) (reason, message string) {
-	return corev1.PodReasonSchedulingGated, objects.BeyondMessage + Advice(beyond)
-}
-
-// tellDemand writes the reason of condition PodScheduled. The patch names the resource
-// version: if the pod has changed, for instance was bound, the API server returns a
-// conflict, and the report is tried again with the new pod.
+// tellDemand writes the reason of condition PodScheduled. Cluster autoscalers add nodes for
+// pods with reason Unschedulable and for no others, so a pod that a quota keeps from running
+// on any node has SchedulingGated. The patch names the resource version: if the pod has
+// changed, for instance was bound, the API server returns a conflict, and the report is tried
+// again with the new pod.
 func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report output.Report) error {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
 	reason, message := corev1.PodReasonUnschedulable, report.Reason.Text
 	if report.Demand == objects.DemandBeyond {
-		reason, message = DemandReason(report.Reason)
+		reason, message = corev1.PodReasonSchedulingGated, objects.BeyondMessage+Advice(report.Reason)
 	}
-	for _, c := range pod.Status.Conditions { // the message of the cycle says more than the one here, and that of the API server says less
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason &&
-			(report.Demand != objects.DemandBeyond || strings.Contains(c.Message, objects.BeyondMessage)) {
-			return nil
-		}
+	// The message of the cycle says more than the one here, and that of the API server says less.
+	if c := informer.Condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason == reason &&
+		(report.Demand != objects.DemandBeyond || strings.Contains(c.Message, objects.BeyondMessage)) {
+		return nil
 	}
 	_, err := r.patch(ctx, pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}, map[string]any{
 		"type": corev1.PodScheduled, "status": corev1.ConditionFalse, "reason": reason, "message": message,

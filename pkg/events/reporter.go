@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -151,14 +151,9 @@ func (r *Reporter) take() {
 // Tell writes one report: the condition first, then the event. A warning is an
 // event only. A pod that is gone, or another one of the same name, is left alone.
 func (r *Reporter) Tell(ctx context.Context, report output.Report) error {
-	pod, err := r.Pods.Pods(report.Namespace).Get(report.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil // gone, and so is the need to explain
-	case err != nil:
-		return fmt.Errorf("look up pod %s/%s: %w", report.Namespace, report.Name, err)
-	case pod.UID != report.UID:
-		return nil // another one of the same name
+	pod := informer.Find(r.Pods, report.Ref)
+	if pod == nil {
+		return nil
 	}
 	if report.Warning {
 		r.event(pod, string(report.Reason.Code), Advice(report.Reason))
@@ -188,10 +183,8 @@ func (r *Reporter) condition(ctx context.Context, pod *corev1.Pod, condition cor
 
 // since is when the condition of the pod got the status: now, unless it has it.
 func (r *Reporter) since(pod *corev1.Pod, status corev1.ConditionStatus) metav1.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == Admitted && c.Status == status && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime
-		}
+	if c := informer.Condition(pod, Admitted); c != nil && c.Status == status && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime
 	}
 	return metav1.NewTime(r.Clock.Now())
 }

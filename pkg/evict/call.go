@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 )
 
 // callTimeout limits one call, including the wait for the client's rate limiter.
@@ -107,16 +109,10 @@ func (e *Executor) orGone(ctx context.Context, pod objects.Ref, err error) error
 // find returns a pod as it was last seen, or errGone. A pod that was not seen counts as
 // gone, because the store knows pods from the same source.
 func (e *Executor) find(pod objects.Ref) (*corev1.Pod, error) {
-	found, err := e.Pods.Pods(pod.Namespace).Get(pod.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, errGone
-	case err != nil:
-		return nil, fmt.Errorf("look up the pod: %w", err)
-	case found.UID != pod.UID:
-		return nil, errGone
+	if found := informer.Find(e.Pods, pod); found != nil {
+		return found, nil
 	}
-	return found, nil
+	return nil, errGone
 }
 
 // findAsker returns an asker. It returns errGone also for an asker that is being deleted.
@@ -126,14 +122,4 @@ func (e *Executor) findAsker(pod objects.Ref) (*corev1.Pod, error) {
 		return nil, errGone
 	}
 	return found, err
-}
-
-// conditionOf returns the condition of a type of a pod; nil if there is none.
-func conditionOf(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == of {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
 }

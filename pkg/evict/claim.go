@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -24,7 +25,7 @@ func (e *Executor) writeClaim(ctx context.Context, a *asker, w *output.Work) err
 		return err
 	}
 	claim := w.Hold.Claim()
-	if written, ok := claimOn(pod); ok && covers(written, claim) || covers(a.written, claim) {
+	if written := informer.Claim(pod); written != nil && covers(*written, claim) || covers(a.written, claim) {
 		return nil
 	}
 	err = e.call(ctx, func(ctx context.Context) error { return e.setStatus(ctx, w.Ref, heldCondition(claim), false) })
@@ -40,16 +41,6 @@ func heldCondition(c reservations.Claim) corev1.PodCondition {
 		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: string(reasons.OfHold(len(c.Victims), c.Note)),
 		Message: c.Message(), LastTransitionTime: metav1.NewTime(c.Since),
 	}
-}
-
-// claimOn returns the claim on a pod.
-func claimOn(pod *corev1.Pod) (reservations.Claim, bool) {
-	c := conditionOf(pod, reservations.HeldCondition)
-	if c == nil || c.Status != corev1.ConditionTrue {
-		return reservations.Claim{}, false
-	}
-	claim, err := reservations.ParseClaim(c.Message)
-	return claim, err == nil
 }
 
 // covers reports whether a written claim makes another one superfluous: it is of the same
@@ -69,7 +60,7 @@ func (e *Executor) release(ctx context.Context, a *asker, w *output.Work) error 
 		err = errGone
 	}
 	if err == nil {
-		if written, ok := claimOn(pod); ok && written.Since.After(w.Hold.Since) {
+		if written := informer.Claim(pod); written != nil && written.Since.After(w.Hold.Since) {
 			e.done(a, w) // the claim of a later hold, which another leader began
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -32,8 +33,8 @@ func TestWhenItBecameClearIsWritten(t *testing.T) {
 		w = clear(w)
 		o.books.queue(w)
 		pass(time.Second)
-		if claim, ok := claimOn(o.cluster.get("a")); !ok || !claim.ClearSince.Equal(w.Hold.ClearSince) || !claim.Since.Equal(w.Hold.Since) {
-			t.Errorf("the claim is %+v, %t", claim, ok)
+		if claim := informer.Claim(o.cluster.get("a")); claim == nil || !claim.ClearSince.Equal(w.Hold.ClearSince) || !claim.Since.Equal(w.Hold.Since) {
+			t.Errorf("the claim is %+v", claim)
 		}
 		if len(o.cluster.events()) > 0 {
 			t.Errorf("events %q", o.cluster.events())

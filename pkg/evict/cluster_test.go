@@ -24,6 +24,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -164,7 +165,7 @@ func (c *cluster) gone() []string {
 
 func (c *cluster) condition(name string, of corev1.PodConditionType) corev1.PodCondition {
 	if p := c.get(name); p != nil {
-		if found := conditionOf(p, of); found != nil {
+		if found := informer.Condition(p, of); found != nil {
 			return *found
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -91,8 +92,8 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	next = newOffice(t, c)
 	taints(TaintIfAllowed)(next)
-	claim, held := claimOn(c.get("a"))
-	if !held {
+	claim := informer.Claim(c.get("a"))
+	if claim == nil {
 		next.books.plan(disruptFor("a", otherwise...), victimsOf("a", otherwise...)...)
 		return next, otherwise
 	}
@@ -121,8 +122,8 @@ func (o *office) madeRoom(want []string) error {
 	if got := o.cluster.gone(); !slices.Equal(got, want) {
 		return fmt.Errorf("gone are %v, want %v", got, want)
 	}
-	if claim, ok := claimOn(o.cluster.get("a")); !ok || len(claim.Victims) != len(want) {
-		return fmt.Errorf("the claim is %+v, %t", claim, ok)
+	if claim := informer.Claim(o.cluster.get("a")); claim == nil || len(claim.Victims) != len(want) {
+		return fmt.Errorf("the claim is %+v", claim)
 	}
 	if !slices.Equal(o.books.disrupted, []types.UID{"uid-a"}) {
 		return fmt.Errorf("the store was told: %s", o.books.outcome())

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/transitions"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -189,7 +190,7 @@ func (e *Executor) delete(ctx context.Context, a *asker, v *victim) error {
 // disruptionTarget returns the DisruptionTarget of a victim.
 func (e *Executor) disruptionTarget(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
 	since := metav1.NewTime(e.Clock.Now())
-	if c := conditionOf(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
+	if c := informer.Condition(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
 		since = c.LastTransitionTime
 	}
 	return corev1.PodCondition{
@@ -199,7 +200,7 @@ func (e *Executor) disruptionTarget(v *victim, status corev1.ConditionStatus, re
 
 // isMarked reports whether the victim was seen with the DisruptionTarget of this plan.
 func isMarked(v *victim) bool {
-	c := conditionOf(v.pod, corev1.DisruptionTarget)
+	c := informer.Condition(v.pod, corev1.DisruptionTarget)
 	return c != nil && c.Status == corev1.ConditionTrue &&
 		c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -37,7 +38,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 			DeletionGrace: seconds(pod.DeletionGracePeriodSeconds),
 			Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 			Gated:         len(pod.Spec.SchedulingGates) > 0,
-			Claim:         claim(pod),
+			Claim:         Claim(pod),
 			Health:        health(pod),
 		},
 		Request: Requests(pod, o),
@@ -72,12 +73,29 @@ func seconds(s *int64) time.Duration {
 	return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
+// Condition returns the condition of a type of a pod; nil if there is none.
+func Condition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == of {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Find returns the pod of a reference; nil if it is gone or another pod has its name.
+func Find(pods corelisters.PodLister, r objects.Ref) *corev1.Pod {
+	pod, err := pods.Pods(r.Namespace).Get(r.Name) // fails only if the pod is not there
+	if err != nil || pod.UID != r.UID {
+		return nil
+	}
+	return pod
+}
+
 // health is what upstream's eviction and its disruption controller read of a pod.
 func health(pod *corev1.Pod) objects.Health {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return objects.Ready
-		}
+	if c := Condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+		return objects.Ready
 	}
 	if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "" {
 		return objects.NotStarted

@@ -116,17 +116,15 @@ func namedNode(term *corev1.NodeSelectorTerm) string {
 
 // heldCondition returns the condition by which the pod holds a node; nil for none.
 func heldCondition(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue {
-			return c
-		}
+	if c := Condition(pod, reservations.HeldCondition); c != nil && c.Status == corev1.ConditionTrue {
+		return c
 	}
 	return nil
 }
 
-// claim returns the node that the pod holds by its condition; nil if there is none, or
+// Claim returns the node that the pod holds by its condition; nil if there is none, or
 // none that can be parsed.
-func claim(pod *corev1.Pod) *reservations.Claim {
+func Claim(pod *corev1.Pod) *reservations.Claim {
 	held := heldCondition(pod)
 	if held == nil {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -69,7 +68,7 @@ type cacher struct {
 func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
 	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 		other := *condition
-		other.Reason, _ = events.DemandReason(c.why)
+		other.Reason = corev1.PodReasonSchedulingGated
 		other.Message += suffix(c.why)
 		condition = &other
 	}

@@ -129,8 +129,8 @@ func (pl *Plugin) addAssumed(in *output.NodeBoundPlanInput, info fwk.NodeInfo) m
 
 // exists reports whether a pod exists, as far as is known, and uses resources.
 func (pl *Plugin) exists(pod *corev1.Pod) bool {
-	now, err := pl.pods.Pods(pod.Namespace).Get(pod.Name)
-	return err == nil && now.UID == pod.UID && now.Status.Phase != corev1.PodSucceeded && now.Status.Phase != corev1.PodFailed
+	now := informer.Find(pl.pods, objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
+	return now != nil && now.Status.Phase != corev1.PodSucceeded && now.Status.Phase != corev1.PodFailed
 }
 
 // amounts returns what a pod requests of each type.
@@ -147,8 +147,8 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 // filters do not support it.
 func (pl *Plugin) addBefore(ctx context.Context, t *nodeBoundTrial, in *output.NodeBoundPlanInput) bool {
 	for _, ref := range in.Before {
-		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
-		if err != nil || pod.UID != ref.UID {
+		pod := informer.Find(pl.pods, ref)
+		if pod == nil {
 			continue // it is gone; an event for the store follows
 		}
 		pi, err := framework.NewPodInfo(pod)
