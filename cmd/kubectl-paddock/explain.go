@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,12 +63,11 @@ func (c *connection) explanation(ctx context.Context, namespace, name string) (*
 	if !plainName(namespace) || !plainName(name) {
 		return nil, usagef("%q in namespace %q is no name of a pod", name, namespace)
 	}
-	body, err := c.query(ctx, "/api/v1/pods/"+namespace+"/"+name+"/explain", nil)
-	if err != nil {
+	var x documents.Explanation
+	if err := c.read(ctx, "/api/v1/pods/"+namespace+"/"+name+"/explain", nil, &x); err != nil {
 		return nil, err
 	}
-	var x documents.Explanation
-	if err := json.Unmarshal(body, &x); err != nil || x.Name != name {
+	if x.Name != name {
 		return nil, fmt.Errorf("the answer explains no pod %s/%s: is this the scheduler's REST interface?", namespace, name)
 	}
 	return &x, nil

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"time"
+
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
@@ -31,8 +33,8 @@ func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.In
 // reader of pages does.
 func (a auditors) checks() []rest.HealthCheck {
 	return []rest.HealthCheck{
-		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Look: a.books.Check},
-		{Name: "Pods", Description: "the pods in the books are those of the API server now", Look: a.drift.Now},
-		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: a.drift.Check},
+		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: a.books.Check},
+		{Name: "Pods", Description: "the pods in the books are those of the API server now", Run: a.drift.Now},
+		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return a.drift.Check() }},
 	}
 }

@@ -205,7 +205,7 @@ func (l *life) read(defaults, configs *corev1.ConfigMap) {
 func (l *life) look() {
 	l.shown = shown{
 		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
-		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(), metric: lastReload(), check: l.store.Check(),
+		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(nil), metric: lastReload(), check: l.store.Check(),
 	}
 	for all := false; !all; {
 		c := l.store.TakeChanges(1000)

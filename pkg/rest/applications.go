@@ -13,18 +13,7 @@ import (
 // applicationList answers with some of the applications that have pods.
 func (s *Server) applicationList(w http.ResponseWriter, v *inventory.View, apps []*inventory.Application, states []string) {
 	now := s.options.Clock.Now()
-	documents.Write(w, func(p *documents.JSONWriter) {
-		p.Open('[')
-		for _, a := range apps {
-			if p.Failed() {
-				return
-			}
-			if len(states) == 0 || slices.Contains(states, strings.ToLower(documents.StateOf(a.AppRecord))) {
-				p.Application(s.options.Inventory, v, a, now)
-			}
-		}
-		p.Close(']')
-	})
+	documents.Write(w, func(p *documents.JSONWriter) { p.Applications(s.options.Inventory, v, apps, states, now) })
 }
 
 // applications answers GET partition/{partition}/applications/{state}.

@@ -50,11 +50,12 @@ func body(w http.ResponseWriter, r *http.Request, title, thing string, most int6
 
 // validate answers POST validate-conf. Nothing is changed.
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
+	const others = "other documents are being looked at; try again in a moment"
 	defer s.drafts.Add(-1)
 	if s.drafts.Add(1) > s.limits.drafts {
 		// Before its first byte is read: slow senders would otherwise keep all documents
 		// in memory.
-		documents.TooManyDrafts(w)
+		documents.Busy(w, "Too many requests", others)
 		return
 	}
 	document, ok := body(w, r, "Document", "configuration", s.limits.bodyBytes)
@@ -62,7 +63,7 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !takeTurn(r.Context(), s.validations) {
-		documents.TooManyDrafts(w)
+		documents.Busy(w, "Too many requests", others)
 		return
 	}
 	var spec *config.Spec

@@ -145,7 +145,7 @@ partitions:
       limits: [{limit: l, users: [dev1], groups: [dev], maxresources: {vcore: 9}, maxapplications: 9}]
 `)
 	c.server.options.Build = stampedBuild(t)
-	c.server.health.checks = []HealthCheck{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
+	c.server.health.checks = []HealthCheck{{Name: "n", Description: "d", Run: func(func(time.Duration) bool) error { return errors.New("e") }}}
 	c.server.CheckHealth()
 	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
 	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}

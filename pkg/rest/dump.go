@@ -21,14 +21,7 @@ func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time)
 	p.TimeField("timestamp", now)
 	p.Field("partitions", s.partitionList(v))
 	p.Key("applications")
-	p.Open('[')
-	for _, a := range v.Applications {
-		if p.Failed() {
-			return
-		}
-		p.Application(s.options.Inventory, v, a, now)
-	}
-	p.Close(']')
+	p.Applications(s.options.Inventory, v, v.Applications, nil, now)
 	p.Field("appHistory", s.history.AppSamples())
 	p.Key("nodes")
 	p.Open('[')

@@ -34,12 +34,9 @@ type Health struct {
 type HealthCheck struct {
 	// Name and Description say what is checked.
 	Name, Description string
-	// Run checks now; the error says what is wrong.
-	Run func() error
-	// Look is there instead of Run where what is wrong has to be told from what is late,
-	// by a second look. It waits by pause only, which is false when the checks are over;
-	// such waiting is not counted as work.
-	Look func(pause func(time.Duration) bool) error
+	// Run checks now and returns what is wrong. It waits only by pause, which returns false
+	// when the checks end; such waiting is not counted as work.
+	Run func(pause func(time.Duration) bool) error
 }
 
 // health has what the checks found last. Readers are given that, and its age: none of
@@ -98,10 +95,7 @@ func (c *HealthCheck) run(pause func(time.Duration) bool) (err error) {
 			err = fmt.Errorf("the check panicked: %v; please report it", broken)
 		}
 	}()
-	if c.Look != nil {
-		return c.Look(pause)
-	}
-	return c.Run()
+	return c.Run(pause)
 }
 
 // CheckHealth runs the checks, and keeps what they find for readers. [Server.Serve]

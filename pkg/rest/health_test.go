@@ -29,7 +29,7 @@ func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age
 // TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.
 func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 	runs := 0
-	server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func() error { runs++; return nil }}}})
+	server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func(func(time.Duration) bool) error { runs++; return nil }}}})
 	for range 3 {
 		if _, status, _ := readHealth(t, server.Handler()); status != http.StatusNotFound {
 			t.Errorf("status %d", status)
@@ -52,7 +52,7 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 		var next atomic.Pointer[result]
 		const first = checkInterval / checkRest // so it changes no pace
 		next.Store(&result{takes: first})
-		server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func() error {
+		server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func(func(time.Duration) bool) error {
 			runs.Add(1)
 			found := next.Load()
 			time.Sleep(found.takes)
@@ -98,7 +98,7 @@ func TestWaitingIsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wait = 3 * time.Second
 		var looks, cut atomic.Int32
-		server := newServer(Options{Checks: []HealthCheck{{Name: "Pods", Look: func(pause func(time.Duration) bool) error {
+		server := newServer(Options{Checks: []HealthCheck{{Name: "Pods", Run: func(pause func(time.Duration) bool) error {
 			looks.Add(1)
 			if !pause(wait) {
 				cut.Add(1)
@@ -127,7 +127,7 @@ func TestWaitingIsNoWork(t *testing.T) {
 // TestAPanicOfACheckIsSaid: it stops neither the scheduler nor the other checks.
 func TestAPanicOfACheckIsSaid(t *testing.T) {
 	server := newServer(Options{Checks: []HealthCheck{
-		{Name: "Broken", Run: func() error { panic("no node") }}, {Name: "Books", Run: func() error { return nil }},
+		{Name: "Broken", Run: func(func(time.Duration) bool) error { panic("no node") }}, {Name: "Books", Run: func(func(time.Duration) bool) error { return nil }},
 	}})
 	server.CheckHealth()
 	got, status, _ := readHealth(t, server.Handler())

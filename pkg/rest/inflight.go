@@ -32,8 +32,7 @@ func (f inFlight) leave() { f.Release(1) }
 func (f inFlight) wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !acquire(r.Context(), f.Weighted) {
-			w.Header().Set("Retry-After", "10")
-			documents.Refuse(w, http.StatusServiceUnavailable, "Too many requests", "others are being answered; try again in a moment")
+			documents.Busy(w, "Too many requests", "others are being answered; try again in a moment")
 			return
 		}
 		defer f.leave()

@@ -28,8 +28,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !takeTurn(r.Context(), s.previews) {
-		w.Header().Set("Retry-After", "10")
-		documents.Refuse(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
+		documents.Busy(w, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
 	var answered *documents.Preview

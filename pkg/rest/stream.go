@@ -78,8 +78,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	}
 	stream := &EventStream{Name: hostOf(r.RemoteAddr), CreatedAt: s.options.Clock.Now(), known: isKnown(r.Context())}
 	if !s.streams.enter(stream, &s.limits) {
-		w.Header().Set("Retry-After", "10")
-		documents.Refuse(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
+		documents.Busy(w, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
 		return
 	}
 	defer s.streams.leave(stream)

@@ -54,7 +54,7 @@ func serve(t *testing.T, w *webtest.World, configuration web.Configuration) stri
 		Configuration: func() web.Configuration { return configuration },
 		Leading:       func() bool { return true },
 		Taint:         func(string) string { return "" },
-		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: w.Store.Check}},
+		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return w.Store.Check() }}},
 	})
 	server.CheckHealth()
 	s := httptest.NewServer(server.Handler())

@@ -35,6 +35,12 @@ func Refuse(w http.ResponseWriter, status int, message, description string) {
 	_ = p.Done()
 }
 
+// Busy refuses a request that may succeed in a moment.
+func Busy(w http.ResponseWriter, message, description string) {
+	w.Header().Set("Retry-After", "10")
+	Refuse(w, http.StatusServiceUnavailable, message, description)
+}
+
 // Answer writes a document as JSON.
 func Answer(w http.ResponseWriter, body any) { Write(w, func(p *JSONWriter) { p.Value(body) }) }
 

@@ -45,6 +45,20 @@ func (p *JSONWriter) Application(inv *inventory.Inventory, v *inventory.View, a 
 	p.Close('}')
 }
 
+// Applications writes those of apps that are in one of the states; all of them with no states.
+func (p *Page) Applications(inv *inventory.Inventory, v *inventory.View, apps []*inventory.Application, states []string, now time.Time) {
+	p.Open('[')
+	for _, a := range apps {
+		if p.Failed() {
+			break
+		}
+		if len(states) == 0 || slices.Contains(states, strings.ToLower(StateOf(a.AppRecord))) {
+			p.Application(inv, v, a, now)
+		}
+	}
+	p.Close(']')
+}
+
 // Ended writes an application that has no pods any more.
 func (p *JSONWriter) Ended(a *output.AppRecord) {
 	p.Open('{')

@@ -3,7 +3,6 @@ package documents
 import (
 	"cmp"
 	"encoding/json"
-	"net/http"
 
 	"go.yaml.in/yaml/v3"
 
@@ -149,11 +148,4 @@ type Validation struct {
 	Reason string `json:"reason"`
 	// Warnings are what would have no effect.
 	Warnings []string `json:"warnings,omitempty"`
-}
-
-// TooManyDrafts refuses a draft of a configuration because as many as may be are being
-// looked at.
-func TooManyDrafts(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "10")
-	Refuse(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")
 }

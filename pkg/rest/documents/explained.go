@@ -34,12 +34,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 		Request: p.Request.Map(), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
 		Limits: reasonOf(x.Limited),
 	}
-	switch {
-	case p.Foreign && p.Static:
-		out.Foreign = foreignStatic
-	case p.Foreign:
-		out.Foreign = foreignDefault
-	default:
+	if out.Foreign = foreignKind(p); !p.Foreign {
 		out.Queue = queueFound(x)
 	}
 	if x.App != nil {

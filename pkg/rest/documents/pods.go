@@ -8,9 +8,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// The keys of allocation tags, and the values of the one for foreign pods.
+// The keys of allocation tags.
 const (
 	tagLabel        = "kubernetes.io/label/"
 	tagNamespace    = "kubernetes.io/meta/namespace"
@@ -18,9 +19,18 @@ const (
 	tagCreationTime = "creationTime"
 	tagRequiredNode = "yunikorn.apache.org/requiredNode"
 	tagForeign      = "foreign"
-	foreignStatic   = "static"
-	foreignDefault  = "default"
 )
+
+// foreignKind returns the value of tagForeign for a pod; empty for a pod of a queue.
+func foreignKind(p *output.PodRecord) string {
+	switch {
+	case !p.Foreign:
+		return ""
+	case p.Static:
+		return "static"
+	}
+	return "default"
+}
 
 // tags writes what is known of a pod beside its numbers.
 func (p *JSONWriter) tags(pod *inventory.Pod) {
@@ -29,12 +39,7 @@ func (p *JSONWriter) tags(pod *inventory.Pod) {
 	if !pod.Created.IsZero() {
 		p.TextField(tagCreationTime, strconv.FormatInt(pod.Created.Unix(), 10))
 	}
-	switch {
-	case pod.Foreign && pod.Static:
-		p.TextField(tagForeign, foreignStatic)
-	case pod.Foreign:
-		p.TextField(tagForeign, foreignDefault)
-	}
+	p.TextField(tagForeign, foreignKind(pod.PodRecord))
 	for _, name := range slices.Sorted(maps.Keys(pod.Labels)) {
 		p.separate()
 		p.b = append(p.b, '"')

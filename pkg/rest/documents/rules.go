@@ -8,6 +8,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
+// PartitionRules are the placement rules of a partition, in a dump.
+type PartitionRules struct {
+	Partition string `json:"partition"`
+	Rules     []Rule `json:"rules"`
+}
+
 // Rule is a placement rule as YuniKorn's interface shows it.
 type Rule struct {
 	Name       string            `json:"name"`
