@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -71,11 +72,9 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	shown, hidden := choose(snapshot, source.most)
 	gauge(ch, shownDesc, float64(len(shown)))
 	gauge(ch, hiddenDesc, float64(hidden))
-	for _, q := range shown {
-		collectQueue(ch, snapshot, q)
-	}
 	own := make(map[string]bool, len(shown))
 	for _, q := range shown {
+		collectQueue(ch, snapshot, q)
 		own[q.Path] = true
 	}
 	unmetTime.collect(ch, own)
@@ -93,7 +92,7 @@ func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...s
 // collectHolds counts the held nodes once for each pod that holds them, and reports the
 // longest wait of those without a victim left. All series are there, so that 0 is seen.
 func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
-	kinds := []string{"queue", "required"}
+	kinds := []record.Kind{record.Queue, record.NodeBound}
 	states := []string{"clearing", "clear"}
 	var count [2][2]int
 	var clearSince [2]float64
@@ -111,9 +110,9 @@ func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 		}
 	}
 	for k, kind := range kinds {
-		gauge(ch, clearDesc, clearSince[k], kind)
+		gauge(ch, clearDesc, clearSince[k], string(kind))
 		for s, state := range states {
-			gauge(ch, holdsDesc, float64(count[k][s]), kind, state)
+			gauge(ch, holdsDesc, float64(count[k][s]), string(kind), state)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -327,7 +328,7 @@ func TestOtherQueues(t *testing.T) {
 		at = at.Add(time.Second)
 		g.look(at)
 		for q := range s.Snapshot().All() {
-			gone.add(countKey{q.Path, KindQueue, "regular"}, 1)
+			gone.add(countKey{q.Path, string(record.Queue), "regular"}, 1)
 		}
 	}
 	expectOther := func(when string, unmet, victims float64) {

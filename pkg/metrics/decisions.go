@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -23,16 +24,9 @@ var (
 	planned = newHistogramVec("preemption_plan_duration_seconds", metrics.ExponentialBuckets(0.00005, 2, 17))
 )
 
-// The values of label kind: the kind of pod that room is made for, a pod of a queue or a
-// DaemonSet pod, which requires its node.
-const (
-	KindQueue    = "queue"
-	KindRequired = "required"
-)
-
 // Planned notes how long it took to decide whether room can be made for a pod.
-func Planned(kind string, took time.Duration) {
-	planned.WithLabelValues(kind).Observe(took.Seconds())
+func Planned(kind record.Kind, took time.Duration) {
+	planned.WithLabelValues(string(kind)).Observe(took.Seconds())
 	observePlan(took)
 }
 
@@ -47,9 +41,9 @@ type Decisions struct {
 // NewDecisions returns a counter of decisions.
 func NewDecisions() *Decisions {
 	Register()
-	for _, kind := range []string{KindQueue, KindRequired} {
+	for _, kind := range []record.Kind{record.Queue, record.NodeBound} {
 		for _, why := range lossReasons {
-			lostHolds.WithLabelValues(kind, string(why))
+			lostHolds.WithLabelValues(string(kind), string(why))
 		}
 	}
 	return &Decisions{open: map[types.UID]map[types.UID]string{}}
@@ -92,11 +86,12 @@ func (c *Decisions) Count(s *output.Step) {
 	}
 }
 
+// kindOf returns the value of label kind: the kind of pod that room is made for.
 func kindOf(s *output.Step) string {
 	if s.NodeBoundDecision != nil || s.Hold.NodeBound {
-		return KindRequired
+		return string(record.NodeBound)
 	}
-	return KindQueue
+	return string(record.Queue)
 }
 
 // decision counts a decision by its outcome, and the rule that stopped it.

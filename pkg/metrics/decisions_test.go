@@ -12,6 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -95,7 +96,7 @@ paddock_preemption_victims_total{class="unknown",kind="queue",queue="none"} 1
 	for range 2 { // what was put to the others stays there, once
 		compare(t, want, "paddock_holds_lost_total", "paddock_preemption_decisions_total", "paddock_preemption_rejected_candidates_total", "paddock_preemption_victims_total")
 	}
-	if v, err := testutil.GetHistogramMetricValue(held.WithLabelValues(KindQueue, string(reservations.Bound))); err != nil || v != 5 {
+	if v, err := testutil.GetHistogramMetricValue(held.WithLabelValues(string(record.Queue), string(reservations.Bound))); err != nil || v != 5 {
 		t.Errorf("the hold lasted %v: %v", v, err)
 	}
 }

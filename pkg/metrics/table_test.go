@@ -15,6 +15,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
 // everything has all that there may be on /metrics there.
@@ -29,7 +30,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	for _, step := range steps() {
 		c.Count(&step)
 	}
-	Planned(KindQueue, time.Millisecond)
+	Planned(record.Queue, time.Millisecond)
 	unmetTime.add(countKey{"root.a", "InOrder"}, int64(time.Second))
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
 	out := map[string]*dto.MetricFamily{}

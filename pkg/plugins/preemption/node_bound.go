@@ -18,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -35,7 +36,7 @@ func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, p
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
 	d := t.extenders.addToNodeBound(daemonset.Plan(input.Node, input.Ask, params))
-	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
+	metrics.Planned(record.NodeBound, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
 	if !held {

@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -275,7 +276,7 @@ func (pl *Plugin) makeRoom(
 		Barred:          barred,
 		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },
 	})
-	metrics.Planned(metrics.KindQueue, pl.process.Clock.Since(began))
+	metrics.Planned(record.Queue, pl.process.Clock.Since(began))
 	d = t.extenders.addTo(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())

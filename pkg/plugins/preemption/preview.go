@@ -78,11 +78,12 @@ func NewPreviewer(
 // dryRun is one preview.
 type dryRun struct {
 	*Previewer
-	stage *stage
-	pod   *corev1.Pod
-	state fwk.CycleState
-	r     *store.DryRun
-	out   *documents.Preview
+	stage    *stage
+	pod      *corev1.Pod
+	requires string // the only node on which a DaemonSet pod can run; empty for other pods
+	state    fwk.CycleState
+	r        *store.DryRun
+	out      *documents.Preview
 	// statuses are the statuses of the nodes that the filters rejected or that are held
 	// for other pods.
 	statuses map[string]*fwk.Status
@@ -114,6 +115,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		Previewer: pv,
 		stage:     s,
 		pod:       pod,
+		requires:  event.RequiredNode,
 		state:     framework.NewCycleState(),
 		r:         pv.process.Store().DryRun(event, pv.process.Clock.Now()),
 		out:       out,
@@ -129,13 +131,11 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.P
 		return out, nil
 	}
 	defer s.dropSnapshot()
-	if err := s.takeSnapshot(); err != nil {
+	s.takeSnapshot()
+	if err := x.filter(ctx); err != nil {
 		return nil, err
 	}
-	if err := x.filter(ctx, event.RequiredNode); err != nil {
-		return nil, err
-	}
-	x.decide(ctx, event.RequiredNode)
+	x.decide(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err // nothing after this comes from a filter
 	}
@@ -178,7 +178,7 @@ func (pv *Previewer) prioritize(pod *corev1.Pod, out *documents.Preview) error {
 }
 
 // filter runs the filters for all nodes in their current state.
-func (x *dryRun) filter(ctx context.Context, requires string) error {
+func (x *dryRun) filter(ctx context.Context) error {
 	infos := x.stage.snapshot.list
 	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
 	if status.Code() == fwk.Error {
@@ -200,15 +200,13 @@ func (x *dryRun) filter(ctx context.Context, requires string) error {
 		}
 		switch {
 		case !refused.IsSuccess():
-			counts.Refused[strings.Join(refused.Reasons(), ", ")]++
-		case !x.r.Holds.MayUse(name, previewUID, objects.GroupOf(x.pod.Namespace, x.pod.Labels), requires != "").OK:
-			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
+			x.refuse(name, refused)
+		case !x.r.Holds.MayUse(name, previewUID, objects.GroupOf(x.pod.Namespace, x.pod.Labels), x.requires != "").OK:
+			x.statuses[name] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
 			counts.Held++
 		default:
 			x.fit = append(x.fit, name)
-			continue
 		}
-		x.statuses[name] = refused
 	}
 	x.askExtenders(ctx)
 	counts.Fit = len(x.fit)
@@ -253,7 +251,7 @@ func (x *dryRun) filterNode(ctx context.Context, info fwk.NodeInfo, only *fwk.Pr
 }
 
 // decide computes the result for the pod as one of its cycles would.
-func (x *dryRun) decide(ctx context.Context, requires string) {
+func (x *dryRun) decide(ctx context.Context) {
 	quota := x.r.OverMax
 	switch {
 	case !x.r.Limited.None():
@@ -261,7 +259,7 @@ func (x *dryRun) decide(ctx context.Context, requires string) {
 	case quota.None() && len(x.fit) > 0:
 		x.out.Outcome, x.out.Node = documents.PreviewFits, x.fit[0]
 		x.say("would fit on %d of %d nodes, and no quota is in its way", len(x.fit), x.out.Nodes.All)
-	case requires != "":
+	case x.requires != "":
 		x.decideNodeBound(ctx)
 	case !x.r.Never.None():
 		x.waits(x.obstacle(), x.r.Never)

@@ -23,8 +23,6 @@ type snapshot struct {
 	list, affine, antiAffine []fwk.NodeInfo
 }
 
-func emptySnapshot() *snapshot { return &snapshot{} }
-
 // newSnapshot returns the nodes without pods.
 func newSnapshot(nodes []*corev1.Node) *snapshot {
 	nodes = slices.Clone(nodes)

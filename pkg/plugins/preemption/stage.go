@@ -54,7 +54,7 @@ func newStage(
 		nodes:    factory.Core().V1().Nodes().Lister(),
 		pods:     factory.Core().V1().Pods().Lister(),
 		placed:   placed,
-		snapshot: emptySnapshot(),
+		snapshot: &snapshot{},
 		kept:     kept,
 	}
 	lists := h.ListPlugins()
@@ -103,15 +103,9 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 }
 
 // takeSnapshot makes the current snapshot.
-func (s *stage) takeSnapshot() error {
-	nodes, err := s.nodes.List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	pods, err := s.pods.List(labels.Everything())
-	if err != nil {
-		return err
-	}
+func (s *stage) takeSnapshot() {
+	nodes, _ := s.nodes.List(labels.Everything()) // a lister of an informer never fails
+	pods, _ := s.pods.List(labels.Everything())
 	next, last := newSnapshot(nodes), s.kept.last()
 	known := make(map[types.UID]*framework.PodInfo, len(pods))
 	s.nominated = map[string][]fwk.PodInfo{}
@@ -130,13 +124,12 @@ func (s *stage) takeSnapshot() error {
 				known[p.UID] = pi
 			}
 		case at.Spec.NodeName == "":
-			s.nominate(p, p.Status.NominatedNodeName)
+			s.nominate(p)
 		}
 	}
 	next.indexAffinity()
 	s.kept.keep(known)
 	s.snapshot = next
-	return nil
 }
 
 // withNode returns the pod with the node of the scheduler's cache if it is being bound,
@@ -154,14 +147,15 @@ func (s *stage) withNode(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-func (s *stage) nominate(p *corev1.Pod, node string) {
+func (s *stage) nominate(p *corev1.Pod) {
+	node := p.Status.NominatedNodeName
 	if pi, err := framework.NewPodInfo(p); err == nil && node != "" {
 		s.nominated[node] = append(s.nominated[node], pi)
 	}
 }
 
 // dropSnapshot drops the current snapshot.
-func (s *stage) dropSnapshot() { s.snapshot, s.nominated = emptySnapshot(), nil }
+func (s *stage) dropSnapshot() { s.snapshot, s.nominated = &snapshot{}, nil }
 
 // NodeInfos returns those of the current snapshot.
 func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot }
