@@ -46,7 +46,7 @@ func (p *JSONWriter) Application(inv *inventory.Inventory, v *inventory.View, a 
 }
 
 // Applications writes those of apps that are in one of the states; all of them with no states.
-func (p *Page) Applications(inv *inventory.Inventory, v *inventory.View, apps []*inventory.Application, states []string, now time.Time) {
+func (p *JSONWriter) Applications(inv *inventory.Inventory, v *inventory.View, apps []*inventory.Application, states []string, now time.Time) {
 	p.Open('[')
 	for _, a := range apps {
 		if p.Failed() {
