@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// The functions of this file work on lists of entries sorted by name, the
-// representation shared by Vector, Limit and Guarantee.
+// entries are sorted by name and never written after construction: the representation shared
+// by Vector, Limit and Guarantee.
+type entries []Entry
 
-func lookup(entries []Entry, name string) (Amount, bool) {
+// Get returns the amount of a type and whether the type is named.
+func (list entries) Get(name string) (Amount, bool) {
 	// Lists are short (three to six types); a scan beats a binary search.
-	for i := range entries {
-		if entries[i].Name == name {
-			return entries[i].Amount, true
+	for i := range list {
+		if list[i].Name == name {
+			return list[i].Amount, true
 		}
 	}
 	return 0, false
@@ -53,9 +55,10 @@ func dropZeros(entries []Entry) []Entry {
 
 func byName(a, b Entry) int { return strings.Compare(a.Name, b.Name) }
 
-func all(entries []Entry) iter.Seq2[string, Amount] {
+// All yields the named types in order of their names.
+func (list entries) All() iter.Seq2[string, Amount] {
 	return func(yield func(string, Amount) bool) {
-		for _, e := range entries {
+		for _, e := range list {
 			if !yield(e.Name, e.Amount) {
 				return
 			}
@@ -63,9 +66,10 @@ func all(entries []Entry) iter.Seq2[string, Amount] {
 	}
 }
 
-func toMap(entries []Entry) map[string]Amount {
-	out := make(map[string]Amount, len(entries))
-	for _, e := range entries {
+// Map returns a new map with the entries.
+func (list entries) Map() map[string]Amount {
+	out := make(map[string]Amount, len(list))
+	for _, e := range list {
 		out[e.Name] = e.Amount
 	}
 	return out

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,7 +14,7 @@ func Format(name string, a Amount) string {
 	case name == CPU:
 		return formatMilli(int64(a))
 	case name == Memory, name == "ephemeral-storage", strings.HasPrefix(name, "hugepages-"):
-		return formatBytes(int64(a))
+		return InUnits(a, 1024, "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 	}
 	return strconv.FormatInt(int64(a), 10)
 }
@@ -26,25 +27,19 @@ func formatMilli(milli int64) string {
 	// Division keeps the sign, so both halves are made positive on their own;
 	// the smallest int64 has no positive counterpart, but its halves have.
 	whole, rest := milli/1000, milli%1000
-	if whole < 0 {
-		whole = -whole
-	}
-	if rest < 0 {
-		rest = -rest
-	}
-	if rest == 0 {
-		return sign + strconv.FormatInt(whole, 10)
-	}
-	decimals := strconv.FormatInt(1000+rest, 10)[1:]
-	return sign + strconv.FormatInt(whole, 10) + "." + strings.TrimRight(decimals, "0")
+	text := fmt.Sprintf("%s%d.%03d", sign, max(whole, -whole), max(rest, -rest))
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-func formatBytes(n int64) string {
-	units := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
-	i := 0
-	for n != 0 && n%1024 == 0 && i < len(units)-1 {
-		n /= 1024
-		i++
+// InUnits renders an amount with the largest unit that leaves no remainder. Each unit is base
+// times the one before it.
+func InUnits(a, base Amount, units ...string) string {
+	unit := ""
+	for _, next := range units {
+		if a == 0 || a%base != 0 {
+			break
+		}
+		a, unit = a/base, next
 	}
-	return strconv.FormatInt(n, 10) + units[i]
+	return strconv.FormatInt(int64(a), 10) + unit
 }

@@ -1,35 +1,20 @@
 package resources
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 // Guarantee says how much of each resource type is promised to a queue. A type
 // it does not name is not promised and counts as 0 in comparisons; naming a
 // type with 0 is kept, because it tells readers that the type was thought of.
 // The zero value promises nothing.
 type Guarantee struct {
-	entries []Entry // sorted by name, zeros kept, never written after construction
+	entries // zeros kept
 }
 
 // GuaranteeFrom returns the guarantee with the entries of m; nil or empty promises nothing.
 func GuaranteeFrom(m map[string]Amount) Guarantee { return Guarantee{entries: entriesOf(m)} }
 
-// GuaranteeOf returns the guarantee with the given entries; amounts of a repeated name are added up.
-func GuaranteeOf(entries ...Entry) Guarantee { return Guarantee{entries: sortedSum(entries)} }
-
-// Get returns the promised amount of a type and whether the type is named.
-func (g Guarantee) Get(name string) (Amount, bool) { return lookup(g.entries, name) }
-
 // IsNone tells whether no type is named.
 func (g Guarantee) IsNone() bool { return len(g.entries) == 0 }
-
-// All yields the named types in order of their names.
-func (g Guarantee) All() iter.Seq2[string, Amount] { return all(g.entries) }
-
-// Map returns a new map with the entries.
-func (g Guarantee) Map() map[string]Amount { return toMap(g.entries) }
 
 // Equal tells whether both promise the same types in the same amounts.
 func (g Guarantee) Equal(h Guarantee) bool { return slices.Equal(g.entries, h.entries) }

@@ -1,35 +1,20 @@
 package resources
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 // Limit says how much of each resource type may be used at most. A type it
 // does not name is unlimited; an explicit 0 forbids the type. Amounts may be
 // negative where the limit is a headroom of something that is over its max.
 // The zero value limits nothing.
 type Limit struct {
-	entries []Entry // sorted by name, zeros kept, never written after construction
+	entries // zeros kept
 }
 
 // LimitFrom returns the limit with the entries of m; nil or empty limits nothing.
 func LimitFrom(m map[string]Amount) Limit { return Limit{entries: entriesOf(m)} }
 
-// LimitOf returns the limit with the given entries; amounts of a repeated name are added up.
-func LimitOf(entries ...Entry) Limit { return Limit{entries: sortedSum(entries)} }
-
-// Get returns the limit of a type and whether there is one.
-func (l Limit) Get(name string) (Amount, bool) { return lookup(l.entries, name) }
-
 // IsUnlimited tells whether no type is limited.
 func (l Limit) IsUnlimited() bool { return len(l.entries) == 0 }
-
-// All yields the limited types in order of their names.
-func (l Limit) All() iter.Seq2[string, Amount] { return all(l.entries) }
-
-// Map returns a new map with the entries.
-func (l Limit) Map() map[string]Amount { return toMap(l.entries) }
 
 // Equal tells whether both limit the same types to the same amounts.
 func (l Limit) Equal(m Limit) bool { return slices.Equal(l.entries, m.entries) }
@@ -40,10 +25,15 @@ func (l Limit) Min(m Limit) Limit {
 	if len(m.entries) == 0 {
 		return l
 	}
-	if len(l.entries) == 0 {
-		return m
+	out := slices.Clone(l.entries)
+	for _, e := range m.entries {
+		at, both := slices.BinarySearchFunc(out, e, byName)
+		if !both {
+			out = slices.Insert(out, at, e)
+		}
+		out[at].Amount = min(out[at].Amount, e.Amount)
 	}
-	return Limit{entries: union(l.entries, m.entries, func(a, b Amount) Amount { return min(a, b) })}
+	return Limit{entries: out}
 }
 
 // Headroom returns what is left of each limited type once used is taken off;
@@ -106,24 +96,3 @@ func (l Limit) Breach(used, ask Vector) (worst Breach, found bool) {
 // String renders the limit as "memory=1024 vcore=500" in base units,
 // "unlimited" when nothing is limited.
 func (l Limit) String() string { return render(l.entries, "unlimited") }
-
-// union combines two sorted entry lists; a type present in one only is copied.
-func union(a, b []Entry, op func(Amount, Amount) Amount) []Entry {
-	out := make([]Entry, 0, len(a)+len(b))
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case j == len(b) || (i < len(a) && a[i].Name < b[j].Name):
-			out = append(out, a[i])
-			i++
-		case i == len(a) || b[j].Name < a[i].Name:
-			out = append(out, b[j])
-			j++
-		default:
-			out = append(out, Entry{a[i].Name, op(a[i].Amount, b[j].Amount)})
-			i++
-			j++
-		}
-	}
-	return out
-}

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 )
@@ -12,9 +13,6 @@ type Share struct {
 	used, of uint64 // of is 0 only in the zero value
 }
 
-// one is the share of something that uses a type it has no entitlement to.
-var one = Share{used: 1, of: 1}
-
 // ShareOf returns used/of. Nothing used (or a negative amount) is the zero
 // share; use of a type with nothing to divide by counts as 1, "all of it".
 func ShareOf(used, of Amount) Share {
@@ -22,38 +20,17 @@ func ShareOf(used, of Amount) Share {
 	case used <= 0:
 		return Share{}
 	case of <= 0:
-		return one
+		return Share{used: 1, of: 1}
 	}
 	return Share{used: uint64(used), of: uint64(of)}
 }
 
 // Compare returns -1, 0 or 1 as s is smaller than, equal to or larger than t.
 func (s Share) Compare(t Share) int {
-	switch {
-	case s.used == 0 && t.used == 0:
-		return 0
-	case s.used == 0:
-		return -1
-	case t.used == 0:
-		return 1
-	}
 	// s.used/s.of ? t.used/t.of, by cross multiplication in 128 bits.
-	hi1, lo1 := bits.Mul64(s.used, t.of)
-	hi2, lo2 := bits.Mul64(t.used, s.of)
-	switch {
-	case hi1 != hi2:
-		return sign(hi1 < hi2)
-	case lo1 != lo2:
-		return sign(lo1 < lo2)
-	}
-	return 0
-}
-
-func sign(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
+	hi1, lo1 := bits.Mul64(s.used, max(t.of, 1))
+	hi2, lo2 := bits.Mul64(t.used, max(s.of, 1))
+	return cmp.Or(cmp.Compare(hi1, hi2), cmp.Compare(lo1, lo2))
 }
 
 // String renders the fraction as "3/8", "0" for the zero share.

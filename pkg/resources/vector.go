@@ -2,7 +2,6 @@ package resources
 
 import (
 	"encoding/binary"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ type Entry struct {
 // type that is not in it counts as 0; entries of 0 are not kept, so two vectors
 // that mean the same are equal. The zero value is the empty vector.
 type Vector struct {
-	entries []Entry // sorted by name, no zero amounts, never written after construction
+	entries // no zero amounts
 }
 
 // VectorOf returns the vector with the given entries; amounts of a repeated
@@ -47,7 +46,7 @@ func VectorFrom(m map[string]Amount) Vector {
 
 // Get returns the amount of a type, 0 when it is not in the vector.
 func (v Vector) Get(name string) Amount {
-	a, _ := lookup(v.entries, name)
+	a, _ := v.entries.Get(name)
 	return a
 }
 
@@ -56,12 +55,6 @@ func (v Vector) Len() int { return len(v.entries) }
 
 // IsZero tells whether every amount is 0.
 func (v Vector) IsZero() bool { return len(v.entries) == 0 }
-
-// All yields the entries in order of their names.
-func (v Vector) All() iter.Seq2[string, Amount] { return all(v.entries) }
-
-// Map returns a new map with the entries.
-func (v Vector) Map() map[string]Amount { return toMap(v.entries) }
 
 // Equal tells whether both vectors have the same amount of every type.
 func (v Vector) Equal(w Vector) bool { return slices.Equal(v.entries, w.entries) }

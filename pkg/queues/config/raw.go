@@ -81,10 +81,10 @@ func (a rawAmounts) get(name string) (rawAmount, bool) {
 	return rawAmount{}, false
 }
 
-func (a rawAmounts) entries() []resources.Entry {
-	out := make([]resources.Entry, len(a.list))
-	for i, x := range a.list {
-		out[i] = resources.Entry{Name: x.name, Amount: x.amount}
+func (a rawAmounts) byName() map[string]resources.Amount {
+	out := map[string]resources.Amount{}
+	for _, x := range a.list {
+		out[x.name] = x.amount
 	}
 	return out
 }
@@ -127,5 +127,5 @@ type rawFilter struct {
 	users, groups []text
 }
 
-func (a rawAmounts) limit() resources.Limit         { return resources.LimitOf(a.entries()...) }
-func (a rawAmounts) guarantee() resources.Guarantee { return resources.GuaranteeOf(a.entries()...) }
+func (a rawAmounts) limit() resources.Limit         { return resources.LimitFrom(a.byName()) }
+func (a rawAmounts) guarantee() resources.Guarantee { return resources.GuaranteeFrom(a.byName()) }

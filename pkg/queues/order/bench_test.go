@@ -36,7 +36,7 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 			name := fmt.Sprintf("q%d", i)
 			id, err := d.Add(queues.Settings{
 				Name: name, Path: path + "." + name, Parent: parent, Policies: policies,
-				Guaranteed: resources.GuaranteeOf(resources.Entry{Name: resources.CPU, Amount: resources.Amount(1000 * (1 + i))}),
+				Guaranteed: resources.GuaranteeFrom(map[string]resources.Amount{resources.CPU: resources.Amount(1000 * (1 + i))}),
 			})
 			expect.OK(b, err)
 			grow(id, path+"."+name, fanouts[1:])

@@ -4,6 +4,7 @@ package quantity
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func Parse(name, text string) (resources.Amount, error) {
 	case !ok:
 		return 0, fmt.Errorf("%w %s in %q: use k M G T P E or Ki Mi Gi Ti Pi Ei", ErrSuffix, suffix, text)
 	case name == resources.CPU && (suffix == "E" || suffix == "Ei"):
-		return overflowUnlessZero(digits, text)
+		factor = math.MaxUint64 // more than any amount, unless the number is 0
 	case name == resources.CPU:
 		factor *= 1000
 	}
@@ -99,14 +100,6 @@ func tooLarge(text string) error {
 	return fmt.Errorf("%w: %q is more than %d base units", ErrOverflow, text, resources.MaxAmount)
 }
 
-// overflowUnlessZero handles the factors that are themselves beyond 64 bits.
-func overflowUnlessZero(digits, text string) (resources.Amount, error) {
-	if strings.Trim(digits, "0") == "" {
-		return 0, nil
-	}
-	return 0, tooLarge(text)
-}
-
 // Format writes an amount, not negative, so that [Parse] reads
 // the same amount again, as short as it goes: 16Gi, 500M, 1500m for
 // [resources.CPU].
@@ -117,22 +110,10 @@ func Format(name string, a resources.Amount) string {
 		}
 		return strconv.FormatInt(int64(a/1000), 10)
 	}
-	binary := exact(a, 1024, []string{"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"})
-	decimal := exact(a, 1000, []string{"k", "M", "G", "T", "P", "E"})
+	binary := resources.InUnits(a, 1024, "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+	decimal := resources.InUnits(a, 1000, "k", "M", "G", "T", "P", "E")
 	if len(decimal) < len(binary) {
 		return decimal
 	}
 	return binary
-}
-
-// exact writes the amount with the largest suffix that leaves no remainder.
-func exact(a, base resources.Amount, suffixes []string) string {
-	suffix := ""
-	for _, s := range suffixes {
-		if a == 0 || a%base != 0 {
-			break
-		}
-		a, suffix = a/base, s
-	}
-	return strconv.FormatInt(int64(a), 10) + suffix
 }
