@@ -191,10 +191,7 @@ func (s *session) serve(t *testing.T, handler http.Handler) {
 
 // pods adds what pods use, or ask for, to a queue.
 func (s *session) pods(t *testing.T, d *datadriven.TestData) {
-	id, err := s.draft.AddDynamic(d.CmdArgs[0].Key, "")
-	if err != nil {
-		d.Fatalf(t, "%v", err)
-	}
+	id := s.draft.AddDynamic(d.CmdArgs[0].Key, "")
 	v := queuestest.Vector(d.Input)
 	s.draft.Update(id, func(u *queues.Usage) {
 		if d.HasArg("pending") {

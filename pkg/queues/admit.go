@@ -42,7 +42,7 @@ var (
 )
 
 // OnDemand counts pods that have or hold a node, plus the demand: what would run on new
-// nodes. A pod that passed the gate counts once it is known whether it found a node.
+// nodes. A pod that is in its cycle is not part of it until the cycle has a result.
 func OnDemand(d *Demand) Basis { return OnArriving.With(d) }
 
 // With returns the basis with the pods of a Demand added, such as those that pass the gate

@@ -50,11 +50,7 @@ func (d *Draft) applyQueue(spec *config.Queue, parent ID) ID {
 		d.SetSettings(id, s)
 		return id
 	}
-	id, err := d.Add(s)
-	if err != nil { // the name was just looked up and the parent exists
-		panic(err)
-	}
-	return id
+	return d.Add(s)
 }
 
 // drain marks a managed queue that left the configuration, and all below it.
@@ -94,7 +90,7 @@ func inherit(s *Settings, parent *Queue) {
 	}
 }
 
-// managedSettings are those of a queue below a parent; nil for the root.
+// managedSettings returns the settings of a configured queue. parent is nil for the root.
 func managedSettings(spec *config.Queue, parent *Queue) Settings {
 	s := Settings{
 		Name: spec.Name, Path: spec.Path, Parent: NoQueue,
@@ -116,23 +112,19 @@ func managedSettings(spec *config.Queue, parent *Queue) Settings {
 // returns the leaf. The namespace is that of the pod for which they are made. A queue that
 // exists is returned as it is, but a leaf with the name of the namespace counts as made for
 // it from then on.
-func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
+func (d *Draft) AddDynamic(path, namespace string) ID {
 	parent, missing := d.deepest(path)
 	for i, name := range missing {
 		s := dynamicSettings(d.Queue(parent), name, i == len(missing)-1)
 		s.MadeFor = namespace
-		id, err := d.Add(s)
-		if err != nil {
-			return NoQueue, err
-		}
-		parent = id
+		parent = d.Add(s)
 	}
 	if q := d.Queue(parent); !q.Managed && q.Leaf && q.Name == namespace && q.MadeFor != namespace {
 		s := *q.Settings
 		s.MadeFor = namespace
 		d.SetSettings(parent, s)
 	}
-	return parent, nil
+	return parent
 }
 
 func dynamicSettings(parent *Queue, name string, leaf bool) Settings {

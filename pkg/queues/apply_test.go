@@ -39,10 +39,7 @@ func TestApply(t *testing.T) {
 				if len(td.CmdArgs) > 1 {
 					namespace = td.CmdArgs[1].Key
 				}
-				leaf, err := d.AddDynamic(word(t, td, 0), namespace)
-				if err != nil {
-					td.Fatalf(t, "%v", err)
-				}
+				leaf := d.AddDynamic(word(t, td, 0), namespace)
 				d.ApplyQuotasTo(leaf, of)
 				if changed := d.ApplyQuotas(of); len(changed) > 0 {
 					td.Fatalf(t, "ApplyQuotasTo left out %v", changed)

@@ -46,8 +46,8 @@ func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts 
 	d.add(v, leaf, o, request, n)
 }
 
-// Remove takes away a pod that was not added: the sum reads as if what is charged for it were
-// not. ends is true if its application then no longer counts against maxapplications.
+// Remove deducts what is already charged for a pod, so that the sum reads as if the pod were
+// not charged. ends is true if its application then no longer counts against maxapplications.
 func (d *Demand) Remove(v View, leaf ID, o Owner, request resources.Vector, ends bool) {
 	n := 0
 	if ends {

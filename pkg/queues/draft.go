@@ -1,8 +1,6 @@
 package queues
 
 import (
-	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -22,60 +20,34 @@ type Draft struct {
 	epoch          uint64 // what carries it is not shared with a published snapshot
 	generation     uint64
 	treeGeneration uint64
-	chunks         []*chunk
-	sharedTop      bool // the slice of chunks is shared with a published snapshot
-	dirty          bool
-	free           []ID // below next
-	next           ID
-	capacity       resources.Vector
-	dynamic        dynamicCounts
-	visits         int
+	tree
+	sharedTop bool // the slice of chunks is shared with a published snapshot
+	dirty     bool
+	free      []ID // below next
+	next      ID
+	capacity  resources.Vector
+	dynamic   dynamicCounts
 }
 
 // NewDraft returns a draft with an empty active root.
 func NewDraft(root Settings) *Draft {
-	d := &Draft{epoch: 1, dirty: true, next: RootID + 1}
+	d := &Draft{epoch: 1, tree: tree{visits: new(0)}, dirty: true, next: RootID + 1}
 	root.Parent = NoQueue
 	d.put(&Queue{ID: RootID, Settings: &root, epoch: d.epoch})
 	d.treeGeneration++
 	return d
 }
 
-// Queue returns the current value of a queue, nil when there is none. The
-// caller must not change it.
-func (d *Draft) Queue(id ID) *Queue {
-	d.visits++
-	return at(d.chunks, id)
-}
-
 // Visits counts the calls of Queue, which all methods use to reach a queue. Tests show with
 // it that the work of an event does not grow with the number of queues.
-func (d *Draft) Visits() int { return d.visits }
+func (d *Draft) Visits() int { return *d.visits }
 
-// Root returns the current root.
-func (d *Draft) Root() *Queue { return d.Queue(RootID) }
-
-// Find returns the queue with the full path, lower case, and whether it exists.
-func (d *Draft) Find(path string) (*Queue, bool) { return find(d, path) }
-
-// Ancestors yields the queue with the ID and then its ancestors up to the root.
-func (d *Draft) Ancestors(id ID) iter.Seq[*Queue] { return ancestors(d, id) }
-
-// All yields every queue, parents before children, children by name.
-func (d *Draft) All() iter.Seq[*Queue] {
-	return func(yield func(*Queue) bool) { walk(d, RootID, yield) }
-}
-
-// Add makes a queue below its settings' Parent and returns its ID. The name
-// must not exist there yet.
-func (d *Draft) Add(s Settings) (ID, error) {
-	parent := d.Queue(s.Parent)
-	if parent == nil {
-		return NoQueue, fmt.Errorf("add queue %q: parent %d does not exist", s.Path, s.Parent)
-	}
-	i, exists := findChild(d, parent, s.Name)
+// Add makes a queue below its settings' Parent, which must exist, and returns its ID. It
+// panics if the name exists there already.
+func (d *Draft) Add(s Settings) ID {
+	i, exists := findChild(d, d.Queue(s.Parent), s.Name)
 	if exists {
-		return NoQueue, fmt.Errorf("add queue %q: it exists already", s.Path)
+		panic("add queue " + s.Path + ": it exists already")
 	}
 	id := d.next
 	if n := len(d.free); n > 0 {
@@ -88,19 +60,15 @@ func (d *Draft) Add(s Settings) (ID, error) {
 	p := d.writable(s.Parent)
 	p.Children = slices.Insert(slices.Clone(p.Children), i, id)
 	d.treeGeneration++
-	return id, nil
+	return id
 }
 
-// Remove takes an empty queue out of the tree.
-func (d *Draft) Remove(id ID) error {
+// Remove takes a queue out of the tree, and tells whether it did: only an empty one that is
+// not the root.
+func (d *Draft) Remove(id ID) bool {
 	q := d.Queue(id)
-	switch {
-	case q == nil:
-		return fmt.Errorf("remove queue %d: it does not exist", id)
-	case q.IsRoot():
-		return fmt.Errorf("remove queue %q: the root stays", q.Path)
-	case !q.Empty():
-		return fmt.Errorf("remove queue %q: it has %d applications and %d children", q.Path, q.Applications, len(q.Children))
+	if q == nil || q.IsRoot() || !q.Empty() {
+		return false
 	}
 	p := d.writable(q.Parent)
 	p.Children = slices.DeleteFunc(slices.Clone(p.Children), func(c ID) bool { return c == id })
@@ -108,7 +76,7 @@ func (d *Draft) Remove(id ID) error {
 	d.free = append(d.free, id)
 	d.dynamic.add(q.Settings, -1)
 	d.treeGeneration++
-	return nil
+	return true
 }
 
 // SetSettings replaces the settings of a queue.
@@ -144,7 +112,7 @@ func (d *Draft) Changed() bool { return d.dirty }
 // Call it right after Publish, when this draft owns nothing.
 func (d *Draft) Fork() *Draft {
 	f := *d
-	f.free, f.dynamic.by = slices.Clone(d.free), maps.Clone(d.dynamic.by)
+	f.free, f.dynamic.by, f.visits = slices.Clone(d.free), maps.Clone(d.dynamic.by), new(*d.visits)
 	return &f
 }
 
@@ -157,7 +125,7 @@ func (d *Draft) Publish(previous *Snapshot) *Snapshot {
 	d.generation++
 	d.epoch++
 	d.sharedTop, d.dirty = true, false
-	return &Snapshot{generation: d.generation, chunks: d.chunks, capacity: d.capacity}
+	return &Snapshot{generation: d.generation, tree: tree{chunks: d.chunks}, capacity: d.capacity}
 }
 
 // writable returns the queue as a copy that no snapshot shares.

@@ -10,9 +10,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Everyone is the user or group name of a limit that holds for each user or group without
+// everyone is the user or group name of a limit that holds for each user or group without
 // a limit of its own in the queue.
-const Everyone = "*"
+const everyone = "*"
 
 // Owner is the user and the group that an application is charged to.
 type Owner struct {
@@ -32,8 +32,8 @@ func GroupFor(v View, leaf ID, groups []string) string {
 				return g
 			}
 		}
-		if GroupLimit(q, Everyone) != nil {
-			found = Everyone
+		if GroupLimit(q, everyone) != nil {
+			found = everyone
 		}
 	}
 	return found
@@ -46,7 +46,7 @@ func UserLimit(q *Queue, user string) *config.Limit {
 		if slices.Contains(q.Limits[i].Users, user) {
 			return &q.Limits[i]
 		}
-		if slices.Contains(q.Limits[i].Users, Everyone) {
+		if slices.Contains(q.Limits[i].Users, everyone) {
 			wildcard = &q.Limits[i]
 		}
 	}
@@ -54,7 +54,7 @@ func UserLimit(q *Queue, user string) *config.Limit {
 }
 
 // GroupLimit returns the limit that a queue itself sets for a group, or for the
-// wildcard where the group is [Everyone]; nil for none.
+// wildcard where the group is "*"; nil for none.
 func GroupLimit(q *Queue, group string) *config.Limit {
 	for i := range q.Limits {
 		if slices.Contains(q.Limits[i].Groups, group) {
@@ -79,10 +79,6 @@ func (u OwnerUsage) Equal(w OwnerUsage) bool {
 // Add returns the usage with that of more pods.
 func (u OwnerUsage) Add(w Usage) OwnerUsage {
 	return OwnerUsage{u.Allocated.Add(w.Allocated), u.Admitted.Add(w.Admitted), u.Arriving.Add(w.Arriving), u.Running + w.Running}
-}
-
-func (u OwnerUsage) zero() bool {
-	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Arriving.IsZero() && u.Running == 0
 }
 
 // Ledger tracks what users and groups use in the queues with limits. It has one writer
@@ -118,7 +114,7 @@ func (l *Ledger) Update(v View, leaf ID, o Owner, f func(*OwnerUsage)) {
 func (l *Ledger) update(k Charged, f func(*OwnerUsage)) {
 	u := l.usage[k]
 	f(&u)
-	if u.zero() {
+	if u.Equal(OwnerUsage{}) {
 		delete(l.usage, k)
 		return
 	}

@@ -16,12 +16,18 @@ type chunk struct {
 	queues [chunkSize]*Queue
 }
 
+// tree is the queues of a draft or of a snapshot.
+type tree struct {
+	chunks []*chunk
+	visits *int // counts the calls of Queue; nil in a snapshot
+}
+
 // Snapshot is the whole tree at one moment. It is immutable and safe for any
 // number of readers. The zero value has no root; take snapshots from a Draft.
 type Snapshot struct {
 	generation uint64
-	chunks     []*chunk
-	capacity   resources.Vector
+	tree
+	capacity resources.Vector
 }
 
 // Generation counts the published changes of any kind.
@@ -38,12 +44,6 @@ func (s *Snapshot) ShownMax(q *Queue) resources.Limit {
 	return q.Max
 }
 
-// Queue returns the queue with the ID, nil when there is none.
-func (s *Snapshot) Queue(id ID) *Queue { return at(s.chunks, id) }
-
-// Root returns the root queue.
-func (s *Snapshot) Root() *Queue { return s.Queue(RootID) }
-
 // Len is the number of queues. It reads no queue.
 func (s *Snapshot) Len() int {
 	n := 0
@@ -57,43 +57,45 @@ func (s *Snapshot) Len() int {
 	return n
 }
 
-// Find returns the queue with the full path, lower case, and whether it exists.
-func (s *Snapshot) Find(path string) (*Queue, bool) { return find(s, path) }
-
-// Ancestors yields the queue with the ID and then its ancestors up to the root.
-func (s *Snapshot) Ancestors(id ID) iter.Seq[*Queue] { return ancestors(s, id) }
-
-// All yields every queue, parents before children, children by name.
-func (s *Snapshot) All() iter.Seq[*Queue] {
-	return func(yield func(*Queue) bool) { walk(s, RootID, yield) }
-}
-
-func at(chunks []*chunk, id ID) *Queue {
+// Queue returns the current value of the queue with the ID, nil when there is none. The
+// caller must not change it.
+func (t *tree) Queue(id ID) *Queue {
+	if t.visits != nil {
+		*t.visits++
+	}
 	c := int(id) / chunkSize
-	if id < 0 || c >= len(chunks) {
+	if id < 0 || c >= len(t.chunks) {
 		return nil
 	}
-	return chunks[c].queues[int(id)%chunkSize]
+	return t.chunks[c].queues[int(id)%chunkSize]
 }
 
-func find(v View, path string) (*Queue, bool) {
+// Root returns the current root.
+func (t *tree) Root() *Queue { return t.Queue(RootID) }
+
+// Find returns the queue with the full path, lower case, and whether it exists.
+func (t *tree) Find(path string) (*Queue, bool) {
 	name, rest, more := strings.Cut(path, ".")
-	q := v.Queue(RootID)
+	q := t.Root()
 	if q == nil || name != q.Name {
 		return nil, false
 	}
 	for more {
 		name, rest, more = strings.Cut(rest, ".")
-		i, ok := findChild(v, q, name)
+		i, ok := findChild(t, q, name)
 		if !ok {
 			return nil, false
 		}
-		q = v.Queue(q.Children[i])
+		q = t.Queue(q.Children[i])
 	}
 	return q, true
 }
 
-func ancestors(v View, id ID) iter.Seq[*Queue] {
+// Ancestors yields the queue with the ID and then its ancestors up to the root.
+func (t *tree) Ancestors(id ID) iter.Seq[*Queue] { return Ancestors(t, id) }
+
+// Ancestors yields the queue with the ID and then its ancestors up to the root.
+func Ancestors(v View, id ID) iter.Seq[*Queue] {
 	return func(yield func(*Queue) bool) {
 		for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
 			if !yield(q) {
@@ -103,13 +105,18 @@ func ancestors(v View, id ID) iter.Seq[*Queue] {
 	}
 }
 
-func walk(v View, id ID, yield func(*Queue) bool) bool {
-	q := v.Queue(id)
+// All yields every queue, parents before children, children by name.
+func (t *tree) All() iter.Seq[*Queue] {
+	return func(yield func(*Queue) bool) { t.walk(RootID, yield) }
+}
+
+func (t *tree) walk(id ID, yield func(*Queue) bool) bool {
+	q := t.Queue(id)
 	if q == nil || !yield(q) {
 		return q == nil
 	}
 	for _, c := range q.Children {
-		if !walk(v, c, yield) {
+		if !t.walk(c, yield) {
 			return false
 		}
 	}

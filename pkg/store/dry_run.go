@@ -120,11 +120,7 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 		return
 	}
 	fork := tree.Fork()
-	var err error
-	if r.Leaf, err = fork.AddDynamic(path, p.Namespace); err != nil {
-		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", r.Placement.Rule, err)
-		return
-	}
+	r.Leaf = fork.AddDynamic(path, p.Namespace)
 	if fork.Changed() {
 		fork.ApplyQuotasTo(r.Leaf, s.model.Cache.Namespaces.Quota)
 	}

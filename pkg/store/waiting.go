@@ -84,9 +84,9 @@ func (s *core) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	in := counts.In
 	eligible := s.model.Pending.Order.EligibleAt(q.ID)
 	inOrder := min(eligible, in[state.Queued]) + in[state.Admitted] + in[state.Scheduling]
-	byClass := max(0, in[state.Queued]-eligible-s.model.Pending.Order.RefusedOf(q.ID))
-	overMaxAbove := min(s.model.Pending.Order.OverMaxAbove(q.ID), in[state.Queued])
-	stuck := in[state.GroupBlocked] + in[state.Unschedulable] + in[state.BackingOff] + byClass + overMaxAbove
+	refused, overMaxAbove := s.model.Pending.Order.RefusedOf(q.ID)
+	byClass := max(0, in[state.Queued]-eligible-refused)
+	stuck := in[state.GroupBlocked] + in[state.Unschedulable] + in[state.BackingOff] + byClass + min(overMaxAbove, in[state.Queued])
 	current := s.model.Pods[s.model.PreemptionQueue.Current()]
 	asked := current != nil && current.App != nil && current.App.Leaf == q.ID
 	recent := !now.After(counts.Until)

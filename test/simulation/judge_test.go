@@ -122,9 +122,8 @@ func (p *portrait) leafOf(pod *objects.Pod) (queues.ID, bool) {
 	path := pod.Labels[placement.KeyQueue]
 	q, ok := p.draft.Find(path)
 	if !ok && p.in.sim.settings.dynamic && pod.Namespace == evil {
-		if _, err := p.draft.AddDynamic(path, evil); err == nil {
-			q, ok = p.draft.Find(path)
-		}
+		p.draft.AddDynamic(path, evil)
+		q, ok = p.draft.Find(path)
 	}
 	if !ok || !q.Leaf || p.in.sim.removed[path] {
 		return queues.NoQueue, false
@@ -215,8 +214,7 @@ func (p *portrait) node(name string, asker types.UID) *planner.Node {
 			free = free.Sub(h.Request)
 		}
 	}
-	n.Free = amounts(free)
-	return n
+	return planner.NewNode(n.Name, n.Allocatable, amounts(free), n.Pods)
 }
 
 func (p *portrait) pod(m *mirrored) *planner.Pod {

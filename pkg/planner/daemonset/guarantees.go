@@ -61,18 +61,8 @@ func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guaran
 }
 
 // pathOf returns a queue and those above it; the root only for no queue.
-func pathOf(view queues.View, leaf queues.ID) (path []*queues.Queue) {
-	if leaf == queues.NoQueue {
-		leaf = queues.RootID
-	}
-	for id := leaf; id != queues.NoQueue; {
-		q := view.Queue(id)
-		if q == nil {
-			return path
-		}
-		path, id = append(path, q), q.Parent
-	}
-	return path
+func pathOf(view queues.View, leaf queues.ID) []*queues.Queue {
+	return slices.Collect(queues.Ancestors(view, max(leaf, queues.RootID)))
 }
 
 // add adds a pod to those that go, or returns the law that forbids it. A pod of no queue

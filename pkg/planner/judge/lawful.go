@@ -104,11 +104,7 @@ func (j *judge) find() error {
 
 // pathToRoot lists the queue and its ancestors, leaf first.
 func (j *judge) pathToRoot(id queues.ID) []*queues.Queue {
-	var out []*queues.Queue
-	for q := j.w.Queues.Queue(id); q != nil; q = j.w.Queues.Queue(q.Parent) {
-		out = append(out, q)
-	}
-	return out
+	return slices.Collect(queues.Ancestors(j.w.Queues, id))
 }
 
 // below splits the path from a leaf to root at the lowest common ancestor with the other
@@ -285,9 +281,8 @@ func ofGuaranteed(t string, used, g resources.Amount) string {
 	return fmt.Sprintf("%s of %s guaranteed %s", resources.Format(t, used), resources.Format(t, g), t)
 }
 
-// shortages judges law 2b, that the shortage of no type grows: what the victims take from queues
-// below their guarantee is at most what the asker adds to such queues on its own path, as
-// far as no victim is below them.
+// shortages judges law 2b: no type gets shorter. The queues of victims that are short may lose
+// at most what the asker adds to its own queues that are short and not above a victim.
 func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var lost, gained resources.Vector
 	for id, loss := range taken {

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// errACL is the only thing that can be wrong with an access list.
-var errACL = errors.New("has more than one space: write users, one space, groups; each list separated by commas without spaces")
-
 // parseACL reads an access list: "users groups", each separated by commas; "*" for all
 // users, "" for none, a leading space for groups only. Invalid names are left out and
 // returned as ignored.
@@ -23,7 +20,7 @@ func parseACL(text string) (acl ACL, ignored []string, err error) {
 	}
 	users, groups, _ := strings.Cut(text, " ")
 	if strings.Contains(groups, " ") {
-		return ACL{}, nil, errACL
+		return ACL{}, nil, errors.New("has more than one space: write users, one space, groups; each list separated by commas without spaces")
 	}
 	if users == wildcard || groups == wildcard {
 		return ACL{Everybody: true}, nil, nil

@@ -191,10 +191,11 @@ func TestFind(t *testing.T) {
 }
 
 func TestDiffOfNothing(t *testing.T) {
-	if changes := Diff(nil, nil); len(changes) > 0 {
+	nothing := &Spec{Root: &Queue{Name: RootName, Path: RootName, Policies: DefaultPolicies()}, PreemptionEnabled: true}
+	if changes := Diff(nothing, nothing); len(changes) > 0 {
 		t.Error(changes)
 	}
-	got := fmt.Sprint(Diff(nil, Default()))
+	got := fmt.Sprint(Diff(nothing, Default()))
 	const want = "[placement rules set to 0: tag namespace create root: submitacl changed from nobody to everybody]"
 	if got != want {
 		t.Error(got)

@@ -21,8 +21,8 @@ const (
 const (
 	// PolicyGroupOption is the service option that names the queue document.
 	PolicyGroupOption = "service.policyGroup"
-	// DefaultPolicyGroup is that name where the option is not set.
-	DefaultPolicyGroup = "queues"
+	// defaultPolicyGroup is that name where the option is not set.
+	defaultPolicyGroup = "queues"
 	// ClusterIDOption is the service option that names the cluster for readers.
 	ClusterIDOption  = "service.clusterId"
 	compressedSuffix = ".gz"
@@ -73,7 +73,7 @@ func ErrNoDocument(key string) error {
 
 // DocumentKey is the key of the document, by the options that FromConfigMaps returned.
 func DocumentKey(options map[string]string) string {
-	return cmp.Or(options[PolicyGroupOption], DefaultPolicyGroup) + documentSuffix
+	return cmp.Or(options[PolicyGroupOption], defaultPolicyGroup) + documentSuffix
 }
 
 // flatten returns all values of a ConfigMap as text.

@@ -66,11 +66,9 @@ const (
 )
 
 // Diff returns what is different in what the specifications do, sorted by path;
-// empty exactly when they do the same. A nil specification has
-// nothing but an empty root. What a queue has inherited from a parent that
+// empty exactly when they do the same. What a queue has inherited from a parent that
 // changed in the same way is not listed again.
 func Diff(before, after *Spec) []Difference {
-	before, after = orEmpty(before), orEmpty(after)
 	var d differ
 	d.add("", "preemption", onOff(before.PreemptionEnabled), onOff(after.PreemptionEnabled))
 	d.add("", "placement rules", rulesText(before.Rules), rulesText(after.Rules))
@@ -79,16 +77,6 @@ func Diff(before, after *Spec) []Difference {
 		return cmp.Or(strings.Compare(a.Queue, b.Queue), strings.Compare(a.Setting, b.Setting))
 	})
 	return d.found
-}
-
-func orEmpty(s *Spec) *Spec {
-	if s != nil {
-		return s
-	}
-	return &Spec{
-		Root:              &Queue{Name: RootName, Path: RootName, Policies: DefaultPolicies()},
-		PreemptionEnabled: true,
-	}
 }
 
 func rulesText(rules []Rule) string {

@@ -28,8 +28,8 @@ const queueNameAdvice = "use 1 to 64 letters, digits and - _ : # / @"
 // of a path: 1 to 64 letters, digits and - _ : # / @. Case does not matter.
 func ValidQueueName(name string) bool { return queueName.MatchString(name) }
 
-// EscapeDots returns the name of a queue that a rule makes of the name of a user, group,
-// namespace or tag, in which each dot is "_dot_".
+// EscapeDots replaces each dot of a user, namespace, tag or provided name by "_dot_": the
+// result is one segment of a path.
 func EscapeDots(name string) string { return strings.ReplaceAll(name, ".", "_dot_") }
 
 // segment returns the part of a path for a name, quoted where it is no name, so

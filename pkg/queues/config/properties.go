@@ -22,8 +22,8 @@ const (
 	propQuotaPreemption = "quota.preemption.delay"
 )
 
-// property reads the value of one property into the policies. The error says
-// what is used in its place; a note says that a good value does not do all it says.
+// property reads the value of one property into the policies. The error says which value is
+// used instead. The note says what a good value does not do.
 type property func(value string, p *Policies) (note string, err error)
 
 const noBackoff = "has no effect yet: applications with pods that cannot be scheduled are not put aside"
@@ -43,7 +43,6 @@ var known = map[string]property{
 		return noBackoff, positiveDuration(value, new(30*time.Second))
 	},
 	propPriorityPolicy: func(value string, p *Policies) (string, error) {
-		p.PriorityFence = false
 		inverse := true
 		err := oneOf(value, "default", "fence", &inverse)
 		p.PriorityFence = !inverse
@@ -87,8 +86,8 @@ func readPreemption(value string, p *Policies) (string, error) {
 	return "", fmt.Errorf("%s is none of default, fence, disabled; default is used", quote(value))
 }
 
-// oneOf sets *first to whether the value is the first of two words, in any case. The first
-// is the default, so *first is left alone where it is neither.
+// oneOf sets *first to true for the first word and to false for the second, in any case. Any
+// other value is an error, and *first keeps its default.
 func oneOf(value, yes, no string, first *bool) error {
 	switch strings.ToLower(value) {
 	case yes:

@@ -1,12 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// DefaultPartition is the name of the only partition there can be.
-const DefaultPartition = "default"
+// defaultPartition is the name of the only partition there can be.
+const defaultPartition = "default"
 
 // RecoveryName is the queue below root that takes running pods when their queue is gone.
 // Only the scheduler makes it, when it is needed.
@@ -23,17 +24,14 @@ func (r *report) onePartition(partitions []*rawPartition) *rawPartition {
 	var chosen *rawPartition
 	seen := map[string]bool{}
 	for _, p := range partitions {
-		name := strings.ToLower(p.name.value)
-		if name == "" {
-			name = DefaultPartition
-		}
+		name := cmp.Or(strings.ToLower(p.name.value), defaultPartition)
 		at := place{path: p.path, key: "name"}
 		line := max(p.line, p.name.line)
 		switch {
 		case seen[name]:
 			r.errorf(at, line, "partition %s is there already; names are compared without case", quote(name))
-		case name != DefaultPartition:
-			r.errorf(at, line, "partition %s is not supported: there is only one, called %s", quote(name), DefaultPartition)
+		case name != defaultPartition:
+			r.errorf(at, line, "partition %s is not supported: there is only one, called %s", quote(name), defaultPartition)
 		default:
 			chosen = p
 		}

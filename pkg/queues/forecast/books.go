@@ -73,10 +73,7 @@ func enter(d *queues.Draft, e Entry) (same bool, err error) {
 		free := q.IsRoot() || !e.Managed || e.Draining // of what the configuration says
 		return free || q.Guaranteed.Equal(e.Guaranteed) && q.Max.Equal(e.Max), nil
 	}
-	id, err := d.AddDynamic(e.Path, "")
-	if err != nil {
-		return false, fmt.Errorf("queue %q: %w", e.Path, err)
-	}
+	id := d.AddDynamic(e.Path, "")
 	q := d.Queue(id)
 	parent := d.Queue(q.Parent)
 	s := *q.Settings

@@ -78,9 +78,6 @@ func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
 // first ask first.
 func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector) iter.Seq[*Ask] {
 	return func(yield func(*Ask) bool) {
-		if len(x.nodes) == 0 {
-			return
-		}
 		if x.stale {
 			x.reshare()
 		}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -34,11 +33,10 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 		}
 		for i := range fanouts[0] {
 			name := fmt.Sprintf("q%d", i)
-			id, err := d.Add(queues.Settings{
+			id := d.Add(queues.Settings{
 				Name: name, Path: path + "." + name, Parent: parent, Policies: policies,
 				Guaranteed: resources.GuaranteeFrom(map[string]resources.Amount{resources.CPU: resources.Amount(1000 * (1 + i))}),
 			})
-			expect.OK(b, err)
 			grow(id, path+"."+name, fanouts[1:])
 		}
 	}
@@ -67,7 +65,7 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 			r = owners[fmt.Sprintf("%07d", i-3*len(leaves))]
 		}
 		owners[fmt.Sprintf("%07d", i)] = r
-		x.Push(r.app, key(i), request)
+		x.Push(r.app, key(i), request, "")
 	}
 	b.ReportAllocs()
 	for i := 100_000; b.Loop(); i++ {
@@ -82,6 +80,6 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 		}
 		k := key(i)
 		owners[k.UID] = r
-		x.Push(r.app, k, request)
+		x.Push(r.app, k, request, "")
 	}
 }

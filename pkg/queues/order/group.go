@@ -30,9 +30,6 @@ type groupID struct {
 // Place returns the field for the index of the group in the ranking of the leaf.
 func (g *AskGroup) Place() *int { return &g.at }
 
-// Request returns what each ask of the group requests.
-func (g *AskGroup) Request() resources.Vector { return g.request }
-
 // Leaf returns the queue of the group.
 func (g *AskGroup) Leaf() queues.ID { return g.leaf.id }
 
@@ -64,15 +61,9 @@ func (a *Ask) UID() string { return a.key.UID }
 // Group returns the group of the ask; nil while its kind is closed.
 func (a *Ask) Group() *AskGroup { return a.batch.group }
 
-// Push adds an ask without a kind to its application. The ask joins its group, blocked or
-// not.
-func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
-	return x.PushKind(a, key, request, "")
-}
-
-// PushKind adds an ask to its application. The ask joins its group, blocked or not,
-// unless its kind is closed.
-func (x *Index) PushKind(a *App, key AskKey, request resources.Vector, kind string) *Ask {
+// Push adds an ask, of a kind or of none, to its application. The ask joins its group, blocked
+// or not, unless its kind is closed.
+func (x *Index) Push(a *App, key AskKey, request resources.Vector, kind string) *Ask {
 	shape := shapeOf(request, kind)
 	b := a.batches[shape]
 	if b == nil {

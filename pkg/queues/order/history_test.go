@@ -228,7 +228,7 @@ func (r *runner) push(s step) {
 		request: amounts(s.a, 1+s.n%2), kind: kind(s.n),
 	}
 	r.m.asks = append(r.m.asks, a)
-	r.asks[a] = r.index.PushKind(r.apps[a.app], a.key, a.request, a.kind)
+	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request, a.kind)
 }
 
 func kind(n int) string { return []string{"", "large"}[n%2] }
@@ -328,16 +328,17 @@ func (r *runner) reshape(s step) {
 		if q.Leaf && s.n > 0 {
 			return // rare: a leaf that became a parent
 		}
-		if id, err := r.m.draft.Add(queues.Settings{
-			Name: name, Path: q.Path + "." + name, Parent: q.ID, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies(),
-		}); err == nil {
+		if _, exists := r.m.draft.Find(q.Path + "." + name); !exists {
+			id := r.m.draft.Add(queues.Settings{
+				Name: name, Path: q.Path + "." + name, Parent: q.ID, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies(),
+			})
 			r.index.SetQueue(id, r.m.draft.Queue(id).Settings)
 		}
 	case "shrink":
 		if slices.ContainsFunc(r.m.apps, func(a *modelApp) bool { return a.leaf == q.ID }) {
 			return
 		}
-		if r.m.draft.Remove(q.ID) == nil {
+		if r.m.draft.Remove(q.ID) {
 			delete(r.m.used, q.ID)
 			delete(r.m.leaving, q.ID)
 			r.index.RemoveQueue(q.ID)
@@ -382,7 +383,7 @@ func (r *runner) rebuild(random *rand.Rand) *order.Index {
 	}
 	for _, a := range r.m.asks {
 		tell = append(tell, func() {
-			ask := x.PushKind(apps[a.app], a.key, a.request, a.kind)
+			ask := x.Push(apps[a.app], a.key, a.request, a.kind)
 			if at, is := r.m.blocked[a.group()]; is && ask.Group() != nil {
 				x.Block(ask.Group(), queues.Verdict{At: at, Reason: reasons.New(reasons.OverMax, "full")})
 			}

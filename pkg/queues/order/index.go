@@ -1,6 +1,9 @@
 package order
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -141,14 +144,9 @@ func (x *Index) Eligible() int {
 // EligibleAt counts the asks below a queue that are in the order.
 func (x *Index) EligibleAt(id queues.ID) int { return x.nodes[id].key.Eligible }
 
-// BlockedAt returns the groups that are blocked by the queue, in no particular
-// order.
+// BlockedAt returns the groups that are blocked by the queue, in no particular order.
 func (x *Index) BlockedAt(id queues.ID) []*AskGroup {
-	groups := make([]*AskGroup, 0, len(x.nodes[id].blocked))
-	for g := range x.nodes[id].blocked {
-		groups = append(groups, g)
-	}
-	return groups
+	return slices.Collect(maps.Keys(x.nodes[id].blocked))
 }
 
 // HasBlocked reports whether the queue blocks any group.

@@ -184,7 +184,7 @@ func (w *world) ask(t *testing.T, d *datadriven.TestData, words []string) {
 	}
 	a := &modelAsk{app: app, key: key, request: request}
 	w.r.m.asks = append(w.r.m.asks, a)
-	w.r.asks[a] = w.r.index.Push(w.r.apps[app], key, request)
+	w.r.asks[a] = w.r.index.Push(w.r.apps[app], key, request, "")
 	w.names[key.UID] = a
 }
 

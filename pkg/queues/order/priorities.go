@@ -29,10 +29,7 @@ func (p *priorities) add(v int64) {
 }
 
 func (p *priorities) remove(v int64) {
-	i, ok := p.find(v)
-	if !ok {
-		return
-	}
+	i, _ := p.find(v)
 	if p.counted[i].n--; p.counted[i].n == 0 {
 		p.counted = slices.Delete(p.counted, i, i+1)
 	}

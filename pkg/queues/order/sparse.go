@@ -39,7 +39,7 @@ func (x *Sparse[A]) Push(tree *queues.Draft, a A, info AppInfo, key AskKey, requ
 		in = x.NewApp(info.Leaf, info.Name, info.Submitted, info.Class)
 		x.apps[a] = in
 	}
-	ask := x.Index.Push(in, key, request)
+	ask := x.Index.Push(in, key, request, "")
 	x.Tell(tree, a, info.Leaf, info.Used)
 	return ask
 }

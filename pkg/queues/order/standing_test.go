@@ -113,7 +113,7 @@ func flat(t *testing.T) (push func(leaf, app, uid string, priority int32, age in
 		if apps[leaf+app] == nil {
 			apps[leaf+app] = x.NewApp(q.ID, app, epoch, order.Class{})
 		}
-		return x.Push(apps[leaf+app], order.AskKey{UID: uid, Priority: priority, Created: epoch.Add(-time.Duration(age) * time.Second)}, queuestest.Vector("vcore=1"))
+		return x.Push(apps[leaf+app], order.AskKey{UID: uid, Priority: priority, Created: epoch.Add(-time.Duration(age) * time.Second)}, queuestest.Vector("vcore=1"), "")
 	}, x
 }
 

@@ -47,16 +47,16 @@ const (
 
 // Tags that tag rules read.
 const (
-	// TagNamespace is the name of the namespace.
-	TagNamespace = "namespace"
-	// TagParentQueue is annotation KeyParentQueue.
-	TagParentQueue = "namespace.parentqueue"
-	// TagNamespaceMax is annotation KeyNamespaceMax.
-	TagNamespaceMax = "namespace.resourcequota"
-	// TagNamespaceGuaranteed is annotation KeyNamespaceGuaranteed.
-	TagNamespaceGuaranteed = "namespace.resourceguaranteed"
-	// TagNamespaceMaxApps is annotation KeyNamespaceMaxApps.
-	TagNamespaceMaxApps = "namespace.resourcemaxapps"
+	// tagNamespace is the name of the namespace.
+	tagNamespace = "namespace"
+	// tagParentQueue is annotation KeyParentQueue.
+	tagParentQueue = "namespace.parentqueue"
+	// tagNamespaceMax is annotation KeyNamespaceMax.
+	tagNamespaceMax = "namespace.resourcequota"
+	// tagNamespaceGuaranteed is annotation KeyNamespaceGuaranteed.
+	tagNamespaceGuaranteed = "namespace.resourceguaranteed"
+	// tagNamespaceMaxApps is annotation KeyNamespaceMaxApps.
+	tagNamespaceMaxApps = "namespace.resourcemaxapps"
 )
 
 // Queues that placement knows by name.

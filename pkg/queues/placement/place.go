@@ -58,9 +58,6 @@ type Step struct {
 	Why  string
 }
 
-// implicitRules stand in where queues.yaml has no placement rules.
-var implicitRules = []config.Rule{{Kind: config.RuleProvided}}
-
 // Names of the steps that are not rules of queues.yaml.
 const (
 	stepDefault  = "default queue"
@@ -81,7 +78,7 @@ type attempt struct {
 // is never refused.
 func Place(rules []config.Rule, req Request, tree Tree) (Result, reasons.Reason) {
 	if len(rules) == 0 {
-		rules = implicitRules
+		rules = []config.Rule{{Kind: config.RuleProvided}}
 	}
 	a := attempt{req: req, tree: tree, trace: make([]Step, 0, len(rules)+2)}
 	for i := range rules {

@@ -59,10 +59,10 @@ func (r *quotaReader) amounts(key string) map[string]resources.Amount {
 	return out
 }
 
-// deprecatedMax reads the annotations of one quantity each; nil when neither is
+// deprecatedMax reads the annotations of one quantity each; empty when neither is
 // there or readable.
 func (r *quotaReader) deprecatedMax() map[string]resources.Amount {
-	var out map[string]resources.Amount
+	out := map[string]resources.Amount{}
 	for _, single := range []struct{ key, resource string }{
 		{KeyNamespaceMaxCPU, "cpu"},
 		{KeyNamespaceMaxMemory, "memory"},
@@ -78,9 +78,6 @@ func (r *quotaReader) deprecatedMax() map[string]resources.Amount {
 		if err != nil {
 			r.fail(single.key, err)
 			continue
-		}
-		if out == nil {
-			out = make(map[string]resources.Amount)
 		}
 		out[name] = amount
 	}

@@ -105,15 +105,15 @@ func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 // that no user can place a pod by claiming another namespace.
 func (r Request) tag(name string) string {
 	switch strings.ToLower(name) {
-	case TagNamespace:
+	case tagNamespace:
 		return r.Namespace.Name
-	case TagParentQueue:
+	case tagParentQueue:
 		return r.Namespace.Annotations[KeyParentQueue]
-	case TagNamespaceMax:
+	case tagNamespaceMax:
 		return r.Namespace.Annotations[KeyNamespaceMax]
-	case TagNamespaceGuaranteed:
+	case tagNamespaceGuaranteed:
 		return r.Namespace.Annotations[KeyNamespaceGuaranteed]
-	case TagNamespaceMaxApps:
+	case tagNamespaceMaxApps:
 		return r.Namespace.Annotations[KeyNamespaceMaxApps]
 	}
 	return ""

@@ -328,7 +328,7 @@ func (t *trial) push(p *model.Pod, starts bool) {
 		t.apps[a], t.used[a] = t.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
 		t.index.SetAppUsed(t.apps[a], t.used[a])
 	}
-	ask := t.index.Push(t.apps[a], p.AskKey(), p.Request)
+	ask := t.index.Push(t.apps[a], p.AskKey(), p.Request, "")
 	t.pods[ask], t.asks[p.UID] = p, ask
 	if p.GroupIncomplete() {
 		t.groups[p.PodGroup] = append(t.groups[p.PodGroup], ask)

@@ -53,8 +53,7 @@ func TestEmptyQueues(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  users parent"))
 	e := cache.NewEmptyQueues(10 * time.Second)
 	add := func(path string) *queues.Queue {
-		id := expect.Get(tree.AddDynamic(path, "ns"))(t)
-		return tree.Queue(id)
+		return tree.Queue(tree.AddDynamic(path, "ns"))
 	}
 	x, y := add("root.users.x.deep"), add("root.users.y")
 	a, _ := tree.Find("root.a")

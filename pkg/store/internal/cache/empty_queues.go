@@ -73,7 +73,7 @@ func (e *EmptyQueues) remove(tree *queues.Draft, id queues.ID) (gone []queues.ID
 	for id != queues.NoQueue {
 		e.Forget(id)
 		q := tree.Queue(id)
-		if q == nil || !removable(q) || tree.Remove(id) != nil {
+		if q == nil || !removable(q) || !tree.Remove(id) {
 			break
 		}
 		gone = append(gone, id)

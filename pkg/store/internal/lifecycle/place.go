@@ -100,10 +100,7 @@ func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*
 		result.Path = queues.RecoveryPath // a user that makes pods may give them a node
 	}
 	before := x.m.Cache.Tree().TreeGeneration()
-	leaf, err := x.m.Cache.Tree().AddDynamic(result.Path, p.Namespace)
-	if err != nil {
-		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
-	}
+	leaf := x.m.Cache.Tree().AddDynamic(result.Path, p.Namespace)
 	x.m.IndexPath(leaf)
 	if x.m.Cache.Tree().TreeGeneration() != before {
 		x.quotasChanged(x.m.Cache.Tree().ApplyQuotasTo(leaf, x.m.Cache.Namespaces.Quota))

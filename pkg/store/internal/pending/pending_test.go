@@ -26,8 +26,8 @@ func TestMoreRoom(t *testing.T) {
 	a, _ := tree.Find("root.a")
 	b, _ := tree.Find("root.b")
 	app := x.Order.NewApp(a.ID, "x", time.Time{}, order.Class{})
-	ask := x.Order.PushKind(app, order.AskKey{UID: "p"}, queuestest.Vector("vcore=1"), "")
-	if !x.HasFreeSlot() {
+	ask := x.Order.Push(app, order.AskKey{UID: "p"}, queuestest.Vector("vcore=1"), "")
+	if x.Window.Taken() >= x.Window.Slots() {
 		t.Error("an empty window has no slot")
 	}
 	x.Order.Block(ask.Group(), queues.Verdict{At: a.ID, Reason: reasons.Brief(reasons.OverMax)})
