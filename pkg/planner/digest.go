@@ -47,8 +47,8 @@ const (
 	Classes
 )
 
-// NoBudget and ManyBudgets stand for the index of a budget, of a pod that none covers and
-// of one that several cover.
+// In Entry.Budget: NoBudget for a pod that no budget covers, ManyBudgets for one that several
+// cover.
 const (
 	NoBudget    = -1
 	ManyBudgets = -2
@@ -124,14 +124,8 @@ func (d *Digest) Request(i int) Amounts {
 	return d.amounts[i*d.width : end : end]
 }
 
-// Digest returns the digest of a node. For a Node literal it makes a new digest on each
-// call.
-func (n *Node) Digest() *Digest {
-	if n.digest != nil {
-		return n.digest
-	}
-	return newDigest(n.Pods)
-}
+// Digest returns the digest of a node.
+func (n *Node) Digest() *Digest { return n.digest }
 
 // HashApp is FNV-1a. Names with different hashes need not be compared.
 func HashApp(s string) uint32 {

@@ -30,6 +30,19 @@ type Share struct {
 	Request, Least Amounts
 }
 
+// Add adds the requests of more pods: their sum, and the smallest by type.
+func (s *Share) Add(sum, least Amounts) {
+	for t := range sum {
+		for len(s.Request) <= t {
+			s.Request, s.Least = append(s.Request, 0), append(s.Least, 0)
+		}
+		s.Request[t] = Plus(s.Request[t], sum[t])
+		if l := least.At(t); l > 0 && (s.Least[t] == 0 || l < s.Least[t]) {
+			s.Least[t] = l
+		}
+	}
+}
+
 // Together says what a group lacks, with the numbers.
 type Together struct {
 	Name string

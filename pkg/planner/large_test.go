@@ -223,6 +223,9 @@ func TestDegenerateWorlds(t *testing.T) {
 		m.queues[2].guaranteed[0] = 0
 		w, ask, p := m.world(nil)
 		c.change(m, w, ask)
+		for i, n := range w.Nodes {
+			w.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
+		}
 		d := search.Plan(w, ask, p)
 		if d.Outcome != c.outcome || d.Stopped != c.stopped {
 			t.Errorf("%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)

@@ -171,10 +171,7 @@ func (m *model) world(chance *rand.Rand) (*planner.World, *planner.Ask, planner.
 				node.Pods = append(node.Pods, m.pods[i].pod(ids, budgets, amounts))
 			}
 		}
-		if chance != nil {
-			node = planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods)
-		}
-		w.Nodes = append(w.Nodes, node)
+		w.Nodes = append(w.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
 	}
 	ask := &planner.Ask{
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,

@@ -210,7 +210,7 @@ func (o *oracle) forbids(i, node int, s []bool) planner.Rule {
 	case !o.overGuarantee(victimSide, s, p.request) && !o.without["law 5"]:
 		return planner.Law5
 	case o.wide["law 1"] && p.optedOut:
-		return planner.Law1
+		return "law 1"
 	case p.node != node && !o.reaches(p) && !o.without["P3"]:
 		return tooFar
 	}

@@ -5,7 +5,6 @@ type Rule string
 
 // The rules. Laws are numbered as in docs/laws.md.
 const (
-	Law1             Rule = "law 1"
 	Law2             Rule = "law 2"
 	Law3             Rule = "law 3"
 	Law4             Rule = "law 4"

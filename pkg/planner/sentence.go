@@ -238,7 +238,7 @@ func nearest(of []Change, leaf, common string, types []string) (Change, bool) {
 	return best, best.Queue != ""
 }
 
-// short renders the usage before and the guarantee, if they are in the decision.
+// short renders the type, the usage before and the guarantee.
 func (c Change) short() string {
 	return fmt.Sprintf("%s %s of %s", c.Type, resources.Format(c.Type, c.Used), resources.Format(c.Type, c.Guaranteed))
 }

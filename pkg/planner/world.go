@@ -47,8 +47,7 @@ type World struct {
 	Budgets []int64
 }
 
-// Node is a node with its pods. A literal is valid; [NewNode] makes a node for which
-// plans are faster.
+// Node is a node with its pods. Make one with NewNode.
 type Node struct {
 	Name        string
 	Allocatable Amounts
@@ -87,6 +86,22 @@ const (
 	// still be held for such pods (D4).
 	TooSlow
 )
+
+// protectedBy has the rule of each protection.
+var protectedBy = [...]Rule{
+	DaemonSet: RuleDaemonSet,
+	Static:    RuleStatic,
+	Leaving:   RuleLeaving,
+	Binding:   RuleBinding,
+	Foreign:   RuleForeign,
+	Lingering: RuleLingering,
+	Refused:   RuleRefused,
+	TooSlow:   RuleTooSlow,
+}
+
+// Rule returns the rule by which a pod with the protection is no candidate; empty for
+// Unprotected.
+func (p Protection) Rule() Rule { return protectedBy[p] }
 
 // Pod is a pod on a node.
 type Pod struct {

@@ -33,35 +33,18 @@ type candidate struct {
 
 // excludes returns the rule by which a pod may not be preempted; empty for none (D4).
 func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
-	switch p.Protection {
-	case planner.DaemonSet:
-		return planner.RuleDaemonSet
-	case planner.Static:
-		return planner.RuleStatic
-	case planner.Leaving:
-		return planner.RuleLeaving
-	case planner.Lingering:
-		return planner.RuleLingering
-	case planner.Refused:
-		return planner.RuleRefused
-	case planner.TooSlow:
-		return planner.RuleTooSlow
-	case planner.Binding:
-		return planner.RuleBinding
-	case planner.Foreign:
-		if !p.Peer && !preemptForeign {
-			return planner.RuleForeign
-		}
-	}
-	if p.Priority > ask.Priority {
+	mayGo := p.Protection == planner.Foreign && (p.Peer || preemptForeign)
+	switch {
+	case p.Protection != planner.Unprotected && !mayGo:
+		return p.Protection.Rule()
+	case p.Priority > ask.Priority:
 		return RulePriority
 	}
 	return ""
 }
 
-// gather lists the candidates in order, and counts the other pods by rule. If guarantees
-// bind the asker, all candidates may go together: the first of the order leave no room for
-// others.
+// gather lists the candidates in order, and counts the other pods by rule. If guarantees bind
+// the asker, a pod is a candidate only if it may go together with the candidates before it.
 func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Rejection) {
 	candidates := make([]candidate, 0, len(n.Pods))
 	var rejected []planner.Rejection

@@ -70,8 +70,8 @@ type Decision struct {
 	Objections string
 }
 
-// RejectedByUsage tells whether a pod may not go by what queues use, by their policies or for
-// a time, and not only by what is on the node.
+// RejectedByUsage tells whether a rejection may end without a change on the node: it depends
+// on the usage or policies of queues, or on time.
 func (d *Decision) RejectedByUsage() bool {
 	return slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool {
 		switch r.Rule {

@@ -9,35 +9,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// request is, by type, the requests of the asker and of its group below a queue: the sum,
-// and the smallest.
-type request struct{ sum, least []int64 }
-
 // findRequests computes the requests of the asker's group for each queue of the ask's path.
 func (s *problem) findRequests() {
 	g := s.ask.Group
 	if g == nil {
 		return
 	}
-	s.requests = make([]request, len(s.path))
+	s.requests = make([]planner.Share, len(s.path))
 	for d := range s.path {
-		s.requests[d] = request{make([]int64, len(s.world.Types)), make([]int64, len(s.world.Types))}
-		s.requests[d].add(s.ask.Request, s.ask.Request)
+		s.requests[d].Add(s.ask.Request, s.ask.Request)
 	}
 	for _, share := range g.Shares {
 		for q := s.world.Queues.Queue(share.Leaf); q != nil; q = s.world.Queues.Queue(q.Parent) {
 			if d := slices.IndexFunc(s.path, func(a *account) bool { return a.queue.ID == q.ID }); d >= 0 {
-				s.requests[d].add(share.Request, share.Least)
+				s.requests[d].Add(share.Request, share.Least)
 			}
-		}
-	}
-}
-
-func (r *request) add(sum, least planner.Amounts) {
-	for t := range r.sum {
-		r.sum[t] = planner.Plus(r.sum[t], sum.At(t))
-		if l := least.At(t); l > 0 && (r.least[t] == 0 || l < r.least[t]) {
-			r.least[t] = l
 		}
 	}
 }
@@ -49,7 +35,7 @@ func (s *problem) requested(a *account, t int) (sum, least int64) {
 		one := s.ask.Request.At(t)
 		return one, one
 	}
-	return s.requests[a.depth].sum[t], s.requests[a.depth].least[t]
+	return s.requests[a.depth].Request.At(t), s.requests[a.depth].Least.At(t)
 }
 
 // above returns how much of a type the queues that may lose pods for the asker use above
@@ -99,7 +85,7 @@ func (cv *contestedView) lacks() int {
 		return -1
 	}
 	for _, t := range cv.contested {
-		if cv.requests[0].sum[t] > planner.Plus(cv.ask.Group.Free.At(t), cv.above(t)) {
+		if cv.requests[0].Request.At(t) > planner.Plus(cv.ask.Group.Free.At(t), cv.above(t)) {
 			return t
 		}
 	}
@@ -126,7 +112,7 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 			}
 			if i == 0 {
 				out.Type, out.Queue, out.Used, out.Guaranteed = c.Type, c.Queue, c.Used, c.Guaranteed
-				out.Requested = resources.Amount(pl.requests[at].sum[t])
+				out.Requested = resources.Amount(pl.requests[at].Request.At(t))
 			}
 		}
 		if len(d.Asks) == 0 {
@@ -142,7 +128,7 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 			return cmp.Compare(pl.world.Types[a.lacking], pl.world.Types[b.lacking])
 		})
 		t := cv.lacking
-		out.Type, out.Requested = pl.world.Types[t], resources.Amount(cv.requests[0].sum[t])
+		out.Type, out.Requested = pl.world.Types[t], resources.Amount(cv.requests[0].Request.At(t))
 		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(cv.above(t))
 		return out
 	}

@@ -11,18 +11,14 @@ import (
 // verdict is a rule about single pods in a form that is fast to count.
 type verdict uint8
 
-// The verdicts. Those about protected pods are in the order of the Protection values.
+// The verdicts on protected pods are the Protection values; others follow.
 const (
-	mayGo verdict = iota
-	byDaemonSet
-	byStatic
-	byLeaving
-	byBinding
-	byForeign
-	byLingering
-	byRefused
-	byTooSlow
-	byDisabled
+	mayGo     = verdict(planner.Unprotected)
+	byForeign = verdict(planner.Foreign)
+)
+
+const (
+	byDisabled = verdict(planner.TooSlow) + 1 + iota
 	byLaw2
 	byLaw3
 	byLaw4
@@ -34,22 +30,14 @@ const (
 )
 
 var ruleOf = [verdicts]planner.Rule{
-	byDaemonSet: planner.RuleDaemonSet,
-	byStatic:    planner.RuleStatic,
-	byLeaving:   planner.RuleLeaving,
-	byBinding:   planner.RuleBinding,
-	byForeign:   planner.RuleForeign,
-	byLingering: planner.RuleLingering,
-	byRefused:   planner.RuleRefused,
-	byTooSlow:   planner.RuleTooSlow,
-	byDisabled:  planner.RuleDisabled,
-	byLaw2:      planner.Law2,
-	byLaw3:      planner.Law3,
-	byLaw4:      planner.Law4,
-	byLaw5:      planner.Law5,
-	byLaw6:      planner.Law6,
-	byLaw7:      planner.Law7,
-	byNeed:      planner.RuleNotNeeded,
+	byDisabled: planner.RuleDisabled,
+	byLaw2:     planner.Law2,
+	byLaw3:     planner.Law3,
+	byLaw4:     planner.Law4,
+	byLaw5:     planner.Law5,
+	byLaw6:     planner.Law6,
+	byLaw7:     planner.Law7,
+	byNeed:     planner.RuleNotNeeded,
 }
 
 // contestedView is the laws on nodes with the same contested types.

@@ -25,8 +25,12 @@ func (pl *planning) decision(o planner.Outcome) planner.Decision {
 	}
 	for why, pods := range pl.rejected {
 		if pods > 0 {
-			d.Rejected = append(d.Rejected, planner.Rejection{Rule: ruleOf[why], Pods: pods})
-			if by := planner.Protection(why); o == planner.Refuse && (by == planner.Lingering || by == planner.Refused) {
+			by, rule := planner.Protection(why), ruleOf[why]
+			if by <= planner.TooSlow {
+				rule = by.Rule()
+			}
+			d.Rejected = append(d.Rejected, planner.Rejection{Rule: rule, Pods: pods})
+			if o == planner.Refuse && (by == planner.Lingering || by == planner.Refused) {
 				d.Rejected[len(d.Rejected)-1].Named = pl.protected(by)
 			}
 		}

@@ -27,8 +27,9 @@ type problem struct {
 	// over is what must be freed below queues with a max that the asker would exceed,
 	// from root down.
 	over []goal
-	// requests are, by depth, the requests of the asker's group; nil without a group.
-	requests []request
+	// requests are, by depth, those of the asker and of its group below the queue; nil without
+	// a group.
+	requests []planner.Share
 	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *planner.Victim
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
@@ -34,24 +33,11 @@ func (x *Plans) groupFor(p *model.Pod, earlier *planner.Decision) *planner.Group
 			i = len(g.Shares)
 			g.Shares = append(g.Shares, planner.Share{Leaf: m.App.Leaf})
 		}
-		g.Shares[i] = x.withRequest(g.Shares[i], m.Request)
+		request := x.m.Preemption.Snapshot.Amounts(m.Request)
+		g.Shares[i].Add(request, request)
 	}
 	x.setFree(g, p)
 	return g
-}
-
-// withRequest returns a sum with the request of one more pod.
-func (x *Plans) withRequest(sum planner.Share, request resources.Vector) planner.Share {
-	for t, amount := range x.m.Preemption.Snapshot.Amounts(request) {
-		for len(sum.Request) <= t {
-			sum.Request, sum.Least = append(sum.Request, 0), append(sum.Least, 0)
-		}
-		sum.Request[t] = planner.Plus(sum.Request[t], amount)
-		if amount > 0 && (sum.Least[t] == 0 || amount < sum.Least[t]) {
-			sum.Least[t] = amount
-		}
-	}
-	return sum
 }
 
 // setFree sets what is free for a group on all nodes that take new pods. The planning
