@@ -13,9 +13,9 @@
 //	                          ended: bound, deleted, superseded, node gone,
 //	                          node unschedulable, timed out, given up
 //
-// A hold in either state times out: the store ends those that [Ledger.Overdue] returns. While victims are left, the time counts from when they
-// were last told to go; after that, from when the last one was gone. [Hold.TimeFrom] has
-// the rule.
+// A hold in either state times out: the store ends those that [Ledger.Overdue] returns.
+// While victims are left, the time counts from when they were last told to go; after that,
+// from when the last one was gone. [Hold.TimeFrom] has the rule.
 //
 // Assumptions: an asker has at most one hold. The caller reports every victim that is
 // gone, at least once. The caller writes what a hold needs to survive a restart on the

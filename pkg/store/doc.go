@@ -87,9 +87,9 @@
 // # Locks
 //
 // One mutex guards everything except the sort keys, the published snapshots, the node-bound
-// pods that filters see, and Ready. These are read without a lock. No method calls out while it holds the mutex: admitted pods are
-// collected and returned by [Store.TakeActivations], and [Store.Wake] signals the one
-// goroutine that calls it.
+// pods that filters see, and Ready. These are read without a lock. No method calls out while
+// it holds the mutex: admitted pods are collected and returned by [Store.TakeActivations],
+// and [Store.Wake] signals the one goroutine that calls it.
 //
 // # Files
 //

@@ -130,7 +130,7 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 	}
 	p.App.Leaf = r.Leaf
 	r.OverMax = queues.Admit(r.Queues, r.Leaf, p.Request, queues.OnAllocated).Reason
-	r.Limited = s.model.Cache.Books.CheckLimits(r.Queues, &p.App.CacheApp, p.Request, queues.OnArriving).Reason
+	r.Limited = s.model.Cache.Books.CheckLimits(r.Queues, &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving).Reason
 	r.Never, r.Delay = s.plans.Never(p), r.Queues.Queue(r.Leaf).Policies.PreemptionDelay
 	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
 }

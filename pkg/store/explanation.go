@@ -30,8 +30,8 @@ type Explanation struct {
 	// App is the application; nil for a pod without a queue.
 	App *output.AppRecord
 	// Placement is the result of the current rules for the pod, Unplaced why they refuse
-	// it. Nil for a foreign pod. The pod's queue may differ, because an application keeps
-	// the queue of its first pod.
+	// it. Nil for a foreign pod, and for a pending pod with a refused identity (see Unplaced).
+	// The pod's queue may differ, because an application keeps the queue of its first pod.
 	Placement *placement.Result
 	Unplaced  reasons.Reason
 	Identity  placement.Identity
@@ -56,7 +56,7 @@ type Explanation struct {
 	// fits.
 	Retry         time.Time
 	OnlyTimeHelps bool
-	// Room is about preemption for the pod; nil for a pod that has a node.
+	// Room is about preemption for the pod; nil for a pod that has a node or no queue.
 	Room *Room
 	// ChosenBy is the asker that chose the pod as a victim; nil for none.
 	ChosenBy *objects.Ref

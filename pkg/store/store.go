@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cycle"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
@@ -77,7 +78,7 @@ func (s *Store) TakeActivations() []objects.Ref {
 		s.slots.JudgeNodeBound(now)
 		s.model.Publish()
 	}
-	return model.Take(&s.model.Out.Activate)
+	return cache.Take(&s.model.Out.Activate)
 }
 
 // Start says that all events of existing objects have been delivered. It places the pods
@@ -194,7 +195,7 @@ func (s *Store) Work() <-chan struct{} { return s.model.Out.ToWrite }
 func (s *Store) TakeWork() []output.Work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return model.Take(&s.model.Out.Work)
+	return cache.Take(&s.model.Out.Work)
 }
 
 // TakeVacated returns the nodes that are kept for fewer pods since the last call, so that pods that
@@ -203,7 +204,7 @@ func (s *Store) TakeWork() []output.Work {
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return model.Take(&s.model.Out.Vacated)
+	return cache.Take(&s.model.Out.Vacated)
 }
 
 // Options are the settings of a store.

@@ -33,10 +33,9 @@ func New[T Item](less func(a, b T) bool) Heap[T] { return Heap[T]{items[T]{less:
 func (r *Heap[T]) Items() []T { return r.in.all }
 
 // First returns the best item and whether there is one.
-func (r *Heap[T]) First() (T, bool) {
+func (r *Heap[T]) First() (first T, found bool) {
 	if len(r.in.all) == 0 {
-		var zero T
-		return zero, false
+		return first, false
 	}
 	return r.in.all[0], true
 }

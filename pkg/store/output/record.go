@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -155,7 +156,7 @@ func Differs(r *PodRecord, listed *objects.Pod) string {
 	l.Normalize()
 	switch {
 	case r.Node != l.Node:
-		return fmt.Sprintf("it runs on node %s, the store says %s", l.Node, orNone(r.Node))
+		return fmt.Sprintf("it runs on node %s, the store says %s", l.Node, cmp.Or(r.Node, "none"))
 	case !r.Request.Add(r.Pod.Uncounted).Equal(l.Request):
 		return fmt.Sprintf("it requests %v, the store charges %v", l.Request, r.Request)
 	case r.Priority != l.Priority:
@@ -163,14 +164,8 @@ func Differs(r *PodRecord, listed *objects.Pod) string {
 	case r.Deleting != l.Deleting:
 		return fmt.Sprintf("being deleted is %t, the store says %t", l.Deleting, r.Deleting)
 	case r.RequiredNode != l.RequiredNode:
-		return fmt.Sprintf("the only node it can run on is %s, the store says %s", orNone(l.RequiredNode), orNone(r.RequiredNode))
+		return fmt.Sprintf("the only node it can run on is %s, the store says %s",
+			cmp.Or(l.RequiredNode, "none"), cmp.Or(r.RequiredNode, "none"))
 	}
 	return ""
-}
-
-func orNone(name string) string {
-	if name == "" {
-		return "none"
-	}
-	return name
 }

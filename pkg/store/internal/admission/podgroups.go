@@ -74,11 +74,7 @@ func (x *PodGroups) mayStart(g *model.PodGroup, now time.Time) bool {
 		x.m.Pending.PodGroups.Wait(g)
 		return false
 	}
-	v := x.checkGroupQuota(g)
-	if !v.OK() {
-		x.m.Pending.PodGroups.Refuse(g, v)
-	}
-	return v.OK()
+	return x.quotaAllows(g)
 }
 
 // TakeBackSlots takes back the admission of the members of groups that cannot start any more,
@@ -106,7 +102,8 @@ func (x *PodGroups) WakeGroups(now time.Time) {
 // wakeGroup is WakeGroups for one group.
 func (x *PodGroups) wakeGroup(g *model.PodGroup) {
 	x.partClasses(g)
-	if refused := !g.Refusal().OK(); refused && g.Able() && x.stillRefused(g) {
+	refused := !g.Refusal().OK() && x.m.Cache.Tree().Queue(g.Refusal().At) != nil
+	if refused && g.Able() && g.Missing() > 0 && !x.quotaAllows(g) {
 		return
 	}
 	x.m.Pending.PodGroups.Reopen(g)
@@ -180,16 +177,12 @@ func sharesOf(chosen []*model.Pod) []model.Share {
 	return out
 }
 
-// stillRefused checks again whether a queue has room for a group.
-func (x *PodGroups) stillRefused(g *model.PodGroup) bool {
-	at := g.Refusal().At
-	if x.m.Cache.Tree().Queue(at) == nil || g.Missing() <= 0 {
-		return false
-	}
+// quotaAllows tells whether the quotas allow the missing members, and notes the refusal
+// otherwise.
+func (x *PodGroups) quotaAllows(g *model.PodGroup) bool {
 	v := x.checkGroupQuota(g)
-	if v.OK() {
-		return false
+	if !v.OK() {
+		x.m.Pending.PodGroups.Refuse(g, v)
 	}
-	x.m.Pending.PodGroups.Refuse(g, v)
-	return true
+	return v.OK()
 }

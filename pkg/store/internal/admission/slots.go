@@ -28,7 +28,7 @@ func NewSlots(m *model.Model, states *States, groups *PodGroups) *Slots {
 // a whole. A pod of an equivalence class waits while [pending.ClassLimit] is full, and all
 // pods behind it wait, too.
 func (x *Slots) FillInOrder(now time.Time) {
-	for x.m.Pending.HasFreeSlot() {
+	for x.m.Pending.Window.Taken() < x.m.Pending.Window.Slots() {
 		ask, ok := x.m.Pending.Order.Next()
 		if !ok {
 			return

@@ -131,13 +131,19 @@ func (b *Books) CheckQuota(a *App, counted bool, request resources.Vector, on qu
 	if v := queues.Admit(b.tree, a.Leaf, request, on); !v.OK() {
 		return v
 	}
-	return b.checkLimits(b.tree, a, counted, request, on)
+	return b.CheckLimits(b.tree, a, counted, request, on)
 }
 
 // CheckLimits is CheckQuota without max: the quotas that preemption never makes room in.
 // The view may have more queues than the tree.
-func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, on queues.Basis) queues.Verdict {
-	return b.checkLimits(view, a, a.counted, request, on)
+func (b *Books) CheckLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
+	if v := b.owners.Admit(view, a.Leaf, a.Owner, request, on); !v.OK() || counted {
+		return v
+	}
+	if v := queues.AdmitApplication(view, a.Leaf, on); !v.OK() {
+		return v
+	}
+	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
 }
 
 // Instead returns CheckQuota on what is committed, as if p had no slot of the window.
@@ -157,16 +163,6 @@ func (b *Books) Instead(p *Pod) func(a *App, request resources.Vector) queues.Ve
 // Tight returns the queues in which a quota has no room for all of a demand.
 func (b *Books) Tight(d *queues.Demand, on queues.Basis) map[queues.ID]bool {
 	return d.Tight(b.tree, b.owners, on)
-}
-
-func (b *Books) checkLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
-	if v := b.owners.Admit(view, a.Leaf, a.Owner, request, on); !v.OK() || counted {
-		return v
-	}
-	if v := queues.AdmitApplication(view, a.Leaf, on); !v.OK() {
-		return v
-	}
-	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
 }
 
 // Awaited returns the leaving pods, on any node, below the full queues of a leaf: those that have

@@ -81,3 +81,10 @@ func (c *Cache) CheckSnapshot() error {
 	}
 	return nil
 }
+
+// Take empties a list and returns what it had.
+func Take[T any](list *[]T) []T {
+	taken := *list
+	*list = nil
+	return taken
+}

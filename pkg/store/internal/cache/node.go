@@ -124,11 +124,7 @@ func (t *Nodes) Generation() uint64 { return t.generation }
 
 // Take returns the names of the nodes that changed for plans since the last call, once for
 // each change. A node may be gone.
-func (t *Nodes) Take() []string {
-	taken := t.changed
-	t.changed = nil
-	return taken
-}
+func (t *Nodes) Take() []string { return Take(&t.changed) }
 
 // Changed notes that a node changed for plans. nil stands for no node.
 func (t *Nodes) Changed(n *Node) {

@@ -32,11 +32,7 @@ func NewOriginators(find func(types.UID) *Pod) Originators {
 
 // Take returns the pods that changed for plans since the last call: their originator
 // status may have changed. A pod may be listed several times.
-func (o *Originators) Take() []*Pod {
-	taken := o.changed
-	o.changed = nil
-	return taken
-}
+func (o *Originators) Take() []*Pod { return Take(&o.changed) }
 
 // rank is the rank of a pod among the living pods of its application.
 type rank uint8
@@ -184,13 +180,6 @@ func (o *Originators) Owns(owner types.UID, n int) {
 	}
 }
 
-// count adds one for each owner.
-func count(owned map[types.UID]int, owners []types.UID) {
-	for _, owner := range owners {
-		owned[owner]++
-	}
-}
-
 // Check verifies the living pods of applications, and the numbers of owned pods in them,
 // against all pods.
 func (o *Originators) Check(pods iter.Seq[*Pod]) error {
@@ -208,7 +197,9 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 		}
 		if p.lives() {
 			living[p.app]++
-			count(owned[p.app], p.Owners)
+			for _, owner := range p.Owners {
+				owned[p.app][owner]++
+			}
 		}
 	}
 	for a, of := range owned {

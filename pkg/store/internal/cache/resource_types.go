@@ -74,19 +74,15 @@ func (t ResourceTypes) Check(p *objects.Pod) error {
 }
 
 // TypesOf lists the types that a configuration names.
-func TypesOf(spec *config.Spec) []string { return typesOfQueue(nil, spec.Root) }
-
-// typesOfQueue appends the types that a queue and those below it name.
-func typesOfQueue(out []string, q *config.Queue) []string {
-	out = appendTypes(out, q.Guaranteed.All(), q.Max.All())
-	if q.Template != nil {
-		out = appendTypes(out, q.Template.Guaranteed.All(), q.Template.Max.All())
-	}
-	for i := range q.Limits {
-		out = appendTypes(out, q.Limits[i].MaxResources.All())
-	}
-	for _, child := range q.Children {
-		out = typesOfQueue(out, child)
+func TypesOf(spec *config.Spec) (out []string) {
+	for q := range spec.Root.All() {
+		out = appendTypes(out, q.Guaranteed.All(), q.Max.All())
+		if q.Template != nil {
+			out = appendTypes(out, q.Template.Guaranteed.All(), q.Template.Max.All())
+		}
+		for i := range q.Limits {
+			out = appendTypes(out, q.Limits[i].MaxResources.All())
+		}
 	}
 	return out
 }

@@ -143,8 +143,8 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	x.retryWithoutHold(p, e.Why, now)
 }
 
-// Release queues the removal of the claim of a hold that ended or could not be restored. It counts
-// a loss, which is then the reason.
+// Release queues the removal of the claim of a hold that ended or could not be restored. If
+// the hold is lost, Release counts the loss, and its reason then includes the pause.
 func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending, now time.Time) {
 	p.EnsureAsker()
 	losses := 0

@@ -93,7 +93,7 @@ func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
 	if p.App == nil {
 		return queues.Granted
 	}
-	return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.Request, p.Basis())
+	return x.Cache.Books.CheckLimits(x.Cache.Tree(), &p.App.CacheApp, p.App.Counted(), p.Request, p.Basis())
 }
 
 // Refused is a verdict against a pod that no queue gives.
@@ -113,9 +113,7 @@ func (x *Model) IndexQueues() {
 
 // IndexPath is IndexQueues for the queues from root to a leaf.
 func (x *Model) IndexPath(leaf queues.ID) {
-	path := slices.Collect(x.Cache.Tree().Ancestors(leaf))
-	slices.Reverse(path)
-	for _, q := range path {
+	for _, q := range slices.Backward(slices.Collect(x.Cache.Tree().Ancestors(leaf))) {
 		x.indexQueue(q)
 	}
 }

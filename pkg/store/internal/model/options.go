@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -28,20 +29,12 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	setDefault(&o.Window, 4)
-	setDefault(&o.MaxWindow, 1024)
-	setDefault(&o.SlotLease, 30*time.Second)
-	setDefault(&o.InitialBackoff, time.Second)
-	setDefault(&o.MaxBackoff, 10*time.Second)
-	setDefault(&o.QueueGrace, 10*time.Second)
-	o.MaxWindow = max(o.MaxWindow, o.Window)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
+	o.Window = cmp.Or(o.Window, 4)
+	o.MaxWindow = max(cmp.Or(o.MaxWindow, 1024), o.Window)
+	o.SlotLease = cmp.Or(o.SlotLease, 30*time.Second)
+	o.InitialBackoff = cmp.Or(o.InitialBackoff, time.Second)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 10*time.Second)
+	o.QueueGrace = cmp.Or(o.QueueGrace, 10*time.Second)
 }
 
 // Lease is how long an admitted pod keeps its slot without progress. It is shorter for a

@@ -38,10 +38,3 @@ func (x *Model) ToWrite(w output.Work) {
 		x.Out.Work = append(x.Out.Work, w)
 	}
 }
-
-// Take empties a list and returns what it had.
-func Take[T any](list *[]T) []T {
-	taken := *list
-	*list = nil
-	return taken
-}

@@ -47,7 +47,8 @@ type Pod struct {
 	history.Mark[output.PodRecord]
 }
 
-// CachePod is embedded under a name of its own, because the Pod of a pod is its event.
+// CachePod renames cache.Pod: embedded as Pod it would hide the event, which is a field Pod
+// of it.
 type CachePod = cache.Pod
 
 // WaitState is the state that a pod needs until it runs. A pod of a queue has its own until

@@ -211,10 +211,10 @@ func (x *Classes) Check(members iter.Seq2[*Class, state.State]) error {
 }
 
 // ClassLimit bounds how many members of equivalence classes (pods that found no node
-// before) are admitted at a time: one, doubled up to largest with each one that is placed. Room for them
-// is scarce, and each result can change the order: if the first one finds no node, its
-// class need not be tried, and another queue is next. A window full of them would be tried
-// in vain, or take room out of order.
+// before) are admitted at a time: one, doubled up to largest with each one that is placed.
+// Room for them is scarce, and each result can change the order: if the first one finds no
+// node, its class need not be tried, and another queue is next. A window full of them would
+// be tried in vain, or take room out of order.
 type ClassLimit struct {
 	limit, largest int
 	taken          int

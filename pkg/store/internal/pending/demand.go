@@ -32,10 +32,10 @@ const (
 type Demand[A comparable] struct {
 	sum    *queues.Demand
 	starts map[A]bool // applications that start in the sum
-	pods   map[types.UID]struct{}
+	pods   map[types.UID]bool
 	check  map[types.UID]struct{}
 	groups map[PodGroupName]queues.Verdict // on the missing members of a PodGroup together
-	within map[types.UID]struct{}          // members in the sum by such a verdict
+	within map[types.UID]bool              // members in the sum by such a verdict
 	stale  bool                            // pods or usage changed since the sum was computed
 	made   time.Time                       // when the sum was computed
 }
@@ -45,16 +45,16 @@ func NewDemand[A comparable]() Demand[A] {
 	return Demand[A]{
 		sum:    queues.NewDemand(),
 		starts: map[A]bool{},
-		pods:   map[types.UID]struct{}{},
+		pods:   map[types.UID]bool{},
 		check:  map[types.UID]struct{}{},
 		groups: map[PodGroupName]queues.Verdict{},
-		within: map[types.UID]struct{}{},
+		within: map[types.UID]bool{},
 	}
 }
 
 // Add adds a pod that found no node. It is not in the sum before Count.
 func (d *Demand[A]) Add(uid types.UID) {
-	d.pods[uid] = struct{}{}
+	d.pods[uid] = true
 	d.stale = true
 }
 
@@ -71,10 +71,7 @@ func (d *Demand[A]) Remove(uid types.UID) bool {
 }
 
 // Has tells whether a pod was added.
-func (d *Demand[A]) Has(uid types.UID) bool {
-	_, known := d.pods[uid]
-	return known
-}
+func (d *Demand[A]) Has(uid types.UID) bool { return d.pods[uid] }
 
 // AnyBut tells whether a pod other than this one was added.
 func (d *Demand[A]) AnyBut(uid types.UID) bool {
@@ -114,13 +111,10 @@ func (d *Demand[A]) Decided(g PodGroupName) (v queues.Verdict, decided bool) {
 }
 
 // CountMember notes that a pod is in the sum by the verdict on its PodGroup.
-func (d *Demand[A]) CountMember(uid types.UID) { d.within[uid] = struct{}{} }
+func (d *Demand[A]) CountMember(uid types.UID) { d.within[uid] = true }
 
 // HasMember tells whether a pod is in the sum by the verdict on its PodGroup.
-func (d *Demand[A]) HasMember(uid types.UID) bool {
-	_, counted := d.within[uid]
-	return counted
-}
+func (d *Demand[A]) HasMember(uid types.UID) bool { return d.within[uid] }
 
 // Restart empties the sum if it must be computed again and that is due, and tells whether it
 // did. The caller counts the pods again; each may need an update.

@@ -79,11 +79,6 @@ func (x *Pending[P, A, D]) TakeFill() (now time.Time, due bool) {
 // Fills notes that the window is being filled.
 func (x *Pending[P, A, D]) Fills() { x.unfilled = false }
 
-// HasFreeSlot tells whether another pod may get a slot.
-func (x *Pending[P, A, D]) HasFreeSlot() bool {
-	return x.Window.Taken() < x.Window.Slots()
-}
-
 // SetCapacity sets the capacity that the orders use.
 func (x *Pending[P, A, D]) SetCapacity(v resources.Vector) {
 	x.Order.SetCapacity(v)

@@ -65,11 +65,10 @@ func (x *Timers[P]) Next() time.Time {
 }
 
 // Due clears the first timer if it has ended, and returns its pod.
-func (x *Timers[P]) Due(now time.Time) (P, bool) {
+func (x *Timers[P]) Due(now time.Time) (pod P, due bool) {
 	t, ok := x.heap.First()
 	if !ok || t.when.After(now) {
-		var none P
-		return none, false
+		return pod, false
 	}
 	x.Clear(t)
 	return t.pod, true

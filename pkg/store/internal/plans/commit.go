@@ -90,7 +90,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	}
 	return x.withoutPlan(p, h, left, func() error {
 		err := x.lawful(p, h, left)
-		if v := x.m.Cache.Books.CheckLimits(x.m.Cache.Tree(), &p.App.CacheApp, p.Request, queues.OnArriving); err == nil && !v.OK() {
+		if v := x.m.Cache.Books.CheckLimits(x.m.Cache.Tree(), &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving); err == nil && !v.OK() {
 			err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
 		}
 		return cmp.Or(err, x.withinBudgets(p, h, left))

@@ -2,6 +2,7 @@ package preemption
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -43,12 +44,5 @@ func (p *Preemption) Check() error {
 	)
 }
 
-// Latest returns the last of some times; zero for none.
-func Latest(times ...time.Time) (last time.Time) {
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
-}
+// Latest returns the last of some times.
+func Latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

@@ -49,7 +49,7 @@ func (t *Types) Amounts(v resources.Vector) planner.Amounts {
 type Snapshot struct {
 	Types
 	nodes []*planner.Node // by name; replaced, never written
-	stale map[string]struct{}
+	stale map[string]bool
 }
 
 // Nodes returns the nodes by name, as of the last Update.
@@ -58,16 +58,13 @@ func (s *Snapshot) Nodes() []*planner.Node { return s.nodes }
 // Change notes that a node must be made again.
 func (s *Snapshot) Change(node string) {
 	if s.stale == nil {
-		s.stale = map[string]struct{}{}
+		s.stale = map[string]bool{}
 	}
-	s.stale[node] = struct{}{}
+	s.stale[node] = true
 }
 
 // IsStale tells whether a node must be made again.
-func (s *Snapshot) IsStale(node string) bool {
-	_, stale := s.stale[node]
-	return stale
-}
+func (s *Snapshot) IsStale(node string) bool { return s.stale[node] }
 
 // Update makes nodes again that changed, and tells whether others are left. view returns nil
 // for a node that is not there. The order is that of names, because the first node with a
@@ -137,7 +134,7 @@ func (w *Sweep) Continue(d *planner.Decision) bool {
 		return false
 	}
 	*w = slices.Concat(*w, d.Unfit)
-	slices.SortFunc(*w, cmp.Compare)
+	slices.Sort(*w)
 	return true
 }
 

@@ -156,7 +156,7 @@ func (w *Watches) Check() error {
 		}
 	}
 	for uid, what := range w.of {
-		distinct := len(slices.CompactFunc(slices.SortedFunc(slices.Values(what), Watched.compare), func(a, b Watched) bool { return a == b }))
+		distinct := len(slices.Compact(slices.SortedFunc(slices.Values(what), Watched.compare)))
 		if points -= distinct; distinct == 0 {
 			return fmt.Errorf("watches: pod %s watches nothing", uid)
 		}
