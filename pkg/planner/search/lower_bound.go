@@ -10,9 +10,6 @@ import (
 // lowerBound returns a lower bound of the harm of any set of the candidates, or false if all
 // of them together do not reach the goals.
 func lowerBound(from []candidate, goals []goal) (harm, bool) {
-	if h, ok := mildest(from, goals); ok {
-		return h, true
-	}
 	worst := planner.ClassPlain
 	for g := range goals {
 		var free [planner.Classes]int64
@@ -34,31 +31,6 @@ func lowerBound(from []candidate, goals []goal) (harm, bool) {
 	}
 	h.victims = fewest(from, goals, h)
 	return h, true
-}
-
-// mildest returns the lower bound if the plain candidates of the lowest priority suffice, and
-// reports whether they do. This is the most frequent case, and it takes one pass.
-func mildest(from []candidate, goals []goal) (harm, bool) {
-	h := harm{priority: math.MaxInt64, victims: 1}
-	for i := range from {
-		if c := &from[i]; c.rank == planner.ClassPlain {
-			h.priority = min(h.priority, c.priority)
-		}
-	}
-	for g := range goals {
-		sum, most := int64(0), int64(1)
-		for i := range from {
-			if c := &from[i]; c.rank == planner.ClassPlain && c.priority == h.priority {
-				free := c.frees(&goals[g])
-				sum, most = planner.Plus(sum, free), max(most, free)
-			}
-		}
-		if sum < goals[g].amount {
-			return h, false
-		}
-		h.victims = max(h.victims, leastVictims(goals[g].amount, most))
-	}
-	return h, len(from) > 0 && h.priority < math.MaxInt64
 }
 
 // lowest returns the lowest priority up to which the plain candidates cover the goals,
