@@ -24,7 +24,6 @@
 //	choose.go         the choice by the real filters
 //	outcome.go        the decision
 //	numbers.go        its numbers, law by law, or what stopped the asker
-//	arena.go          arena for many small lists
 //
 // Why the search may prune: every law about a set only forbids more as the set grows (law
 // 2), every other law is about single victims, and every criterion that counts (the first

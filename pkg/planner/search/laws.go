@@ -135,8 +135,7 @@ func (cv *contestedView) newLeafVerdict(leaf queues.ID) *leafVerdict {
 
 // judgeLeaf makes the verdict on the pods of the leaf of a path.
 func (cv *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
-	lv := cv.arenas.verdicts.one()
-	lv.path = r
+	lv := &leafVerdict{path: r}
 	switch {
 	case r.barred != mayGo:
 		lv.all = r.barred
@@ -162,7 +161,7 @@ func (cv *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
 			break
 		}
 	}
-	lv.room, lv.tight = cv.arenas.amounts.list(len(cv.world.Types)), cv.arenas.flags.list(len(cv.world.Types))
+	lv.room, lv.tight = make([]int64, len(cv.world.Types)), make([]bool, len(cv.world.Types))
 	for t := range lv.room {
 		lv.room[t] = unbounded
 		for _, a := range r.counts {
@@ -271,7 +270,7 @@ func (cv *contestedView) takableFrom(a *account) []int64 {
 	if cv.takable[a.index] != nil {
 		return cv.takable[a.index]
 	}
-	out := cv.arenas.amounts.list(len(cv.world.Types))
+	out := make([]int64, len(cv.world.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {

@@ -74,8 +74,7 @@ func (s *problem) pathFrom(leaf queues.ID) *pathToLCA {
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *problem) newPath(leaf queues.ID) *pathToLCA {
-	r := s.arenas.paths.one()
-	r.leaf = s.world.Queues.Queue(leaf)
+	r := &pathToLCA{leaf: s.world.Queues.Queue(leaf)}
 	switch {
 	case r.leaf == nil:
 		r.barred = byForeign
@@ -100,7 +99,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 	for d := r.lca; d >= 0; d-- {
 		s.way = append(s.way, s.path[d])
 	}
-	r.counts = s.arenas.ways.list(len(s.way))
+	r.counts = make([]*account, len(s.way))
 	copy(r.counts, s.way)
 	r.side = r.counts[:side:side]
 	r.shift, r.below = l, l

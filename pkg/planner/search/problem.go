@@ -33,18 +33,7 @@ type problem struct {
 	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *planner.Victim
 
-	way    []*account // scratch for newPath
-	arenas arenas
-}
-
-// arenas is the arena for the lists of the problem and its views.
-type arenas struct {
-	amounts  arena[int64]
-	flags    arena[bool]
-	accounts arena[account]
-	ways     arena[*account]
-	paths    arena[pathToLCA]
-	verdicts arena[leafVerdict]
+	way []*account // scratch for newPath
 }
 
 // goal is an amount of a type that must be freed.
@@ -149,18 +138,16 @@ func (s *problem) account(q *queues.Queue) *account {
 		return a
 	}
 	n := len(s.world.Types)
-	amounts, flags := &s.arenas.amounts, &s.arenas.flags
-	a := s.arenas.accounts.one()
-	*a = account{
+	a := &account{
 		queue:      q,
 		index:      len(s.accounts),
 		depth:      -1,
-		used:       amounts.list(n),
-		expected:   amounts.list(n),
-		has:        amounts.list(n),
-		guaranteed: amounts.list(n),
-		named:      flags.list(n),
-		tight:      flags.list(n),
+		used:       make([]int64, n),
+		expected:   make([]int64, n),
+		has:        make([]int64, n),
+		guaranteed: make([]int64, n),
+		named:      make([]bool, n),
+		tight:      make([]bool, n),
 	}
 	used, expected, has := q.Used(), q.Expected(), q.Has()
 	for t, name := range s.world.Types {
