@@ -26,19 +26,14 @@ type harm struct {
 var harmless = harm{priority: math.MinInt64}
 
 func compareHarm(a, b harm) int {
-	switch {
-	case a.optedOut != b.optedOut:
-		return cmp.Compare(a.optedOut, b.optedOut)
-	case a.violations != b.violations:
-		return cmp.Compare(a.violations, b.violations)
-	case a.originators != b.originators:
-		return cmp.Compare(a.originators, b.originators)
-	case a.priority != b.priority:
-		return cmp.Compare(a.priority, b.priority)
-	case a.slow != b.slow:
-		return cmp.Compare(a.slow, b.slow)
-	}
-	return cmp.Compare(a.victims, b.victims)
+	return cmp.Or(
+		cmp.Compare(a.optedOut, b.optedOut),
+		cmp.Compare(a.violations, b.violations),
+		cmp.Compare(a.originators, b.originators),
+		cmp.Compare(a.priority, b.priority),
+		cmp.Compare(a.slow, b.slow),
+		cmp.Compare(a.victims, b.victims),
+	)
 }
 
 // add counts one more victim; allowed are the disruptions left, by budget. If several
@@ -81,13 +76,9 @@ type plan struct {
 //  5. slow victims              11. UIDs
 //  6. victims
 func comparePlans(a, b *plan) int {
-	if c := compareHarm(a.harm, b.harm); c != 0 {
-		return c
-	}
-	if c := a.waste.Compare(b.waste); c != 0 {
-		return c
-	}
 	return cmp.Or(
+		compareHarm(a.harm, b.harm),
+		a.waste.Compare(b.waste),
 		slices.CompareFunc(b.created, a.created, time.Time.Compare),
 		cmp.Compare(a.edges, b.edges),
 		strings.Compare(a.node.Name, b.node.Name),

@@ -149,13 +149,12 @@ type visit struct {
 
 // compareVisits orders visits, the most promising first.
 func compareVisits(a, b visit) int {
-	if c := compareHarm(a.bound, b.bound); c != 0 {
-		return c
-	}
-	if c := a.waste.Compare(b.waste); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(b.youngest, a.youngest), compareNames(a.node, b.node))
+	return cmp.Or(
+		compareHarm(a.bound, b.bound),
+		a.waste.Compare(b.waste),
+		cmp.Compare(b.youngest, a.youngest),
+		compareNames(a.node, b.node),
+	)
 }
 
 // toBeat returns the plan that a new one must be better than; nil for any.

@@ -50,10 +50,7 @@ func compareQueues(a, b queueKey, prioritySort bool) int {
 		}
 		return 1
 	}
-	if c := cmp.Or(a.Share.Compare(b.Share), cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Eligible, a.Eligible)); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Path, b.Path) // last, because it is not in a cache
+	return cmp.Or(a.Share.Compare(b.Share), cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Eligible, a.Eligible), strings.Compare(a.Path, b.Path))
 }
 
 // appKey is the key by which two applications of one leaf are compared.
@@ -90,10 +87,7 @@ func compareApps(a, b appKey, policy config.SortPolicy, prioritySort bool) int {
 	} else if c := a.Submitted.Compare(b.Submitted); c != 0 {
 		return c
 	}
-	if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted)); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name, b.Name) // last, because it is not in a cache
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), strings.Compare(a.Name, b.Name))
 }
 
 // AskKey is the key by which two asks of one application are compared.
@@ -106,11 +100,5 @@ type AskKey struct {
 // CompareAsks orders the asks of an application by higher priority, earlier creation,
 // UID.
 func CompareAsks(a, b AskKey) int {
-	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
-		return c
-	}
-	if c := a.Created.Compare(b.Created); c != 0 {
-		return c
-	}
-	return strings.Compare(a.UID, b.UID) // last, because it is not in a cache
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), strings.Compare(a.UID, b.UID))
 }
