@@ -127,7 +127,7 @@ func TestNodeBoundPodsGoFirstOnAnUnseenNode(t *testing.T) {
 	s.store.UpsertNode("n1", informer.Allocatable(small.Node()), time.Now())
 	s.handle.Create(t, agent)
 	plugintest.Eventually(t, func() error {
-		if s.store.NodeBound("n1") == nil {
+		if _, admitted := s.store.Key(agent.UID); !admitted {
 			return errNotYet
 		}
 		return nil
