@@ -180,6 +180,13 @@ func (o *Originators) Owns(owner types.UID, n int) {
 	}
 }
 
+// count adds one for each owner.
+func count(owned map[types.UID]int, owners []types.UID) {
+	for _, owner := range owners {
+		owned[owner]++
+	}
+}
+
 // Check verifies the living pods of applications, and the numbers of owned pods in them,
 // against all pods.
 func (o *Originators) Check(pods iter.Seq[*Pod]) error {
@@ -197,9 +204,7 @@ func (o *Originators) Check(pods iter.Seq[*Pod]) error {
 		}
 		if p.lives() {
 			living[p.app]++
-			for _, owner := range p.Owners {
-				owned[p.app][owner]++
-			}
+			count(owned[p.app], p.Owners)
 		}
 	}
 	for a, of := range owned {
