@@ -336,7 +336,7 @@ func (e *Executor) RemoveTaints(ctx context.Context) {
 	for _, node := range e.Taints.taintedNodes() {
 		all.Go(func() {
 			var err error
-			tries := wait.Backoff{Duration: backoffMin, Factor: 2, Steps: 9} // Drain's context ends first
+			tries := wait.Backoff{Duration: backoffMin, Factor: 2, Steps: 9} // about 25 s; the context of Drain ends before that
 			_ = wait.ExponentialBackoffWithContext(ctx, tries, func(ctx context.Context) (bool, error) {
 				err = e.call(ctx, func(ctx context.Context) error { return e.taintAsWanted(ctx, node) })
 				return err == nil || final(err) || e.stopped(ctx, err), nil

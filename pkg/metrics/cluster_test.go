@@ -441,7 +441,7 @@ func TestLongestClearHold(t *testing.T) {
 	says := func(seconds string) {
 		t.Helper()
 		compare(t, `
-# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] Unix time since which the hold that has been clear for longest is clear: when its last victim was gone, or its begin without victims; 0 if no hold is clear.
+# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] Unix time since which the hold that has been clear for longest waits for no pod; 0 if no hold is clear.
 # TYPE paddock_longest_clear_hold_timestamp_seconds gauge
 paddock_longest_clear_hold_timestamp_seconds{kind="queue"} `+seconds+`
 paddock_longest_clear_hold_timestamp_seconds{kind="required"} 0

@@ -47,7 +47,7 @@ var table = []Entry{
 	{"time_to_guarantee_seconds", Histogram, nil, "For how long each time a queue was under its guarantee while pods waited that preemption could lawfully make room for."},
 	{"gated_pods", Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
 	{"holds", Gauge, []string{"kind", "state"}, "Nodes held for pods, by the kind of pod, and whether the victims are gone."},
-	{"longest_clear_hold_timestamp_seconds", Gauge, []string{"kind"}, "Unix time since which the hold that has been clear for longest is clear: when its last victim was gone, or its begin without victims; 0 if no hold is clear."},
+	{"longest_clear_hold_timestamp_seconds", Gauge, []string{"kind"}, "Unix time since which the hold that has been clear for longest waits for no pod; 0 if no hold is clear."},
 	{"hold_duration_seconds", Histogram, []string{"kind", "end"}, "How long nodes were held, by the kind of pod, and how the hold ended."},
 	{"holds_lost_total", Counter, []string{"kind", "reason"},
 		"Holds that were lost: pods went, the node was kept clear until the time-out, or the plan could not be carried out, and the pod did not get the room. By the reason."},

@@ -47,7 +47,8 @@ type World struct {
 	Budgets []int64
 }
 
-// Node is a node with its pods. Make one with NewNode.
+// Node is a node with its pods. Make it with NewNode: a literal has no digest, and a search would
+// panic.
 type Node struct {
 	Name        string
 	Allocatable Amounts

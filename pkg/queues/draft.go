@@ -42,10 +42,14 @@ func NewDraft(root Settings) *Draft {
 // it that the work of an event does not grow with the number of queues.
 func (d *Draft) Visits() int { return *d.visits }
 
-// Add makes a queue below its settings' Parent, which must exist, and returns its ID. It
-// panics if the name exists there already.
+// Add makes a queue below its settings' Parent and returns its ID. It panics if there is no such
+// parent, or if the name exists there already.
 func (d *Draft) Add(s Settings) ID {
-	i, exists := findChild(d, d.Queue(s.Parent), s.Name)
+	parent := d.Queue(s.Parent)
+	if parent == nil {
+		panic("add queue " + s.Path + ": its parent does not exist")
+	}
+	i, exists := findChild(d, parent, s.Name)
 	if exists {
 		panic("add queue " + s.Path + ": it exists already")
 	}

@@ -14,8 +14,9 @@
 //	                          node unschedulable, timed out, given up
 //
 // A hold in either state times out: the store ends those that [Ledger.Overdue] returns.
-// While victims are left, the time counts from when they were last told to go; after that,
-// from when the last one was gone. [Hold.TimeFrom] has the rule.
+// The time counts from the begin of the hold while no pod was chosen, then from when victims
+// were last told to go, and once none is left from when the last one was gone.
+// [Hold.TimeFrom] has the rule.
 //
 // Assumptions: an asker has at most one hold. The caller reports every victim that is
 // gone, at least once. The caller writes what a hold needs to survive a restart on the

@@ -48,7 +48,7 @@ type Hold struct {
 	// Disrupted is the time at which pods were last disrupted for the asker; zero for
 	// never.
 	Disrupted time.Time
-	// ClearSince is the time at which the last victim was gone; zero while any is left.
+	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
 
 	seq uint64 // order of Place calls
@@ -60,9 +60,10 @@ func (h *Hold) Clear() bool { return len(h.Awaited) == 0 }
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:
 //
-//  1. the beginning of the hold, while no pod was chosen
-//  2. otherwise the time at which the last awaited pod was gone, if none is left
-//  3. otherwise the time at which pods were last disrupted for it
+//  1. the beginning of the hold, while no pod was chosen or disrupted for it
+//  2. otherwise the time since which it is clear, if it is, and victims are decided
+//  3. otherwise the time at which pods were last disrupted for it; before the first, the
+//     beginning of the hold
 //
 // It is no later than LatestFrom: pods may be chosen and go again and again.
 func (h *Hold) TimeFrom() time.Time {

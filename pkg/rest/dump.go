@@ -10,7 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// fullStateDump answers GET fullstatedump: everything, of one moment.
+// fullStateDump answers GET fullstatedump: everything. Queues, nodes, applications and pods are
+// of one moment.
 func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	v, now := s.options.Inventory.View(), s.options.Clock.Now()
 	documents.Write(w, func(p *documents.JSONWriter) { s.dump(p, v, now) })
@@ -22,6 +23,9 @@ func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time)
 	p.Field("partitions", s.partitionList(v))
 	p.Key("applications")
 	p.Applications(s.options.Inventory, v, v.Applications, nil, now)
+	if p.Failed() {
+		return
+	}
 	p.Field("appHistory", s.history.AppSamples())
 	p.Key("nodes")
 	p.Open('[')

@@ -50,8 +50,8 @@ partitions:
 	want := "Pod ns/tried was let through. Only the leader knows the result; this replica is a standby."
 	expect.Same(t, "", want, c.explanation(t, "tried").Summary)
 	standing := c.ask(httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-	if !strings.Contains(standing.Body.String(), "This replica stands by") {
-		t.Error("the web page does not say that the replica stands by")
+	if !strings.Contains(standing.Body.String(), "This replica is a standby") {
+		t.Error("the web page does not say that the replica is a standby")
 	}
 
 	leads = true
@@ -62,8 +62,8 @@ partitions:
 	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	again.Header.Set("If-None-Match", standing.Header().Get("ETag"))
 	page := c.ask(again)
-	if page.Code != http.StatusOK || page.Header().Get(RoleHeader) != "" || strings.Contains(page.Body.String(), "This replica stands by") {
-		t.Error("the leader says that it stands by, or that the page is as it was")
+	if page.Code != http.StatusOK || page.Header().Get(RoleHeader) != "" || strings.Contains(page.Body.String(), "This replica is a standby") {
+		t.Error("the leader says that it is a standby, or that the page is as it was")
 	}
 }
 

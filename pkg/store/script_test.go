@@ -90,7 +90,7 @@ import (
 //	port [NAME]                 the filters pass on no node that keeps this pod
 //	commit NAME ...             prints the pods to delete
 //	disrupted NAME ...          give-up NAME ...
-//	refuse PREEMPTOR NAME ...   the API server refused to delete the pods, and the plan fails
+//	refuse ASKER NAME ...       the API server refused to delete the pods, and the plan fails
 //	refuse-once NAME ...        the same, and the plan goes on
 //	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
 //	may NODE NAME ...           prints whether pods may use a node, or which pod prevents it

@@ -162,7 +162,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	content, missing := one.make(&request{View: view, now: p.options.Clock.Now(), page: one.path, values: r.URL.Query(), taint: p.options.Taint})
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
 	if p.options.StandsBy() {
-		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: only the leader knows what was tried and decided. Queues, nodes and waiting pods are shown as they are."})
+		f.Warnings = append(f.Warnings, warning{Text: "This replica is a standby: only the leader knows what was tried and decided. Queues, nodes and waiting pods are shown as they are."})
 	}
 	for _, other := range p.pages {
 		if !other.hidden {

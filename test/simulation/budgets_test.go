@@ -343,7 +343,7 @@ func (w *witness) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
 			switch {
 			case inForce && slices.Contains(h.Chosen, uid):
 				out[uid] = gone
-			case due && gone && known && w.in.api.changedSince(&p, knew):
+			case due && gone && known && !p.Deleting && w.in.api.changedSince(&p, knew):
 				w.in.sim.count(unguarded)
 			case due && gone:
 				out[uid] = true

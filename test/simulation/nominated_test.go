@@ -81,7 +81,8 @@ func (w *witness) judgeNominated(item *output.Work) {
 	}
 }
 
-// chosenFor are the victims of holds in force now or when a plan was made.
+// chosenFor are the victims of holds in force, and those of any earlier plan that this plan waits
+// for.
 func (w *witness) chosenFor(item *output.Work) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, h := range w.Holds().All() {

@@ -281,8 +281,8 @@ func ofGuaranteed(t string, used, g resources.Amount) string {
 	return fmt.Sprintf("%s of %s guaranteed %s", resources.Format(t, used), resources.Format(t, g), t)
 }
 
-// shortages judges law 2b: no type gets shorter. The queues of victims that are short may lose
-// at most what the asker adds to its own queues that are short and not above a victim.
+// shortages judges law 2b. What the victims' queues come to lack of their guarantees is, by type,
+// at most what the asker adds to queues on its own path that lack it and have no victim below.
 func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var lost, gained resources.Vector
 	for id, loss := range taken {

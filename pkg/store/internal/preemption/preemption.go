@@ -44,5 +44,5 @@ func (p *Preemption) Check() error {
 	)
 }
 
-// Latest returns the last of some times.
+// Latest returns the last of at least one time.
 func Latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
