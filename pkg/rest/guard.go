@@ -30,8 +30,8 @@ func admit(guard Guard, r *http.Request) error {
 	return guard.Admit(r.Clone(r.Context()), isKnown(r.Context()))
 }
 
-// revoked says why a user that was admitted no longer is. It is nil for one that still
-// is, and where that cannot be found out: an outage ends nothing that was allowed.
+// revoked says why a user that was admitted before may not read any more. It is nil if the user
+// still may, and if that cannot be found out: an outage ends nothing that was allowed.
 func revoked(guard Guard, r *http.Request) *documents.Problem {
 	if guard == nil {
 		return nil

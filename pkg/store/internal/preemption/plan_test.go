@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// TestMissesBackOff: an asker whose hold is clear is tried a few times at once, then
-// once in a retry interval.
+// TestMissesBackOff: an asker with a clear hold is tried a few times at once, then once in
+// a retry interval.
 func TestMissesBackOff(t *testing.T) {
 	const retry = 15 * time.Second
 	var p preemption.Plan
