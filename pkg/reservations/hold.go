@@ -30,9 +30,7 @@ type Hold struct {
 	// LatestFrom bounds the time from which the time-out counts; zero for no bound. It is not
 	// part of the claim.
 	LatestFrom time.Time
-	// Awaited are the pods that the asker waits for and that are not gone, sorted: those
-	// chosen for it, and others that were already leaving.
-	Awaited []types.UID
+	Waits
 	// Chosen are the pods that were chosen as victims for the asker, gone or not, sorted.
 	Chosen []types.UID
 	// Committed is true from the moment before the first disruption.
@@ -54,8 +52,26 @@ type Hold struct {
 	seq uint64 // order of Place calls
 }
 
+// Waits are the pods that an asker waits for, each list sorted.
+type Waits struct {
+	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
+	Awaited []types.UID
+	// Own are those of its own namespace that it waited for since its last decision, gone or not. They
+	// are not part of the claim.
+	Own []types.UID
+}
+
+func (w *Waits) copy() Waits { return Waits{slices.Clone(w.Awaited), slices.Clone(w.Own)} }
+
 // Clear reports whether no awaited pod is left.
-func (h *Hold) Clear() bool { return len(h.Awaited) == 0 }
+func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
+
+// KeepsRequestOnly reports whether a hold keeps the node from pods of the asker's namespace only, and
+// from others no more than its request (docs/laws.md, holds): the asker waits, or waited last, for
+// pods of its own namespace, and their user decides how long they stay.
+func (w *Waits) KeepsRequestOnly() bool {
+	return len(w.Own) > 0 && !slices.ContainsFunc(w.Awaited, func(uid types.UID) bool { return !slices.Contains(w.Own, uid) })
+}
 
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:
@@ -96,7 +112,7 @@ func (h *Hold) Claim() Claim {
 
 func (h *Hold) copy() Hold {
 	c := *h
-	c.Awaited, c.Chosen = slices.Clone(h.Awaited), slices.Clone(h.Chosen)
+	c.Waits, c.Chosen = h.Waits.copy(), slices.Clone(h.Chosen)
 	return c
 }
 

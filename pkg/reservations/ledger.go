@@ -60,6 +60,8 @@ func (l *Ledger) Place(h Hold) error {
 func (h *Hold) normalize(since time.Time) {
 	slices.Sort(h.Awaited)
 	h.Awaited = slices.Compact(h.Awaited)
+	slices.Sort(h.Own)
+	h.Own = slices.Compact(h.Own)
 	slices.Sort(h.Chosen)
 	h.Chosen = slices.Compact(h.Chosen)
 	switch {
@@ -107,7 +109,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 		return false
 	}
 	h := old.copy()
-	h.Chosen, h.Awaited = slices.Clone(d.Chosen), slices.Clone(d.Awaited)
+	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
 	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom

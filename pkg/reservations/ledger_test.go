@@ -20,7 +20,7 @@ var start = time.Unix(1000, 0)
 // not.
 func hold(asker, node string, victims ...types.UID) Hold {
 	chosen := append([]types.UID{"gone"}, victims...)
-	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Awaited: victims, Chosen: chosen}
+	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Waits: Waits{Awaited: victims}, Chosen: chosen}
 }
 
 // but returns a function for Ledger.Overdue that counts each time-out from when the hold
@@ -52,7 +52,7 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 		{hold("", "n1"), "the asker has no UID"},
 		{hold("b", ""), "no node is named"},
 		{Hold{Asker: "b", Node: "n1", NodeBound: true}, "it has no beginning"},
-		{Hold{Asker: "b", Node: "n1", Since: start, Awaited: []types.UID{"v"}}, "no pod was chosen to go for it"},
+		{Hold{Asker: "b", Node: "n1", Since: start, Waits: Waits{Awaited: []types.UID{"v"}}}, "no pod was chosen to go for it"},
 		{hold("a", "n2"), "it holds node n1"},
 	} {
 		if err := l.Place(c.hold); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -204,7 +204,7 @@ func TestMayUse(t *testing.T) {
 		{"a second DaemonSet pod, and the first has the node", placed, "n1", "d3", true, ""},
 		{"a stranger, and a holder had the node", placed, "n2", "x", false, "d2"},
 	} {
-		got := c.ledger.MayUse(c.node, c.pod, "", c.required)
+		got := c.ledger.MayUse(c.node, Pod{UID: c.pod, Required: c.required})
 		if got.OK != (c.want == "") || got.Holder.Asker != c.want {
 			t.Errorf("%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
 		}
@@ -224,6 +224,38 @@ func TestMayJoin(t *testing.T) {
 	expect.Same(t, "once it has the node", []bool{true, true, true, true}, may())
 }
 
+// TestAHoldForPodsOfItsOwnKeepsItsRequestOnly: the user of these pods decides how long they stay,
+// so pods of other namespaces may use the rest of the node meanwhile.
+func TestAHoldForPodsOfItsOwnKeepsItsRequestOnly(t *testing.T) {
+	l := NewLedger()
+	own := required(hold("d", "n1", "mine", "theirs"), 1, start)
+	own.Own = []types.UID{"mine"}
+	place(t, l, own, hold("a", "n1"), required(hold("e", "n2", "mine"), 1, start))
+	try := func() (got []bool) {
+		v := l.View()
+		for _, p := range []Pod{{UID: "x", Namespace: "other"}, {UID: "x", Namespace: "ns"}, {UID: "x", Namespace: "other", Required: true}, {UID: "a", Namespace: "other"}} {
+			got = append(got, v.MayUse("n1", p).OK)
+		}
+		return append(got, v.MayJoin("n1", "x").OK, len(v.Keeping("n1", "other")) == 1, len(v.Keeping("n1", "ns")) == 1, v.MayUse("n2", Pod{UID: "x", Namespace: "other"}).OK)
+	}
+	expect.Same(t, "a pod of another namespace leaves, too", []bool{false, false, false, false, false, false, false, false}, try())
+	l.VictimGone("theirs", start)
+	expect.Same(t, "beside an ordinary hold", []bool{false, false, false, false, false, true, false, false}, try())
+	l.End("a")
+	yields := []bool{true, false, false, true, false, true, false, false}
+	expect.Same(t, "only pods of its own leave", yields, try())
+	l.VictimGone("mine", start)
+	expect.Same(t, "they are gone", yields, try())
+	l.SetPlaced("d", true)
+	expect.Same(t, "it has the node", []bool{true, true, true, true, true, false, false, false}, try())
+	l.SetPlaced("d", false)
+	if !l.Choose("d", own, start) {
+		t.Fatal("the hold is not there")
+	}
+	expect.Same(t, "pods of others were chosen again", []bool{false, false, false, false, false, false, false, false}, try())
+	expect.OK(t, l.Check())
+}
+
 func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 	l := NewLedger()
 	mate := hold("a", "n1", "v")
@@ -233,7 +265,7 @@ func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 		node, group string
 		ok          bool
 	}{{"n1", "ns/g", true}, {"n1", "ns/h", false}, {"n1", "", false}, {"n2", "ns/g", false}} {
-		if got := l.MayUse(c.node, "x", c.group, false); got.OK != c.ok {
+		if got := l.MayUse(c.node, Pod{UID: "x", Group: c.group}); got.OK != c.ok {
 			t.Errorf("node %s, group %q: ok %v", c.node, c.group, got.OK)
 		}
 	}
@@ -375,7 +407,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("a hold for which no pod was chosen is due at %v; want a minute after it began", due)
 	}
-	l.Choose("first", Hold{Awaited: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
+	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
 	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.NodeBound {
 		t.Errorf("the hold is %+v", h)
@@ -415,7 +447,7 @@ func TestViewDoesNotChange(t *testing.T) {
 		var b strings.Builder
 		for _, asker := range []types.UID{"a", "b", "c", "d"} {
 			h, ok := v.Of(asker)
-			fmt.Fprintln(&b, h, ok, v.Beside(asker), v.MayUse("n1", asker, "", false), v.MayUse("n2", asker, "", false))
+			fmt.Fprintln(&b, h, ok, v.Beside(asker), v.MayUse("n1", Pod{UID: asker}), v.MayUse("n2", Pod{UID: asker}))
 		}
 		return b.String()
 	}

@@ -27,6 +27,14 @@ type Pass struct {
 	Holder Hold
 }
 
+// Pod is what the holds know of a pod that needs a node.
+type Pod struct {
+	UID       types.UID
+	Namespace string
+	Group     string // its PodGroup, as NAMESPACE/NAME; empty for none
+	Required  bool   // it can run on the node in question only
+}
+
 // MayUse reports whether a pod may be placed on a node (docs/laws.md, holds; D1):
 //
 //   - a pod that holds a node may use only that node, once pods were disrupted for it,
@@ -34,31 +42,50 @@ type Pass struct {
 //     before it,
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node,
-//   - a holder that has a node blocks no other pod: its request is counted there.
+//   - a holder that has a node blocks no other pod: its request is counted there,
+//   - a holder that waits for pods of its own namespace blocks no pod of another namespace that
+//     holds no node, if there is room for both: see [View.Keeping].
 //
-// Ordinary holds of other members of the pod's PodGroup (empty for none) do not block it:
-// they start together, and the plan of the holder counted the members that had a place.
-func (x *index) MayUse(node string, pod types.UID, group string, required bool) Pass {
-	own := x.of(pod)
+// Ordinary holds of other members of the pod's PodGroup do not block it: they start together, and
+// the plan of the holder counted the members that had a place.
+func (x *index) MayUse(node string, pod Pod) Pass {
+	own := x.of(pod.UID)
 	if own != nil && own.Node != node && own.OnlyThisNode() {
 		return Pass{Holder: own.copy()}
 	}
 	here := own != nil && own.Node == node
 	for _, h := range x.at(node) {
 		switch {
-		case h.Asker == pod:
+		case h.Asker == pod.UID:
 			return Pass{OK: true} // no holder is before it
 		case x.placed[h.Asker]:
-		case group != "" && h.Group == group && !h.NodeBound:
-		case h.NodeBound, !required && !here:
+		case pod.Group != "" && h.Group == pod.Group && !h.NodeBound:
+		case !pod.Required && !here && h.yieldsTo(pod.Namespace):
+		case h.NodeBound, !pod.Required && !here:
 			return Pass{Holder: h.copy()}
-		case required:
+		case pod.Required:
 			return Pass{OK: true} // only ordinary holders are left
 		}
 		// Both are ordinary holders: the plan of the later one counted the earlier one as
 		// placed, so neither blocks the other.
 	}
 	return Pass{OK: true}
+}
+
+// yieldsTo tells whether the hold keeps only its request from pods of a namespace.
+func (h *Hold) yieldsTo(namespace string) bool {
+	return h.Namespace != namespace && h.KeepsRequestOnly()
+}
+
+// Keeping returns the holds of a node that keep only their requests from pods of a namespace and
+// whose askers have no node yet.
+func (v *View) Keeping(node, namespace string) (out []Hold) {
+	for _, h := range v.at(node) {
+		if !v.placed[h.Asker] && h.yieldsTo(namespace) {
+			out = append(out, h.copy())
+		}
+	}
+	return out
 }
 
 // MayJoin reports whether a plan may use a node that other pods hold. It may unless a

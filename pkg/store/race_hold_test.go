@@ -52,7 +52,7 @@ func (a *arena) ask(i int, now time.Time) {
 	p := a.pod(i, "")
 	view := a.Holds()
 	for n := range 4 {
-		view.MayUse(fmt.Sprint("n", n), p.UID, "", false)
+		view.MayUse(fmt.Sprint("n", n), reservations.Pod{UID: p.UID})
 	}
 	input, _ := a.BeginPlan(p.UID, "kind", nil, now)
 	if input == nil {

@@ -127,7 +127,7 @@ func (s *script) may(node string, names []string) string {
 	for _, name := range names {
 		p := s.pods[name]
 		answer := "yes"
-		if pass := s.store.Holds().MayUse(node, p.UID, objects.GroupOf(p.Namespace, p.Labels), p.RequiredNode == node); !pass.OK {
+		if pass := s.store.Holds().MayUse(node, reservations.Pod{UID: p.UID, Namespace: p.Namespace, Group: objects.GroupOf(p.Namespace, p.Labels), Required: p.RequiredNode == node}); !pass.OK {
 			answer = "no, for " + pass.Holder.Name
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, answer)

@@ -67,7 +67,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayUse(name, pod.UID, "", false).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
+		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayJoin(name, pod.UID).OK || !holds.MayUse(name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace}).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate

@@ -86,6 +86,8 @@ const (
 	bugGroupAlone   = "the PodGroup of a pod is not noticed"
 	bugLavish       = "disruption budgets count as larger"
 	bugLast         = "pods that can run on one node only do not go first there"
+	bugClosed       = "a node is closed for pods of the asker's own namespace"
+	bugCrowded      = "no room is kept for an asker that waits for pods of its own namespace"
 	bugUntried      = "a pod that may not be tried keeps room on its node"
 	bugForged       = "owners of pods are taken on trust"
 	bugPatient      = "nodes are held without a time-out"
@@ -201,6 +203,8 @@ var bugs = []struct{ name, complaint string }{
 	{bugMislabelled, "does not match its label for"},
 	{bugNodeStays, "still, and the node is gone"},
 	{bugClingsThere, "does not tolerate its taint for"},
+	{bugClosed, "and closes the node for pods of its own namespace"},
+	{bugCrowded, "and leaves no room for a holder"},
 	{bugUntried, "keeps room on node .* \\(D0\\)"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }

@@ -356,7 +356,17 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 	case w.in.sim.shut(pod):
 		return fwk.NewStatus(fwk.Unschedulable, "no")
 	}
-	return w.filter(func() *fwk.Status { return w.Plugin.Filter(ctx, state, pod, node) }, pod, node)
+	ask := func() *fwk.Status { return w.Plugin.Filter(ctx, state, pod, node) }
+	if _, err := state.Read(reservation.PlanningKey); err == nil {
+		return w.filter(ask, pod, node)
+	}
+	switch w.in.sim.bug {
+	case bugClosed, bugCrowded:
+		ask = w.in.keepForOwnWrongly(ask, pod, node)
+	}
+	status := w.filter(ask, pod, node)
+	w.in.checkBesideOwn(status, ask, pod, node)
+	return status
 }
 
 func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {

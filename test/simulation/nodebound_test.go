@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -193,6 +194,94 @@ func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node *
 	}
 	if pod, why := in.witness.untriable(ask(), node); why != "" {
 		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node.Name, pod, why) })
+	}
+}
+
+// checkBesideOwn finds a wrong answer of the filter about a node of which all holders wait only for
+// pods of their own namespace. The holds may have changed since the plugin was asked, so it is asked
+// again.
+func (in *instance) checkBesideOwn(status *fwk.Status, ask func() *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) {
+	if in.misjudges(status, pod, node) == "" {
+		return
+	}
+	if what := in.misjudges(ask(), pod, node); what != "" {
+		in.api.locked(func() { in.sim.fault("%s tries pod %s on node %s and %s", in.name, pod.Name, node.Node().Name, what) })
+	}
+}
+
+// misjudges returns what is wrong with an answer of the filter about a node of which all holders wait
+// only for pods of their own namespace. They keep room for their requests from pods of other
+// namespaces, and not the node.
+func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) string {
+	open, applies := in.besideOwn(pod, node)
+	kept := strings.Contains(status.Message(), "is held for pod") || strings.Contains(status.Message(), "keeps room for pod")
+	switch {
+	case !applies:
+	case open && kept:
+		return "closes the node for pods of its own namespace"
+	case !open && status.IsSuccess():
+		return "leaves no room for a holder"
+	default:
+		in.sim.count(besideOwn)
+	}
+	return ""
+}
+
+// besideOwn tells whether a pod fits a node beside holders that wait only for pods of their own
+// namespace, once these are gone. It does not apply where other holders are on the node, where the
+// pod is of such a namespace or has a claim on the node, or where the pod does not fit now.
+func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies bool) {
+	in.api.mu.Lock()
+	defer in.api.mu.Unlock()
+	w, name := in.witness, node.Node().Name
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	holds := w.Holds()
+	if _, has := holds.Of(pod.UID); has || w.in.sim.onceRequired(pod.UID) == name || !holds.Concerns(name, pod.UID) {
+		return false, false
+	}
+	free, there := informer.Allocatable(node.Node()), map[types.UID]resources.Vector{}
+	for _, p := range node.GetPods() {
+		there[p.GetPod().UID] = request(p.GetPod())
+		free = free.Sub(request(p.GetPod()))
+	}
+	later, leave := free, map[types.UID]bool{}
+	for _, h := range holds.On(name) {
+		if holds.Placed(h.Asker) {
+			continue
+		}
+		for _, uid := range h.Awaited {
+			if w.pods[uid].Namespace != h.Namespace {
+				return false, false
+			}
+			leave[uid] = true
+		}
+		if len(h.Awaited) == 0 || h.Namespace == pod.Namespace {
+			return false, false
+		}
+		if _, nominated := there[h.Asker]; !nominated {
+			later = later.Sub(h.Request)
+		}
+		applies = true
+	}
+	for uid := range leave {
+		later = later.Add(there[uid])
+	}
+	return later.Covers(request(pod)), applies && free.Covers(request(pod))
+}
+
+// keepForOwnWrongly makes the plugin keep a node, or no room on it, for holders that wait only for
+// pods of their own namespace.
+func (in *instance) keepForOwnWrongly(ask func() *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) func() *fwk.Status {
+	return func() *fwk.Status {
+		_, applies := in.besideOwn(pod, node)
+		switch {
+		case !applies:
+			return ask()
+		case in.sim.bug == bugClosed:
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for pod")
+		}
+		return nil
 	}
 }
 

@@ -45,7 +45,7 @@ func namespaceOf(m move) string {
 
 // letIn makes a quarter of the histories have a tenant.
 func (s *simulation) letIn() {
-	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge, bugOwnTime}
+	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge, bugOwnTime, bugClosed, bugCrowded}
 	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
 		return
 	}

@@ -330,7 +330,7 @@ func (w *witness) mirror() []mirrored {
 
 // mayUse tells whether the holds let a pod use a node.
 func (w *witness) mayUse(holds *reservations.View, pod *corev1.Pod, node string) reservations.Pass {
-	return holds.MayUse(node, pod.UID, objects.GroupOf(pod.Namespace, pod.Labels), w.in.sim.onceRequired(pod.UID) == node)
+	return holds.MayUse(node, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels), Required: w.in.sim.onceRequired(pod.UID) == node})
 }
 
 // checkReserve finds a pod that was given a node that is held for others.

@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -198,10 +199,14 @@ func (x *dryRun) filter(ctx context.Context) error {
 		if refused.IsSuccess() {
 			refused = x.filterNode(ctx, info, only)
 		}
+		here := reservations.Pod{
+			UID: previewUID, Namespace: x.pod.Namespace, Group: objects.GroupOf(x.pod.Namespace, x.pod.Labels),
+			Required: x.requires != "",
+		}
 		switch {
 		case !refused.IsSuccess():
 			x.refuse(name, refused)
-		case !x.r.Holds.MayUse(name, previewUID, objects.GroupOf(x.pod.Namespace, x.pod.Labels), x.requires != "").OK:
+		case !x.r.Holds.MayUse(name, here).OK:
 			x.statuses[name] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
 			counts.Held++
 		default:

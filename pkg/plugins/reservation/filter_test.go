@@ -38,6 +38,13 @@ func standby(t *testing.T) {
 // victims, the one victim that there was is gone.
 func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 	t.Helper()
+	asker := plugintest.Pod("asker", 100)
+	return heldFor(t, asker, victims...), asker
+}
+
+// heldFor is the same for a given asker.
+func heldFor(t *testing.T, asker *corev1.Pod, victims ...*corev1.Pod) *scene {
+	t.Helper()
 	standby(t)
 	s := newScene(t, "{vcore: 100}")
 	for _, name := range []string{"n1", "n2"} {
@@ -52,7 +59,6 @@ func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 		claim.Victims = []types.UID{"gone"}
 	}
 	plugintest.Eventually(t, func() error { return s.known(victims) })
-	asker := plugintest.Pod("asker", 100)
 	asker.Status.Conditions = []corev1.PodCondition{{
 		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message(),
 	}}
@@ -63,7 +69,7 @@ func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 		}
 		return nil
 	})
-	return s, asker
+	return s
 }
 
 var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
@@ -178,6 +184,43 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 	}
 }
 
+// TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode: a holder that waits for pods of its own
+// namespace keeps its request from pods of other namespaces, and they are tried again when room on
+// the node becomes free.
+func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
+	victim, third := plugintest.On(plugintest.Pod("victim", 400), "n1"), plugintest.On(plugintest.Foreign(plugintest.Pod("third", 100)), "n1")
+	asker := plugintest.Daemon(plugintest.Pod("asker", 700), "n1")
+	s := heldFor(t, asker, victim)
+	s.handle.Create(t, third)
+	of := func(name string, milliCPU int64) *corev1.Pod {
+		p := plugintest.Foreign(plugintest.Pod(name, milliCPU))
+		p.Namespace = "other"
+		return p
+	}
+	filter := func(pod *corev1.Pod, on ...*corev1.Pod) *fwk.Status {
+		info := framework.NewNodeInfo(on...)
+		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10"),
+		}}})
+		return s.Filter(t.Context(), framework.NewCycleState(), pod, info)
+	}
+	const kept = "node n1 keeps room for pod ns/asker, which holds it"
+	plugintest.WantStatus(t, "a pod that fits beside it", filter(of("fits", 200), victim, third), fwk.Success, "")
+	plugintest.WantStatus(t, "one that does not", filter(of("large", 201), victim, third), fwk.UnschedulableAndUnresolvable, kept)
+	plugintest.WantStatus(t, "one that another filter refuses", filter(of("huge", 501), victim, third), fwk.Success, "")
+	plugintest.WantStatus(t, "a pod of its namespace", filter(plugintest.Pod("mate", 1), victim, third), fwk.UnschedulableAndUnresolvable, "node n1 is held for pod ns/asker")
+	plugintest.WantStatus(t, "once the victim is gone", filter(of("fits", 200), third), fwk.Success, "")
+	plugintest.WantStatus(t, "and one that does not fit", filter(of("large", 201), third), fwk.UnschedulableAndUnresolvable, kept)
+	plugintest.WantStatus(t, "once it has the node", filter(of("rest", 200), asker, third), fwk.Success, "")
+	s.handle.Delete(t, third)
+	plugintest.Eventually(t, func() error {
+		if !slices.Contains(s.handle.Activated(), "other/large other/large uid-large") {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
 // TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.
 func TestAHolderIsKeptToItsNode(t *testing.T) {
 	victim := plugintest.On(plugintest.Pod("victim", 100), "n1")
@@ -191,7 +234,7 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	asker.Status.Conditions[0].Message = claim.Message()
 	restarted.handle.Create(t, asker)
 	plugintest.Eventually(t, func() error {
-		if restarted.store.Holds().MayUse("n2", asker.UID, "", false).OK {
+		if restarted.store.Holds().MayUse("n2", reservations.Pod{UID: asker.UID}).OK {
 			return errNotYet
 		}
 		return nil

@@ -97,7 +97,7 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 	if status := pl.checkHolds(holds, state, pod, node.Node().Name); status != nil {
 		return status
 	}
-	return pl.afterNodeBound(s, holds, pod, node)
+	return pl.besideOthers(s, holds, pod, node)
 }
 
 // checkHolds returns nil if the holds let a pod use a node, and else the reason. In the
@@ -107,12 +107,14 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 	if !holds.Held() || !holds.Concerns(node, pod.UID) {
 		return nil
 	}
-	requires := pl.process.RequiredNode(pod) == node
-	group := objects.GroupOf(pod.Namespace, pod.Labels)
-	pass := holds.MayUse(node, pod.UID, group, requires)
-	if !pass.OK && state != nil {
+	p := reservations.Pod{
+		UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels),
+		Required: pl.process.RequiredNode(pod) == node,
+	}
+	pass := holds.MayUse(node, p)
+	if state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
-			if requires {
+			if p.Required {
 				return nil
 			}
 			pass = holds.MayJoin(node, pod.UID)
@@ -127,11 +129,10 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.KeptOff(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, group, requires).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, p).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
-		"node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name).String())
+	return keptFor("node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name)
 }
 
 // Reserve charges a pod of a queue. Its verdict on the live state is binding.

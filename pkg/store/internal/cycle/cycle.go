@@ -279,7 +279,7 @@ func whyForgotten(held *preemption.Ledger, p *model.Pod) reasons.Reason {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because %s", p.PodGroup.Name(), node, why)
 		}
 	}
-	if pass := held.MayUse(node, p.UID, p.GroupInHolds(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+	if pass := held.MayUse(node, reservations.Pod{UID: p.UID, Namespace: p.Namespace, Group: p.GroupInHolds(), Required: p.RequiredNode == node}); !pass.OK && pass.Holder.Asker != p.UID {
 		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")

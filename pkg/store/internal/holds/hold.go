@@ -64,7 +64,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
 	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
-	x.BoundOwn(p, &h, h.Since)
+	x.NoteOwn(p, &h, h.Since)
 	if err := x.m.Preemption.Ledger.Place(h); err != nil {
 		x.m.Preemption.OwnTime.End(p.UID, h.Since)
 		return err
@@ -225,7 +225,7 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	}
 	h.Node = old.Node
 	h.Awaited = x.Awaited(&h)
-	x.BoundOwn(p, &h, now)
+	x.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	for _, v := range stay {

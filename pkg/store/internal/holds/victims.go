@@ -53,10 +53,17 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
-// BoundOwn bounds the hold of a node-bound asker that waits for pods of its own namespace,
-// chosen or leaving anyway, by what is left for them from now on; see [preemption.OwnTime].
-func (x *Holds) BoundOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
-	if p.RequiredNode == "" || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return x.m.Pods[uid].Namespace == p.Namespace }) {
+// NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or
+// leaving anyway. It bounds the hold of a node-bound asker by what is left for them from now on;
+// see [preemption.OwnTime].
+func (x *Holds) NoteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
+	h.Own = nil
+	for _, uid := range h.Awaited {
+		if x.m.Pods[uid].Namespace == p.Namespace {
+			h.Own = append(h.Own, uid)
+		}
+	}
+	if p.RequiredNode == "" || len(h.Own) == 0 {
 		return
 	}
 	timeout := x.m.Preemption.HoldTimeout

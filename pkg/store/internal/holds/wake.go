@@ -44,9 +44,13 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	}
 }
 
-// WakeHolders calls WakeHolder for the holders of a node except one.
+// WakeHolders calls WakeHolder for the holders of a node except one, after room there became free.
+// Where a hold keeps only its request, other pods may have room too.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	for _, h := range x.m.Preemption.Ledger.On(node) {
+		if h.KeepsRequestOnly() {
+			x.m.Freed(node)
+		}
 		if h.Asker != except {
 			x.WakeHolder(x.m.Pods[h.Asker], now)
 		}

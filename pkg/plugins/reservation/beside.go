@@ -1,0 +1,110 @@
+package reservation
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+)
+
+// besideOthers rejects a node for a pod if it would leave too little room there for holders that keep
+// only their requests, and for node-bound pods that have not been tried yet. A pod that holds the
+// node is not rejected: its room is already set aside.
+func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	name := node.Node().Name
+	kept := holds.Keeping(name, pod.Namespace)
+	if s.NodeBound(name) == nil && len(kept) == 0 || pl.process.RequiredNode(pod) == name {
+		return nil
+	}
+	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
+		return nil
+	}
+	request, left := informer.Requests(pod, app.Requests()), free(node)
+	if !left.Covers(request) {
+		return nil // other filters report this
+	}
+	if left = besideHolds(left, kept, node); !left.Covers(request) {
+		pl.process.KeptOff(name, pod)
+		if kept = s.Holds().Keeping(name, pod.Namespace); len(kept) == 0 {
+			return nil // the holds ended before the wait was recorded: no event would requeue the pod
+		}
+		return keptFor("node %s keeps room for pod %s/%s, which holds it", name, kept[0].Namespace, kept[0].Name)
+	}
+	for _, p := range goFirst(s, node) {
+		if isOn(node, p.UID) || !left.Covers(p.Request) {
+			continue
+		}
+		if left = left.Sub(p.Request); left.Covers(request) {
+			continue
+		}
+		pl.process.KeptOff(name, pod)
+		if !slices.ContainsFunc(goFirst(s, node), func(now store.NodeBoundPod) bool { return now.UID == p.UID }) {
+			return nil // they were tried before the wait was recorded: no event would requeue the pod
+		}
+		return keptFor("node %s has room for pod %s/%s first, which can run there only", name, p.Namespace, p.Name)
+	}
+	return nil
+}
+
+// keptFor is the rejection of a node that is kept, or some of its room, for another pod.
+func keptFor(format, node, namespace, name string) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld, format, node, namespace, name).String())
+}
+
+// goFirst returns the node-bound pods of a node that have not been tried yet.
+func goFirst(s *store.Store, node fwk.NodeInfo) []store.NodeBoundPod {
+	bound := s.NodeBound(node.Node().Name)
+	if bound == nil {
+		return nil
+	}
+	return bound.GoFirst(informer.Allocatable(node.Node()))
+}
+
+// besideHolds returns what others may use now of the free room of a node, so that the holders fit
+// once the pods are gone that they wait for.
+func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.NodeInfo) resources.Vector {
+	later := left
+	awaited := map[types.UID]bool{}
+	for i := range holds {
+		for _, uid := range holds[i].Awaited {
+			awaited[uid] = true
+		}
+		if !isOn(node, holds[i].Asker) {
+			later = later.Sub(holds[i].Request)
+		}
+	}
+	for _, p := range node.GetPods() {
+		if awaited[p.GetPod().UID] {
+			later = later.Add(informer.Requests(p.GetPod(), app.Requests()))
+		}
+	}
+	return left.Sub(left.Sub(later).Floor0()) // the smaller of both
+}
+
+// isOn reports whether the scheduler's snapshot has a pod on a node.
+func isOn(node fwk.NodeInfo, uid types.UID) bool {
+	return slices.ContainsFunc(node.GetPods(), func(p fwk.PodInfo) bool { return p.GetPod().UID == uid })
+}
+
+// free returns what the scheduler's snapshot shows as free on a node.
+func free(node fwk.NodeInfo) resources.Vector {
+	has, used := node.GetAllocatable(), node.GetRequested()
+	entries := []resources.Entry{
+		{Name: resources.CPU, Amount: resources.Amount(has.GetMilliCPU() - used.GetMilliCPU())},
+		{Name: string(corev1.ResourceMemory), Amount: resources.Amount(has.GetMemory() - used.GetMemory())},
+		{Name: string(corev1.ResourceEphemeralStorage), Amount: resources.Amount(has.GetEphemeralStorage() - used.GetEphemeralStorage())},
+		{Name: resources.Pods, Amount: resources.Amount(has.GetAllowedPodNumber() - len(node.GetPods()))},
+	}
+	for name, amount := range has.GetScalarResources() {
+		entries = append(entries, resources.Entry{Name: string(name), Amount: resources.Amount(amount - used.GetScalarResources()[name])})
+	}
+	return resources.VectorOf(entries...)
+}
