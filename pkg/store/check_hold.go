@@ -65,6 +65,25 @@ func (s *core) checkAskers() []error {
 			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
 		}
 	}
+	return append(errs, s.checkPlanningSnapshot()...)
+}
+
+// checkPlanningSnapshot verifies what the planning snapshot says is free on nodes.
+func (s *core) checkPlanningSnapshot() []error {
+	var errs []error
+	snapshot := &s.model.Preemption.Snapshot
+	types := snapshot.Clone()
+	for _, v := range snapshot.Nodes() {
+		n := s.model.Cache.Nodes.Get(v.Name)
+		if snapshot.IsStale(v.Name) || n == nil {
+			continue
+		}
+		for t, free := range types.Amounts(s.model.Free(n, "")) {
+			if free != v.Free.At(t) {
+				errs = append(errs, fmt.Errorf("planning snapshot: node %s has %d of type %d free, and %d are", v.Name, v.Free.At(t), t, free))
+			}
+		}
+	}
 	return errs
 }
 

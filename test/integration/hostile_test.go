@@ -106,7 +106,7 @@ var hostileCases = []hostileCase{
 	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, 0},
 	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, 0},
 	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, 0},
-	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, 28 * time.Second},
+	{"preempt-in-turn", "of pods that borrow, one after another is deleted with maxVictimGrace as its grace period", borrowers, leaveInTurn(borrowerGrace), nothing, borrowOrdinary, 0},
 	{"preempt-padded", "40 of the pods that borrow are too large for the mark of a preempted pod", borrowers, nothing, nothing, borrowPadded(225), 0},
 	{"preempt-guarded", "a thousand disruption budgets cover all of the pods that borrow, and are changed in turn, 50 a second", borrowers, changeBudgets, nothing, borrowGuarded, 0},
 	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, 0},

@@ -119,7 +119,7 @@ func (x *States) IsArmed(p *model.Pod) bool {
 // Disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
-	x.m.Preemption.Watches.Remove(p.UID)
+	x.m.Watch(p)
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 

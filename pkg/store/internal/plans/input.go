@@ -70,6 +70,9 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	}
 	x.holds.SetInPermit(p, inPermit)
 	p.Asker.TriedAt, p.Asker.NoRoom = now, false
+	if p.Asker.WaitsForRoom() {
+		x.m.Watch(p) // the plan does not count the pod itself
+	}
 	x.m.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)

@@ -110,12 +110,12 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 		retry = preemption.AtMostEvery
 	}
 	p.Asker.Refused, p.Asker.RetryAt = why, now.Add(retry)
-	if t := p.EquivalenceClass; t != nil {
+	if t := p.EquivalenceClass; t != nil && d.Outcome != planner.Wait { // the others of the class need other room
 		t.TriedAt, t.RetryAt, t.Refused = now, p.Asker.RetryAt, why
 	}
 	x.states.Arm(p, p.Asker.RetryAt)
 	x.m.Preemption.Limiter.PlanFailed(len(x.m.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
-	x.m.Preemption.Watches.Set(p.UID, watched)
+	x.m.Watch(p, watched...)
 	x.m.Preemption.Watches.PlanRefused(p.UID)
 	return why
 }
