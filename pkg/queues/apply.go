@@ -33,12 +33,8 @@ func (d *Draft) applyChildren(spec *config.Queue, id ID) {
 		d.applyChildren(c, d.applyQueue(c, id))
 	}
 	for _, c := range d.Queue(id).Children {
-		if q := d.Queue(c); !named[q.Name] {
-			if q.Managed {
-				d.drain(c)
-			} else {
-				d.refresh(c)
-			}
+		if !named[d.Queue(c).Name] {
+			d.leaveOut(c)
 		}
 	}
 }
@@ -53,31 +49,21 @@ func (d *Draft) applyQueue(spec *config.Queue, parent ID) ID {
 	return d.Add(s)
 }
 
-// drain marks a managed queue that left the configuration, and all below it.
-func (d *Draft) drain(id ID) {
+// leaveOut updates a queue that the specification does not name, and all below it: managed
+// ones drain, and dynamic ones take the rest from their ancestors.
+func (d *Draft) leaveOut(id ID) {
 	s := *d.Queue(id).Settings
-	s.State = Draining
-	d.SetSettings(id, s)
-	d.refresh(id)
-}
-
-// refresh recomputes what a queue that the specification does not name, and
-// all below it, take from their ancestors.
-func (d *Draft) refresh(id ID) {
-	q := d.Queue(id)
-	s := *q.Settings
 	parent := d.Queue(s.Parent)
-	inherit(&s, parent)
-	if !s.Managed && !s.Leaf {
+	switch {
+	case s.Managed:
+		s.State = Draining
+	case !s.Leaf:
 		s.Template = parent.Template
 	}
+	inherit(&s, parent)
 	d.SetSettings(id, s)
 	for _, c := range d.Queue(id).Children {
-		if d.Queue(c).Managed {
-			d.drain(c)
-		} else {
-			d.refresh(c)
-		}
+		d.leaveOut(c)
 	}
 }
 

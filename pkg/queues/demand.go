@@ -104,18 +104,12 @@ func (d *Demand) of(id ID) resources.Vector {
 	if d == nil {
 		return resources.Vector{}
 	}
-	if d.beneath == nil {
-		return d.queues[id]
-	}
 	return d.queues[id].Add(d.beneath.of(id))
 }
 
 func (d *Demand) ofOwner(by Charged) resources.Vector {
 	if d == nil {
 		return resources.Vector{}
-	}
-	if d.beneath == nil {
-		return d.owners[by]
 	}
 	return d.owners[by].Add(d.beneath.ofOwner(by))
 }
