@@ -78,9 +78,7 @@ func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
 // first ask first.
 func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector) iter.Seq[*Ask] {
 	return func(yield func(*Ask) bool) {
-		if x.stale {
-			x.reshare()
-		}
+		x.reshare()
 		l := lookout{Index: x, room: room, left: mostAhead, yield: yield}
 		l.yieldInOrder(p, levels)
 		if !l.stopped {

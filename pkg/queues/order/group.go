@@ -181,12 +181,7 @@ func (x *Index) regroup(b *batch, delta int) {
 	b.rekey()
 	g.below.recount(&b.counted, b.key.Priority, true)
 	g.batches.Update(b, true)
-	g.asks += delta
-	if g.blockedAt == nil {
-		x.rank(g, delta)
-		return
-	}
-	x.refuse(g, delta)
+	x.grow(g, delta)
 }
 
 // leaveGroup removes a batch, which had n asks, from its group.
@@ -194,18 +189,24 @@ func (x *Index) leaveGroup(b *batch, n int) {
 	g := b.group
 	g.below.recount(&b.counted, 0, false)
 	g.batches.Update(b, false)
-	g.asks -= n
-	if g.asks == 0 {
-		delete(g.leaf.known, g.id)
-	}
-	if g.blockedAt == nil {
-		x.rank(g, -n)
+	x.grow(g, -n)
+	if g.asks > 0 {
 		return
 	}
-	x.refuse(g, -n)
-	if g.asks == 0 {
+	delete(g.leaf.known, g.id)
+	if g.blockedAt != nil {
 		delete(g.blockedAt.blocked, g)
 	}
+}
+
+// grow counts delta more asks of a group, among those that may run or those that are refused.
+func (x *Index) grow(g *AskGroup, delta int) {
+	g.asks += delta
+	if g.blockedAt == nil {
+		x.rank(g, delta)
+		return
+	}
+	x.refuse(g, delta)
 }
 
 // refuse records that delta more asks of a blocked group are refused.

@@ -124,9 +124,7 @@ func (x *Index) Next() (*Ask, bool) {
 	if len(x.nodes) == 0 {
 		return nil, false
 	}
-	if x.stale {
-		x.reshare()
-	}
+	x.reshare()
 	if group := x.nodes[queues.RootID].next.group; group != nil {
 		return group.First(), true
 	}
@@ -152,8 +150,11 @@ func (x *Index) BlockedAt(id queues.ID) []*AskGroup {
 // HasBlocked reports whether the queue blocks any group.
 func (x *Index) HasBlocked(id queues.ID) bool { return len(x.nodes[id].blocked) > 0 }
 
-// reshare recomputes all keys.
+// reshare recomputes all keys if they are stale.
 func (x *Index) reshare() {
+	if !x.stale {
+		return
+	}
 	x.stale = false
 	for _, n := range x.nodes {
 		if n != nil {

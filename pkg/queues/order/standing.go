@@ -52,9 +52,7 @@ func (x *Index) Standing(a *Ask) Standing {
 	if g == nil || g.blockedAt != nil {
 		return Standing{}
 	}
-	if x.stale {
-		x.reshare()
-	}
+	x.reshare()
 	s := Standing{In: true, InLeaf: g.leaf.key.Eligible, InAll: x.Eligible()}
 	for n := g.leaf; n.parent != nil; n = n.parent {
 		s.Levels = append(s.Levels, n.place())
