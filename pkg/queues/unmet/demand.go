@@ -20,37 +20,32 @@ var byNearness = []reasons.Code{
 	reasons.HoldGivenUp, reasons.PreemptionRefused, reasons.PreemptionDisabled,
 }
 
-// candidate is a leaf with waiting pods, and the queues on its path that are under a
-// guarantee to which these pods would be charged.
-type candidate struct {
-	leaf  *queues.Queue
-	under []queues.ID
-}
-
 // Find returns the queues with lawful unmet demand, parents first, then by name. waitsFor
 // returns for each leaf the reason why its pods wait; no reason if none of its pods counts.
 // If leaves below a queue have different reasons, the queue has the first of them in
 // byNearness.
 func Find(s *queues.Snapshot, waitsFor func(leaves []*queues.Queue) []reasons.Code) []Demand {
-	found := candidates(s)
-	if len(found) == 0 {
-		return nil
+	var leaves []*queues.Queue
+	var under [][]queues.ID // by leaf
+	for q := range s.All() {
+		if !q.Leaf {
+			continue
+		}
+		if ids := underGuarantee(s, q); len(ids) > 0 {
+			leaves, under = append(leaves, q), append(under, ids)
+		}
 	}
-	leaves := make([]*queues.Queue, len(found))
-	for i, c := range found {
-		leaves[i] = c.leaf
+	if len(leaves) == 0 {
+		return nil
 	}
 	reason := map[queues.ID]reasons.Code{}
 	for i, code := range waitsFor(leaves) {
 		if code == "" {
 			continue
 		}
-		for _, id := range found[i].under {
+		for _, id := range under[i] {
 			reason[id] = nearer(reason[id], code)
 		}
-	}
-	if len(reason) == 0 {
-		return nil
 	}
 	var out []Demand
 	for q := range s.All() {
@@ -67,19 +62,6 @@ func nearer(a, b reasons.Code) reasons.Code {
 		return b
 	}
 	return a
-}
-
-func candidates(s *queues.Snapshot) []candidate {
-	var out []candidate
-	for q := range s.All() {
-		if !q.Leaf || q.Pending.IsZero() {
-			continue
-		}
-		if under := underGuarantee(s, q); len(under) > 0 {
-			out = append(out, candidate{q, under})
-		}
-	}
-	return out
 }
 
 // underGuarantee returns the queues on a leaf's path that are under a guarantee to which the
