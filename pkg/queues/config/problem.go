@@ -90,7 +90,14 @@ func cut(text string) string {
 // sorted returns what is listed, each once, by line, and in the end how many more
 // there are, said with the given words.
 func (f *findings) sorted(more string) []Problem {
-	sortProblems(f.list)
+	slices.SortFunc(f.list, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(a.Line, b.Line),
+			strings.Compare(a.Text, b.Text),
+			strings.Compare(a.Path, b.Path),
+			strings.Compare(a.Key, b.Key),
+		)
+	})
 	list := slices.Compact(f.list)
 	if f.more > 0 {
 		list = append(list, Problem{Text: fmt.Sprintf(more, f.more)})
@@ -120,15 +127,4 @@ func (r *report) err() error {
 		return nil
 	}
 	return &InvalidError{Problems: r.problems.sorted("and %d more; correct these first")}
-}
-
-func sortProblems(list []Problem) {
-	slices.SortFunc(list, func(a, b Problem) int {
-		return cmp.Or(
-			cmp.Compare(a.Line, b.Line),
-			strings.Compare(a.Text, b.Text),
-			strings.Compare(a.Path, b.Path),
-			strings.Compare(a.Key, b.Key),
-		)
-	})
 }

@@ -42,17 +42,13 @@ func (r *report) rule(raw *rawRule) Rule {
 	case "recovery":
 		r.errorf(at.at("name"), line, "the rule recovery is always there and cannot be configured: remove it")
 	default:
-		r.unknownRule(at, raw, line)
+		wrong := "there is no rule %s"
+		if !ruleName.MatchString(raw.name.value) {
+			wrong = "%s cannot be the name of a rule"
+		}
+		r.errorf(at.at("name"), line, wrong+": use provided, user, tag or fixed", quote(raw.name.value))
 	}
 	return out
-}
-
-func (r *report) unknownRule(at place, raw *rawRule, line int) {
-	if !ruleName.MatchString(raw.name.value) {
-		r.errorf(at.at("name"), line, "%s cannot be the name of a rule: use provided, user, tag or fixed", quote(raw.name.value))
-		return
-	}
-	r.errorf(at.at("name"), line, "there is no rule %s: use provided, user, tag or fixed", quote(raw.name.value))
 }
 
 // fixed checks the queue of a fixed rule and returns it in lower case.
