@@ -45,20 +45,6 @@ const (
 	KeyParentQueue = Domain + "parentqueue"
 )
 
-// Tags that tag rules read.
-const (
-	// tagNamespace is the name of the namespace.
-	tagNamespace = "namespace"
-	// tagParentQueue is annotation KeyParentQueue.
-	tagParentQueue = "namespace.parentqueue"
-	// tagNamespaceMax is annotation KeyNamespaceMax.
-	tagNamespaceMax = "namespace.resourcequota"
-	// tagNamespaceGuaranteed is annotation KeyNamespaceGuaranteed.
-	tagNamespaceGuaranteed = "namespace.resourceguaranteed"
-	// tagNamespaceMaxApps is annotation KeyNamespaceMaxApps.
-	tagNamespaceMaxApps = "namespace.resourcemaxapps"
-)
-
 // Queues that placement knows by name.
 const (
 	// DefaultQueue takes what no rule placed, where it exists as a leaf.

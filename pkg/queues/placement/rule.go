@@ -53,26 +53,21 @@ func dotHint(rule *config.Rule, name string) string {
 
 // value returns what the rule takes for a name: never empty where the verdict consents.
 func (a *attempt) value(rule *config.Rule) (string, verdict) {
-	var name string
+	var name, missing string
 	switch rule.Kind {
 	case config.RuleProvided:
-		if name = a.req.Identity.Queue; name == "" {
-			return "", skip("the pod names no queue")
-		}
+		name, missing = a.req.Identity.Queue, "the pod names no queue"
 	case config.RuleUser:
-		if name = a.req.Identity.User.Name; name == "" {
-			return "", skip("the pod has no user")
-		}
+		name, missing = a.req.Identity.User.Name, "the pod has no user"
 	case config.RuleTag:
-		if name = a.req.tag(rule.Value); name == "" {
-			return "", skip("tag %s has no value", rule.Value)
-		}
+		name, missing = a.req.tag(rule.Value), "tag "+rule.Value+" has no value"
 	case config.RuleFixed:
-		if name = rule.Value; name == "" {
-			return "", skip("the rule has no value")
-		}
+		name, missing = rule.Value, "the rule has no value"
 	default:
 		return "", stop(reasons.PlacementRuleFailed, "rule %s is not known", quote(string(rule.Kind)))
+	}
+	if name == "" {
+		return "", skip("%s", missing)
 	}
 	return name, verdict{}
 }
@@ -101,22 +96,23 @@ func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 	return parent + "." + name, verdict{}
 }
 
+// annotationOf has the annotations that tag rules read, by tag. Tag "namespace" is the name of
+// the namespace.
+var annotationOf = map[string]string{
+	"namespace.parentqueue":        KeyParentQueue,
+	"namespace.resourcequota":      KeyNamespaceMax,
+	"namespace.resourceguaranteed": KeyNamespaceGuaranteed,
+	"namespace.resourcemaxapps":    KeyNamespaceMaxApps,
+}
+
 // tag returns the value of a tag, empty when it is not set. All tags are the namespace's, so
 // that no user can place a pod by claiming another namespace.
 func (r Request) tag(name string) string {
-	switch strings.ToLower(name) {
-	case tagNamespace:
+	name = strings.ToLower(name)
+	if name == "namespace" {
 		return r.Namespace.Name
-	case tagParentQueue:
-		return r.Namespace.Annotations[KeyParentQueue]
-	case tagNamespaceMax:
-		return r.Namespace.Annotations[KeyNamespaceMax]
-	case tagNamespaceGuaranteed:
-		return r.Namespace.Annotations[KeyNamespaceGuaranteed]
-	case tagNamespaceMaxApps:
-		return r.Namespace.Annotations[KeyNamespaceMaxApps]
 	}
-	return ""
+	return r.Namespace.Annotations[annotationOf[name]] // no annotation has an empty name
 }
 
 // allows tells whether a filter lets a user pass. A user that is listed, by name or by
