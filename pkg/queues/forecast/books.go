@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -64,10 +65,8 @@ func enter(d *queues.Draft, e Entry) (same bool, err error) {
 	if segments[0] != config.RootName {
 		return false, fmt.Errorf("queue %q is not below %s", e.Path, config.RootName)
 	}
-	for _, s := range segments {
-		if s == "" {
-			return false, fmt.Errorf("queue %q: a name in it is empty", e.Path)
-		}
+	if slices.Contains(segments, "") {
+		return false, fmt.Errorf("queue %q: a name in it is empty", e.Path)
 	}
 	if q, ok := d.Find(e.Path); ok {
 		free := q.IsRoot() || !e.Managed || e.Draining // of what the configuration says
