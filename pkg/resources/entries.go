@@ -33,24 +33,14 @@ func entriesOf(m map[string]Amount) []Entry {
 	return out
 }
 
-func sortedSum(entries []Entry) []Entry {
-	out := slices.Clone(entries)
-	// Stable, because saturating sums depend on the order of their terms.
-	slices.SortStableFunc(out, byName)
-	n := 0
-	for _, e := range out {
-		if n > 0 && out[n-1].Name == e.Name {
-			out[n-1].Amount = out[n-1].Amount.Add(e.Amount)
-			continue
-		}
-		out[n] = e
-		n++
+// sumOf adds up the amounts of each name in the order of the list, because saturating sums
+// depend on the order of their terms.
+func sumOf(list []Entry) map[string]Amount {
+	sum := make(map[string]Amount, len(list))
+	for _, e := range list {
+		sum[e.Name] = sum[e.Name].Add(e.Amount)
 	}
-	return out[:n:n]
-}
-
-func dropZeros(entries []Entry) []Entry {
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Amount == 0 })
+	return sum
 }
 
 func byName(a, b Entry) int { return strings.Compare(a.Name, b.Name) }

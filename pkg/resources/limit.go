@@ -22,9 +22,6 @@ func (l Limit) Equal(m Limit) bool { return slices.Equal(l.entries, m.entries) }
 // Min returns the stricter of both limits, type by type; a type limited by only
 // one of them keeps that limit.
 func (l Limit) Min(m Limit) Limit {
-	if len(m.entries) == 0 {
-		return l
-	}
 	out := slices.Clone(l.entries)
 	for _, e := range m.entries {
 		at, both := slices.BinarySearchFunc(out, e, byName)
@@ -39,12 +36,9 @@ func (l Limit) Min(m Limit) Limit {
 // Headroom returns what is left of each limited type once used is taken off;
 // negative where more is used than the limit allows.
 func (l Limit) Headroom(used Vector) Limit {
-	if len(l.entries) == 0 {
-		return l
-	}
-	out := make([]Entry, len(l.entries))
-	for i, e := range l.entries {
-		out[i] = Entry{e.Name, e.Amount.Sub(used.Get(e.Name))}
+	out := slices.Clone(l.entries)
+	for i, e := range out {
+		out[i].Amount = e.Amount.Sub(used.Get(e.Name))
 	}
 	return Limit{entries: out}
 }

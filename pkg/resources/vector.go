@@ -36,12 +36,12 @@ type Vector struct {
 // VectorOf returns the vector with the given entries; amounts of a repeated
 // name are added up.
 func VectorOf(entries ...Entry) Vector {
-	return Vector{entries: dropZeros(sortedSum(entries))}
+	return VectorFrom(sumOf(entries))
 }
 
 // VectorFrom returns the vector with the entries of m.
 func VectorFrom(m map[string]Amount) Vector {
-	return Vector{entries: dropZeros(entriesOf(m))}
+	return Vector{entries: slices.DeleteFunc(entriesOf(m), func(e Entry) bool { return e.Amount == 0 })}
 }
 
 // Get returns the amount of a type, 0 when it is not in the vector.
@@ -108,16 +108,11 @@ func (v Vector) Split(in func(name string) bool) (with, without Vector) {
 
 // Cap returns v with every amount at most the given one, which is above 0.
 func (v Vector) Cap(most Amount) Vector {
-	for _, e := range v.entries {
-		if e.Amount > most {
-			capped := slices.Clone(v.entries)
-			for i := range capped {
-				capped[i].Amount = min(capped[i].Amount, most)
-			}
-			return Vector{entries: capped}
-		}
+	capped := slices.Clone(v.entries)
+	for i := range capped {
+		capped[i].Amount = min(capped[i].Amount, most)
 	}
-	return v
+	return Vector{entries: capped}
 }
 
 // HasNegative tells whether any amount is below 0.
