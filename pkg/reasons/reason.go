@@ -24,10 +24,9 @@ type Reason struct {
 // New makes a reason with the sentence of format and args. It panics on a code
 // that is not in the table: a programming error that tests find.
 func New(code Code, format string, args ...any) Reason {
-	if _, known := byCode[code]; !known {
-		panic(fmt.Sprintf("reasons: code %q is not in the table", code))
-	}
-	return Reason{Code: code, Text: fmt.Sprintf(format, args...)}
+	r := Brief(code)
+	r.Text = fmt.Sprintf(format, args...)
+	return r
 }
 
 // Brief is the reason with the code's general meaning as its sentence. It costs

@@ -127,11 +127,8 @@ func Table() []Entry { return append([]Entry(nil), table...) }
 
 // Explain returns the table's entry of a code and whether there is one.
 func Explain(code Code) (Entry, bool) {
-	i, ok := byCode[code]
-	if !ok {
-		return Entry{}, false
-	}
-	return table[i], true
+	entry, known := byCode[code]
+	return entry, known
 }
 
 var table = []Entry{
@@ -229,10 +226,10 @@ var table = []Entry{
 		"Read the sentence: it names that pod and the rules. To protect pods, give their queue a larger guarantee, or preemption.policy disabled; from DaemonSet pods only a higher priority protects."},
 }
 
-var byCode = func() map[Code]int {
-	m := make(map[Code]int, len(table))
-	for i, e := range table {
-		m[e.Code] = i
+var byCode = func() map[Code]Entry {
+	m := make(map[Code]Entry, len(table))
+	for _, e := range table {
+		m[e.Code] = e
 	}
 	return m
 }()
