@@ -1,5 +1,7 @@
 package config
 
+import "cmp"
+
 const (
 	// DefaultConfigNamespace is the namespace of the ConfigMaps when neither the
 	// arguments nor the environment name one.
@@ -15,11 +17,5 @@ const (
 // once, when it is made, and not when the configuration is decoded: so a
 // configuration written out and read elsewhere keeps its meaning.
 func (in *QueueSortArgs) EffectiveConfigNamespace(getenv func(string) string) string {
-	if in.ConfigNamespace != "" {
-		return in.ConfigNamespace
-	}
-	if ns := getenv(PodNamespaceEnv); ns != "" {
-		return ns
-	}
-	return DefaultConfigNamespace
+	return cmp.Or(in.ConfigNamespace, getenv(PodNamespaceEnv), DefaultConfigNamespace)
 }
