@@ -56,8 +56,8 @@ const (
 
 // Run is the entries of one leaf.
 type Run struct {
-	Leaf queues.ID
-	To   int32 // end of the entries, which begin at the end of the run before
+	Leaf     queues.ID
+	From, To int32 // the entries from From on and before To
 	// Protected is the number of protected entries.
 	Protected int32
 }
@@ -80,7 +80,7 @@ func newDigest(pods []*Pod) *Digest {
 			d.Least[t], d.Most[t] = min(d.Least[t], amount), max(d.Most[t], amount)
 		}
 		if i == 0 || d.Entries[i-1].Pod.Leaf != e.Pod.Leaf {
-			d.Runs = append(d.Runs, Run{Leaf: e.Pod.Leaf})
+			d.Runs = append(d.Runs, Run{Leaf: e.Pod.Leaf, From: int32(i)})
 		}
 		r := &d.Runs[len(d.Runs)-1]
 		r.To = int32(i + 1)

@@ -33,6 +33,14 @@ func (s Share) Compare(t Share) int {
 	return cmp.Or(cmp.Compare(hi1, hi2), cmp.Compare(lo1, lo2))
 }
 
+// Max returns the larger share, and s if both are equal.
+func (s Share) Max(t Share) Share {
+	if t.Compare(s) > 0 {
+		return t
+	}
+	return s
+}
+
 // String renders the fraction as "3/8", "0" for the zero share.
 func (s Share) String() string {
 	if s.used == 0 {
@@ -56,9 +64,7 @@ func DominantShare(used Vector, guaranteed Guarantee, bounds ...Limit) Share {
 		if !named {
 			continue
 		}
-		if s := ShareOf(e.Amount, of); s.Compare(largest) > 0 {
-			largest = s
-		}
+		largest = largest.Max(ShareOf(e.Amount, of))
 	}
 	return largest
 }

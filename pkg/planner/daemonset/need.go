@@ -76,9 +76,8 @@ func (b *balance) covers(request planner.Amounts) resources.Share {
 		if need == 0 {
 			continue
 		}
-		if s := resources.ShareOf(resources.Amount(min(request.At(t), need)), resources.Amount(need)); s.Compare(largest) > 0 {
-			largest = s
-		}
+		covered := min(request.At(t), need)
+		largest = largest.Max(resources.ShareOf(resources.Amount(covered), resources.Amount(need)))
 	}
 	return largest
 }

@@ -52,7 +52,7 @@ func (j *judge) groupHasEnough() []error {
 		all, _ := j.groupBelow(root, t)
 		enough := vectorOf(j.w, g.Free).Get(t)
 		for i, lca := range path {
-			if i > 0 && j.law4(path[:i], j.contested) == nil {
+			if i > 0 && j.law4(path[:i]) == nil {
 				for _, child := range lca.Children {
 					if c := j.w.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
 						enough = enough.Add(j.aboveGuarantee(c, t))

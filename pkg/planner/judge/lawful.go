@@ -171,7 +171,7 @@ func (j *judge) judgeVictim(v *planner.Pod) error {
 	if a, b := effectivePriority(v.Priority, victimSide), effectivePriority(j.d.Ask.Priority, askSide); a > b {
 		return fmt.Errorf("law 6: its priority is %d, the asker's %d", a, b)
 	}
-	if err := j.law4(askSide, j.contested); err != nil {
+	if err := j.law4(askSide); err != nil {
 		return err
 	}
 	request := vectorOf(j.w, v.Request)
@@ -215,10 +215,10 @@ func (j *judge) isDisabled(q *queues.Queue) bool {
 
 // law4 judges whether the asker's side may ask: its queues are below their guarantees of the
 // contested types, and one of them guarantees such a type.
-func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
+func (j *judge) law4(askSide []*queues.Queue) error {
 	some := false
 	for _, q := range askSide {
-		for _, t := range contested {
+		for _, t := range j.contested {
 			g, named := q.Guaranteed.Get(t)
 			if !named {
 				continue

@@ -56,14 +56,7 @@ func (s *nodeSearch) isPruned(i int) bool {
 	}
 	h := s.harm
 	h.victims += more
-	switch s.group(i)[0].rank { // the following groups are of this class or a worse one
-	case planner.ClassOptedOut:
-		h.optedOut += more
-	case planner.ClassViolator:
-		h.violations += int64(more)
-	case planner.ClassOriginator:
-		h.originators += more
-	}
+	h.addClass(s.group(i)[0].rank, more) // the following groups are of this class or a worse one
 	c := compareHarm(h, s.best.harm)
 	return c > 0 || c == 0 && s.wasteful(i, int64(more))
 }
@@ -73,9 +66,7 @@ func (s *nodeSearch) isPruned(i int) bool {
 func (s *nodeSearch) wasteful(i int, more int64) bool {
 	var waste resources.Share
 	for t, freed := range s.freed {
-		if share := s.waste(t, freed+more*s.smallest[i][t]); share.Compare(waste) > 0 {
-			waste = share
-		}
+		waste = waste.Max(s.waste(t, freed+more*s.smallest[i][t]))
 	}
 	if c := waste.Compare(s.best.waste); c != 0 {
 		return c > 0

@@ -47,17 +47,15 @@ func (pl *planning) newPool(sv *survey, size int) *candidatePool {
 	var leaves []*leafCandidates // in the order of their first candidates
 	byLeaf := make([]*leafCandidates, len(sv.leafVerdicts))
 	for _, n := range pl.nodes {
-		d, from := n.Digest(), 0
+		d := n.Digest()
 		for _, run := range d.Runs {
-			first := from
-			from = int(run.To)
 			lv := sv.leafVerdict(run.Leaf)
 			if lv.all != mayGo || lv.path.lca < pl.over[0].depth {
 				continue
 			}
 			id := indexOf(run.Leaf)
 			byLeaf = grown(byLeaf, id)
-			for i := first; i < from; i++ {
+			for i := int(run.From); i < int(run.To); i++ {
 				e, request := &d.Entries[i], d.Request(i)
 				if sv.judge(e, request, lv) != mayGo || !helps(request, lv.path.lca, false, pl.over) {
 					continue

@@ -53,6 +53,18 @@ func (h *harm) add(c *candidate, allowed []int64) {
 	}
 }
 
+// addClass counts n victims in the criterion of a class.
+func (h *harm) addClass(c planner.Class, n int) {
+	switch c {
+	case planner.ClassOriginator:
+		h.originators += n
+	case planner.ClassViolator:
+		h.violations += int64(n)
+	case planner.ClassOptedOut:
+		h.optedOut += n
+	}
+}
+
 // plan is a node and a set of victims, with everything that plans are compared by.
 type plan struct {
 	node    *planner.Node
@@ -108,9 +120,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 				freed = planner.Plus(freed, victims[i].request.At(t))
 			}
 		}
-		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {
-			p.waste = share
-		}
+		p.waste = p.waste.Max(sv.waste(t, freed))
 	}
 }
 
@@ -145,10 +155,10 @@ func (p *plan) clone() *plan {
 }
 
 // violations counts the violations of a list of candidates.
-func violations(of []candidate, allowed []int64) int64 {
+func (s *problem) violations(of []candidate) int64 {
 	pods := make([]*planner.Pod, len(of))
 	for i := range of {
 		pods[i] = of[i].Pod
 	}
-	return planner.Violations(pods, allowed)
+	return planner.Violations(pods, s.world.Budgets)
 }

@@ -110,9 +110,7 @@ func (sv *survey) minWaste(h *harm) (waste resources.Share, youngest int64) {
 		if least == math.MaxInt64 {
 			continue // all candidates do more harm, or each frees an unlimited amount
 		}
-		if share := sv.waste(t, least*int64(h.victims)); share.Compare(waste) > 0 {
-			waste = share
-		}
+		waste = waste.Max(sv.waste(t, least*int64(h.victims)))
 	}
 	return waste, youngest
 }

@@ -161,7 +161,7 @@ func (s *nodeSearch) add(c *candidate) {
 		s.several++
 	}
 	if s.several > 0 {
-		s.harm.violations = violations(s.taken, s.world.Budgets)
+		s.harm.violations = s.violations(s.taken)
 	}
 	s.apply(c, 1)
 }

@@ -67,7 +67,7 @@ func (s *nodeSearch) planOf(victims []candidate) *plan {
 	for i := range victims {
 		h.add(&victims[i], allowed)
 	}
-	h.violations = violations(victims, s.world.Budgets)
+	h.violations = s.violations(victims)
 	p := &plan{}
 	p.set(s.survey, victims, h)
 	return p

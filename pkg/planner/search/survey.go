@@ -27,14 +27,7 @@ type candidate struct {
 // of a class.
 func harmOf(c planner.Class) harm {
 	h := harmless
-	switch c {
-	case planner.ClassOriginator:
-		h.originators = 1
-	case planner.ClassViolator:
-		h.violations = 1
-	case planner.ClassOptedOut:
-		h.optedOut = 1
-	}
+	h.addClass(c, 1)
 	return h
 }
 
@@ -96,9 +89,7 @@ func (sv *survey) tightenByWaste(best *plan) {
 	}
 	var least resources.Share
 	for t, amount := range sv.digest.Least {
-		if share := sv.waste(t, amount); share.Compare(least) > 0 {
-			least = share
-		}
+		least = least.Max(sv.waste(t, amount))
 	}
 	switch c := least.Compare(best.waste); {
 	case c > 0:
@@ -182,21 +173,18 @@ func (pl *planning) viewFor(goals []goal) *contestedView {
 func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]int) []candidate {
 	d := sv.digest
 	everything = everything || len(sv.over) == 0 && len(sv.goals) > 0
-	from := 0
 	for _, run := range d.Runs {
-		first, end := from, int(run.To)
-		from = end
 		if run.Leaf == queues.NoQueue {
-			rejected[byForeign] += end - first
+			rejected[byForeign] += int(run.To - run.From)
 			continue
 		}
 		lv := sv.leafVerdict(run.Leaf)
 		lv.surveyed = true
 		if lv.all != mayGo && run.Protected == 0 {
-			rejected[lv.all] += end - first
+			rejected[lv.all] += int(run.To - run.From)
 			continue
 		}
-		for i := first; i < end; i++ {
+		for i := int(run.From); i < int(run.To); i++ {
 			e, request := &d.Entries[i], d.Request(i)
 			why := sv.judge(e, request, lv)
 			if why == mayGo && !everything && !helps(request, lv.path.lca, true, sv.goals) {
