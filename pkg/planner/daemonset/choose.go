@@ -73,33 +73,25 @@ func (pl *planning) choose() (chosen []candidate, by Selection, tried []Trial) {
 // single chooses the one victim that covers the need and deviates least from the request,
 // in the first class that has any.
 func (pl *planning) single(trial *Trial) []candidate {
-	type match struct {
-		candidate
-		off resources.Share // deviation from the request
-	}
 	yard := yardstick(pl.node, pl.ask.Request)
-	var matches []match
+	off := func(c candidate) resources.Share { return deviation(c.Request.At(yard), pl.ask.Request.At(yard)) }
+	var matches []candidate
 	for _, c := range pl.candidates {
 		if !pl.metBy(c.Request) {
 			trial.Rejected = count(trial.Rejected, RuleAlone, 1)
 			continue
 		}
-		off := deviation(c.Request.At(yard), pl.ask.Request.At(yard))
 		most := pl.params.SingleDeviationPercent
-		if most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
+		if most != nil && off(c).Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
 			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
 			continue
 		}
-		matches = append(matches, match{c, off})
+		matches = append(matches, c)
 	}
-	slices.SortStableFunc(matches, func(a, b match) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), a.off.Compare(b.off))
+	slices.SortStableFunc(matches, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), off(a).Compare(off(b)))
 	})
-	ordered := make([]candidate, len(matches))
-	for i := range matches {
-		ordered[i] = matches[i].candidate
-	}
-	return pl.first(trial, ordered)
+	return pl.first(trial, matches)
 }
 
 // first chooses the first of the candidates without which the filters pass.
@@ -156,12 +148,18 @@ func (pl *planning) add(freed planner.Amounts, c *candidate, sign int64) {
 	}
 }
 
+// freed is what candidates free together.
+func (pl *planning) freed(by []candidate) planner.Amounts {
+	freed := make(planner.Amounts, len(pl.need))
+	for i := range by {
+		pl.add(freed, &by[i], 1)
+	}
+	return freed
+}
+
 // spare removes victims that are not needed, and returns the rest: at least one.
 func (pl *planning) spare(taken []candidate) []candidate {
-	freed := make(planner.Amounts, len(pl.need))
-	for i := range taken {
-		pl.add(freed, &taken[i], 1)
-	}
+	freed := pl.freed(taken)
 	count := func(c *candidate, sign int64) { pl.add(freed, c, sign) }
 	return planner.Spare(taken, count, func() bool { return pl.metBy(freed) }, func(rest []candidate) bool {
 		return len(rest) > 0 && pl.passes(rest)

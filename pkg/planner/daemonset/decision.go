@@ -96,10 +96,7 @@ func (pl *planning) needs() []Need {
 
 // record writes the victims to the decision.
 func (pl *planning) record(d *Decision, chosen []candidate) {
-	freed, allowed := make(planner.Amounts, len(pl.need)), slices.Clone(pl.node.Budgets)
-	for i := range chosen {
-		pl.add(freed, &chosen[i], 1)
-	}
+	freed, allowed := pl.freed(chosen), slices.Clone(pl.node.Budgets)
 	d.Victims = make([]Victim, 0, len(chosen))
 	for i := range chosen {
 		c := &chosen[i]

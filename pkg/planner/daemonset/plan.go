@@ -50,12 +50,8 @@ func (pl *planning) unhindered() bool {
 // impossible returns why the asker would not fit even without all candidates (D1); empty if
 // it would. It is already known that no victims are not enough.
 func (pl *planning) impossible() planner.Rule {
-	freed := make(planner.Amounts, len(pl.need))
-	for i := range pl.candidates {
-		pl.add(freed, &pl.candidates[i], 1)
-	}
 	switch {
-	case !pl.metBy(freed):
+	case !pl.metBy(pl.freed(pl.candidates)):
 		return planner.RuleTooLittle
 	case len(pl.candidates) == 0 || !pl.passes(pl.candidates):
 		return planner.RuleFilters
