@@ -41,36 +41,24 @@ func Allocatable(node *corev1.Node) resources.Vector {
 func vector(list corev1.ResourceList, more ...resources.Entry) resources.Vector {
 	entries := make([]resources.Entry, 0, len(list)+len(more))
 	for name, q := range list {
-		switch name {
-		case corev1.ResourceCPU:
-			entries = append(entries, resources.Entry{Name: resources.CPU, Amount: milli(q)})
-		default:
-			entries = append(entries, resources.Entry{Name: string(name), Amount: whole(q)})
+		e := resources.Entry{Name: string(name), Amount: amount(q, 0, math.MaxInt64)}
+		if name == corev1.ResourceCPU {
+			e = resources.Entry{Name: resources.CPU, Amount: amount(q, resource.Milli, math.MaxInt64/1000)}
 		}
+		entries = append(entries, e)
 	}
 	return resources.VectorOf(append(entries, more...)...)
 }
 
-// milli returns the quantity in thousandths, rounded up, limited to 0 and the largest
-// amount: a request that overflows must not become small.
-func milli(q resource.Quantity) resources.Amount {
+// amount returns the quantity in a scale, rounded up, limited to 0 and, above most, to the largest
+// amount: a request that overflows must not become small. One quantity always fits, but the sum
+// over the containers of a pod may not.
+func amount(q resource.Quantity, scale resource.Scale, most int64) resources.Amount {
 	switch {
 	case q.Sign() < 0:
 		return 0
-	case q.CmpInt64(math.MaxInt64/1000) > 0:
+	case q.CmpInt64(most) > 0:
 		return resources.MaxAmount
 	}
-	return resources.Amount(q.MilliValue())
-}
-
-// whole returns the quantity rounded up, limited to 0 and the largest amount. One
-// quantity always fits, but the sum over the containers of a pod may not.
-func whole(q resource.Quantity) resources.Amount {
-	switch {
-	case q.Sign() < 0:
-		return 0
-	case q.CmpInt64(math.MaxInt64) > 0:
-		return resources.MaxAmount
-	}
-	return resources.Amount(q.Value())
+	return resources.Amount(q.ScaledValue(scale))
 }
