@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -10,11 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
-	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -77,17 +74,9 @@ func (a *announcer) drop(about object) {
 	delete(a.last, about.GetUID())
 }
 
-// withdraw removes the announcement about an object that waits. Only an object with a last
-// one can have one.
+// withdraw removes the announcement about an object that waits.
 func (a *announcer) withdraw(uid types.UID) {
-	if _, said := a.last[uid]; said {
-		a.waiting = slices.DeleteFunc(a.waiting, func(w announcement) bool { return w.about.GetUID() == uid })
-	}
-}
-
-// run writes events until the context ends.
-func (a *announcer) run(ctx context.Context, clock clock.WithTicker) {
-	loop.Every(ctx, clock, announceEvery, a.look)
+	a.waiting = slices.DeleteFunc(a.waiting, func(w announcement) bool { return w.about.GetUID() == uid })
 }
 
 // look writes the waiting announcements. It starts at the second check at which this

@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
@@ -168,7 +169,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go audited.drift.Run(ctx)
 	go source.Run(ctx)
 	go watcher.Run(ctx)
-	go announcer.run(ctx, p.Clock)
+	go loop.Every(ctx, p.Clock, announceEvery, announcer.look)
 	p.startLoops(ctx, h, s, logger)
 	go p.awaitSync(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
