@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,17 +68,9 @@ func badQuantity(document []byte) string {
 	if yaml.Unmarshal(document, &pod) != nil {
 		return ""
 	}
-	for i, c := range pod.Spec.Containers {
-		if text := c.bad(); text != "" {
-			return fmt.Sprintf("spec.containers[%d].%s", i, text)
-		}
-	}
-	for i, c := range pod.Spec.InitContainers {
-		if text := c.bad(); text != "" {
-			return fmt.Sprintf("spec.initContainers[%d].%s", i, text)
-		}
-	}
-	return ""
+	return cmp.Or(
+		firstBad("containers", pod.Spec.Containers),
+		firstBad("initContainers", pod.Spec.InitContainers))
 }
 
 // amountsAsWritten are the amounts of a container, by requests and limits and by type.
@@ -85,12 +78,16 @@ type amountsAsWritten struct {
 	Resources map[string]map[string]any `json:"resources"`
 }
 
-func (c amountsAsWritten) bad() string {
-	for _, part := range []string{"requests", "limits"} {
-		for _, name := range slices.Sorted(maps.Keys(c.Resources[part])) {
-			text := fmt.Sprint(c.Resources[part][name])
-			if _, err := resource.ParseQuantity(text); err != nil {
-				return fmt.Sprintf("resources.%s[%s]: %q is no quantity, such as 500m or 1Gi", part, name, text)
+// firstBad names the first quantity of a list of containers that is none; empty for none.
+func firstBad(list string, containers []amountsAsWritten) string {
+	for i, c := range containers {
+		for _, part := range []string{"requests", "limits"} {
+			for _, name := range slices.Sorted(maps.Keys(c.Resources[part])) {
+				text := fmt.Sprint(c.Resources[part][name])
+				if _, err := resource.ParseQuantity(text); err != nil {
+					return fmt.Sprintf("spec.%s[%d].resources.%s[%s]: %q is no quantity, such as 500m or 1Gi",
+						list, i, part, name, text)
+				}
 			}
 		}
 	}
