@@ -19,6 +19,13 @@ func (a Amounts) At(t int) int64 {
 	return 0
 }
 
+// Add adds other amounts, or subtracts them if sign is -1, in the types of the list.
+func (a Amounts) Add(b Amounts, sign int64) {
+	for t := range a {
+		a[t] = Plus(a[t], sign*b.At(t))
+	}
+}
+
 // Plus saturates, because a pod may request any amount.
 func Plus(a, b int64) int64 { return int64(resources.Amount(a).Add(resources.Amount(b))) }
 

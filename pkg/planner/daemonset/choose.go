@@ -124,7 +124,7 @@ func (pl *planning) reach(order []candidate) int {
 	freed := make(planner.Amounts, len(pl.need))
 	n := 0
 	for ; !pl.metBy(freed); n++ {
-		pl.add(freed, &order[n], 1)
+		freed.Add(order[n].Request, 1)
 	}
 	if n == len(order) || n > 0 && pl.passes(order[:n]) {
 		return n
@@ -141,18 +141,11 @@ func (pl *planning) reach(order []candidate) int {
 	}
 }
 
-// add adds what a candidate frees, or subtracts it if sign is -1.
-func (pl *planning) add(freed planner.Amounts, c *candidate, sign int64) {
-	for t := range freed {
-		freed[t] = planner.Plus(freed[t], sign*c.Request.At(t))
-	}
-}
-
 // freed is what candidates free together.
 func (pl *planning) freed(by []candidate) planner.Amounts {
 	freed := make(planner.Amounts, len(pl.need))
 	for i := range by {
-		pl.add(freed, &by[i], 1)
+		freed.Add(by[i].Request, 1)
 	}
 	return freed
 }
@@ -160,7 +153,7 @@ func (pl *planning) freed(by []candidate) planner.Amounts {
 // spare removes victims that are not needed, and returns the rest: at least one.
 func (pl *planning) spare(taken []candidate) []candidate {
 	freed := pl.freed(taken)
-	count := func(c *candidate, sign int64) { pl.add(freed, c, sign) }
+	count := func(c *candidate, sign int64) { freed.Add(c.Request, sign) }
 	return planner.Spare(taken, count, func() bool { return pl.metBy(freed) }, func(rest []candidate) bool {
 		return len(rest) > 0 && pl.passes(rest)
 	})

@@ -101,9 +101,9 @@ func (pl *planning) record(d *Decision, chosen []candidate) {
 	for i := range chosen {
 		c := &chosen[i]
 		v := Victim{Pod: c.Pod, Class: c.class, Frees: pl.frees(c)}
-		pl.add(freed, c, -1)
+		freed.Add(c.Request, -1)
 		v.ForRoom = !pl.metBy(freed)
-		pl.add(freed, c, 1)
+		freed.Add(c.Request, 1)
 		if c.Consume(allowed) {
 			d.Violations++
 		}

@@ -98,9 +98,7 @@ func (g *guarantees) add(p *Pod) (planner.Rule, error) {
 			sum = make(planner.Amounts, len(g.node.Types))
 			g.taken[q.ID] = sum
 		}
-		for t := range sum {
-			sum[t] = planner.Plus(sum[t], p.Request.At(t))
-		}
+		sum.Add(p.Request, 1)
 	}
 	return "", nil
 }

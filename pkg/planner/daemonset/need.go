@@ -24,20 +24,16 @@ func weigh(n *Node, request planner.Amounts) balance {
 		now:  make(planner.Amounts, len(n.Types)),
 		need: make(planner.Amounts, len(n.Types)),
 	}
-	for t := range n.Types {
-		b.free[t] = n.Allocatable.At(t)
-		for _, holder := range n.Before {
-			b.free[t] = planner.Minus(b.free[t], holder.At(t))
-		}
-		b.now[t] = b.free[t]
+	b.free.Add(n.Allocatable, 1)
+	for _, holder := range n.Before {
+		b.free.Add(holder, -1)
 	}
+	copy(b.now, b.free)
 	for i := range n.Pods {
 		p := n.Pods[i].Pod
-		for t := range p.Request[:min(len(p.Request), len(n.Types))] {
-			b.now[t] = planner.Minus(b.now[t], p.Request[t])
-			if p.Protection != planner.Leaving {
-				b.free[t] = planner.Minus(b.free[t], p.Request[t])
-			}
+		b.now.Add(p.Request, -1)
+		if p.Protection != planner.Leaving {
+			b.free.Add(p.Request, -1)
 		}
 	}
 	for t := range n.Types {

@@ -120,11 +120,9 @@ const leastOfLeaf = 4
 // trim drops the most harmful candidates while the others use twice what the leaf may
 // lose (law 2), or free twice the excess.
 func (s *leafCandidates) trim(over []goal) {
-	used := make([]int64, len(s.verdict.room))
+	used := make(planner.Amounts, len(s.verdict.room))
 	for i := range s.candidates {
-		for t := range used {
-			used[t] = planner.Plus(used[t], s.candidates[i].request.At(t))
-		}
+		used.Add(s.candidates[i].request, 1)
 		if i+1 >= leastOfLeaf && (s.exceeds(used) || s.suffices(used, over)) {
 			s.candidates = s.candidates[:i+1]
 			return
