@@ -37,7 +37,7 @@ func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	}
 	s.Delete("large", epoch)
 	upsert("bound", "root.small", "b", "2", "", "n1")
-	first := func() []NodeBoundPod { return s.NodeBound("n1").GoFirst(allocatable) }
+	first := func() []*NodeBoundPod { return s.NodeBound("n1").GoFirst(allocatable) }
 	if first := first(); len(first) != 1 {
 		t.Fatalf("%d pods keep room on the node, want the one that the max has room for", len(first))
 	}

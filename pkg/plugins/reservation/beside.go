@@ -46,7 +46,7 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *co
 			continue
 		}
 		pl.process.KeptOff(name, pod)
-		if !slices.ContainsFunc(goFirst(s, node), func(now store.NodeBoundPod) bool { return now.UID == p.UID }) {
+		if !slices.ContainsFunc(goFirst(s, node), func(now *store.NodeBoundPod) bool { return now.UID == p.UID }) {
 			return nil // they were tried before the wait was recorded: no event would requeue the pod
 		}
 		return keptFor("node %s has room for pod %s/%s first, which can run there only", name, p.Namespace, p.Name)
@@ -60,7 +60,7 @@ func keptFor(format, node, namespace, name string) *fwk.Status {
 }
 
 // goFirst returns the node-bound pods of a node that have not been tried yet.
-func goFirst(s *store.Store, node fwk.NodeInfo) []store.NodeBoundPod {
+func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 	bound := s.NodeBound(node.Node().Name)
 	if bound == nil {
 		return nil

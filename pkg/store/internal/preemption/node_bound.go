@@ -51,7 +51,7 @@ type NodeBoundPod struct {
 // NodeBound has all pending node-bound pods. Make one with NewNodeBound.
 type NodeBound struct {
 	pods map[types.UID]*boundTo
-	on   map[string]map[types.UID]*boundTo
+	on   map[string][]*boundTo // in their order
 	// shown has a *NodeBoundOn of each node with pods. Filters read it without a lock. nodes is
 	// the number of these nodes, and size the number of those on which pods count.
 	shown   sync.Map
@@ -74,6 +74,11 @@ type boundTo struct {
 	awaits bool // a change of its node brings it back
 }
 
+// firstThere orders the pods of a node: the higher priority first, then the older pod, then the UID.
+func firstThere(x, y *boundTo) int {
+	return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
+}
+
 // boundTime is how long the pods of a namespace counted on a node.
 type boundTime struct {
 	nodeOf
@@ -90,7 +95,7 @@ func NewNodeBound() *NodeBound {
 	return &NodeBound{
 		pods:    map[types.UID]*boundTo{},
 		toShow:  map[string]struct{}{},
-		on:      map[string]map[types.UID]*boundTo{},
+		on:      map[string][]*boundTo{},
 		times:   map[string]map[string]*boundTime{},
 		inOrder: map[queues.ID]map[types.UID]struct{}{},
 		noted:   map[types.UID]struct{}{},
@@ -114,10 +119,9 @@ func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 		return freed
 	}
 	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, node: p.RequiredNode, leaf: queues.NoQueue}
-	if b.on[x.node] == nil {
-		b.on[x.node] = map[types.UID]*boundTo{}
-	}
-	b.pods[x.UID], b.on[x.node][x.UID] = x, x
+	b.pods[x.UID] = x
+	at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere)
+	b.on[x.node] = slices.Insert(b.on[x.node], at, x)
 	b.toShow[x.node] = struct{}{}
 	b.Note(x.UID)
 	return freed
@@ -129,7 +133,8 @@ func (b *NodeBound) Remove(uid types.UID, now time.Time) (freed string) {
 	if x := b.pods[uid]; x != nil {
 		delete(b.pods, uid)
 		delete(b.noted, uid)
-		delete(b.on[x.node], uid)
+		at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere)
+		b.on[x.node] = slices.Delete(b.on[x.node], at, at+1)
 		b.toShow[x.node] = struct{}{}
 		if len(b.on[x.node]) == 0 {
 			delete(b.on, x.node)
@@ -286,12 +291,12 @@ func (b *NodeBound) Change(node string) {
 }
 
 // TakeChanged returns the pods that await a node which changed since the last call, by node
-// and UID. They go on waiting.
+// and in their order there. They go on waiting.
 func (b *NodeBound) TakeChanged() (out []types.UID) {
 	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
-		for _, uid := range slices.Sorted(maps.Keys(b.on[node])) {
-			if b.on[node][uid].awaits {
-				out = append(out, uid)
+		for _, x := range b.on[node] {
+			if x.awaits {
+				out = append(out, x.UID)
 			}
 		}
 	}
@@ -303,9 +308,9 @@ func (b *NodeBound) TakeChanged() (out []types.UID) {
 // on, whether they were tried or not.
 func (b *NodeBound) Renew(node string, now time.Time) {
 	b.toShow[node] = struct{}{}
-	for uid, x := range b.on[node] {
+	for _, x := range b.on[node] {
 		x.tried = false
-		b.Note(uid)
+		b.Note(x.UID)
 	}
 	for _, t := range b.times[node] {
 		if t.usersNow == 0 {
@@ -348,13 +353,13 @@ func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
 	for t, ok := b.ends.First(); ok && !t.when.After(now); t, ok = b.ends.First() {
 		over := t.usersNow > 0
-		for uid, x := range b.on[t.node] {
+		for _, x := range b.on[t.node] {
 			switch {
 			case x.Namespace != t.namespace:
 			case over:
-				b.stop(uid, now)
+				b.stop(x.UID, now)
 			default:
-				b.Note(uid)
+				b.Note(x.UID)
 			}
 		}
 		if over {

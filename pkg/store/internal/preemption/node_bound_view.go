@@ -1,7 +1,6 @@
 package preemption
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,14 +11,14 @@ import (
 // NodeBoundOn is what filters read of the node-bound pods of a node. Immutable.
 type NodeBoundOn struct {
 	allocatable     resources.Vector // that the store knows
-	all, goingFirst []NodeBoundPod   // in their order
+	all, goingFirst []*NodeBoundPod  // in their order
 }
 
 // GoFirst returns the pods that go first on the node, in their order. allocatable is what the
 // caller sees of the node. If the store knows another one, either the store or the caller has not
 // seen the latest change of the node, after which tried pods may go first again. Until both agree,
 // all pods go first.
-func (o *NodeBoundOn) GoFirst(allocatable resources.Vector) []NodeBoundPod {
+func (o *NodeBoundOn) GoFirst(allocatable resources.Vector) []*NodeBoundPod {
 	if o.allocatable.Equal(allocatable) {
 		return o.goingFirst
 	}
@@ -57,17 +56,14 @@ func (b *NodeBound) Publish(allocatable func(node string) resources.Vector) {
 
 // view returns what filters are to read of a node; nil if it has no pods.
 func (b *NodeBound) view(node string, allocatable resources.Vector) *NodeBoundOn {
-	pods := slices.SortedFunc(maps.Values(b.on[node]), func(x, y *boundTo) int {
-		return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
-	})
-	if len(pods) == 0 {
+	if len(b.on[node]) == 0 {
 		return nil
 	}
 	o := &NodeBoundOn{allocatable: allocatable}
-	for _, x := range pods {
-		o.all = append(o.all, x.NodeBoundPod)
+	for _, x := range b.on[node] {
+		o.all = append(o.all, &x.NodeBoundPod)
 		if x.counts {
-			o.goingFirst = append(o.goingFirst, x.NodeBoundPod)
+			o.goingFirst = append(o.goingFirst, &x.NodeBoundPod)
 		}
 	}
 	return o
@@ -87,8 +83,8 @@ func (b *NodeBound) checkShown() error {
 	}
 	type numbers struct{ all, goingFirst int }
 	want, shown, size := map[string]numbers{}, map[string]numbers{}, 0
-	for uid, x := range b.pods {
-		if b.on[x.node][uid] != x {
+	for _, x := range b.pods {
+		if at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere); at == len(b.on[x.node]) || b.on[x.node][at] != x {
 			return fmt.Errorf("node-bound pods: node %s does not know %s", x.node, x.Name)
 		}
 		n := want[x.node]
