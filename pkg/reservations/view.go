@@ -80,6 +80,9 @@ func (h *Hold) yieldsTo(namespace string) bool {
 // Keeping returns the holds of a node that keep only their requests from pods of a namespace and
 // whose askers have no node yet.
 func (v *View) Keeping(node, namespace string) (out []Hold) {
+	if !v.Held() {
+		return nil
+	}
 	for _, h := range v.at(node) {
 		if !v.placed[h.Asker] && h.yieldsTo(namespace) {
 			out = append(out, h.copy())
