@@ -56,8 +56,8 @@ type Hold struct {
 type Waits struct {
 	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
 	Awaited []types.UID
-	// Own are those of its own namespace that it waited for since its last decision, gone or not. They
-	// are not part of the claim.
+	// Own are those of its own namespace that it waited for since the hold began, gone or not. They are
+	// not part of the claim: after a restart those that are gone are not known.
 	Own []types.UID
 }
 

@@ -77,8 +77,8 @@ func (h *Hold) yieldsTo(namespace string) bool {
 	return h.Namespace != namespace && h.KeepsRequestOnly()
 }
 
-// Keeping returns the holds of a node that keep only their requests from pods of a namespace and
-// whose askers have no node yet.
+// Keeping returns the holds of a node that keep only their requests from pods of a namespace, and of
+// which the asker has no node yet.
 func (v *View) Keeping(node, namespace string) (out []Hold) {
 	if !v.Held() {
 		return nil

@@ -65,23 +65,9 @@ func (s *core) checkAskers() []error {
 			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
 		}
 	}
-	return append(errs, s.checkPlanningSnapshot()...)
-}
-
-// checkPlanningSnapshot verifies what the planning snapshot says is free on nodes.
-func (s *core) checkPlanningSnapshot() []error {
-	var errs []error
-	snapshot := &s.model.Preemption.Snapshot
-	types := snapshot.Clone()
-	for _, v := range snapshot.Nodes() {
-		n := s.model.Cache.Nodes.Get(v.Name)
-		if snapshot.IsStale(v.Name) || n == nil {
-			continue
-		}
-		for t, free := range types.Amounts(s.model.Free(n, "")) {
-			if free != v.Free.At(t) {
-				errs = append(errs, fmt.Errorf("planning snapshot: node %s has %d of type %d free, and %d are", v.Name, v.Free.At(t), t, free))
-			}
+	for uid, node := range s.model.Preemption.Waiting {
+		if p := s.model.Pods[uid]; p == nil || p.App == nil || p.State.HasNode() || p.Asker.HoldsNode() {
+			errs = append(errs, fmt.Errorf("askers: pod %s waits for room of node %s and needs none", uid, node))
 		}
 	}
 	return errs

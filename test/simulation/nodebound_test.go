@@ -214,7 +214,7 @@ func (in *instance) checkBesideOwn(status *fwk.Status, ask func() *fwk.Status, p
 // namespaces, and not the node.
 func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) string {
 	open, applies := in.besideOwn(pod, node)
-	kept := strings.Contains(status.Message(), "is held for pod") || strings.Contains(status.Message(), "keeps room for pod")
+	kept := strings.Contains(status.Message(), "is held for pod") || strings.Contains(status.Message(), "keeps room for pods")
 	switch {
 	case !applies:
 	case open && kept:

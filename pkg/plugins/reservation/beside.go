@@ -20,8 +20,8 @@ import (
 // node is not rejected: its room is already set aside.
 func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
-	kept := holds.Keeping(name, pod.Namespace)
-	if s.NodeBound(name) == nil && len(kept) == 0 || pl.process.RequiredNode(pod) == name {
+	kept, first := holds.Keeping(name, pod.Namespace), goFirst(s, node)
+	if len(kept)+len(first) == 0 || pl.process.RequiredNode(pod) == name {
 		return nil
 	}
 	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
@@ -33,12 +33,12 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *co
 	}
 	if left = besideHolds(left, kept, node); !left.Covers(request) {
 		pl.process.KeptOff(name, pod)
-		if kept = s.Holds().Keeping(name, pod.Namespace); len(kept) == 0 {
-			return nil // the holds ended before the wait was recorded: no event would requeue the pod
+		if LeavesRoom(s.Holds(), pod, node) {
+			return nil // a hold ended before the wait was recorded: no event would requeue the pod
 		}
-		return keptFor("node %s keeps room for pod %s/%s, which holds it", name, kept[0].Namespace, kept[0].Name)
+		return keptFor("node %s keeps room for pods that hold it, the first of them %s/%s", name, kept[0].Namespace, kept[0].Name)
 	}
-	for _, p := range goFirst(s, node) {
+	for _, p := range first {
 		if isOn(node, p.UID) || !left.Covers(p.Request) {
 			continue
 		}
@@ -66,6 +66,13 @@ func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 		return nil
 	}
 	return bound.GoFirst(informer.Allocatable(node.Node()))
+}
+
+// LeavesRoom tells whether a pod leaves enough room on a node for the holders that keep only their
+// requests from it.
+func LeavesRoom(holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) bool {
+	kept := holds.Keeping(node.Node().Name, pod.Namespace)
+	return len(kept) == 0 || besideHolds(free(node), kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 
 // besideHolds returns what others may use now of the free room of a node, so that the holders fit

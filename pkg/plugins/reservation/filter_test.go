@@ -204,7 +204,7 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 		}}})
 		return s.Filter(t.Context(), framework.NewCycleState(), pod, info)
 	}
-	const kept = "node n1 keeps room for pod ns/asker, which holds it"
+	const kept = "node n1 keeps room for pods that hold it, the first of them ns/asker"
 	plugintest.WantStatus(t, "a pod that fits beside it", filter(of("fits", 200), victim, third), fwk.Success, "")
 	plugintest.WantStatus(t, "one that does not", filter(of("large", 201), victim, third), fwk.UnschedulableAndUnresolvable, kept)
 	plugintest.WantStatus(t, "one that another filter refuses", filter(of("huge", 501), victim, third), fwk.Success, "")

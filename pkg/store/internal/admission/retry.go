@@ -119,7 +119,11 @@ func (x *States) IsArmed(p *model.Pod) bool {
 // Disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
-	x.m.Watch(p)
+	x.m.Preemption.Watches.Remove(p.UID)
+	if node, waits := x.m.Preemption.Waiting[p.UID]; waits {
+		delete(x.m.Preemption.Waiting, p.UID)
+		x.m.Touch(x.m.Cache.Nodes.Get(node)) // others may wait there now
+	}
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 

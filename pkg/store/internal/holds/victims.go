@@ -55,9 +55,13 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 
 // NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or
 // leaving anyway. It bounds the hold of a node-bound asker by what is left for them from now on;
-// see [preemption.OwnTime].
+// see [preemption.OwnTime]. The members of a PodGroup that has not started count on the room of
+// their nodes, so the hold of one of them keeps the node.
 func (x *Holds) NoteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
 	h.Own = nil
+	if p.GroupIncomplete() {
+		return
+	}
 	for _, uid := range h.Awaited {
 		if x.m.Pods[uid].Namespace == p.Namespace {
 			h.Own = append(h.Own, uid)
@@ -125,11 +129,11 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
-// lacks tells whether an asker has too little room, by amounts, on a node or below a
-// max of its path, once the leaving pods and the pods of without are gone. If it lacks
+// lacks tells whether an asker has too little room, by amounts, on a node or below a max of its
+// path, once the leaving pods and the pods of without are gone, beside pods that wait for room. If it lacks
 // nothing and still is not placed, the filters have other reasons, such as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
-	free := x.m.FreeBeside(n, p)
+	free := x.m.FreeBeside(n, p).Sub(x.m.WaitingBefore(p)[n.Name()])
 	for _, v := range without {
 		if v.On() == n {
 			free = free.Add(v.Uses())

@@ -35,6 +35,7 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
 	waited := x.m.Preemption.Ledger.Waiting(v.UID)
 	x.m.Preemption.Ledger.VictimStays(v.UID)
+	x.RetryOthers(v.On().Name())
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
@@ -45,15 +46,20 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 }
 
 // WakeHolders calls WakeHolder for the holders of a node except one, after room there became free.
-// Where a hold keeps only its request, other pods may have room too.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
+	x.RetryOthers(node)
 	for _, h := range x.m.Preemption.Ledger.On(node) {
-		if h.KeepsRequestOnly() {
-			x.m.Freed(node)
-		}
 		if h.Asker != except {
 			x.WakeHolder(x.m.Pods[h.Asker], now)
 		}
+	}
+}
+
+// RetryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
+// other pods may have room there since a hold or the room changed.
+func (x *Holds) RetryOthers(node string) {
+	if slices.ContainsFunc(x.m.Preemption.Ledger.On(node), func(h reservations.Hold) bool { return h.KeepsRequestOnly() }) {
+		x.m.Freed(node)
 	}
 }
 

@@ -86,9 +86,9 @@ func (x *Model) PodsOn(n *cache.Node) []*Pod {
 	return out
 }
 
-// Free is what will be free on a node once leaving pods are gone, and the node's holders and the
-// pods that wait for its room are placed. For an asker that holds the node, only the holders before
-// it count.
+// Free is what will be free for an asker on a node once leaving pods are gone and the
+// node's holders are placed; if the asker is a holder, only the holders before it
+// count.
 func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	free := n.Room()
 	for on := range n.Pods() {
@@ -99,29 +99,25 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	for _, h := range x.HoldersBefore(n.Name(), asker) {
 		free = free.Sub(h.Request)
 	}
-	if asker != "" {
-		return free
-	}
-	for uid := range x.Preemption.Watches.ByNode(n.Name()) {
-		if p := x.Pods[uid]; p.Asker.WaitsForRoom() {
-			free = free.Sub(p.Request)
-		}
-	}
 	return free
 }
 
-// Watch makes an asker watch these and nothing else. Where it waits for the room of a node, before
-// or from now on, plans of others see another one.
-func (x *Model) Watch(p *Pod, what ...preemption.Watched) {
-	old := x.Preemption.Watches.Of(p.UID)
-	x.Preemption.Watches.Set(p.UID, what)
-	if p.Asker.WaitsForRoom() {
-		for _, w := range slices.Concat(old, what) {
-			if w.Node() != "" {
-				x.Preemption.Snapshot.Change(w.Node())
-			}
+// WaitingBefore returns, by node, the requests of pods that wait for room there which becomes free
+// without victims, and that a plan for an asker counts as placed (docs/laws.md, holds): those of its
+// queue that have no lower priority, are not of its PodGroup, and were planned for before its hold.
+func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
+	h, holds := x.Preemption.Ledger.Of(p.UID)
+	before := map[string]resources.Vector{}
+	for uid, node := range x.Preemption.Waiting {
+		w := x.Pods[uid]
+		switch {
+		case w == p, w.App.Leaf != p.App.Leaf, w.Priority < p.Priority, w.PodGroup != nil && w.PodGroup == p.PodGroup:
+		case holds && w.Asker.TriedAt.After(h.Since): // its plan counted the holder as placed
+		default:
+			before[node] = before[node].Add(w.Request)
 		}
 	}
+	return before
 }
 
 // FreeBeside is Free for an asker beside all other holders, also those after it.

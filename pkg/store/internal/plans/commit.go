@@ -185,11 +185,11 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 			w.Nodes = append(w.Nodes, x.m.ViewOf(t, n, p.UID))
 		}
 	}
-	w.Types = t.Names()
-	if err := judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee}); err != nil {
+	w.Nodes, w.Types = x.besideWaiting(p, w.Nodes), t.Names()
+	if err := x.holds.Needed(p, h, left); err != nil { // first, because laws are judged for what the asker lacks
 		return err
 	}
-	return x.holds.Needed(p, h, left)
+	return judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
 }
 
 // withinBudgets returns an error if the victims violate more disruption budgets than the plan had

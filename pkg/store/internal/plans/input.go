@@ -1,10 +1,12 @@
 package plans
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -70,15 +72,30 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	}
 	x.holds.SetInPermit(p, inPermit)
 	p.Asker.TriedAt, p.Asker.NoRoom = now, false
-	if p.Asker.WaitsForRoom() {
-		x.m.Watch(p) // the plan does not count the pod itself
-	}
+	delete(x.m.Preemption.Waiting, uid)
 	x.m.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
 	w := x.m.PlanningWorld()
-	w.Nodes = p.Sweeping().Rest(w.Nodes)
+	w.Nodes = p.Sweeping().Rest(x.besideWaiting(p, w.Nodes))
 	return &output.PlanInput{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
+}
+
+// besideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for
+// their room ([model.Model.WaitingBefore]).
+func (x *Plans) besideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.Node {
+	out := slices.Clone(nodes)
+	for name, request := range x.m.WaitingBefore(p) {
+		i := slices.IndexFunc(out, func(n *planner.Node) bool { return n.Name == name })
+		if i < 0 {
+			continue
+		}
+		n := out[i]
+		free := slices.Clone(n.Free)
+		free.Add(x.m.Preemption.Snapshot.Amounts(request), -1)
+		out[i] = planner.NewNode(n.Name, n.Allocatable, free, n.Pods)
+	}
+	return out
 }
 
 // deferPlan notes why no plan is made for a pod now, and arms the pod for the time from

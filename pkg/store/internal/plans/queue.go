@@ -35,7 +35,7 @@ const mostLooks = 1000
 func (x *Plans) decideNext(p *model.Pod, now time.Time) (plan bool) {
 	next := x.nextFor(p, now)
 	if !next.early {
-		x.m.Watch(p, next.watch...)
+		x.m.Preemption.Watches.Set(p.UID, next.watch)
 	}
 	if next.retryGroup {
 		x.states.ToQueued(p)
@@ -102,7 +102,7 @@ func (x *Plans) takeChanges(now time.Time) {
 		if !x.m.MeetsLaw4(p) {
 			continue
 		}
-		x.m.Watch(p)
+		x.m.Preemption.Watches.Remove(uid)
 		p.Sweeping().Restart()
 		soonest := p.Asker.TriedAt.Add(preemption.AtMostEvery)
 		if p.EquivalenceClass != nil {

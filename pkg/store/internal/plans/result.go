@@ -115,7 +115,10 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	}
 	x.states.Arm(p, p.Asker.RetryAt)
 	x.m.Preemption.Limiter.PlanFailed(len(x.m.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
-	x.m.Watch(p, watched...)
+	x.m.Preemption.Watches.Set(p.UID, watched)
+	if code == reasons.WaitingForRoom {
+		x.m.Preemption.Waiting[p.UID] = d.Node
+	}
 	x.m.Preemption.Watches.PlanRefused(p.UID)
 	return why
 }

@@ -37,8 +37,8 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
 		why = x.rejectPlan(p, d, rejectedReason(x.m.Cache.Tree(), p, d), now)
 	case (nothingChosen || timeUsedUp) && x.holds.AwaitsItsOwn(p, n):
-		// The owner of these pods decides how long they stay, and a hold would keep the node
-		// from all others for that time.
+		// The owner of these pods decides how long they stay, and a hold would keep room from all
+		// others for that time.
 		why = x.rejectPlan(p, d, reasons.New(reasons.WaitingForRoom,
 			"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
@@ -203,6 +203,7 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
 	x.holds.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
+	x.holds.RetryOthers(old.Node)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}

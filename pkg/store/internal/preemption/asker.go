@@ -93,10 +93,6 @@ func sooner(a, b *Asker) bool {
 	return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.UID, b.UID)) < 0
 }
 
-// WaitsForRoom tells whether the asker waits for room that becomes free without a victim. The node
-// that it watches has that room.
-func (a *Asker) WaitsForRoom() bool { return a != nil && a.Refused.Code == reasons.WaitingForRoom }
-
 // HoldsNode tells whether the pod holds a node. A pod without a record holds none.
 func (a *Asker) HoldsNode() bool { return a != nil && a.holds }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// NodeBoundOn is what filters read of the node-bound pods of a node. Immutable.
+// NodeBoundOn is what filters read of the node-bound pods of a node. Immutable: a NodeBoundPod is
+// never written once it is made.
 type NodeBoundOn struct {
 	allocatable     resources.Vector // that the store knows
 	all, goingFirst []*NodeBoundPod  // in their order

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OwnTime limits how long the node-bound holds of a namespace, all together, keep a node closed
-// while they wait for pods of that namespace: for one hold time-out in every six (D4). Otherwise a
-// tenant could close nodes for ever, with pods that take long to stop. The zero value has no holds.
+// OwnTime limits how long the node-bound holds of a namespace, all together, keep room on a
+// node while they wait for pods of that namespace: for one hold time-out in every six (D4). Otherwise a
+// tenant could keep room for ever, with pods that take long to stop. The zero value has no holds.
 type OwnTime struct {
 	allowances map[nodeOf]*allowance
 	waiting    map[types.UID]ownHold // the holds that wait for pods of their own, by asker

@@ -20,6 +20,9 @@ type Preemption struct {
 	// Undeletable are victims that the API server refused to delete.
 	Undeletable Undeletable
 	Ledger      *Ledger
+	// Waiting has the askers that wait for room of a node that becomes free without victims, and
+	// that node. An asker is in it until the next plan for it begins.
+	Waiting map[types.UID]string
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
 	// asker that was planned for.
 	InPermit map[types.UID]bool
@@ -33,6 +36,7 @@ func New() *Preemption {
 		Watches:   NewWatches(),
 		NodeBound: NewNodeBound(),
 		Ledger:    newLedger(),
+		Waiting:   map[types.UID]string{},
 	}
 }
 

@@ -25,9 +25,6 @@ func WatchedQueue(id queues.ID) Watched { return Watched{queue: id} }
 // WatchedNode is a node that may be watched.
 func WatchedNode(name string) Watched { return Watched{queue: queues.NoQueue, node: name} }
 
-// Node is the name of a watched node; empty for a queue.
-func (a Watched) Node() string { return a.node }
-
 func (a Watched) compare(b Watched) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.node, b.node))
 }
@@ -84,9 +81,6 @@ func (w *Watches) Has(uid types.UID) bool { return len(w.of[uid]) > 0 }
 
 // Of returns what an asker watches. The caller must not change the slice.
 func (w *Watches) Of(uid types.UID) []Watched { return w.of[uid] }
-
-// ByNode yields the askers that watch a node, in no particular order.
-func (w *Watches) ByNode(name string) iter.Seq[types.UID] { return maps.Keys(w.by[WatchedNode(name)]) }
 
 // All yields the askers that watch something, in no particular order.
 func (w *Watches) All() iter.Seq[types.UID] { return maps.Keys(w.of) }
