@@ -81,11 +81,12 @@ func (p *Pages) configurationPage(r *request) (any, string) {
 	}
 	out.Preemption, out.Checksum, out.BuiltIn = spec.PreemptionEnabled, spec.Checksum, spec.Document == ""
 	out.Warnings = shown(spec.Warnings)
-	lines := strings.Split(strings.TrimSuffix(spec.Document, "\n"), "\n")
-	out.Pager = r.cut("page", "line", len(lines), linesAtOnce)
-	for i := out.Pager.from; i < out.Pager.to; i++ {
-		out.Lines = append(out.Lines, line{i + 1, visible(strings.TrimSuffix(lines[i], "\r"))})
+	all := strings.Split(strings.TrimSuffix(spec.Document, "\n"), "\n")
+	lines, pager := cut(r, "page", "line", all, linesAtOnce)
+	for i, text := range lines {
+		out.Lines = append(out.Lines, line{pager.First + i, visible(strings.TrimSuffix(text, "\r"))})
 	}
+	out.Pager = pager
 	return out, ""
 }
 

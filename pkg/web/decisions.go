@@ -62,9 +62,10 @@ type decisionRow struct {
 type unlisted struct{ Victims, Numbers int }
 
 func (p *Pages) decisionsPage(r *request) (any, string) {
-	out := decisionsContent{Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod")}
-	var show string
-	show, out.Shows = r.choose("show", decisionChoices)
+	show, choices := r.choose("show", decisionChoices)
+	out := decisionsContent{
+		Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Pod: r.text("pod"), Shows: choices,
+	}
 	query := record.Query{Namespace: out.Namespace, Pod: out.Pod, Queue: out.Queue}
 	out.Filtered = query != record.Query{} || show != showAll
 	var all []*record.Decision
@@ -73,13 +74,11 @@ func (p *Pages) decisionsPage(r *request) (any, string) {
 			all = append(all, d)
 		}
 	}
-	out.Pager = r.cut("page", "decision", len(all), decisionsAtOnce)
-	for _, d := range all[out.Pager.from:out.Pager.to] {
+	all, out.Pager = cut(r, "page", "decision", all, decisionsAtOnce)
+	for _, d := range all {
 		out.Rows = append(out.Rows, decisionOf(d, r.now))
 	}
-	ended := p.options.Record.Ended(query)
-	out.EndedPager = r.cut("ended", "hold", len(ended), endedAtOnce)
-	out.Ended = ended[out.EndedPager.from:out.EndedPager.to]
+	out.Ended, out.EndedPager = cut(r, "ended", "hold", p.options.Record.Ended(query), endedAtOnce)
 	if n := p.options.Record.Lost(); n > 0 {
 		out.Lost = count(int(n), "step")
 	}
@@ -110,14 +109,9 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 	return row
 }
 
-func victimMarks(v *record.Victim) []mark {
-	var out []mark
-	if v.OptedOut {
-		out = append(out, mark{"opted out", "alert", "it opted out of preemption, and there was no lawful plan without it"})
-	}
-	if v.Originator {
-		out = append(out, mark{"originator", "alert", "its application is lost without it"})
-	}
+func victimMarks(v *record.Victim) (out marks) {
+	out.add(v.OptedOut, "alert", "opted out", "it opted out of preemption, and there was no lawful plan without it")
+	out.add(v.Originator, "alert", "originator", "its application is lost without it")
 	return out
 }
 

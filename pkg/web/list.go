@@ -13,26 +13,22 @@ type pager struct {
 	Page, Pages int
 	// Previous and Next are addresses; empty where there is none.
 	Previous, Next string
-	// from and to are First and Last as bounds of a slice.
-	from, to int
 }
 
 // cut returns the part of a list that the request is for. A page number after the last page
 // gives the last page.
-func (r *request) cut(parameter, thing string, total, size int) pager {
-	pages := max((total+size-1)/size, 1)
+func cut[T any](r *request, parameter, thing string, list []T, size int) ([]T, pager) {
+	pages := max((len(list)+size-1)/size, 1)
 	page := min(r.number(parameter), pages)
-	p := pager{Total: total, Thing: thing, Page: page, Pages: pages}
-	p.from = (page - 1) * size
-	p.to = min(p.from+size, total)
-	p.First, p.Last = p.from+1, p.to
+	from, to := (page-1)*size, min(page*size, len(list))
+	p := pager{Total: len(list), Thing: thing, Page: page, Pages: pages, First: from + 1, Last: to}
 	if page > 1 {
 		p.Previous = r.again(parameter, strconv.Itoa(page-1))
 	}
 	if page < pages {
 		p.Next = r.again(parameter, strconv.Itoa(page+1))
 	}
-	return p
+	return list[from:to], p
 }
 
 // Says describes the shown part in a sentence.

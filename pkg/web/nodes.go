@@ -48,7 +48,7 @@ type nodesContent struct {
 // nodeRow is a node of a list.
 type nodeRow struct {
 	Name, Address string
-	Marks         []mark
+	Marks         marks
 	Bars          []bar
 	PodCount      string
 	// Foreign counts pods of other schedulers, ForeignUse is what they request; empty for none.
@@ -66,9 +66,8 @@ type holdRow struct {
 }
 
 func nodesPage(r *request) (any, string) {
-	out := nodesContent{Find: r.text("find"), None: len(r.Nodes) == 0}
-	var show string
-	show, out.Shows = r.choose("show", nodeChoices)
+	show, choices := r.choose("show", nodeChoices)
+	out := nodesContent{Find: r.text("find"), Shows: choices, None: len(r.Nodes) == 0}
 	var found []*inventory.Node
 	for _, n := range r.Nodes {
 		if strings.Contains(n.Name, out.Find) && r.showsNode(n, show) {
@@ -76,15 +75,12 @@ func nodesPage(r *request) (any, string) {
 		}
 	}
 	out.Find = visible(out.Find)
-	out.Pager = r.cut("page", "node", len(found), nodesAtOnce)
-	for _, n := range found[out.Pager.from:out.Pager.to] {
+	found, out.Pager = cut(r, "page", "node", found, nodesAtOnce)
+	for _, n := range found {
 		out.Rows = append(out.Rows, r.nodeRow(n))
 	}
-	holds := r.Holds.All()
-	out.HoldsPager = r.cut("holds", "hold", len(holds), holdsAtOnce)
-	for i := range holds[out.HoldsPager.from:out.HoldsPager.to] {
-		out.Holds = append(out.Holds, r.holdRow(&holds[out.HoldsPager.from+i]))
-	}
+	holds, pager := cut(r, "holds", "hold", r.Holds.All(), holdsAtOnce)
+	out.Holds, out.HoldsPager = r.holdRows(holds), pager
 	return out, ""
 }
 
@@ -107,16 +103,9 @@ func (r *request) nodeRow(n *inventory.Node) nodeRow {
 	if len(n.Foreign) > 0 {
 		row.Foreign, row.ForeignUse = count(len(n.Foreign), "pod"), amounts(withoutPods(n.Occupied))
 	}
-	holds := r.Holds.On(n.Name)
-	for i := range holds {
-		row.Holds = append(row.Holds, r.holdRow(&holds[i]))
-	}
-	if !n.Schedulable {
-		row.Marks = append(row.Marks, mark{"takes no new pods", "alert", "the node is cordoned"})
-	}
-	if n.Available().HasNegative() {
-		row.Marks = append(row.Marks, mark{"overfull", "alert", "its pods request more than it has"})
-	}
+	row.Holds = r.holdRows(r.Holds.On(n.Name))
+	row.Marks.add(!n.Schedulable, "alert", "takes no new pods", "the node is cordoned")
+	row.Marks.add(n.Available().HasNegative(), "alert", "overfull", "its pods request more than it has")
 	return row
 }
 
@@ -133,6 +122,13 @@ func nodeBars(n *inventory.Node, all bool) []bar {
 		bars = append(bars, s.draw())
 	}
 	return bars
+}
+
+func (r *request) holdRows(holds []reservations.Hold) (rows []holdRow) {
+	for i := range holds {
+		rows = append(rows, r.holdRow(&holds[i]))
+	}
+	return rows
 }
 
 func (r *request) holdRow(h *reservations.Hold) holdRow {
@@ -201,26 +197,18 @@ func podRows(pods []*inventory.Pod) (rows []*inventory.Pod, more int) {
 	return rows, len(pods) - len(rows)
 }
 
-func podMarks(p *inventory.Pod) []mark {
-	var out []mark
-	if p.Preempted {
-		out = append(out, mark{"preempted", "alert", "it has to leave for another pod"})
-	} else if p.Deleting {
-		out = append(out, mark{"leaving", "alert", "it was deleted and is not gone yet"})
-	}
-	if p.Originator {
-		out = append(out, mark{"originator", "quiet", "its application is lost without it"})
-	}
-	if p.Static {
-		out = append(out, mark{"static", "quiet", "the node itself runs it; no scheduler can move it"})
-	}
+func podMarks(p *inventory.Pod) (out marks) {
+	out.add(p.Preempted, "alert", "preempted", "it has to leave for another pod")
+	out.add(p.Deleting && !p.Preempted, "alert", "leaving", "it was deleted and is not gone yet")
+	out.add(p.Originator, "quiet", "originator", "its application is lost without it")
+	out.add(p.Static, "quiet", "static", "the node itself runs it; no scheduler can move it")
 	return out
 }
 
 func heldNodes(v *inventory.View) int {
 	n, last := 0, ""
 	for _, h := range v.Holds.All() { // by node
-		if n == 0 || h.Node != last {
+		if h.Node != last {
 			n, last = n+1, h.Node
 		}
 	}

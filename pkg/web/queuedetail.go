@@ -36,9 +36,7 @@ func detailOf(r *request, q *queues.Queue) *queueDetail {
 	if !q.Leaf && q.Applications == 0 {
 		return out
 	}
-	apps := r.InQueue(q.Path)
-	out.Pager = r.cut("apps", "application", len(apps), applicationsAtOnce)
-	out.Applications = apps[out.Pager.from:out.Pager.to]
+	out.Applications, out.Pager = cut(r, "apps", "application", r.InQueue(q.Path), applicationsAtOnce)
 	return out
 }
 

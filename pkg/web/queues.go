@@ -76,7 +76,7 @@ func linkedTo(name, page, parameter string) linked {
 // queueRow is a queue of a list.
 type queueRow struct {
 	Name, Address string
-	Marks         []mark
+	Marks         marks
 	// Fence is true where preemption does not cross the queue outwards.
 	Fence bool
 	Bars  []bar
@@ -99,19 +99,26 @@ type mark struct {
 	Help string
 }
 
+type marks []mark
+
+// add adds a mark, if it applies.
+func (m *marks) add(applies bool, kind, text, help string) {
+	if applies {
+		*m = append(*m, mark{text, kind, help})
+	}
+}
+
 func queuesPage(r *request) (any, string) {
-	out := queuesContent{Find: r.text("find"), Flat: true}
-	var show string
-	show, out.Shows = r.choose("show", queueChoices)
+	show, choices := r.choose("show", queueChoices)
 	root := r.Queues.Root()
-	out.Alone = len(root.Children) == 0
+	out := queuesContent{Find: r.text("find"), Shows: choices, Flat: true, Alone: len(root.Children) == 0}
 	if out.Find != "" || show != showAll {
-		found := search(r.Queues, strings.ToLower(out.Find), show)
-		out.Pager = r.cut("page", "queue", len(found), queuesAtOnce)
-		for _, q := range found[out.Pager.from:out.Pager.to] {
+		all := search(r.Queues, strings.ToLower(out.Find), show)
+		found, pager := cut(r, "page", "queue", all, queuesAtOnce)
+		for _, q := range found {
 			out.Rows = append(out.Rows, rowOf(r.View, q, q.Path))
 		}
-		out.Find = visible(out.Find)
+		out.Find, out.Pager = visible(out.Find), pager
 		return out, ""
 	}
 	out.Flat = false
@@ -128,8 +135,8 @@ func queuesPage(r *request) (any, string) {
 	}
 	slices.Reverse(out.Path)
 	out.Queue = detailOf(r, about)
-	out.Pager = r.cut("page", "queue", len(about.Children), queuesAtOnce)
-	out.Rows = levels(r.View, about.Children[out.Pager.from:out.Pager.to])
+	children, pager := cut(r, "page", "queue", about.Children, queuesAtOnce)
+	out.Rows, out.Pager = levels(r.View, children), pager
 	return out, ""
 }
 
@@ -239,20 +246,15 @@ func rowOf(v *inventory.View, q *queues.Queue, name string) queueRow {
 }
 
 // marksOf returns the marks of a queue: first what is wrong, then what was configured.
-func marksOf(q *queues.Queue) []mark {
-	var out []mark
-	add := func(yes bool, kind, text, help string) {
-		if yes {
-			out = append(out, mark{text, kind, help})
-		}
-	}
-	add(short(q), "alert", "under its guarantee", "pods wait for what the queue is guaranteed and does not have")
-	add(full(q), "alert", "at its max", "the queue uses all it may of a resource")
-	add(q.State == queues.Draining, "alert", "draining", "the queue left the configuration, takes nothing new, and goes once it is empty")
-	add(q.IsFence(), "fence", "fence", "pods below preempt only pods below")
-	add(!q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled, "fence", "not preempted", "no pod below is preempted by a queue")
-	add(q.Policies.PriorityFence, "fence", "priority fence", "priorities of pods below count below only")
-	add(!q.Managed, "quiet", "dynamic", "the queue was made by a placement rule, and goes once it is empty")
+func marksOf(q *queues.Queue) (out marks) {
+	out.add(short(q), "alert", "under its guarantee", "pods wait for what the queue is guaranteed and does not have")
+	out.add(full(q), "alert", "at its max", "the queue uses all it may of a resource")
+	out.add(q.State == queues.Draining, "alert", "draining", "the queue left the configuration, takes nothing new, and goes once it is empty")
+	out.add(q.IsFence(), "fence", "fence", "pods below preempt only pods below")
+	disabled := !q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled
+	out.add(disabled, "fence", "not preempted", "no pod below is preempted by a queue")
+	out.add(q.Policies.PriorityFence, "fence", "priority fence", "priorities of pods below count below only")
+	out.add(!q.Managed, "quiet", "dynamic", "the queue was made by a placement rule, and goes once it is empty")
 	return out
 }
 

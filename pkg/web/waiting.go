@@ -63,19 +63,19 @@ type waiting struct {
 }
 
 func (p *Pages) waitingPage(r *request) (any, string) {
+	each, choices := r.choose("each", waitingChoices)
 	out := waitingContent{
-		Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Application: r.text("application"),
+		Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"),
+		Application: r.text("application"), Each: choices,
 	}
-	var each string
-	each, out.Each = r.choose("each", waitingChoices)
 	out.Filtered = out.Queue+out.Namespace+out.Application != ""
 	all, pods := r.waiting(&out, each == eachPod)
 	thing := "application"
 	if each == eachPod {
 		thing = "pod"
 	}
-	out.Pods, out.Pager = pods, r.cut("page", thing, len(all), waitingAtOnce)
-	shown := all[out.Pager.from:out.Pager.to]
+	shown, pager := cut(r, "page", thing, all, waitingAtOnce)
+	out.Pods, out.Pager = pods, pager
 	asked := make([]*inventory.Pod, len(shown))
 	for i, w := range shown {
 		asked[i] = w.pod
