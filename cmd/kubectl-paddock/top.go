@@ -79,15 +79,15 @@ func standingOf(q *documents.Queue, cluster map[string]resources.Amount) standin
 	for _, typ := range slices.Sorted(maps.Keys(q.AllocatedResource)) {
 		of, what := q.GuaranteedResource[typ], "guaranteed"
 		if _, named := q.GuaranteedResource[typ]; !named {
-			of, what = cluster[typ], "cluster"
-			if _, named = cluster[typ]; !named {
+			if of, named = cluster[typ]; !named {
 				continue
 			}
+			what = "cluster"
 		}
 		used := q.AllocatedResource[typ]
 		share := resources.ShareOf(used, of)
 		if share.Compare(s.share) > 0 {
-			s.share, s.Type, s.Of, s.Percent = share, typ, what, percent(used, of)
+			s.share, s.Type, s.Of, s.Percent = share, typ, what, documents.PercentOf(used, of)
 		}
 	}
 	s.Allocated, s.Pending = q.AllocatedResource[s.Type], q.PendingResource[s.Type]
@@ -95,15 +95,6 @@ func standingOf(q *documents.Queue, cluster map[string]resources.Amount) standin
 		s.Guaranteed = &g
 	}
 	return s
-}
-
-// percent is used/of in percent, rounded down; 100 where there is nothing to
-// divide by.
-func percent(used, of resources.Amount) int64 {
-	if of <= 0 {
-		return 100
-	}
-	return documents.HundredTimes(uint64(max(used, 0)), uint64(of))
 }
 
 func printStandings(w io.Writer, list []standing) {

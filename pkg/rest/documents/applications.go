@@ -40,7 +40,7 @@ func StateOf(a *output.AppRecord) string {
 func (p *JSONWriter) Application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.Open('{')
 	p.record(a.AppRecord)
-	p.allocations(a.Allocations)
+	p.podsField("allocations", a.Allocations, p.allocation)
 	p.requests(inv, v, a, now)
 	p.Close('}')
 }

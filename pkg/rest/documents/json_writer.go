@@ -144,8 +144,7 @@ func (p *JSONWriter) Number(n int64) {
 // TextField writes a field with a string, unless it is empty.
 func (p *JSONWriter) TextField(name, s string) {
 	if s != "" {
-		p.Key(name)
-		p.text(s)
+		p.alwaysField(name, s)
 	}
 }
 

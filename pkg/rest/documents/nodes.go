@@ -19,8 +19,9 @@ func (p *JSONWriter) Node(v *inventory.View, n *inventory.Node, labels map[strin
 	p.amountsField("occupied", n.Occupied)
 	p.amountsField("available", n.Available())
 	p.quotaField("utilized", percents(n.Allocated, resources.LimitFrom(n.Allocatable.Map())))
-	p.allocations(n.Allocations)
-	p.foreigners(n.Foreign)
+	p.podsField("allocations", n.Allocations, p.allocation)
+	p.podsField("foreignAllocations", n.Foreign, p.foreign)
+	p.podsField("foreign_allocations", n.Foreign, p.foreign) // the name of YuniKorn's design
 	p.boolField("schedulable", n.Schedulable)
 	p.reservations(v, n.Name)
 	p.Close('}')

@@ -78,14 +78,15 @@ func (p *JSONWriter) allocation(pod *inventory.Pod) {
 	p.Close('}')
 }
 
-func (p *JSONWriter) allocations(pods []*inventory.Pod) {
+// podsField writes a field with a list of pods, unless it is empty.
+func (p *JSONWriter) podsField(name string, pods []*inventory.Pod, write func(*inventory.Pod)) {
 	if len(pods) == 0 {
 		return
 	}
-	p.Key("allocations")
+	p.Key(name)
 	p.Open('[')
 	for _, pod := range pods {
-		p.allocation(pod)
+		write(pod)
 	}
 	p.Close(']')
 }
@@ -98,22 +99,6 @@ func (p *JSONWriter) foreign(pod *inventory.Pod) {
 	p.TextField("nodeId", pod.Node)
 	p.boolField("preemptable", !pod.Static)
 	p.Close('}')
-}
-
-// foreigners writes the foreign pods of a node, under YuniKorn's name and under
-// the one of its design.
-func (p *JSONWriter) foreigners(pods []*inventory.Pod) {
-	if len(pods) == 0 {
-		return
-	}
-	for _, name := range []string{"foreignAllocations", "foreign_allocations"} {
-		p.Key(name)
-		p.Open('[')
-		for _, pod := range pods {
-			p.foreign(pod)
-		}
-		p.Close(']')
-	}
 }
 
 // request writes a pod of a queue that has no node, and why.

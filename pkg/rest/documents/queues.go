@@ -139,9 +139,7 @@ func (p *JSONWriter) queue(t *tree, id queues.ID, below bool) {
 	if len(q.Properties) > 0 {
 		p.Field("properties", q.Properties)
 	}
-	if parent := t.snapshot.Queue(q.Parent); parent != nil {
-		p.TextField("parent", parent.Path)
-	}
+	p.TextField("parent", pathOf(t.snapshot, q.Parent))
 	if q.Template != nil {
 		p.Field("template", templateOf(q.Template))
 	}
@@ -217,26 +215,23 @@ func Percent(used resources.Vector, limit resources.Limit) map[string]resources.
 func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, resources.Amount] {
 	return func(yield func(string, resources.Amount) bool) {
 		for name, most := range limit.All() {
-			u, percent := used.Get(name), int64(100)
-			if u <= 0 {
-				continue
-			}
-			if most > 0 {
-				percent = HundredTimes(uint64(u), uint64(most))
-			}
-			if !yield(name, resources.Amount(percent)) {
+			if u := used.Get(name); u > 0 && !yield(name, resources.Amount(PercentOf(u, most))) {
 				return
 			}
 		}
 	}
 }
 
-// HundredTimes is 100*u/v, rounded down, at most the largest int64.
-func HundredTimes(u, v uint64) int64 {
-	hi, lo := bits.Mul64(u, 100)
-	if hi >= v {
+// PercentOf is used/of in percent, rounded down, at most the largest int64; 100 where there
+// is nothing to divide by.
+func PercentOf(used, of resources.Amount) int64 {
+	if of <= 0 {
+		return 100
+	}
+	hi, lo := bits.Mul64(uint64(max(used, 0)), 100)
+	if hi >= uint64(of) {
 		return math.MaxInt64
 	}
-	quotient, _ := bits.Div64(hi, lo, v)
+	quotient, _ := bits.Div64(hi, lo, uint64(of))
 	return int64(min(quotient, math.MaxInt64))
 }
