@@ -43,7 +43,6 @@ func (s *Server) remember(out *documents.Explanation, uid types.UID) {
 	}
 	out.LastDecision = s.options.Record.Last(uid)
 	if e, ended := s.options.Record.EndedOf(uid); ended {
-		over := documents.EndedHoldOf(&e)
-		out.LastHold = &over
+		out.LastHold = new(documents.EndedHoldOf(&e))
 	}
 }

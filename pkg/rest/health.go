@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -44,13 +46,7 @@ type HealthCheck struct {
 type health struct {
 	checks []HealthCheck
 	clock  clock.WithTicker
-	last   atomic.Pointer[examined] // nil before the first
-}
-
-// examined is what the checks found, and when they began.
-type examined struct {
-	Health
-	began time.Time
+	last   atomic.Pointer[web.Checked] // nil before the first
 }
 
 // run runs the checks now, and again and again until the context ends.
@@ -74,13 +70,13 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 		defer func() { waited += h.clock.Since(began) }()
 		return loop.Pause(ctx, h.clock, t)
 	}
-	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]web.CheckResult, 0, len(h.checks))}}
+	found := &web.Checked{At: h.clock.Now(), Checks: []web.CheckResult{}}
 	for _, c := range h.checks {
 		done := web.CheckResult{Name: c.Name, Description: c.Description, Succeeded: true}
 		if err := c.run(pause); err != nil {
-			done.Succeeded, done.DiagnosisMessage, found.Healthy = false, err.Error(), false
+			done.Succeeded, done.DiagnosisMessage = false, err.Error()
 		}
-		found.HealthChecks = append(found.HealthChecks, done)
+		found.Checks = append(found.Checks, done)
 	}
 	if ctx.Err() == nil {
 		h.last.Store(found)
@@ -110,15 +106,12 @@ func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
 		documents.Refuse(w, http.StatusNotFound, "Health not known yet", "the checks have not come to an end since the scheduler began; ask again in a moment")
 		return
 	}
-	w.Header().Set("Age", strconv.Itoa(int(max(s.options.Clock.Since(last.began), 0)/time.Second)))
-	documents.Answer(w, last.Health)
+	w.Header().Set("Age", strconv.Itoa(int(max(s.options.Clock.Since(last.At), 0)/time.Second)))
+	failed := slices.ContainsFunc(last.Checks, func(c web.CheckResult) bool { return !c.Succeeded })
+	documents.Answer(w, Health{Healthy: !failed, HealthChecks: last.Checks})
 }
 
 // checked is the same for the pages.
 func (s *Server) checked() web.Checked {
-	last := s.health.last.Load()
-	if last == nil {
-		return web.Checked{}
-	}
-	return web.Checked{At: last.began, Checks: last.HealthChecks}
+	return ptr.Deref(s.health.last.Load(), web.Checked{})
 }

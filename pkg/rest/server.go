@@ -136,8 +136,8 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		use, _, _ := strings.Cut(allowed, ",")
-		documents.Refuse(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use "+use)
+		documents.Refuse(w, http.StatusMethodNotAllowed, "Method not allowed",
+			r.Method+" does nothing here; use "+method)
 	})
 }
 
@@ -148,8 +148,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	go s.health.run(ctx)
 	go s.sample(ctx)
 	go s.options.Events.Run(ctx, s.options.Clock, logger)
-	logger.Info("REST is served", "address", listener.Addr().String(), "tls", s.options.TLS != nil, "guarded", s.options.Guard != nil)
 	address := listener.Addr().String()
+	logger.Info("REST is served", "address", address,
+		"tls", s.options.TLS != nil, "guarded", s.options.Guard != nil)
 	listener = bounded(listener, s.limits)
 	if s.options.TLS != nil {
 		listener = tls.NewListener(listener, s.options.TLS)

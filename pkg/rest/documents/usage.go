@@ -51,9 +51,6 @@ type limitOf func(q *queues.Queue, name string) *config.Limit
 
 // add counts an application of a user or group.
 func (u *usages) add(v *inventory.View, a *inventory.Application, name string, limit limitOf) {
-	if u.queues == nil {
-		u.queues, u.used, u.groups = map[queues.ID]*QueueUsage{}, map[queues.ID]resources.Vector{}, map[string]string{}
-	}
 	u.apps = append(u.apps, a.ID)
 	if a.Group != "" {
 		u.groups[a.ID] = a.Group
@@ -98,7 +95,9 @@ func usagesBy(v *inventory.View, nameOf func(*inventory.Application) string, lim
 			continue
 		}
 		if out[name] == nil {
-			out[name] = &usages{}
+			out[name] = &usages{
+				queues: map[queues.ID]*QueueUsage{}, used: map[queues.ID]resources.Vector{}, groups: map[string]string{},
+			}
 		}
 		out[name].add(v, a, name, limit)
 	}
