@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
@@ -29,15 +30,9 @@ func (l *Log) grow(after *queues.Snapshot) {
 		switch {
 		case old == nil:
 			l.put(Record{Type: Queue, Change: Add, Detail: kind(q), Object: q.Path})
-			if !q.Max.IsUnlimited() {
-				l.quota(q, QueueMax, q.Max.All())
-			}
-			if !q.Guaranteed.IsNone() {
-				l.quota(q, QueueGuarantee, q.Guaranteed.All())
-			}
-			l.limits(q, nil, q.Limits)
+			l.settings(&queues.Settings{Leaf: q.Leaf}, q)
 		case old.Settings != q.Settings:
-			l.settings(old, q)
+			l.settings(old.Settings, q)
 		}
 	}
 }
@@ -62,12 +57,10 @@ func kind(q *queues.Queue) Detail {
 	return QueueDynamic
 }
 
-func (l *Log) settings(old, q *queues.Queue) {
+// settings makes the records of the settings of a queue that differ from the old ones.
+func (l *Log) settings(old *queues.Settings, q *queues.Queue) {
 	if old.Leaf != q.Leaf {
-		message := "leaf queue: false"
-		if q.Leaf {
-			message = "leaf queue: true"
-		}
+		message := fmt.Sprintf("leaf queue: %t", q.Leaf)
 		l.put(Record{Type: Queue, Change: Set, Detail: QueueType, Object: q.Path, Message: message})
 	}
 	if !old.Max.Equal(q.Max) {
@@ -99,9 +92,6 @@ func (a limited) equal(b limited) bool { return a.apps == b.apps && a.max.Equal(
 
 // limits makes the records of limits of users and groups that are set or gone.
 func (l *Log) limits(q *queues.Queue, before, after []config.Limit) {
-	if len(before) == 0 && len(after) == 0 {
-		return
-	}
 	old, now := singly(before), singly(after)
 	is := func(a limited) func(limited) bool {
 		return func(b limited) bool { return a.detail == b.detail && a.name == b.name }
