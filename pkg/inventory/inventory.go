@@ -215,10 +215,10 @@ func (i *Inventory) renew(rest *output.Rest) {
 	v.Rest, v.Generation = *rest, v.Generation+1
 	v.Applications, v.Nodes = i.apps.renew(v.Applications), i.nodes.renew(v.Nodes)
 	if i.staleUnplaced {
-		v.Unplaced = sortedPods(slices.Collect(maps.Values(i.unplaced)))
+		v.Unplaced = slices.SortedFunc(maps.Values(i.unplaced), oldestFirst)
 	}
 	if i.stalePreempted {
-		v.Preempted = sortedPods(slices.Collect(maps.Values(i.preempted)))
+		v.Preempted = slices.SortedFunc(maps.Values(i.preempted), oldestFirst)
 	}
 	v.Holders = i.holders(rest.Holds)
 	i.staleUnplaced, i.stalePreempted = false, false

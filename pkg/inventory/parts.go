@@ -49,7 +49,7 @@ func (p *parts[K, R, M]) renew(before []*M) []*M {
 	}
 	for _, x := range p.stale {
 		if x.stale = false; x.record != nil {
-			x.made = p.make(x.record, sortedPods(x.pods.list))
+			x.made = p.make(x.record, slices.SortedFunc(slices.Values(x.pods.list), oldestFirst))
 		}
 	}
 	out := make([]*M, 0, len(p.by))

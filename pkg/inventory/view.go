@@ -185,13 +185,3 @@ func firstSubmitted(a, b *Application) int {
 	return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.Namespace, b.Namespace),
 		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Serial, b.Serial))
 }
-
-// sortedPods lists pods, the oldest first; nil for none.
-func sortedPods(pods []*Pod) []*Pod {
-	if len(pods) == 0 {
-		return nil
-	}
-	out := slices.Clone(pods)
-	slices.SortFunc(out, oldestFirst)
-	return out
-}
