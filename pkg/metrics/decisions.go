@@ -88,10 +88,7 @@ func (c *Decisions) Count(s *output.Step) {
 
 // kindOf returns the value of label kind: the kind of pod that room is made for.
 func kindOf(s *output.Step) string {
-	if s.NodeBoundDecision != nil || s.Hold.NodeBound {
-		return string(record.NodeBound)
-	}
-	return string(record.Queue)
+	return string(record.KindOf(s.NodeBoundDecision != nil || s.Hold.NodeBound))
 }
 
 // decision counts a decision by its outcome, and the rule that stopped it.

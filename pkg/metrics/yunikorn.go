@@ -121,19 +121,16 @@ func (p *page) queues(v *inventory.View) {
 // allocated.
 func (p *page) applications(v *inventory.View) {
 	type states struct{ accepted, running int64 }
-	of, running := map[string]*states{}, int64(0)
+	of, running := map[string]states{}, int64(0)
 	for _, a := range v.Applications {
 		s := of[a.Queue]
-		if s == nil {
-			s = &states{}
-			of[a.Queue] = s
-		}
 		if a.Running.IsZero() {
 			s.accepted++
 		} else {
 			s.running++
 			running++
 		}
+		of[a.Queue] = s
 	}
 	p.family("yunikorn_queue_app", "gauge", "Applications of a queue itself that have pods: accepted, and running from the first that is bound.")
 	for _, queue := range slices.Sorted(maps.Keys(of)) {

@@ -25,6 +25,14 @@ const (
 	NodeBound Kind = "required"
 )
 
+// KindOf returns the kind of a hold or decision.
+func KindOf(nodeBound bool) Kind {
+	if nodeBound {
+		return NodeBound
+	}
+	return Queue
+}
+
 // Decision is a decision about one asker at one moment, with the numbers that it is based on
 // and the stages that followed. Immutable. Amounts are in base units, as in package
 // resources.
@@ -167,7 +175,7 @@ type Stage struct {
 func decisionOf(s *output.Step) *Decision {
 	d := &Decision{
 		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: s.Ref, Queue: s.Queue, Kind: Queue,
-		Outcome: planner.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
+		Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
 	}
 	switch {
 	case s.Decision != nil:

@@ -89,7 +89,8 @@ type EndedHold struct {
 // HoldOf returns the document for a hold. Preempted has the pods of the view by UID.
 func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
-		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
+		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
+		State: holdState(h), Node: h.Node, Kind: record.KindOf(h.NodeBound),
 		Since: h.Since, Requests: h.Request.Map(), Note: h.Note, Decision: h.Decision,
 	}
 	if asker := v.Holders[h.Asker]; asker != nil {
@@ -129,13 +130,6 @@ func onNode(n *inventory.Node, uid types.UID) *inventory.Pod {
 	return nil
 }
 
-func kindOf(h *reservations.Hold) record.Kind {
-	if h.NodeBound {
-		return record.NodeBound
-	}
-	return record.Queue
-}
-
 func holdState(h *reservations.Hold) string {
 	switch {
 	case len(h.Chosen) > 0 && !h.Committed:
@@ -151,7 +145,8 @@ func holdState(h *reservations.Hold) string {
 // EndedHoldOf returns the document for a hold that has ended.
 func EndedHoldOf(e *record.EndedHold) EndedHold {
 	return EndedHold{
-		Asker: objects.Ref{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
+		Asker: objects.Ref{Namespace: e.Namespace, Name: e.Name, UID: e.Asker},
+		Queue: e.Queue, Node: e.Node, Kind: record.KindOf(e.NodeBound),
 		Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
 	}
 }
