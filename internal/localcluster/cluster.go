@@ -120,30 +120,39 @@ func (c *Cluster) AdminConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
 // launch starts a child under a name that no running child has.
-func (c *Cluster) launch(name, url, binary string, args, env []string) (*Process, error) {
+func (c *Cluster) launch(g program) (*Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
-		return nil, fmt.Errorf("start %s: the cluster is stopped", name)
+		return nil, fmt.Errorf("start %s: the cluster is stopped", g.name)
 	}
-	before := c.processes[name]
+	before := c.processes[g.name]
 	if before != nil && before.Running() {
-		return nil, fmt.Errorf("start %s: it runs already (pid %d)", name, before.PID())
+		return nil, fmt.Errorf("start %s: it runs already (pid %d)", g.name, before.PID())
 	}
-	p, err := launch(name, c.logFile(name), binary, args, env, c.ended)
+	p, err := launch(g, c.options.Dir, c.ended)
 	if err != nil {
 		return nil, err
 	}
-	p.url = url
 	if before == nil {
-		c.order = append(c.order, name)
+		c.order = append(c.order, g.name)
 	}
-	c.processes[name] = p
+	c.processes[g.name] = p
 	return p, nil
 }
 
-func (c *Cluster) logFile(name string) string {
-	return filepath.Join(c.options.Dir, "logs", name+".log")
+// start launches a program and waits until it is ready.
+func (c *Cluster) start(ctx context.Context, g program) (*Process, error) {
+	began := time.Now()
+	p, err := c.launch(g)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", g.name, time.Since(began).Seconds()))
+	return p, nil
 }
 
 // ended is called at every child's end.
@@ -170,16 +179,9 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("start %s: no such component", name)
 	}
-	began := time.Now()
-	p, err := c.launch(k.name, k.url, c.options.Binary, append([]string{k.name}, k.args...), nil)
-	if err != nil {
-		return err
-	}
-	if err := awaitReady(ctx, p, k.ready, k.patience); err != nil {
-		return err
-	}
-	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", name, time.Since(began).Seconds()))
-	return nil
+	k.name, k.binary, k.args = name, c.options.Binary, append([]string{name}, k.args...)
+	_, err := c.start(ctx, k)
+	return err
 }
 
 // Wait waits until a process of the cluster ends that was not stopped or killed through

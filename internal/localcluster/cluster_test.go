@@ -33,10 +33,15 @@ func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	return c
 }
 
+// child is the program of a child process in a role.
+func child(name, role string) program {
+	return program{name: name, binary: os.Args[0], env: []string{childVariable + "=" + role}}
+}
+
 // child starts a child of the cluster in a role.
 func (c *Cluster) child(t *testing.T, name, role string) *Process {
 	t.Helper()
-	p := expect.Get(c.launch(name, "", os.Args[0], nil, []string{childVariable + "=" + role}))(t)
+	p := expect.Get(c.launch(child(name, role)))(t)
 	eventually(t, name+" is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
 	return p
 }
@@ -73,7 +78,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	if order[0] == "first" || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 3 {
 		t.Errorf("ended in the order %v", order)
 	}
-	if _, err := c.launch("late", "", os.Args[0], nil, nil); err == nil {
+	if _, err := c.launch(program{name: "late", binary: os.Args[0]}); err == nil {
 		t.Error("a stopped cluster starts processes")
 	}
 	again, err := OpenStateDir(c.options.Dir)
@@ -101,7 +106,7 @@ func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 func TestNamesRunOnce(t *testing.T) {
 	c := testCluster(t)
 	p := c.child(t, "one", "polite")
-	expect.Refused(c.launch("one", "", os.Args[0], nil, nil))(t, fmt.Sprintf("pid %d", p.PID()))
+	expect.Refused(c.launch(program{name: "one", binary: os.Args[0]}))(t, fmt.Sprintf("pid %d", p.PID()))
 	expect.OK(t, p.Stop())
 	if again := c.child(t, "one", "polite"); c.Process("one") != again || again.Log() != p.Log() {
 		t.Error("a component that has ended cannot be started again under its name")

@@ -17,33 +17,26 @@ const (
 	Nodes             = "nodes"
 )
 
-// component describes how to run one part of the control plane.
-type component struct {
-	name     string
-	args     []string
-	url      string // base address
-	ready    string // path that answers 200 when it is ready
-	patience time.Duration
-}
-
 // ports are those of one cluster.
 type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, nodes int
 }
 
-func newPorts() (ports, error) {
-	p, err := freePorts(5)
-	if err != nil {
-		return ports{}, err
+func newPorts() (p ports, err error) {
+	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.nodes} {
+		if *port, err = freePort(); err != nil {
+			return p, err
+		}
 	}
-	return ports{p[0], p[1], p[2], p[3], p[4]}, nil
+	return p, nil
 }
 
 func (c *Cluster) apiURL() string  { return "https://" + address(c.ports.apiServer) }
 func (c *Cluster) etcdURL() string { return "http://" + address(c.ports.etcd) }
 
-// component returns the description of a component; false for an unknown name.
-func (c *Cluster) component(name string) (component, bool) {
+// component returns the program of a component, without its name and binary; false for an
+// unknown name.
+func (c *Cluster) component(name string) (program, bool) {
 	switch name {
 	case Etcd:
 		return c.etcd(), true
@@ -54,13 +47,13 @@ func (c *Cluster) component(name string) (component, bool) {
 	case Nodes:
 		return c.nodeAgent(), true
 	default:
-		return component{}, false
+		return program{}, false
 	}
 }
 
 // etcd does not sync to disk, and elects itself at once: the data is not needed after the
 // cluster's end.
-func (c *Cluster) etcd() component {
+func (c *Cluster) etcd() program {
 	peer := "http://" + address(c.ports.etcdPeer)
 	args := []string{
 		"--name=local", "--data-dir=" + filepath.Join(c.options.Dir, "etcd"),
@@ -69,10 +62,10 @@ func (c *Cluster) etcd() component {
 		"--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100",
 		"--quota-backend-bytes=8589934592", "--log-level=warn",
 	}
-	return component{Etcd, args, c.etcdURL(), "/health", 30 * time.Second}
+	return program{args: args, url: c.etcdURL(), ready: "/health", readyIn: 30 * time.Second}
 }
 
-func (c *Cluster) apiServer() component {
+func (c *Cluster) apiServer() program {
 	args := []string{
 		"--etcd-servers=" + c.etcdURL(), "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.ports.apiServer),
@@ -88,12 +81,13 @@ func (c *Cluster) apiServer() component {
 		"--proxy-client-cert-file=" + c.pki.file("front-proxy.crt"), "--proxy-client-key-file=" + c.pki.file("front-proxy.key"),
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 	}
-	return component{APIServer, append(args, c.options.APIServerArgs...), c.apiURL(), "/readyz", 2 * time.Minute}
+	args = append(args, c.options.APIServerArgs...)
+	return program{args: args, url: c.apiURL(), ready: "/readyz", readyIn: 2 * time.Minute}
 }
 
 // controllerManager runs all default controllers. Without more QPS the first service account takes five seconds; without
 // the FlexVolume directory it would make one below /usr.
-func (c *Cluster) controllerManager() component {
+func (c *Cluster) controllerManager() program {
 	kubeconfig := c.KubeconfigPath(userControllerManager)
 	args := []string{
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -108,15 +102,16 @@ func (c *Cluster) controllerManager() component {
 		fmt.Sprintf("--node-monitor-grace-period=%s", c.options.lease()+10*time.Second),
 	}
 	url := "https://" + address(c.ports.controllerManager)
-	return component{ControllerManager, args, url, "/healthz", time.Minute}
+	return program{args: args, url: url, ready: "/healthz", readyIn: time.Minute}
 }
 
-func (c *Cluster) nodeAgent() component {
+func (c *Cluster) nodeAgent() program {
 	args := []string{
 		"--kubeconfig=" + c.KubeconfigPath(UserAdmin), "--listen=" + address(c.ports.nodes),
 		"--lease-duration=" + c.options.lease().String(),
 	}
-	return component{Nodes, args, "http://" + address(c.ports.nodes), "/readyz", time.Minute}
+	url := "http://" + address(c.ports.nodes)
+	return program{args: args, url: url, ready: "/readyz", readyIn: time.Minute}
 }
 
 // probe shows no certificate, because readiness needs no permission, and does not check the
@@ -127,8 +122,10 @@ var probe = &http.Client{
 }
 
 // awaitReady polls the ready path of a process.
-func awaitReady(ctx context.Context, p *Process, path string, patience time.Duration) error {
-	return awaitProcess(ctx, p, patience, func(ctx context.Context) (bool, error) { return answers(ctx, p.url+path) })
+func (p *Process) awaitReady(ctx context.Context) error {
+	return awaitProcess(ctx, p, p.readyIn, func(ctx context.Context) (bool, error) {
+		return answers(ctx, p.url+p.ready)
+	})
 }
 
 // answers tells whether a URL answers 200.

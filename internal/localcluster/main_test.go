@@ -44,7 +44,7 @@ func playChild(role, argument string) int {
 		fmt.Println("cannot go on")
 		return 3
 	case "launcher": // starts a stubborn child and waits
-		if _, err := launch("grandchild", argument, os.Args[0], nil, []string{childVariable + "=stubborn"}, func(*Process) {}); err != nil {
+		if _, err := launch(child("grandchild", "stubborn"), argument, func(*Process) {}); err != nil {
 			fmt.Println(err)
 			return 4
 		}

@@ -22,33 +22,24 @@ var tried atomic.Uint32
 
 func init() { tried.Store(rand.Uint32N(lastPort - firstPort)) }
 
-// freePorts returns n different ports on 127.0.0.1 without a listener at this moment.
-// A process gets no port twice before it has tried all: what a port was chosen for may
-// listen only after the next port was chosen.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range 50 * n {
+// freePort returns a port on 127.0.0.1 without a listener at this moment. A process gets no
+// port twice before it has tried all: what a port was chosen for may listen only after the
+// next port was chosen.
+func freePort() (int, error) {
+	for range 250 {
 		port := firstPort + int(tried.Add(1)%(lastPort-firstPort))
-		l, err := net.Listen("tcp", address(port))
-		if err != nil {
-			continue
-		}
-		_ = l.Close() // it was only a trial
-		if ports = append(ports, port); len(ports) == n {
-			return ports, nil
+		if l, err := net.Listen("tcp", address(port)); err == nil {
+			return port, l.Close() // it was only a trial
 		}
 	}
-	return nil, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1", n, firstPort, lastPort)
+	return 0, fmt.Errorf("no free port between %d and %d on 127.0.0.1", firstPort, lastPort)
 }
 
 // FreeAddress returns a host:port on the loopback interface without a listener at this
 // moment.
 func FreeAddress() (string, error) {
-	port, err := freePorts(1)
-	if err != nil {
-		return "", err
-	}
-	return address(port[0]), nil
+	port, err := freePort()
+	return address(port), err
 }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

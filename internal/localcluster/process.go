@@ -16,32 +16,45 @@ import (
 // stopPatience is how long Stop waits after SIGTERM before it kills.
 const stopPatience = 15 * time.Second
 
-// Process is one child process: a component of the control plane or a scheduler.
-type Process struct {
-	name, log, url string
-	cmd            *exec.Cmd
-	patience       time.Duration // of Stop
-	done           chan struct{}
-	err            error       // valid once done is closed
-	intended       atomic.Bool // we asked it to end
+// program describes how to run a component of the control plane or a scheduler.
+type program struct {
+	name, binary string
+	args, env    []string
+	url          string // base address
+	ready        string // path that answers 200 when it is ready
+	readyIn      time.Duration
 }
 
-// launch starts a program with its output appended to the log file. ended is called from another goroutine when
-// it has ended.
-func launch(name, logFile, binary string, args, env []string, ended func(*Process)) (*Process, error) {
-	if err := os.MkdirAll(filepath.Dir(logFile), 0o755); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+// Process is one child process.
+type Process struct {
+	program
+	log      string
+	cmd      *exec.Cmd
+	patience time.Duration // of Stop
+	done     chan struct{}
+	err      error       // valid once done is closed
+	intended atomic.Bool // we asked it to end
+}
+
+// launch starts a program with its output appended to the log file dir/logs/NAME.log. ended is
+// called from another goroutine when it has ended.
+func launch(g program, dir string, ended func(*Process)) (*Process, error) {
+	file := filepath.Join(dir, "logs", g.name+".log")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, fmt.Errorf("start %s: %w", g.name, err)
 	}
-	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: open log: %w", name, err)
+		return nil, fmt.Errorf("start %s: open log: %w", g.name, err)
 	}
 	defer out.Close() // the child has its own copy
-	p := &Process{name: name, log: logFile, cmd: exec.Command(binary, args...), patience: stopPatience, done: make(chan struct{})}
+	p := &Process{
+		program: g, log: file, cmd: exec.Command(g.binary, g.args...), patience: stopPatience, done: make(chan struct{}),
+	}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(os.Environ(), g.env...)
 	if err := Spawn(p.cmd); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return nil, fmt.Errorf("start %s: %w", g.name, err)
 	}
 	go func() {
 		p.err = p.cmd.Wait()

@@ -20,7 +20,7 @@ import (
 // startChild starts a child in a role and waits until it says "ready" (or ends).
 func startChild(t *testing.T, role string) *Process {
 	t.Helper()
-	p := expect.Get(launch("child", filepath.Join(t.TempDir(), "logs", "child.log"), os.Args[0], nil, []string{childVariable + "=" + role}, func(*Process) {}))(t)
+	p := expect.Get(launch(child("child", role), t.TempDir(), func(*Process) {}))(t)
 	t.Cleanup(func() { expect.Holds(t, p.Kill()) })
 	eventually(t, role+" child is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
 	return p
@@ -109,11 +109,11 @@ func TestChildrenDieWithAKilledCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // no parent-death signal there: documented in doc.go
 	}
-	log := filepath.Join(t.TempDir(), "grandchild.log")
-	caller := startChild(t, "launcher "+log)
+	dir := t.TempDir()
+	caller := startChild(t, "launcher "+dir)
 	pid := 0
 	eventually(t, "grandchild is up", func() bool {
-		line := tail(log, 1)
+		line := tail(filepath.Join(dir, "logs", "grandchild.log"), 1)
 		n, err := strconv.Atoi(strings.TrimPrefix(line, "ready "))
 		pid = n
 		return err == nil

@@ -53,16 +53,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	p, err := c.launch(run.name, run.url, run.binary, run.args, run.env)
-	if err != nil {
-		return nil, err
-	}
-	if err := awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
-		return nil, err
-	}
-	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", run.name, time.Since(began).Seconds()))
-	return p, nil
+	return c.start(ctx, run)
 }
 
 // RunScheduler starts a scheduler against a cluster that is not ours and waits until its
@@ -73,31 +64,25 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(run.name, filepath.Join(dir.path, "logs", run.name+".log"), run.binary, run.args, run.env, func(*Process) {})
+	p, err := launch(run, dir.path, func(*Process) {})
 	if err != nil {
 		return nil, err
 	}
-	p.url = run.url
-	if err := awaitReady(ctx, p, "/readyz", time.Minute); err != nil {
+	if err := p.awaitReady(ctx); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
 }
 
-// schedulerRun is the command line of a scheduler.
-type schedulerRun struct {
-	name, url, binary string
-	args, env         []string
-}
-
 // prepareScheduler chooses a port and writes the configuration below dir.
-func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
-	run := schedulerRun{name: cmp.Or(o.Name, "scheduler"), binary: o.Binary}
-	port, err := freePorts(1)
+func prepareScheduler(dir string, o SchedulerOptions) (program, error) {
+	name := cmp.Or(o.Name, "scheduler")
+	run := program{name: name, binary: o.Binary, ready: "/readyz", readyIn: time.Minute}
+	port, err := freePort()
 	if err != nil {
 		return run, err
 	}
-	run.url = "https://" + address(port[0])
+	run.url = "https://" + address(port)
 	run.env = append([]string{"KUBECONFIG=" + o.Kubeconfig}, o.Env...)
 	work := filepath.Join(dir, run.name)
 	if err := os.MkdirAll(work, 0o755); err != nil {
@@ -115,7 +100,7 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	} else {
 		run.args = chosenFlags(o, config, filepath.Join(work, "certificates"))
 	}
-	run.args = append(append(run.args, fmt.Sprintf("--secure-port=%d", port[0])), o.Args...)
+	run.args = append(append(run.args, fmt.Sprintf("--secure-port=%d", port)), o.Args...)
 	return run, err
 }
 
