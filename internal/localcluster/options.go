@@ -18,7 +18,7 @@ type Options struct {
 	Binary string
 	// Nodes is the number of nodes to start with; 0 means none.
 	Nodes int
-	// NodeSpec describes those nodes; the zero value means nodeagent.DefaultNodeSpec.
+	// NodeSpec describes those nodes.
 	NodeSpec nodeagent.NodeSpec
 	// APIServerArgs are appended to the flags of the API server.
 	APIServerArgs []string

@@ -28,28 +28,22 @@ type script struct {
 
 // parseScript reads the pod annotations. The script is usable even when an error is returned: bad values are left out.
 func parseScript(annotations map[string]string) (script, error) {
-	var s script
-	var errs []error
-	for _, f := range []struct {
-		key  string
-		dest **time.Duration
-	}{
-		{AnnotationCompleteAfter, &s.complete},
-		{AnnotationStopAfter, &s.stop},
-	} {
-		text, ok := annotations[f.key]
-		if !ok {
-			continue
-		}
-		d, err := time.ParseDuration(text)
-		if err == nil && d < 0 {
-			err = errors.New("duration is negative")
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("annotation %s: %q is not a duration such as 5s: %w", f.key, text, err))
-			continue
-		}
-		*f.dest = &d
+	complete, err1 := duration(annotations, AnnotationCompleteAfter)
+	stop, err2 := duration(annotations, AnnotationStopAfter)
+	return script{complete, stop}, errors.Join(err1, err2)
+}
+
+func duration(annotations map[string]string, key string) (*time.Duration, error) {
+	text, ok := annotations[key]
+	if !ok {
+		return nil, nil
 	}
-	return s, errors.Join(errs...)
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("duration is negative")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %q is not a duration such as 5s: %w", key, text, err)
+	}
+	return &d, nil
 }

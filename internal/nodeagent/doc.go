@@ -6,7 +6,7 @@
 //
 //   - It reports itself Ready and renews its lease. Creating a Node object with the label, with kubectl or
 //     from Go, adds a node while the agent runs; deleting the object removes it. A node without
-//     allocatable resources gets those of DefaultNodeSpec.
+//     allocatable resources gets those of an empty NodeSpec.
 //   - It admits or rejects every pod bound to it (see admission.go). A pod that does not
 //     fit beside the unfinished pods already admitted, terminating ones included, ends in
 //     phase Failed with the kubelet's reason: OutOfcpu, OutOfmemory, OutOfpods,

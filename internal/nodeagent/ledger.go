@@ -2,7 +2,6 @@ package nodeagent
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -140,7 +139,7 @@ func (l *ledger) setNode(node *corev1.Node) []string {
 		return nil
 	}
 	var keys []string
-	for _, e := range b.inOrder() {
+	for _, e := range b.pods {
 		keys = append(keys, e.key)
 	}
 	return keys
@@ -156,12 +155,18 @@ func (l *ledger) dropNode(name string) {
 	}
 }
 
-// inOrder returns the pods of a node in the order in which a kubelet handles them: oldest
-// first, then by UID.
-func (b *nodeBook) inOrder() []*entry {
-	return slices.SortedFunc(maps.Values(b.pods), func(x, y *entry) int {
+// undecided returns the pods that a node has to decide about, in the order in which a
+// kubelet handles them: oldest first, then by UID.
+func (b *nodeBook) undecided() (pods []*entry) {
+	for _, e := range b.pods {
+		if e.where == waiting && e.pod.DeletionTimestamp == nil {
+			pods = append(pods, e)
+		}
+	}
+	slices.SortFunc(pods, func(x, y *entry) int {
 		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
 	})
+	return pods
 }
 
 // settle decides every waiting pod of a node, oldest first. Unless final, it stops at the
@@ -175,13 +180,7 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 	if b == nil || b.info.Node() == nil || !accepting(b.info.Node()) {
 		return true, nil
 	}
-	if !b.anyWaiting() {
-		return true, nil
-	}
-	for _, e := range b.inOrder() {
-		if e.where != waiting || e.pod.DeletionTimestamp != nil {
-			continue
-		}
+	for _, e := range b.undecided() {
 		r := admit(b.info, e.pod)
 		if r == nil {
 			l.move(e, admitted)
@@ -200,15 +199,6 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 
 // accepting tells whether a node decides about pods: it has reported its resources.
 func accepting(node *corev1.Node) bool { return len(node.Status.Allocatable) > 0 }
-
-func (b *nodeBook) anyWaiting() bool {
-	for _, e := range b.pods {
-		if e.where == waiting {
-			return true
-		}
-	}
-	return false
-}
 
 // verdict returns what the ledger knows about a pod; false if the pod is not known, or its
 // node is not known or not ours.

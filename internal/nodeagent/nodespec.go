@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeSpec describes simulated nodes of one kind. The zero value means the sizes of DefaultNodeSpec.
+// NodeSpec describes simulated nodes of one kind. The zero value means 8 cores, 32 GiB of
+// memory, 200 GiB of ephemeral storage, 110 pods, 3 zones.
 type NodeSpec struct {
 	// NamePrefix starts the node names; names are NamePrefix-0000 and so on. Empty means "node".
 	NamePrefix string
@@ -28,16 +29,10 @@ type NodeSpec struct {
 	Zones int
 }
 
-// DefaultNodeSpec returns the values of an empty NodeSpec: 8 cores, 32 GiB of memory, 200
-// GiB of ephemeral storage, 110 pods, 3 zones.
-func DefaultNodeSpec() NodeSpec {
-	return NodeSpec{NamePrefix: "node", CPU: "8", Memory: "32Gi", EphemeralStorage: "200Gi", Pods: 110, Zones: 3}
-}
-
 func (s NodeSpec) withDefaults() NodeSpec {
-	d := DefaultNodeSpec()
-	s.NamePrefix, s.CPU, s.Memory = cmp.Or(s.NamePrefix, d.NamePrefix), cmp.Or(s.CPU, d.CPU), cmp.Or(s.Memory, d.Memory)
-	s.EphemeralStorage, s.Pods, s.Zones = cmp.Or(s.EphemeralStorage, d.EphemeralStorage), cmp.Or(s.Pods, d.Pods), cmp.Or(s.Zones, d.Zones)
+	s.NamePrefix, s.Pods, s.Zones = cmp.Or(s.NamePrefix, "node"), cmp.Or(s.Pods, 110), cmp.Or(s.Zones, 3)
+	s.CPU, s.Memory = cmp.Or(s.CPU, "8"), cmp.Or(s.Memory, "32Gi")
+	s.EphemeralStorage = cmp.Or(s.EphemeralStorage, "200Gi")
 	return s
 }
 

@@ -27,14 +27,7 @@ func (a *Agent) address() string {
 
 // statusPatch returns a strategic merge patch of a pod's status. It holds only for the pod with this UID.
 func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {
-	patch := struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-		Status corev1.PodStatus `json:"status"`
-	}{Status: status}
-	patch.Metadata.UID = uid
-	data, err := json.Marshal(patch)
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": status})
 	if err != nil {
 		return nil, fmt.Errorf("encode pod status: %w", err)
 	}
