@@ -72,7 +72,7 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 
 // read reads the answer to a query at a path.
 func (c *connection) read(ctx context.Context, path string, query url.Values, into any) error {
-	body, err := c.query(ctx, path, query)
+	body, err := c.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
 		return err
 	}
@@ -82,16 +82,18 @@ func (c *connection) read(ctx context.Context, path string, query url.Values, in
 	return nil
 }
 
-// query returns the body of the answer to a query at a path.
-func (c *connection) query(ctx context.Context, path string, query url.Values) ([]byte, error) {
+// request returns the body of the answer to a request at a path.
+func (c *connection) request(
+	ctx context.Context, method, path string, query url.Values, sent []byte,
+) ([]byte, error) {
 	client, target, err := c.target()
 	if err != nil {
 		return nil, err
 	}
 	target = target.JoinPath(path)
 	target.RawQuery = query.Encode()
-	a, err := c.ask(ctx, client, http.MethodGet, target.String(), nil)
-	return c.judge(http.MethodGet, a, err)
+	a, err := c.ask(ctx, client, method, target.String(), sent)
+	return c.judge(method, a, err)
 }
 
 // reply is an answer.
@@ -124,19 +126,6 @@ func (c *connection) caution(w io.Writer) {
 	}
 }
 
-// post returns the body of the answer to what is sent to a path.
-func (c *connection) post(ctx context.Context, path string, sent []byte) ([]byte, error) {
-	client, target, err := c.target()
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.ask(ctx, client, http.MethodPost, target.JoinPath(path).String(), sent)
-	if m := message(a.body); err == nil && a.status == http.StatusBadRequest && m != "" {
-		return nil, errors.New(m) // about what was sent
-	}
-	return c.judge(http.MethodPost, a, err)
-}
-
 // judge returns the body of an answer to a method, or what to do about one that is none.
 func (c *connection) judge(method string, a reply, err error) ([]byte, error) {
 	advice := distrusted(err)
@@ -150,6 +139,8 @@ func (c *connection) judge(method string, a reply, err error) ([]byte, error) {
 		return nil, err
 	case a.status == http.StatusNotFound && problemOf(a.body).Message == documents.PodNotFound:
 		return nil, &missingError{message(a.body)}
+	case method == http.MethodPost && a.status == http.StatusBadRequest && message(a.body) != "":
+		return nil, errors.New(message(a.body)) // about what was sent
 	case a.status != http.StatusOK:
 		return nil, c.refused(method, a.status, a.body)
 	}

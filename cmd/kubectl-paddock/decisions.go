@@ -35,9 +35,10 @@ func (a *about) addFlags(cmd *cobra.Command, what string) {
 	f.IntVar(&a.limit, "limit", 20, "how many at most, the last first")
 }
 
-func (a *about) query() (url.Values, error) {
+// read asks for what is wanted at a path.
+func (a *about) read(cmd *cobra.Command, conn *connection, path string, into any) error {
 	if a.limit <= 0 {
-		return nil, usagef("--limit %d: it is the number of entries that are wanted, 1 or more", a.limit)
+		return usagef("--limit %d: it is the number of entries that are wanted, 1 or more", a.limit)
 	}
 	q := url.Values{"limit": {strconv.Itoa(a.limit)}}
 	for name, value := range map[string]string{"namespace": a.namespace, "pod": a.pod, "queue": a.queue, "victim": a.victim} {
@@ -45,7 +46,11 @@ func (a *about) query() (url.Values, error) {
 			q.Set(name, value)
 		}
 	}
-	return q, nil
+	err := conn.read(cmd.Context(), path, q, into)
+	if err == nil {
+		conn.caution(cmd.ErrOrStderr())
+	}
+	return err
 }
 
 func newDecisions(conn *connection) *cobra.Command {
@@ -59,15 +64,10 @@ the victims, the node, and the result. -o yaml shows the numbers that each law w
 asked about.`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := which.query()
-			if err != nil {
-				return err
-			}
 			var list documents.Decisions
-			if err := conn.read(cmd.Context(), decisionsPath, query, &list); err != nil {
+			if err := which.read(cmd, conn, decisionsPath, &list); err != nil {
 				return err
 			}
-			conn.caution(cmd.ErrOrStderr())
 			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) { printDecisions(w, &list) })
 		},
 	}
@@ -109,11 +109,8 @@ report it with the decision), 2 the decisions could not be read.`,
 func recorded(cmd *cobra.Command, conn *connection, args []string) (*documents.Decisions, error) {
 	var list documents.Decisions
 	if len(args) == 0 {
-		if err := conn.read(cmd.Context(), decisionsPath, url.Values{"limit": {strconv.Itoa(math.MaxInt32)}}, &list); err != nil {
-			return nil, err
-		}
-		conn.caution(cmd.ErrOrStderr())
-		return &list, nil
+		all := about{limit: math.MaxInt32}
+		return &list, all.read(cmd, conn, decisionsPath, &list)
 	}
 	text, err := readFile(args[0], cmd.InOrStdin(), maxAnswer)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -139,7 +140,7 @@ func readDocuments(cmd *cobra.Command, conn *connection, names []string) ([]docu
 // inForce asks the scheduler for its configuration. A scheduler has a valid one; a server
 // without one is no scheduler.
 func inForce(ctx context.Context, conn *connection) ([]byte, error) {
-	text, err := conn.query(ctx, configPath, nil)
+	text, err := conn.request(ctx, http.MethodGet, configPath, nil, nil)
 	if err != nil {
 		return nil, err
 	}

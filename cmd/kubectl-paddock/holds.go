@@ -22,15 +22,10 @@ whether the node has the taint that keeps other schedulers off.
 With --ended, the last holds that are over, and why they ended.`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := which.query()
-			if err != nil {
-				return err
-			}
 			var list documents.Holds
-			if err := conn.read(cmd.Context(), holdsPath, query, &list); err != nil {
+			if err := which.read(cmd, conn, holdsPath, &list); err != nil {
 				return err
 			}
-			conn.caution(cmd.ErrOrStderr())
 			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) {
 				if ended {
 					printEnded(w, list.Ended)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ leave.`,
 }
 
 func (c *connection) preview(ctx context.Context, manifest []byte) (*documents.Preview, error) {
-	body, err := c.post(ctx, "/api/v1/preview", manifest)
+	body, err := c.request(ctx, http.MethodPost, "/api/v1/preview", nil, manifest)
 	if err != nil {
 		return nil, err
 	}

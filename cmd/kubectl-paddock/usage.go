@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -18,7 +19,7 @@ const standardInput = "-"
 
 // liveTree asks the scheduler for its queues.
 func liveTree(ctx context.Context, conn *connection) (*documents.Queue, error) {
-	body, err := conn.query(ctx, queuesPath, nil)
+	body, err := conn.request(ctx, http.MethodGet, queuesPath, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the queues: %w", err)
 	}
