@@ -58,9 +58,9 @@ type Binary struct {
 // ReadBinary looks at a compiled program. One that is not static, or not for
 // Linux, is an error: there is nothing else in the image.
 func ReadBinary(path string) (Binary, error) {
-	info, err := readInfo(path)
+	info, err := buildinfo.ReadFile(path)
 	if err != nil {
-		return Binary{}, err
+		return Binary{}, fmt.Errorf("binary %s: %w", path, err)
 	}
 	b := Binary{Path: path, info: info}
 	settings := map[string]string{}
@@ -88,12 +88,4 @@ func check(settings map[string]string) error {
 		errs = append(errs, errors.New("it does not say for what GOARCH it is"))
 	}
 	return errors.Join(errs...)
-}
-
-func readInfo(path string) (*buildinfo.BuildInfo, error) {
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("binary %s: %w", path, err)
-	}
-	return info, nil
 }

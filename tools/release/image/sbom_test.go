@@ -124,7 +124,7 @@ func TestSBOMHasWhatIsLinked(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	info := expect.Get(readInfo(path))(t)
+	info := expect.Get(buildinfo.ReadFile(path))(t)
 	want := linked(t, path)
 	small := filepath.Join(t.TempDir(), "small") // the modules do not come from its text
 	expect.OK(t, os.WriteFile(small, []byte("program"), 0o600))
