@@ -46,7 +46,8 @@ func PrintPods(w io.Writer, pods []corev1.Pod) error {
 	fmt.Fprintln(t, "NAMESPACE\tNAME\tPHASE\tNODE\tWHY IT WAITS")
 	for i := range pods {
 		p := &pods[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Namespace, p.Name, p.Status.Phase, orDash(p.Spec.NodeName), orDash(Waits(p)))
+		node, why := cmp.Or(p.Spec.NodeName, "-"), cmp.Or(Waits(p), "-")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Namespace, p.Name, p.Status.Phase, node, why)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print pods: %w", err)
@@ -71,8 +72,6 @@ func Waits(p *corev1.Pod) string {
 	}
 	return ""
 }
-
-func orDash(s string) string { return cmp.Or(s, "-") }
 
 // Scale sets the number of replicas, from 0 on, of a Deployment and returns the number before.
 func Scale(ctx context.Context, client kubernetes.Interface, namespace, name string, replicas int32) (before int32, err error) {
