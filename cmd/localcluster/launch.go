@@ -120,7 +120,7 @@ func (l *launcher) build(ctx context.Context) error {
 	announced := false
 	l.screen.quiet()
 	began := time.Now()
-	err := build.Build(ctx, build.Options{Root: l.root, Out: "bin", Packages: programs, LDFlags: l.ldflags, Report: func(p build.Progress) {
+	err := build.Build(ctx, build.Options{Root: l.root, Packages: programs, LDFlags: l.ldflags, Report: func(p build.Progress) {
 		if !announced && p.Total > 0 {
 			announced = true
 			l.screen.say("building %s: %s to compile", strings.Join(programs, " and "), packages(p.Total))

@@ -39,7 +39,7 @@ func (e *env) startKubeScheduler() {
 	e.Helper()
 	root := expect.Get(build.FindRoot("."))(e)
 	e.ok(build.Build(e.Context(), build.Options{
-		Root: root, Out: "bin", LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
+		Root: root, LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
 	}))
 	p, err := suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
 		Name: "kube-scheduler-" + e.id, Binary: root + "/bin/kube-scheduler", Args: []string{"--v=2"},

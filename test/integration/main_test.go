@@ -116,7 +116,7 @@ func compile(ctx context.Context) (string, error) {
 	}
 	began := time.Now()
 	err = build.Build(ctx, build.Options{
-		Root: root, Out: "bin", LDFlags: suite.ldflags,
+		Root: root, LDFlags: suite.ldflags,
 		Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/localcluster", "./cmd/kubectl-paddock"},
 	})
 	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())

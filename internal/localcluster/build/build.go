@@ -23,9 +23,8 @@ const Module = "github.com/paddock-scheduler/paddock"
 type Options struct {
 	// Root is the directory of go.mod; see FindRoot.
 	Root string
-	// Out is the directory of the binaries, relative to Root or absolute.
-	Out string
-	// Packages are the main packages, "./cmd/scheduler" for example. The binary has the name of the last element.
+	// Packages are the main packages, "./cmd/scheduler" for example. The binary is in Root/bin
+	// and has the name of the last element.
 	Packages []string
 	// LDFlags is passed on to the linker. The same flags should be used everywhere, or binaries are linked again and again.
 	LDFlags string
@@ -59,10 +58,7 @@ func Build(ctx context.Context, o Options) error {
 	c.begin(stale)
 	stop := c.tick(time.Second)
 	defer stop()
-	out := o.Out
-	if !filepath.IsAbs(out) {
-		out = filepath.Join(o.Root, out)
-	}
+	out := filepath.Join(o.Root, "bin")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}

@@ -38,7 +38,7 @@ func TestBuild(t *testing.T) {
 	root := module(t, program)
 	var mu sync.Mutex
 	var seen []Progress
-	o := Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}, LDFlags: "-X example.com/m/lib.Text=stamped", Report: func(p Progress) {
+	o := Options{Root: root, Packages: []string{"./cmd/hello"}, LDFlags: "-X example.com/m/lib.Text=stamped", Report: func(p Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, p)
@@ -61,11 +61,11 @@ func TestBuild(t *testing.T) {
 
 func TestBuildShowsWhatTheCompilerSays(t *testing.T) {
 	root := module(t, "package main\n\nfunc main() { missing() }\n")
-	err := Build(context.Background(), Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}})
+	err := Build(context.Background(), Options{Root: root, Packages: []string{"./cmd/hello"}})
 	if err == nil || !strings.Contains(err.Error(), "undefined: missing") {
 		t.Errorf("got %v, want the compiler's message", err)
 	}
-	err = Build(context.Background(), Options{Root: root, Out: "bin", Packages: []string{"./cmd/none"}})
+	err = Build(context.Background(), Options{Root: root, Packages: []string{"./cmd/none"}})
 	if err == nil || !strings.Contains(err.Error(), "./cmd/none") {
 		t.Errorf("got %v, want an error that names the package", err)
 	}
@@ -74,7 +74,7 @@ func TestBuildShowsWhatTheCompilerSays(t *testing.T) {
 func TestBuildEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	root := module(t, program)
-	err := Build(ctx, Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}, Report: func(Progress) { cancel() }})
+	err := Build(ctx, Options{Root: root, Packages: []string{"./cmd/hello"}, Report: func(Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}

@@ -105,7 +105,7 @@ func compile(ctx context.Context) error {
 		}
 	}
 	err := build.Build(ctx, build.Options{
-		Root: suite.root, Out: "bin", LDFlags: flags,
+		Root: suite.root, LDFlags: flags,
 		Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/kubectl-paddock"},
 	})
 	if err != nil {
