@@ -162,21 +162,26 @@ func (r *Reporter) Tell(ctx context.Context, report output.Report) error {
 	if report.Demand != objects.DemandUnsaid {
 		return r.tellDemand(ctx, pod, report)
 	}
-	return r.condition(ctx, pod, conditionOf(report))
+	return r.tellAdmitted(ctx, pod, report)
 }
 
 func (r *Reporter) event(pod *corev1.Pod, reason, note string) {
 	r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, reason, "Scheduling", "%s", note)
 }
 
-// condition writes the condition, and an event that says the same if the pod waits.
-func (r *Reporter) condition(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) error {
+// tellAdmitted writes the condition, and an event that says the same if the pod waits.
+func (r *Reporter) tellAdmitted(ctx context.Context, pod *corev1.Pod, report output.Report) error {
+	status, reason, message := corev1.ConditionTrue, admittedReason, "the pod was let through to be scheduled"
+	waits := !report.Reason.None()
+	if waits {
+		status, reason, message = corev1.ConditionFalse, string(report.Reason.Code), Advice(report.Reason)
+	}
 	written, err := r.patch(ctx, pod, map[string]any{"uid": pod.UID}, map[string]any{
-		"type": condition.Type, "status": condition.Status, "reason": condition.Reason, "message": condition.Message,
-		"lastTransitionTime": r.since(pod, condition.Status),
+		"type": Admitted, "status": status, "reason": reason, "message": message,
+		"lastTransitionTime": r.since(pod, status),
 	})
-	if written && condition.Status == corev1.ConditionFalse {
-		r.event(pod, condition.Reason, condition.Message)
+	if written && waits {
+		r.event(pod, reason, message)
 	}
 	return err
 }
@@ -187,13 +192,4 @@ func (r *Reporter) since(pod *corev1.Pod, status corev1.ConditionStatus) metav1.
 		return c.LastTransitionTime
 	}
 	return metav1.NewTime(r.Clock.Now())
-}
-
-func conditionOf(report output.Report) corev1.PodCondition {
-	if report.Reason.None() {
-		return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionTrue, Reason: admittedReason,
-			Message: "the pod was let through to be scheduled"}
-	}
-	return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse,
-		Reason: string(report.Reason.Code), Message: Advice(report.Reason)}
 }
