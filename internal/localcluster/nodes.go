@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/kubernetes/pkg/util/node"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
@@ -79,17 +81,9 @@ func (c *Cluster) AwaitNodes(ctx context.Context, names ...string) error {
 
 // nodeUsable tells whether a node is Ready and has no taint of the node controllers.
 func nodeUsable(node *corev1.Node) bool {
-	for _, t := range node.Spec.Taints {
-		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
-			return false
-		}
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return nodeutil.IsNodeReady(node) && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return strings.HasPrefix(t.Key, "node.kubernetes.io/")
+	})
 }
 
 // parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. It

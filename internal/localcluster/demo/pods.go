@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -64,10 +65,8 @@ func Waits(p *corev1.Pod) string {
 		return ""
 	}
 	for _, kind := range []corev1.PodConditionType{reasons.AdmittedCondition, corev1.PodScheduled} {
-		for _, c := range p.Status.Conditions {
-			if c.Type == kind && c.Status == corev1.ConditionFalse {
-				return strings.Join(strings.Fields(cmp.Or(c.Message, c.Reason)), " ")
-			}
+		if _, c := podutil.GetPodCondition(&p.Status, kind); c != nil && c.Status == corev1.ConditionFalse {
+			return strings.Join(strings.Fields(cmp.Or(c.Message, c.Reason)), " ")
 		}
 	}
 	return ""
