@@ -65,6 +65,11 @@ func (s *core) checkAskers() []error {
 			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
 		}
 	}
+	return append(errs, s.checkWaiting()...)
+}
+
+// checkWaiting verifies that the askers which wait for room need a node.
+func (s *core) checkWaiting() (errs []error) {
 	for uid, node := range s.model.Preemption.Waiting {
 		if p := s.model.Pods[uid]; p == nil || p.App == nil || p.State.HasNode() || p.Asker.HoldsNode() {
 			errs = append(errs, fmt.Errorf("askers: pod %s waits for room of node %s and needs none", uid, node))

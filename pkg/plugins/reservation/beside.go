@@ -38,6 +38,13 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *co
 		}
 		return keptFor("node %s keeps room for pods that hold it, the first of them %s/%s", name, kept[0].Namespace, kept[0].Name)
 	}
+	return pl.besideFirst(s, pod, node, first, left, request)
+}
+
+// besideFirst rejects a node for a pod if it would take too much of what is left there for the pods
+// that go first.
+func (pl *Plugin) besideFirst(s *store.Store, pod *corev1.Pod, node fwk.NodeInfo, first []*store.NodeBoundPod, left, request resources.Vector) *fwk.Status {
+	name := node.Node().Name
 	for _, p := range first {
 		if isOn(node, p.UID) || !left.Covers(p.Request) {
 			continue
