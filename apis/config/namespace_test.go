@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestEffectiveConfigNamespace(t *testing.T) {
@@ -14,15 +15,11 @@ func TestEffectiveConfigNamespace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			getenv := func(name string) string {
-				if name != "POD_NAMESPACE" {
-					t.Errorf("asked for %s", name)
-				}
+				expect.Same(t, "asked for", "POD_NAMESPACE", name)
 				return test.env
 			}
 			args := &config.QueueSortArgs{ConfigNamespace: test.args}
-			if got := args.EffectiveConfigNamespace(getenv); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			expect.Same(t, "namespace", test.want, args.EffectiveConfigNamespace(getenv))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -39,9 +40,7 @@ func hear(t *testing.T, start func(http.Handler) *httptest.Server) *heard {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // one of them is a program
 	return path
 }
 

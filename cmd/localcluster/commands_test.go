@@ -54,9 +54,7 @@ func TestBadScaleArguments(t *testing.T) {
 		"d 9": "NAMESPACE/DEPLOYMENT", "/d 9": "NAMESPACE/DEPLOYMENT", "ns/ 9": "NAMESPACE/DEPLOYMENT",
 		"ns/d many": `"many"`, "ns/d -1": `"-1"`, "ns/d 3000000000": `"3000000000"`, "ns/none 1": "ns/none",
 	} {
-		if err := scaleCommand(t.Context(), client, &bytes.Buffer{}, strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error with %s", words, err, want)
-		}
+		expect.Fails(t, scaleCommand(t.Context(), client, &bytes.Buffer{}, strings.Fields(words)), want)
 	}
 }
 

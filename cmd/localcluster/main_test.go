@@ -127,9 +127,7 @@ func TestScreenOnATerminal(t *testing.T) {
 	s.terminal = true
 	s.progress("first")
 	s.progress("second" + strings.Repeat("!", 200))
-	if s.shown != columns {
-		t.Errorf("the changing line has %d columns", s.shown)
-	}
+	expect.Same(t, "columns of the changing line", columns, s.shown)
 	s.say("message")
 	if text := out.String(); strings.Count(text, "\r") != 4 || !strings.HasSuffix(text, "s] message\n") || !strings.Contains(text, "second") {
 		t.Errorf("unexpected output %q", text)
@@ -143,18 +141,14 @@ func TestLines(t *testing.T) {
 		"compiled 5 of 20 packages (25%), now net": {Done: 5, Total: 20, Package: "net"},
 		"compiled 20 packages, linking":            {Done: 20, Total: 20, Package: "main"},
 	} {
-		if got := buildLine(p); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Same(t, "line", want, buildLine(p))
 	}
 	placements := []demo.Placement{
 		{Workload: demo.Workload{Kind: "Deployment", Namespace: "ns", Name: "d", Pods: 5, Placed: 4}, Made: 5, OnNode: 4},
 		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "p", Pods: 1, Placed: 1}, Made: 1, OnNode: 1},
 		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "late", Pods: 1, Placed: 1}, Made: 1},
 	}
-	if got := placementLine(placements); got != "5 of 6 sample pods are placed" {
-		t.Errorf("got %q", got)
-	}
+	expect.Same(t, "line", "5 of 6 sample pods are placed", placementLine(placements))
 	if got := heldLines(placements); len(got) != 1 || got[0] != "Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more" {
 		t.Errorf("got %q", got)
 	}

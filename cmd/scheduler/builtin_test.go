@@ -16,8 +16,7 @@ import (
 // load reads the configuration as app.Setup does.
 func load(t *testing.T, path string) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
-	cfg := expect.Get(options.LoadConfigFromFile(klog.Background(), path))(t)
-	return cfg
+	return expect.Get(options.LoadConfigFromFile(klog.Background(), path))(t)
 }
 
 // builtin returns what a command line without --config is given.
@@ -27,9 +26,7 @@ func builtin(t *testing.T, args ...string) *schedconfig.KubeSchedulerConfigurati
 	done := expect.Get(useBuiltin(opts))(t)
 	cfg := load(t, opts.ConfigFile)
 	done()
-	if opts.ConfigFile != "" {
-		t.Errorf("afterwards --config is %q, want it unset again", opts.ConfigFile)
-	}
+	expect.Same(t, "--config afterwards", "", opts.ConfigFile)
 	return cfg
 }
 
@@ -59,9 +56,7 @@ func TestBuiltinLeavesAConfigFileAlone(t *testing.T) {
 	opts := parse(t, "--config=mine.yaml", "--kube-api-qps=7")
 	done := expect.Get(useBuiltin(opts))(t)
 	done()
-	if opts.ConfigFile != "mine.yaml" {
-		t.Errorf("--config is %q, want mine.yaml", opts.ConfigFile)
-	}
+	expect.Same(t, "--config", "mine.yaml", opts.ConfigFile)
 }
 
 // The flags that upstream honours with and without --config reach the elector.
@@ -81,12 +76,8 @@ func TestLeaseOfTheBuiltin(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cc, _, err := setUp(t, parse(t, test.flags...))
 			expect.OK(t, err)
-			if got := cc.LeaderElection.Lock.Describe(); got != test.lock {
-				t.Errorf("lease %s, want %s", got, test.lock)
-			}
-			if got := cc.LeaderElection.LeaseDuration; got != test.lease {
-				t.Errorf("lease duration %s, want %s", got, test.lease)
-			}
+			expect.Same(t, "lease", test.lock, cc.LeaderElection.Lock.Describe())
+			expect.Same(t, "lease duration", test.lease, cc.LeaderElection.LeaseDuration)
 		})
 	}
 }

@@ -19,9 +19,7 @@ func profilesOf(t *testing.T, document []byte) map[string]*schedconfig.Plugins {
 	cc, sched, err := setUp(t, parse(t, "--config="+configFile(t, document)))
 	expect.OK(t, err)
 	effective := profiles.Effective(sched.Profiles)
-	if err := profiles.Check(&cc.ComponentConfig, effective); err != nil {
-		t.Errorf("check: %v", err)
-	}
+	expect.Holds(t, profiles.Check(&cc.ComponentConfig, effective))
 	return effective
 }
 
@@ -117,14 +115,4 @@ func TestWithPodGroups(t *testing.T) {
 	want.Permit = with(want.Permit, "Coscheduling")
 	got := profilesOf(t, withoutREST(t, manifests.WithPodGroups))
 	compare(t, got, map[string]*schedconfig.Plugins{"yunikorn": want})
-}
-
-// What matters most of the above, in words that need no comparison.
-func TestPlacesThatMatter(t *testing.T) {
-	lists := profilesOf(t, withoutREST(t, manifests.SecondScheduler))["yunikorn"]
-	preFilter := lists.PreFilter.Enabled
-	if last := preFilter[len(preFilter)-1].Name; last != "QueuePreemption" {
-		t.Errorf("the last of preFilter is %s, want QueuePreemption", last)
-	}
-	expect.Same(t, "postFilter", set("QueuePreemption", "DynamicResources").Enabled, lists.PostFilter.Enabled)
 }

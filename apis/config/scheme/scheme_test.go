@@ -63,19 +63,14 @@ func encode(t *testing.T, obj runtime.Object) []byte {
 	}
 	var buf bytes.Buffer
 	encoder := scheme.Codecs.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion)
-	if err := encoder.Encode(obj, &buf); err != nil {
-		t.Fatalf("encode %T: %v", obj, err)
-	}
+	expect.OK(t, encoder.Encode(obj, &buf))
 	return buf.Bytes()
 }
 
 // checkRoundTrip encodes the configuration and decodes the result.
 func checkRoundTrip(t *testing.T, cfg *schedconfig.KubeSchedulerConfiguration) {
 	t.Helper()
-	again, err := decode(string(encode(t, cfg)))
-	if err != nil {
-		t.Fatalf("decode what was encoded: %v", err)
-	}
+	again := expect.Get(decode(string(encode(t, cfg))))(t)
 	expect.Same(t, "encoding and decoding changed the profiles", cfg.Profiles, again.Profiles)
 }
 
@@ -101,9 +96,7 @@ func printOurs(t *testing.T, cfg *schedconfig.KubeSchedulerConfiguration) string
 func fields(t *testing.T, encoded []byte) string {
 	t.Helper()
 	var object map[string]any
-	if err := sigsyaml.Unmarshal(encoded, &object); err != nil {
-		t.Fatalf("read what was encoded: %v", err)
-	}
+	expect.OK(t, sigsyaml.Unmarshal(encoded, &object))
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	text := expect.Get(sigsyaml.Marshal(object))(t)
