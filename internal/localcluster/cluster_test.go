@@ -81,10 +81,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	if _, err := c.launch(program{name: "late", binary: os.Args[0]}); err == nil {
 		t.Error("a stopped cluster starts processes")
 	}
-	again, err := OpenStateDir(c.options.Dir)
-	if err != nil {
-		t.Fatalf("directory is not free after Stop: %v", err)
-	}
+	again := expect.Get(OpenStateDir(c.options.Dir))(t)
 	expect.Holds(t, again.Close())
 }
 
@@ -93,9 +90,7 @@ func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 	expect.OK(t, errors.Join(c.child(t, "stopped", "polite").Stop(), c.child(t, "killed", "stubborn").Kill()))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if err := c.Wait(ctx); err != nil {
-		t.Errorf("got %v, want nothing", err)
-	}
+	expect.Holds(t, c.Wait(ctx))
 	c.child(t, "dies", "broken")
 	var e *DiedError
 	if err := c.Wait(context.Background()); !errors.As(err, &e) || e.Name != "dies" || e.Tail != "cannot go on" {
@@ -159,9 +154,7 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 		{node(corev1.ConditionTrue, corev1.TaintNodeNotReady), false},
 		{&corev1.Node{}, false},
 	} {
-		if got := nodeUsable(test.node); got != test.want {
-			t.Errorf("node %d: usable is %v, want %v", i, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("node %d is usable", i), test.want, nodeUsable(test.node))
 	}
 	c := testCluster(t)
 	makeReady(c, "node-0001")

@@ -31,9 +31,7 @@ func TestCertificates(t *testing.T) {
 	}
 	pair := expect.Get(p.ca.client("jane", "team-a"))(t)
 	client := parse(t, pair.ClientCertificateData)
-	if _, err := client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
-		t.Errorf("client certificate: %v", err)
-	}
+	expect.Get(client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}))(t)
 	if client.Subject.CommonName != "jane" || !slices.Equal(client.Subject.Organization, []string{"team-a"}) {
 		t.Errorf("client certificate is for %v", client.Subject)
 	}
@@ -54,8 +52,7 @@ func parse(t *testing.T, data []byte) *x509.Certificate {
 	if block == nil {
 		t.Fatal("no PEM data")
 	}
-	certificate := expect.Get(x509.ParseCertificate(block.Bytes))(t)
-	return certificate
+	return expect.Get(x509.ParseCertificate(block.Bytes))(t)
 }
 
 func TestFreePort(t *testing.T) {
@@ -88,10 +85,7 @@ func TestStateDirIsTakenOverClean(t *testing.T) {
 		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)))
 	}
 	expect.OK(t, d.Close())
-	again, err := OpenStateDir(dir)
-	if err != nil {
-		t.Fatalf("directory of an earlier cluster: %v", err)
-	}
+	again := expect.Get(OpenStateDir(dir))(t)
 	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
 		if _, err := os.Stat(filepath.Join(dir, file)); (err == nil) != want {
 			t.Errorf("%s: exists is %v, want %v", file, err == nil, want)
@@ -105,9 +99,7 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	precious := filepath.Join(dir, "etcd")
 	expect.OK(t, os.WriteFile(precious, []byte("x"), 0o600))
 	expect.Refused(OpenStateDir(dir))(t, "choose another one")
-	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("file was touched: %v", err)
-	}
+	expect.Get(os.Stat(precious))(t)
 }
 
 func TestOptions(t *testing.T) {
@@ -123,10 +115,7 @@ func TestOptions(t *testing.T) {
 
 func TestKubeconfigs(t *testing.T) {
 	c := testCluster(t)
-	var err error
-	if c.pki, err = newPKI(filepath.Join(c.options.Dir, "pki")); err != nil {
-		t.Fatal(err)
-	}
+	c.pki = expect.Get(newPKI(filepath.Join(c.options.Dir, "pki")))(t)
 	expect.OK(t, c.writeKubeconfigs())
 	for user, want := range map[string]string{UserAdmin: "admin", UserScheduler: "system:kube-scheduler"} {
 		config := expect.Get(clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(user)))(t)
@@ -162,18 +151,15 @@ func TestFlagsOfManifests(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "given.yaml")
 	expect.OK(t, os.WriteFile(from, []byte("kind: X\n"), 0o600))
-	run, err := prepareScheduler(dir, SchedulerOptions{
+	run := expect.Get(prepareScheduler(dir, SchedulerOptions{
 		Name: "s", Binary: "bin/s", Config: from, Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
 		Flags: []string{"--config=/etc/s.yaml", "--authentication-kubeconfig=/etc/a", "--authorization-kubeconfig=/etc/b", "--leader-elect=false"},
-	})
-	expect.OK(t, err)
+	}))(t)
 	want := []string{
 		"--config=" + filepath.Join(dir, "s", "config.yaml"), "--authentication-kubeconfig=/k", "--authorization-kubeconfig=/k", "--leader-elect=false",
 		"--secure-port=" + run.url[strings.LastIndex(run.url, ":")+1:], "--v=4",
 	}
-	if !slices.Equal(run.args, want) {
-		t.Errorf("got %q, want %q", run.args, want)
-	}
+	expect.Same(t, "arguments", want, run.args)
 }
 
 func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {

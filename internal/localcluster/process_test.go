@@ -38,18 +38,12 @@ func eventually(t *testing.T, what string, condition func() bool) {
 
 func TestStopIsGentle(t *testing.T) {
 	p := startChild(t, "polite")
-	if err := p.Stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	expect.Holds(t, p.Stop())
 	if p.Running() || p.err != nil {
 		t.Errorf("child ended with %v, running: %v", p.err, p.Running())
 	}
-	if got := p.Tail(1); got != "bye: terminated" {
-		t.Errorf("last line is %q", got)
-	}
-	if err := p.Stop(); err != nil {
-		t.Errorf("stopping twice: %v", err)
-	}
+	expect.Same(t, "last line", "bye: terminated", p.Tail(1))
+	expect.Holds(t, p.Stop())
 }
 
 func TestStopKillsInTheEnd(t *testing.T) {
@@ -81,9 +75,7 @@ func TestWantedEndIsNotReported(t *testing.T) {
 	expect.OK(t, p.Stop())
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if err := p.Watch(ctx); err != nil {
-		t.Errorf("got %v, want nothing", err)
-	}
+	expect.Holds(t, p.Watch(ctx))
 }
 
 func TestAwaitingADyingProcessEndsAtOnce(t *testing.T) {
@@ -99,9 +91,7 @@ func TestAwaitingLosesPatience(t *testing.T) {
 	p := startChild(t, "polite")
 	never := func(context.Context) (bool, error) { return false, nil }
 	err := awaitProcess(context.Background(), p, 20*time.Millisecond, never)
-	if err == nil || !strings.Contains(err.Error(), "child is not ready after 20ms, see "+p.Log()) {
-		t.Errorf("got %v, want an error that names child and log", err)
-	}
+	expect.Fails(t, err, "child is not ready after 20ms, see "+p.Log())
 }
 
 // The kernel must end the children of a caller that is killed.
@@ -150,9 +140,7 @@ func TestTailOfALongLog(t *testing.T) {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
 	expect.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
-	if got := tail(file, 2); got != "line 19998\nline 19999" {
-		t.Errorf("got %q", got)
-	}
+	expect.Same(t, "tail", "line 19998\nline 19999", tail(file, 2))
 	if got := tail(filepath.Join(t.TempDir(), "missing"), 2); !strings.HasPrefix(got, "(no log: ") {
 		t.Errorf("missing log: got %q", got)
 	}

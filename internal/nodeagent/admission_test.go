@@ -11,6 +11,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // infoOf returns a node with admitted pods.
@@ -98,9 +100,7 @@ func TestAdmit(t *testing.T) {
 			if r := admit(info, test.pod); r != nil {
 				got = *r
 			}
-			if diff := cmp.Diff(rejection{test.reason, test.message}, got, cmp.AllowUnexported(rejection{})); diff != "" {
-				t.Errorf("unexpected decision (-want +got):\n%s", diff)
-			}
+			expect.Same(t, "decision", rejection{test.reason, test.message}, got, cmp.AllowUnexported(rejection{}))
 		})
 	}
 }

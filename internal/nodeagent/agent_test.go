@@ -51,9 +51,7 @@ func (r *rig) start() {
 	r.agent = agent
 	r.stop = func() {
 		cancel()
-		if err := <-done; err != nil {
-			r.Errorf("agent ended with %v", err)
-		}
+		expect.Holds(r, <-done)
 	}
 	r.settle(2 * time.Second)
 }
@@ -175,9 +173,7 @@ func TestWhatDoesNotFitIsRejected(t *testing.T) {
 		r.wantPhase("too-big", corev1.PodFailed, "OutOfcpu")
 		r.wantPhase("small", corev1.PodRunning, "")
 		want := "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
-		if got := r.pod("too-big").Status.Message; got != want {
-			r.Errorf("message is %q, want %q", got, want)
-		}
+		expect.Same(r, "message", want, r.pod("too-big").Status.Message)
 		if s := r.agent.Stats(); s.Rejections["OutOfcpu"] != 1 || s.Admitted != 2 || s.Ended != 1 {
 			r.Errorf("unexpected stats %+v", s)
 		}
@@ -336,9 +332,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		if bare.Labels[corev1.LabelHostname] != "bare" || bare.Status.Allocatable.Cpu().String() != "8" || len(bare.Status.Addresses) != 2 {
 			r.Errorf("node was not completed: %+v %+v", bare.Labels, bare.Status)
 		}
-		if len(r.node("other").Status.Conditions) != 0 {
-			r.Error("a node that is not ours was touched")
-		}
+		expect.Same(r, "conditions of a node that is not ours", 0, len(r.node("other").Status.Conditions))
 		r.settle(10 * time.Second) // its lease is made
 		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}))
 		r.settle(time.Second)
@@ -396,13 +390,9 @@ func TestNotReadyBeforeSync(t *testing.T) {
 		agent := New(Options{Client: fake.NewClientset()})
 		w := httptest.NewRecorder()
 		agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		if w.Code != http.StatusServiceUnavailable {
-			t.Errorf("an agent that never ran is ready: %d", w.Code)
-		}
+		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, w.Code)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if err := agent.Run(ctx); err != nil {
-			t.Errorf("ended with %v", err)
-		}
+		expect.Holds(t, agent.Run(ctx))
 	})
 }

@@ -18,9 +18,7 @@ func TestNodeSpec(t *testing.T) {
 	for key, want := range map[string]string{
 		corev1.LabelHostname: "gpu-0005", corev1.LabelTopologyZone: "z1", "pool": "a", LabelNode: LabelNodeValue,
 	} {
-		if node.Labels[key] != want {
-			t.Errorf("label %s is %q, want %q", key, node.Labels[key], want)
-		}
+		expect.Same(t, "label "+key, want, node.Labels[key])
 	}
 }
 

@@ -117,7 +117,5 @@ func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 	const decisions = "1. **A.** As YuniKorn.\n2. **B.** Not so.\n3. **C.** YuniKorn.\n"
 	got := unlisted(laws, decisions, "| law 4 † | x |\n| law 5 † | x |\n| law 5 † | y |\ndecision 11, decision 3")
 	want := []string{"a ruling for row law 4", "a ruling for row law 5", "law 7 †", "a name for every ruling marked †", "decision 1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "what is not listed", want, got)
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +96,5 @@ func TestEveryAlertHasAnAnswer(t *testing.T) {
 		t.Errorf("operations.md: alert %s", wrong)
 	}
 	got := unanswered("  - alert: A\n  - alert: B\n", "| `B` | x |\n| `C` | y |\n")
-	if want := []string{"C is on the page and not known", "A is known and not on the page"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "unanswered", []string{"C is on the page and not known", "A is known and not on the page"}, got)
 }

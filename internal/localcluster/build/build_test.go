@@ -62,13 +62,9 @@ func TestBuild(t *testing.T) {
 func TestBuildShowsWhatTheCompilerSays(t *testing.T) {
 	root := module(t, "package main\n\nfunc main() { missing() }\n")
 	err := Build(context.Background(), Options{Root: root, Packages: []string{"./cmd/hello"}})
-	if err == nil || !strings.Contains(err.Error(), "undefined: missing") {
-		t.Errorf("got %v, want the compiler's message", err)
-	}
+	expect.Fails(t, err, "undefined: missing")
 	err = Build(context.Background(), Options{Root: root, Packages: []string{"./cmd/none"}})
-	if err == nil || !strings.Contains(err.Error(), "./cmd/none") {
-		t.Errorf("got %v, want an error that names the package", err)
-	}
+	expect.Fails(t, err, "./cmd/none")
 }
 
 func TestBuildEndsWithTheContext(t *testing.T) {
@@ -101,9 +97,7 @@ func TestImportPathsAreToldFromMessages(t *testing.T) {
 		"./main.go": false,
 		"warning: both GOPATH and GOROOT are the same": false,
 	} {
-		if got := isImportPath(line); got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		expect.Same(t, line, want, isImportPath(line))
 	}
 }
 

@@ -19,9 +19,7 @@ func TestLDFlagsOfGoMod(t *testing.T) {
 		expect.OK(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o600))
 		got := expect.Get(LDFlags(root))(t)
 		got = strings.NewReplacer("-X k8s.io/component-base/version.", "", "gitVersion=", "", "gitMajor=", "", "gitMinor=", "").Replace(got)
-		if got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		expect.Same(t, text, want, got)
 	}
 	expect.OK(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module m\n\nrequire k8s.io/kubernetes-x v1.2.3\n"), 0o600))
 	if got, err := LDFlags(root); err == nil || !strings.Contains(err.Error(), "does not require k8s.io/kubernetes") {

@@ -29,8 +29,7 @@ import (
 // readSamples returns the shipped samples.
 func readSamples(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	objects := expect.Get(Read(samples.Files))(t)
-	return objects
+	return expect.Get(Read(samples.Files))(t)
 }
 
 func TestSampleQueuesAreValid(t *testing.T) {
@@ -44,9 +43,7 @@ func TestSampleQueuesAreValid(t *testing.T) {
 		if err != nil || o.GetNamespace() != "yunikorn" || o.GetName() != "yunikorn-configs" {
 			t.Errorf("unexpected %s: %v", describe(o), err)
 		}
-		if _, err := config.Parse([]byte(document)); err != nil {
-			t.Errorf("queues.yaml: %v", err)
-		}
+		expect.Get(config.Parse([]byte(document)))(t)
 	}
 	if !found {
 		t.Error("the samples have no queues")
@@ -167,9 +164,7 @@ func TestApplyAndRemove(t *testing.T) {
 	if err != nil || len(left.Items) != 1 || left.Items[0].GetName() != "yunikorn" {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	if err := a.Remove(ctx); err != nil {
-		t.Errorf("removing twice: %v", err)
-	}
+	expect.Holds(t, a.Remove(ctx))
 }
 
 func TestApplyWaitsForTheServiceAccount(t *testing.T) {
