@@ -59,8 +59,7 @@ func (s *scripted) events() []string {
 // spec is a specification with one leaf.
 func spec(t *testing.T, leaf string) *config.Spec {
 	t.Helper()
-	parsed := expect.Get(config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n")))(t)
-	return parsed
+	return expect.Get(config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n")))(t)
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -98,9 +97,7 @@ func TestFollowerTellsOfChanges(t *testing.T) {
 	named := spec(t, "one")
 	named.ClusterID = "prod"
 	s.Loaded(named, "file x")
-	if got := s.store.Spec().ClusterID; got != "prod" {
-		t.Errorf("the cluster is called %q after its name changed", got)
-	}
+	expect.Same(t, "the name of the cluster after it changed", "prod", s.store.Spec().ClusterID)
 	second := spec(t, "two")
 	s.Loaded(second, "file x")
 	if s.store.Spec() != second || !strings.Contains(s.handle.Log(), "root.one: removed") || !strings.Contains(s.handle.Log(), "root.two: added") {
@@ -213,9 +210,7 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	s.store.Upsert(objects.Pod{Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p"}}, s.clock.Now())
 	why := func(want string) {
 		t.Helper()
-		if got := s.store.Explain("u").String(); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		expect.Same(t, "explanation", want, s.store.Explain("u").String())
 	}
 	const head = "ConfigurationUnreadable: the ConfigMaps in namespace ns cannot be read: "
 	s.Unreadable(errors.New("no b"), "ns", "b")

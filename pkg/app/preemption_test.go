@@ -29,9 +29,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	h := plugintest.New(t)
 	p := For(h.Context(), h)
 	expect.OK(t, p.ConfigurePreemption(preemptionArgs()))
-	if err := p.ConfigurePreemption(preemptionArgs()); err != nil {
-		t.Errorf("the same ones again: %v", err)
-	}
+	expect.Holds(t, p.ConfigurePreemption(preemptionArgs()))
 	other := preemptionArgs()
 	other.MaxVictimsPerRound = 4
 	expect.Fails(t, p.ConfigurePreemption(other), "QueuePreemption differ between profiles")

@@ -315,8 +315,6 @@ func TestCyclesWaitOnceForWhatExisted(t *testing.T) {
 		for range 3 {
 			p.AwaitHolds(t.Context())
 		}
-		if waited := time.Since(began); waited != syncPatience {
-			t.Errorf("waited %v, want %v", waited, syncPatience)
-		}
+		expect.Same(t, "waited", syncPatience, time.Since(began))
 	})
 }

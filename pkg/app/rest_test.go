@@ -50,9 +50,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := pair(t, dir, "old.example")
 	c := expect.Get(servingTLS(t.Context(), certFile, keyFile))(t)
-	if got := hostOf(t, c); got != "old.example" {
-		t.Errorf("certificate of %s", got)
-	}
+	expect.Same(t, "the host of the certificate", "old.example", hostOf(t, c))
 	pair(t, dir, "new.example")
 	plugintest.Within(t, time.Minute, func() error {
 		if got := hostOf(t, c); got != "new.example" {
@@ -61,9 +59,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		return nil
 	})
 	expect.OK(t, os.WriteFile(certFile, []byte("no certificate"), 0o600))
-	if got := hostOf(t, c); got != "new.example" {
-		t.Errorf("after a bad one: %s", got)
-	}
+	expect.Same(t, "the host after a bad one", "new.example", hostOf(t, c))
 }
 
 // TestOwnCertificate: with authorization and without files the certificate is for the names

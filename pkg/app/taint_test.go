@@ -34,16 +34,12 @@ func TestTaintPolicy(t *testing.T) {
 		t.Run(fmt.Sprint(c.holds, c.profiles), func(t *testing.T) {
 			h := plugintest.New(t)
 			p := configured(t, h, plugintest.Args())
-			if got := p.taintPolicy(); got != evict.TaintNever {
-				t.Errorf("without NodeReservation the policy is %v", got)
-			}
+			expect.Same(t, "the policy without NodeReservation", evict.TaintNever, p.taintPolicy())
 			expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds, ReservationTimeout: &metav1.Duration{}}))
 			for _, profile := range c.profiles {
 				For(h.Context(), h.Other(t, profile))
 			}
-			if got := p.taintPolicy(); got != c.want {
-				t.Errorf("the policy is %v, want %v", got, c.want)
-			}
+			expect.Same(t, "the policy", c.want, p.taintPolicy())
 		})
 	}
 }

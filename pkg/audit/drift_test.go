@@ -3,7 +3,6 @@ package audit
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,9 +216,7 @@ func TestDriftIsFound(t *testing.T) {
 				if got := fmt.Sprint(l.Check()); !strings.Contains(got, c.says) {
 					t.Errorf("the check says %q, not %q", got, c.says)
 				}
-				if !slices.Equal(l.counted, []Kind{c.kind}) {
-					t.Errorf("counted %v: once is enough", l.counted)
-				}
+				expect.Same(t, "counted, once is enough", []Kind{c.kind}, l.counted)
 			})
 		})
 	}
@@ -234,9 +231,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 			l.reads.Store(0)
 			l.Round(t.Context())
 			expect.Holds(t, errors.Join(l.Now(pause), l.Check()))
-			if got := l.reads.Load(); got != want {
-				t.Errorf("%d pods are compared, want %d", got, want)
-			}
+			expect.Same(t, "compared pods", want, l.reads.Load())
 		}
 		look(int32(len(l.pods)))
 		look(0)
@@ -344,9 +339,7 @@ func TestNowForgivesLateEvents(t *testing.T) {
 			l.remove("p0")
 			l.notTold(func() { l.pod("p2", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
 		}()
-		if err := l.Now(pause); err != nil {
-			t.Errorf("what is late is called wrong: %v", err)
-		}
+		expect.Holds(t, l.Now(pause))
 		if err := l.Now(pause); fmt.Sprint(err) != "pod ns/p2: its priority is 1, the store says 0; "+mendBooks {
 			t.Errorf("what stays as it is: %v", err)
 		}

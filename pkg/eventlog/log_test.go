@@ -34,8 +34,7 @@ func cores(n resources.Amount) resources.Vector {
 
 func spec(t testing.TB, queues string) *config.Spec {
 	t.Helper()
-	out := expect.Get(config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n")))(t)
-	return out
+	return expect.Get(config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n")))(t)
 }
 
 // logged is a store with its log.
@@ -87,9 +86,7 @@ func (l *logged) news(t testing.TB) []string {
 			line += " | " + r.Amount.String()
 		}
 		out = append(out, line)
-		if r.Nanos != l.now.UnixNano() {
-			t.Errorf("%s: time %d, want %d", line, r.Nanos, l.now.UnixNano())
-		}
+		expect.Same(t, line+": time", l.now.UnixNano(), r.Nanos)
 	}
 	return out
 }

@@ -109,9 +109,7 @@ func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 		d.queue.waiting = append(d.queue.waiting, demandOf("p", objects.DemandBeyond, overMax("full")))
 		defer d.run(t)()
 		pass(10 * time.Second)
-		if n := len(d.patches()); n != 2 {
-			t.Errorf("%d writes, want two: the one that was refused and another one", n)
-		}
+		expect.Same(t, "writes, the one that was refused and another one", 2, len(d.patches()))
 	})
 }
 
@@ -146,9 +144,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 		}
 		defer d.run(t)()
 		pass(5 * time.Second)
-		if n := len(d.patches()); n != 1500 {
-			t.Errorf("%d writes after 5 s, want 1500", n)
-		}
+		expect.Same(t, "writes after 5 s", 1500, len(d.patches()))
 	})
 }
 

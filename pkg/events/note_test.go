@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -45,9 +46,7 @@ func TestAdvice(t *testing.T) {
 		{"long once it is UTF-8", overMax(strings.Repeat("a\xff", 400)), strings.Repeat("a\uFFFD", 217) + "a... " + remedy},
 	} {
 		got := Advice(c.in)
-		if got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Same(t, c.name, c.want, got)
 		if len(got) > maxNote || !utf8.ValidString(got) {
 			t.Errorf("%s: %d bytes: %q", c.name, len(got), got)
 		}

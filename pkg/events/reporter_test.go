@@ -328,9 +328,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 			}
 			last = n
 		}
-		if last != 200 {
-			t.Errorf("%d writes in the end, want 200", last)
-		}
+		expect.Same(t, "writes in the end", 200, last)
 		for _, l := range d.queue.limits {
 			if l != batch {
 				t.Fatalf("took %d reports at once, want %d", l, batch)
@@ -366,9 +364,7 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 			t.Errorf("conditions %+v, want that about demand", pod.Status.Conditions)
 		}
 		pass(time.Minute)
-		if n := len(d.recorder.events); n != 300 {
-			t.Errorf("%d events, want one of each pod that failed during the outage", n)
-		}
+		expect.Same(t, "events, one of each pod that failed during the outage", 300, len(d.recorder.events))
 	})
 }
 
@@ -413,9 +409,7 @@ func TestRunGoesOnWithOtherPods(t *testing.T) {
 			}
 			expect.Same(t, fmt.Sprint("bad", i), want, d.condition(t, fmt.Sprint("bad", i)).Message)
 		}
-		if n := len(d.recorder.events); n != batch+11 {
-			t.Errorf("%d events, want one of each pod", n)
-		}
+		expect.Same(t, "events, one of each pod", batch+11, len(d.recorder.events))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -210,9 +211,7 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 				if c.toldThat != "" {
 					want = []string{"yunikorn: a Warning HoldSuperseded Preempting: " + c.toldThat + ". " + entry.Remedy}
 				}
-				if told := o.cluster.events(); !slices.Equal(told, want) {
-					t.Errorf("events %q, want %q", told, want)
-				}
+				expect.Same(t, "events", want, o.cluster.events())
 			})
 		})
 	}
@@ -252,9 +251,7 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 			}
 			o.books.queue(release(w, c.ended, timedOut))
 			pass(time.Second)
-			if got := o.cluster.get("a").Status.NominatedNodeName; got != c.want {
-				t.Errorf("%s: nominated to %q, want %q", c.name, got, c.want)
-			}
+			expect.Same(t, c.name+": nominated to", c.want, o.cluster.get("a").Status.NominatedNodeName)
 		})
 	}
 }

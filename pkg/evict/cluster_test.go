@@ -24,6 +24,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -94,9 +95,7 @@ func newCluster(t *testing.T, pods ...*corev1.Pod) *cluster {
 	c.nodes = newNodes(c, "n1")
 	for _, p := range pods {
 		c.names = append(c.names, p.Name)
-		if err := c.tracker.Tracker().Add(p); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.tracker.Tracker().Add(p))
 	}
 	return c
 }

@@ -355,9 +355,7 @@ func TestRunEndsAfterACallInProgress(t *testing.T) {
 		pass(time.Second)
 		began := time.Now()
 		stop()
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("it ended after %v, with a call in flight", waited)
-		}
+		expect.Same(t, "the time of the end, with a call in flight", 3*time.Second, time.Since(began))
 	})
 }
 
@@ -378,8 +376,6 @@ func TestAskerNote(t *testing.T) {
 			"1 of them has opted out of preemption; without them there was no way. 2 disruptions are beyond what PodDisruptionBudgets allow. Of queue root.b: ns/x."},
 	} {
 		w.Decision = c.decision
-		if got := askerNote(w, c.going); got != c.want {
-			t.Errorf("got  %q\nwant %q", got, c.want)
-		}
+		expect.Same(t, "note", c.want, askerNote(w, c.going))
 	}
 }

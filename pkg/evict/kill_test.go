@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -156,9 +157,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 	for _, err := range found {
 		t.Error(err)
 	}
-	if tried != len(kills)*9 { // eight calls, and the ninth that is not made
-		t.Errorf("%d deaths", tried)
-	}
+	expect.Same(t, "deaths", len(kills)*9, tried) // eight calls, and the ninth that is not made
 }
 
 // planted is an executor with a bug.

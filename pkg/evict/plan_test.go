@@ -171,9 +171,7 @@ func TestALongerGraceIsShortened(t *testing.T) {
 				deletes = append(deletes, fmt.Sprint(c.pod, " within ", *c.grace))
 			}
 		}
-		if want := []string{"v1 within 30", "v4 within 300"}; !slices.Equal(deletes, want) {
-			t.Errorf("deletes %q, want %q", deletes, want)
-		}
+		expect.Same(t, "deletes", []string{"v1 within 30", "v4 within 300"}, deletes)
 	})
 }
 
@@ -545,9 +543,7 @@ func TestPodInPermitIsRejected(t *testing.T) {
 		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Second)
 		slices.Sort(asked)
-		if !slices.Equal(asked, []string{"uid-v1 goes for ns/a"}) { // the other victim runs
-			t.Errorf("asked %q", asked)
-		}
+		expect.Same(t, "asked", []string{"uid-v1 goes for ns/a"}, asked) // the other victim runs
 		o.expectGone(t, "v2")
 		o.expect(t, done)
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" || len(o.cluster.events()) != 3 {
@@ -578,9 +574,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			if len(o.books.undeletable) > 0 {
 				t.Errorf("undeletable: %v", o.books.undeletable)
 			}
-			if !slices.Equal(o.books.inPermit, []types.UID{"uid-x"}) {
-				t.Errorf("committed with %v in Permit", o.books.inPermit)
-			}
+			expect.Same(t, "in Permit at the commit", []types.UID{"uid-x"}, o.books.inPermit)
 			if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" {
 				t.Errorf("v1: %+v", c)
 			}

@@ -43,9 +43,7 @@ func (o *office) writes() []string {
 
 func (o *office) expectWrites(t *testing.T, want ...string) {
 	t.Helper()
-	if got := o.writes(); !slices.Equal(got, want) {
-		t.Errorf("writes of nodes %q, want %q", got, want)
-	}
+	expect.Same(t, "writes of nodes", want, o.writes())
 }
 
 func TestNodeIsTaintedBeforeCommit(t *testing.T) {
@@ -235,9 +233,7 @@ func TestATaintOfAnotherScheduler(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		other := corev1.Taint{Key: reservations.HeldTaint, Value: "batch.uid-x", Effect: corev1.TaintEffectNoSchedule}
 		o.cluster.nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{other} })
-		if shown := o.cluster.nodes.shown("n1"); !slices.Equal(shown, []corev1.Taint{other}) {
-			t.Errorf("the filters see %v", shown)
-		}
+		expect.Same(t, "the filters see", []corev1.Taint{other}, o.cluster.nodes.shown("n1"))
 		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectTaints(t, other.ToString())
@@ -382,9 +378,7 @@ func TestTimeWithoutTheLeaseDoesNotCount(t *testing.T) {
 				o.lead.Store(true)
 				pass(10 * time.Second)
 				o.expect(t, done)
-				if failed != 2 {
-					t.Errorf("%d writes failed", failed)
-				}
+				expect.Same(t, "writes failed", 2, failed)
 			}, taints(TaintIfAllowed))
 		})
 	}
@@ -551,9 +545,7 @@ func TestANodeIsHiddenTwice(t *testing.T) {
 	if len(shown.Spec.Taints) != 1 || len(node.Spec.Taints) != 2 {
 		t.Errorf("shown are %v, of %v", shown.Spec.Taints, node.Spec.Taints)
 	}
-	if got := taints.On("n1"); got != heldForA {
-		t.Errorf("the taint of the node is %q", got)
-	}
+	expect.Same(t, "the taint of the node", heldForA, taints.On("n1"))
 	later := shown.DeepCopy()
 	later.ResourceVersion = "8"
 	if hide(later); taints.On("n1") != "" {

@@ -80,10 +80,7 @@ func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*
 		change(&o)
 	}
 	s.factory, s.log = informers.NewSharedInformerFactory(client, 0), log
-	var err error
-	if s.watcher, err = Watch(r, s.factory, o); err != nil {
-		t.Fatal(err)
-	}
+	s.watcher = expect.Get(Watch(r, s.factory, o))(t)
 	return s, r
 }
 
@@ -162,9 +159,7 @@ func TestOwnersAreVerified(t *testing.T) {
 					want = c.claimed
 				}
 				for _, uid := range []types.UID{"p", "q"} {
-					if got := r.says(uid); got != want {
-						t.Errorf("pod %s is told of as %s, want %s", uid, got, want)
-					}
+					expect.Same(t, "pod "+string(uid)+" is told of as", want, r.says(uid))
 				}
 				if claims == watchesDaemonSets(client) {
 					t.Errorf("with claimed owners %t, DaemonSets are read: %t", claims, !claims)
@@ -227,9 +222,7 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	remove()
 	make("u1")
 	all("daemon")
-	if got := r.says("gone"); got != "absent" {
-		t.Errorf("a pod that is gone is told of as %s", got)
-	}
+	expect.Same(t, "a pod that is gone is told of as", "absent", r.says("gone"))
 	remove()
 	all("ordinary")
 	make("u2")

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func classPod() *corev1.Pod {
@@ -87,14 +89,10 @@ func TestEquivalenceClass(t *testing.T) {
 func TestPodsThatAreTheirOwnEquivalenceClass(t *testing.T) {
 	p := classPod()
 	p.Spec.Volumes[0] = corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}
-	if got := EquivalenceClass(p); got != "" {
-		t.Errorf("pod with an ephemeral claim is of class %q", got)
-	}
+	expect.Same(t, "pod with an ephemeral claim is of class", "", EquivalenceClass(p))
 	p = classPod()
 	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-	if got := EquivalenceClass(p); got != "" {
-		t.Errorf("pod with a resource claim is of class %q", got)
-	}
+	expect.Same(t, "pod with a resource claim is of class", "", EquivalenceClass(p))
 }
 
 func TestEquivalenceClassLeavesThePodAlone(t *testing.T) {

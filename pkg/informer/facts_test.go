@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -47,9 +46,7 @@ func (r *recorder) say(format string, args ...any) {
 // heard takes the next lines once there are as many as wanted.
 func (r *recorder) heard(t *testing.T, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, r.next(t, len(want))); diff != "" {
-		t.Fatalf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "heard", want, r.next(t, len(want)))
 }
 
 // heardOf is heard for lines in any order.
@@ -58,9 +55,7 @@ func (r *recorder) heardOf(t *testing.T, want ...string) {
 	got := r.next(t, len(want))
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, "heard", want, got)
 }
 
 func (r *recorder) next(t *testing.T, n int) (lines []string) {
@@ -133,9 +128,7 @@ func TestForeign(t *testing.T) {
 		pod := podOf("cpu=1")
 		pod.Spec.SchedulerName = name
 		got := o.Translate(pod)
-		if got.Foreign != want {
-			t.Errorf("profile %q: foreign = %v, want %v", name, got.Foreign, want)
-		}
+		expect.Same(t, "profile "+name+": foreign", want, got.Foreign)
 		if foreign := map[bool]string{true: name}; got.Scheduler != foreign[want] {
 			t.Errorf("profile %q: its scheduler is %q", name, got.Scheduler)
 		}
@@ -403,9 +396,7 @@ func TestTranslateBudget(t *testing.T) {
 				covers = append(covers, pod.name)
 			}
 		}
-		if got := strings.Join(covers, " "); got != c.covers {
-			t.Errorf("%s: covers %q, want %q", c.name, got, c.covers)
-		}
+		expect.Same(t, c.name+": covers", c.covers, strings.Join(covers, " "))
 		if (b.Matches == nil) != (c.covers == "") {
 			t.Errorf("%s: the store can see that it covers no pod: %v", c.name, b.Matches == nil)
 		}

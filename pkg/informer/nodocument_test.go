@@ -2,7 +2,6 @@ package informer
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +80,7 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 				for i := range lines {
 					lines[i] += " from " + fromMaps
 				}
-				if got := h.all(); !slices.Equal(got, lines) {
-					t.Errorf("after a document: %t\ngot  %q\nwant %q", before != nil, got, lines)
-				}
+				expect.Same(t, "after a document: "+fmt.Sprint(before != nil), lines, h.all())
 			}
 		})
 	}

@@ -93,9 +93,7 @@ func TestRequiredNode(t *testing.T) {
 		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode; got != c.want {
-				t.Errorf("required node %q, want %q", got, c.want)
-			}
+			expect.Same(t, "required node", c.want, (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode)
 		})
 	}
 }
@@ -133,9 +131,7 @@ func TestStatic(t *testing.T) {
 		pod.Spec.SchedulerName, pod.Spec.NodeName = c.scheduler, c.node
 		pod.Annotations, pod.OwnerReferences = c.annotations, c.owners
 		o := Options{ManagedProfiles: []string{profile}}
-		if got := o.Translate(pod).Static; got != c.want {
-			t.Errorf("%s: static = %v, want %v", c.name, got, c.want)
-		}
+		expect.Same(t, c.name+": static", c.want, o.Translate(pod).Static)
 	}
 }
 
@@ -206,9 +202,7 @@ func TestOwners(t *testing.T) {
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
 	expect.Same(t, "owners", []types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners)
 	pod.OwnerReferences = slices.Repeat([]metav1.OwnerReference{owner("Pod", "u1", nil)}, 1000)
-	if got := len(Translate(pod, RequestOptions{}).Owners); got != maxOwners {
-		t.Errorf("of 1000 owners %d count, want %d", got, maxOwners)
-	}
+	expect.Same(t, "owners that count", maxOwners, len(Translate(pod, RequestOptions{}).Owners))
 }
 
 // TestController: the controller creates a replacement of the pod; no other owner does.
@@ -219,9 +213,7 @@ func TestController(t *testing.T) {
 		t.Errorf("a pod without a controller has %q", got)
 	}
 	pod.OwnerReferences = append(pod.OwnerReferences, owner("ReplicaSet", "rs", ptr.To(true)))
-	if got := Translate(pod, RequestOptions{}).Controller; got != "rs" {
-		t.Errorf("the controller is %q", got)
-	}
+	expect.Same(t, "the controller", types.UID("rs"), Translate(pod, RequestOptions{}).Controller)
 }
 
 // holding sets a condition of the pod that says it holds a node.
@@ -317,9 +309,7 @@ func TestOriginator(t *testing.T) {
 		if c.annotation != "" {
 			pod.Annotations = map[string]string{OriginatorAnnotation: c.annotation}
 		}
-		if got := Translate(pod, RequestOptions{}).Originator; got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		expect.Same(t, c.name, c.want, Translate(pod, RequestOptions{}).Originator)
 	}
 }
 

@@ -157,9 +157,7 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := c.pod.DeepCopy()
-			if got := Requests(c.pod, c.o).String(); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			expect.Same(t, "requests", c.want, Requests(c.pod, c.o).String())
 			if !equality.Semantic.DeepEqual(before, c.pod) {
 				t.Error("the pod was changed")
 			}
@@ -170,14 +168,10 @@ func TestRequests(t *testing.T) {
 func TestAllocatable(t *testing.T) {
 	node := &corev1.Node{}
 	node.Status.Capacity = list("cpu=8 memory=100 pods=250")
-	if got := Allocatable(node).String(); got != "0" {
-		t.Errorf("a node without allocatable holds %s", got)
-	}
+	expect.Same(t, "a node without allocatable holds", "0", Allocatable(node).String())
 	node.Status.Allocatable = list("cpu=7500m memory=90 pods=110 nvidia.com/gpu=0 ephemeral-storage=8Ei")
 	const want = "ephemeral-storage=70368744177664 memory=90 pods=110 vcore=7500"
-	if got := Allocatable(node).String(); got != want {
-		t.Errorf("got %s, want %s: its allocatable, not its capacity", got, want)
-	}
+	expect.Same(t, "its allocatable, not its capacity", want, Allocatable(node).String())
 }
 
 // TestNodesWithoutBoundsLeaveNoTrace: nodes come and go that offer as much as an amount can
@@ -194,7 +188,5 @@ func TestNodesWithoutBoundsLeaveNoTrace(t *testing.T) {
 	s.DeleteNode("n2", now)
 	s.DeleteNode("n3", now)
 	expect.Holds(t, s.Check())
-	if got := s.Snapshot().Capacity().String(); got != "memory=100" {
-		t.Errorf("all nodes offer %s, want memory=100", got)
-	}
+	expect.Same(t, "all nodes offer", "memory=100", s.Snapshot().Capacity().String())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,9 +223,7 @@ func TestLostPod(t *testing.T) {
 	for _, lost := range s.store.FreedPods(time.Now()) {
 		got = append(got, string(lost.UID)+"@"+lost.Node)
 	}
-	if want := []string{"u3@n1", "f1@"}; !slices.Equal(got, want) {
-		t.Errorf("lost: %q, want %q", got, want)
-	}
+	expect.Same(t, "lost", []string{"u3@n1", "f1@"}, got)
 }
 
 // TestLeftNomination: a pod of another scheduler that was nominated to one node and is bound

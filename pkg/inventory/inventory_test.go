@@ -289,9 +289,7 @@ func TestLookingAgainIsFree(t *testing.T) {
 			same++
 		}
 	}
-	if same != 3 {
-		t.Errorf("%d of 4 nodes were left as they were; want 3", same)
-	}
+	expect.Same(t, "nodes that were left as they were", 3, same)
 	if after.Node("n1") == nil || after.Node("n1") != after.Nodes[1] || after.Node("n7") != nil {
 		t.Error("nodes are not found by name")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -27,13 +28,9 @@ func TestUsageIsATenthOfTheAllocatable(t *testing.T) {
 		return slices.IndexFunc(by[:], func(names []string) bool { return len(names) > 0 })
 	}
 	for used, want := range map[int64]int{-1: 0, 0: 0, 10: 0, 11: 1, 20: 1, 21: 2, 90: 8, 91: 9, 100: 9, 200: 9} {
-		if got := tenth(used, 100); got != want {
-			t.Errorf("%d of 100 is tenth %d, want %d", used, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("tenth of %d of 100", used), want, tenth(used, 100))
 	}
-	if got := tenth(math.MaxInt64, math.MaxInt64); got != 9 {
-		t.Errorf("all of the largest amount is tenth %d, want 9", got)
-	}
+	expect.Same(t, "tenth of all of the largest amount", 9, tenth(math.MaxInt64, math.MaxInt64))
 }
 
 // A pod that was made anew under its name is found, whichever of the two is told of last.
@@ -48,9 +45,7 @@ func TestFind(t *testing.T) {
 		if p := i.Find(namespace, "a"); p != nil {
 			got = p.UID
 		}
-		if got != want {
-			t.Errorf("found %q, want %q", got, want)
-		}
+		expect.Same(t, "found", want, got)
 	}
 	expect("ns", "")
 	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "old", Namespace: "ns", Name: "a", Created: now}}, now)

@@ -103,9 +103,7 @@ func named(identity string) resourcelock.LeaderElectionRecord {
 
 func want(t *testing.T, gate *Gate, leading bool, when string) {
 	t.Helper()
-	if got := gate.Leading(); got != leading {
-		t.Errorf("%s: leading = %t, want %t", when, got, leading)
-	}
+	expect.Same(t, when+": leading", leading, gate.Leading())
 }
 
 // acquired returns a gate that has just been opened by creating the lease.
@@ -283,9 +281,7 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 		{"the machine slept", asleep, false},
 		{"the wall clock was set back", setBack, false},
 	} {
-		if got := test.m.before(later); got != test.want {
-			t.Errorf("%s: before = %t, want %t", test.name, got, test.want)
-		}
+		expect.Same(t, test.name+": before", test.want, test.m.before(later))
 	}
 }
 
@@ -334,7 +330,7 @@ func TestTwoElectors(t *testing.T) {
 // newElector returns an elector with upstream's timing.
 func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.LeaderElector {
 	t.Helper()
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+	return expect.Get(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            lock,
 		LeaseDuration:   leaseDuration,
 		RenewDeadline:   renewDeadline,
@@ -345,7 +341,5 @@ func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.Leade
 			OnStartedLeading: func(context.Context) {},
 			OnStoppedLeading: func() {},
 		},
-	})
-	expect.OK(t, err)
-	return elector
+	}))(t)
 }

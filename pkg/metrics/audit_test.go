@@ -13,15 +13,12 @@ func TestFindingsAreCounted(t *testing.T) {
 	Audited([]string{"quota"})
 	value := func() float64 {
 		t.Helper()
-		v := expect.Get(testutil.GetCounterMetricValue(drifts.WithLabelValues("quota")))(t)
-		return v
+		return expect.Get(testutil.GetCounterMetricValue(drifts.WithLabelValues("quota")))(t)
 	}
 	before := value() // not 0 where the test runs again
 	Drifted("quota")
 	Drifted("quota")
-	if after := value(); after != before+2 {
-		t.Errorf("%v differences after %v", after, before)
-	}
+	expect.Same(t, "differences", before+2, value())
 }
 
 // TestLostStepsAreCounted: one by one, though they are told many at a time.

@@ -34,10 +34,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func newStore(tb testing.TB, tree string) *store.Store {
 	tb.Helper()
 	spec := queuestest.MustTree(tb, tree)
-	var err error
-	if spec.Rules, err = queuestest.Rules("provided"); err != nil {
-		tb.Fatal(err)
-	}
+	spec.Rules = expect.Get(queuestest.Rules("provided"))(tb)
 	s := store.New(spec, store.Options{InitialBackoff: -1})
 	s.Start(now)
 	Register()
@@ -298,9 +295,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	if len(queues) != mostQueues || !slices.Contains(queues, "root.p19") || slices.Contains(queues, "root.p19.q98") {
 		t.Errorf("%d queues are shown, the last is %s", len(queues), queues[len(queues)-1])
 	}
-	if n := got["paddock_queues_shown"][0].GetGauge().GetValue(); n != mostQueues {
-		t.Errorf("%v are said to be shown", n)
-	}
+	expect.Same(t, "queues that are said to be shown", float64(mostQueues), got["paddock_queues_shown"][0].GetGauge().GetValue())
 	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 2000+1-mostQueues {
 		t.Errorf("%v are said to be hidden", n)
 	}
@@ -308,9 +303,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	for _, m := range got["paddock_queue_unmet_guarantee_seconds_total"] {
 		waits = append(waits, label(m, "queue"))
 	}
-	if want := []string{"other", "root.p00", "root.p00.q00", "root.p19"}; !slices.Equal(waits, want) {
-		t.Errorf("unmet are %v, want %v", waits, want)
-	}
+	expect.Same(t, "unmet", []string{"other", "root.p00", "root.p00.q00", "root.p19"}, waits)
 }
 
 // TestOtherQueues: the counters of queue "other" only grow, by what is counted of queues
@@ -341,9 +334,7 @@ func TestOtherQueues(t *testing.T) {
 					sum += m.GetCounter().GetValue()
 				}
 			}
-			if sum != want {
-				t.Errorf("%s: %s is %v, want %v", when, name, sum, want)
-			}
+			expect.Same(t, when+": "+name, want, sum)
 		}
 	}
 	configure := func(tree string) {

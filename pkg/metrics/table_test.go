@@ -64,9 +64,7 @@ func TestMetricsAreNamedWell(t *testing.T) {
 // TestTableIsWhatIsExported compares kinds, labels and helps with what a scrape has.
 func TestTableIsWhatIsExported(t *testing.T) {
 	found := everything(t)
-	if len(found) != len(Table()) {
-		t.Errorf("%d metrics are exported, the table has %d", len(found), len(Table()))
-	}
+	expect.Same(t, "number of exported metrics", len(Table()), len(found))
 	for _, e := range Table() {
 		f := found[e.FullName()]
 		if f == nil {

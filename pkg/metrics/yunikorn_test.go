@@ -86,18 +86,14 @@ func TestYuniKornsNames(t *testing.T) {
 			}
 			continue
 		}
-		if ours := strings.ToLower(f.GetType().String()); ours != kind {
-			t.Errorf("%s is a %s, YuniKorn's a %s", name, ours, kind)
-		}
+		expect.Same(t, "type of "+name, kind, strings.ToLower(f.GetType().String()))
 		for _, m := range f.GetMetric() {
 			var has []string
 			for _, l := range m.GetLabel() {
 				has = append(has, l.GetName())
 			}
 			slices.Sort(has)
-			if strings.Join(has, ",") != labels {
-				t.Errorf("%s has the labels %v, YuniKorn's %s", name, has, labels)
-			}
+			expect.Same(t, "labels of "+name, labels, strings.Join(has, ","))
 		}
 	}
 	for name := range served {
