@@ -107,9 +107,7 @@ func TestLawfulOnANewerWorld(t *testing.T) {
 		c.change(changed, &planner.World{Queues: view{}})
 		now, _, _ := changed.world(nil)
 		c.change(changed, now)
-		if err := judge.Lawful(now, d, p); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		expect.Fails(t, judge.Lawful(now, d, p), c.want)
 	}
 	twice := d
 	twice.Victims = append(twice.Victims, twice.Victims...)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
@@ -63,10 +64,7 @@ ask p1 queue=root.prod vcore=2`+test.ask+`
 plan p1
 ----
 `, func(t *testing.T, d *datadriven.TestData) string {
-			var err error
-			if out, err = story.Command(d); err != nil {
-				t.Fatal(err)
-			}
+			out = expect.Get(story.Command(d))(t)
 			return ""
 		})
 		if !strings.Contains(out, "victim t1") || !strings.Contains(out, "!! ") || !strings.Contains(out, test.says) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -116,9 +117,7 @@ func TestSentences(t *testing.T) {
 		m.addQueue(0, "p")
 		c.change(m)
 		_, d, _ := real(m, nil)
-		if got := d.Sentence(); got != c.sentence {
-			t.Errorf("%s: %s", c.name, got)
-		}
+		expect.Same(t, c.name, c.sentence, d.Sentence())
 		if d.Outcome != planner.Preempt {
 			continue
 		}

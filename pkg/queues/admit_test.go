@@ -69,9 +69,7 @@ root maxapps=3
 	run := func(path string) { d.Update(id(t, d, path), func(u *queues.Usage) { u.Running++ }) }
 	expect := func(path, want string) {
 		t.Helper()
-		if got := queues.AdmitApplication(d, id(t, d, path), queues.OnCommitted).Reason.Text; got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
-		}
+		expect.Same(t, path, want, queues.AdmitApplication(d, id(t, d, path), queues.OnCommitted).Reason.Text)
 	}
 	expect("root.p.a", "")
 	run("root.p.a")
@@ -100,9 +98,7 @@ root
 		"root.q":   "",
 		"root":     "",
 	} {
-		if got := queuestest.Amounts(queues.Headroom(d, id(t, d, path)).All()); got != want {
-			t.Errorf("headroom of %s: got %q, want %q", path, got, want)
-		}
+		expect.Same(t, "headroom of "+path, want, queuestest.Amounts(queues.Headroom(d, id(t, d, path)).All()))
 	}
 }
 
@@ -193,9 +189,7 @@ root
 		{"root.flat.leaf", 900, 0},
 		{"root.flat.own", 900, 0},
 	} {
-		if got := queues.Rank(d, id(t, d, c.path), c.p); got != c.want {
-			t.Errorf("rank of %d in %s: got %d, want %d", c.p, c.path, got, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("rank of %d in %s", c.p, c.path), c.want, queues.Rank(d, id(t, d, c.path), c.p))
 	}
 	off := draft(t, "root props=application.sort.priority:disabled\n  a props=application.sort.priority:enabled")
 	if got := queues.Rank(off, id(t, off, "root.a"), 9); got != 0 {

@@ -39,9 +39,7 @@ func TestDraftRefusesWhatWouldBreakTheTree(t *testing.T) {
 		if c.done() {
 			t.Errorf("%s is not refused", c.name)
 		}
-		if after := queuestest.ShowSettings(d.Publish(nil)); after != before {
-			t.Errorf("%s changed\n%s to\n%s", c.name, before, after)
-		}
+		expect.Same(t, c.name+" changed", before, queuestest.ShowSettings(d.Publish(nil)))
 	}
 }
 
@@ -87,9 +85,7 @@ func TestIDsAreUsedAgain(t *testing.T) {
 	}
 	between := d.Publish(old)
 	c := d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID})
-	if c != a {
-		t.Errorf("root.c got ID %d, want %d again", c, a)
-	}
+	expect.Same(t, "the ID of root.c", a, c)
 	next := d.Publish(between)
 	if old.Queue(a).Path != "root.a" || between.Queue(a) != nil || next.Queue(a).Path != "root.c" {
 		t.Error("snapshots disagree with the time they were taken at")
@@ -381,15 +377,11 @@ func TestFork(t *testing.T) {
 	}
 	change(f, "y")
 	forked := f.Publish(nil)
-	if got := show(d.Publish(nil)); got != alone {
-		t.Errorf("the origin is\n%s\nnot\n%s", got, alone)
-	}
+	expect.Same(t, "the origin", alone, show(d.Publish(nil)))
 	want := show(forked)
 	change(d, "z")
 	for _, s := range []*queues.Snapshot{forked, f.Publish(nil)} {
-		if got := show(s); got != want {
-			t.Errorf("the fork is\n%s\nnot\n%s", got, want)
-		}
+		expect.Same(t, "the fork", want, show(s))
 	}
 	expect.OK(t, counted(d))
 	expect.OK(t, counted(f))

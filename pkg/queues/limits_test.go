@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
@@ -39,9 +40,7 @@ root limit=/dev,ops;max.vcore=9
 			t.Errorf("group of %v in %s: got %q, want %q", c.groups, c.path, got, c.want)
 		}
 	}
-	if got := queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}); got != "" {
-		t.Errorf("group without a limit: %q", got)
-	}
+	expect.Same(t, "group without a limit", "", queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}))
 }
 
 // charge lets an owner use something in a leaf.

@@ -124,9 +124,7 @@ func TestGuaranteesBind(t *testing.T) {
 			own := bound
 			own.ClassOrder = daemonset.YuniKorn // opted-out pods before originators
 			d := daemonset.Plan(&c.node, &c.ask, own)
-			if got := names(&d); got != tt.want {
-				t.Errorf("victims %q, want %q: %s", got, tt.want, d.String())
-			}
+			expect.Same(t, "victims: "+d.String(), tt.want, names(&d))
 			if d.Outcome == planner.Hold {
 				t.Error("the node is held although no pods may go")
 			}
@@ -138,9 +136,7 @@ func TestGuaranteesBind(t *testing.T) {
 			all := own
 			all.Namespaces = []string{"kube-system", "ns"}
 			free := daemonset.Plan(&c.node, &c.ask, all)
-			if got := names(&free); got != tt.free {
-				t.Errorf("with leave: victims %q, want %q", got, tt.free)
-			}
+			expect.Same(t, "with leave: victims", tt.free, names(&free))
 			if err := daemonset.JudgeAny(&c.node, &c.ask, all, free); err != nil {
 				t.Errorf("with leave: %v", err)
 			}

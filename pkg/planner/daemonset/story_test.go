@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -70,10 +71,7 @@ ask logs vcore=5
 plan logs
 ----
 `, func(t *testing.T, d *datadriven.TestData) string {
-		var err error
-		if out, err = s.command(d); err != nil {
-			t.Fatal(err)
-		}
+		out = expect.Get(s.command(d))(t)
 		return ""
 	})
 	if !strings.Contains(out, "!! victims") {

@@ -78,11 +78,10 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake does not end a list that is watched
 	h := &atPermit{Handle: plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 10}")))}
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h.Handle))(t)
-	pl, err := wrap(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
+	pl := expect.Get(wrap(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
 		h.theirs = theirs
 		return miscounting{says: says}, nil
-	}, fake.NewSimpleClientset(podGroup("g", 3)), h)
-	expect.OK(t, err)
+	}, fake.NewSimpleClientset(podGroup("g", 3)), h))(t)
 	h.Start(t)
 	const all = 3
 	runs := func(i int) *corev1.Pod {
@@ -195,7 +194,5 @@ func TestReasonsOfUpstreamsRejections(t *testing.T) {
 		"PodGroup ns/g: the pod gave back its place, because another pod of it found no node",
 		"PodGroup ns/g: the pod gave back its place, because another pod of it lost its place",
 	}
-	if !slices.Equal(w.why, want) {
-		t.Errorf("told %q", w.why)
-	}
+	expect.Same(t, "told", want, w.why)
 }

@@ -140,13 +140,12 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		profile.PluginConfig = append(profile.PluginConfig, schedulerconfig.PluginConfig{Name: name, Args: args})
 	}
 	q := &queue{}
-	f, err := frameworkruntime.NewFramework(ctx, registry(tb), profile, append([]frameworkruntime.Option{
+	f := expect.Get(frameworkruntime.NewFramework(ctx, registry(tb), profile, append([]frameworkruntime.Option{
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
 		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
-	}, more...)...)
-	expect.OK(tb, err)
+	}, more...)...))(tb)
 	c := &cluster{Framework: f, queue: q, store: app.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
 	c.spec = expect.Get(queuesconfig.Parse([]byte(queues)))(tb)
 	c.store.Configure(c.spec, c.now)

@@ -213,9 +213,7 @@ func TestExtendersAreAsked(t *testing.T) {
 				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
 			}
 			cl.wantChosen(t, c.chosen...)
-			if held := cl.store.Holds().Held(); held != (c.node != "") {
-				t.Errorf("a node is held: %v", held)
-			}
+			expect.Same(t, "a node is held", c.node != "", cl.store.Holds().Held())
 			last := c.extenders[len(c.extenders)-1]
 			if c.asked != "" && (len(last.asked) != c.times || last.asked[0] != c.asked) {
 				t.Errorf("asked %q, want %d times, %q first", last.asked, c.times, c.asked)
@@ -324,9 +322,7 @@ func TestExtendersKnowWhatLeaves(t *testing.T) {
 	on, status := c.answer(t, plugintest.Pod("asker", 200))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
 	c.wantChosen(t, "v2")
-	if !slices.Equal(e.asked, []string{"preempt n1 v1 v2"}) {
-		t.Errorf("asked %q", e.asked)
-	}
+	expect.Same(t, "asked", []string{"preempt n1 v1 v2"}, e.asked)
 }
 
 // TestExtendersJudgeTheOnlyNode: the node that a DaemonSet pod requires is held only if

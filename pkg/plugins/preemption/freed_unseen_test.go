@@ -126,8 +126,6 @@ func TestLostPodOfADaemonSetsNode(t *testing.T) {
 				return nil
 			})
 		}
-		if got != want {
-			t.Errorf("%s is lost: the pod comes back: %v, want %v", lost, got, want)
-		}
+		expect.Same(t, lost+" is lost: the pod comes back", want, got)
 	}
 }

@@ -1,7 +1,6 @@
 package preemption_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -128,9 +127,7 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 			on, status := cl.answer(t, c.asker)
 			wantAnswer(t, on, status, c.on, fwk.UnschedulableAndUnresolvable, c.text)
 			cl.wantChosen(t, c.chosen...)
-			if held := cl.store.Holds().Held(); held != (c.on != "") {
-				t.Errorf("held: %v", held)
-			}
+			expect.Same(t, "held", c.on != "", cl.store.Holds().Held())
 		})
 	}
 }
@@ -157,9 +154,7 @@ func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 	for _, h := range c.store.Holds().Beside("uid-urgent") {
 		order = append(order, h.Name)
 	}
-	if !slices.Equal(order, []string{"first", "second"}) {
-		t.Errorf("behind the urgent one: %v", order)
-	}
+	expect.Same(t, "behind the urgent one", []string{"first", "second"}, order)
 }
 
 // TestDeletedPodInTheSnapshotTakesNoPlace: a pod that is gone, and that the scheduler's snapshot

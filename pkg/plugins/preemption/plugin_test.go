@@ -138,9 +138,7 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	}
 	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
 	plugintest.WantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
-	if result.NominatedNodeName != "" {
-		t.Errorf("nominated to %s", result.NominatedNodeName)
-	}
+	expect.Same(t, "nominated to", "", result.NominatedNodeName)
 	until(t, s, pod, reasons.NoNodeFits)
 	other := plugintest.Pod("other", 600) // both do not fit
 	h.Create(t, other)

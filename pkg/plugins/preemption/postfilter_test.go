@@ -72,9 +72,7 @@ func (c *cluster) chosen() []string {
 
 func (c *cluster) wantChosen(t *testing.T, want ...string) {
 	t.Helper()
-	if got := c.chosen(); !slices.Equal(got, want) {
-		t.Errorf("chosen %v, want %v", got, want)
-	}
+	expect.Same(t, "chosen", want, c.chosen())
 }
 
 func wantAnswer(t *testing.T, gotNode string, got *fwk.Status, node string, code fwk.Code, text string) {
@@ -273,9 +271,7 @@ func TestHoldersShareANode(t *testing.T) {
 	for _, pi := range c.NominatedPodsForNode("n1") {
 		left = append(left, pi.GetPod().Name)
 	}
-	if !slices.Equal(left, []string{"first"}) {
-		t.Errorf("nominated to the node: %v, want the pod whose cycle it is", left)
-	}
+	expect.Same(t, "nominated to the node, the pod whose cycle it is", []string{"first"}, left)
 }
 
 // TestPodsInPermit: a pod that waits in Permit is a victim like any other; a pod that is

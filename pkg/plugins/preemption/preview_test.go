@@ -222,8 +222,7 @@ func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *document
 	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
 	made.Spec.Containers[0].Image = "image"
 	text := expect.Get(yaml.Marshal(made))(t)
-	out := expect.Get(preview(t, pv, string(text)))(t)
-	return out
+	return expect.Get(preview(t, pv, string(text)))(t)
 }
 
 func victimsOf(p *documents.Preview) []string {

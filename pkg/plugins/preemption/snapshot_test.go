@@ -190,9 +190,7 @@ func TestInfosAreForgotten(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n := len(s.kept.last()); n != 0 {
-			t.Errorf("the infos of %d pods are kept a minute after the last preview", n)
-		}
+		expect.Same(t, "infos of pods that are kept a minute after the last preview", 0, len(s.kept.last()))
 		if info, err := s.NodeInfos().Get("n0"); err != nil || len(info.GetPods()) == 0 {
 			t.Error("what is forgotten is taken from a preview that uses it")
 		}

@@ -25,7 +25,7 @@ func TestNoDocumentIsDefault(t *testing.T) {
 }
 
 func TestDefaultIsWhatItsDocumentSays(t *testing.T) {
-	spec, err := Parse([]byte(`
+	spec := expect.Get(Parse([]byte(`
 partitions:
 - name: default
   placementrules:
@@ -35,8 +35,7 @@ partitions:
   queues:
   - name: root
     submitacl: '*'
-`))
-	expect.OK(t, err)
+`)))(t)
 	spec.Checksum, spec.Document = "", ""
 	expect.Same(t, "", Default(), spec)
 }
@@ -44,13 +43,9 @@ partitions:
 func TestChecksum(t *testing.T) {
 	const body = "partitions:\n- queues: []\n"
 	const plain = "80952AE6B5B07FB9032B090B82D176482FEB24982D7F4DA32C85D723BA9AAC9C" // by sha256sum
-	if got := Checksum([]byte(body)); got != plain {
-		t.Errorf("hashes to %s", got)
-	}
+	expect.Same(t, "hash", plain, Checksum([]byte(body)))
 	for _, same := range []string{"checksum: ABC\n" + body, body + "checksum: ABC", body + "checksum:\n"} {
-		if got := Checksum([]byte(same)); got != plain {
-			t.Errorf("%q hashes to %s, not %s", same, got, plain)
-		}
+		expect.Same(t, "hash of "+same, plain, Checksum([]byte(same)))
 	}
 	for _, other := range []string{body + "# checksum: ABC\n", body + "\n", ""} {
 		if Checksum([]byte(other)) == plain {
@@ -87,9 +82,7 @@ func TestProblemString(t *testing.T) {
 		"root.a: text":          {Path: "root.a", Text: "text"},
 		"line 3: root: k: text": {3, "root", "k", "text"},
 	} {
-		if got := p.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Same(t, "problem", want, p.String())
 	}
 }
 
@@ -176,9 +169,7 @@ func TestFind(t *testing.T) {
 		if q := spec.Find(path); q != nil {
 			got = q.Path
 		}
-		if got != want {
-			t.Errorf("%q finds %q, want %q", path, got, want)
-		}
+		expect.Same(t, path+" finds", want, got)
 	}
 	var paths []string
 	for q := range spec.Root.All() {
@@ -208,9 +199,7 @@ func TestDocumentsAreNotKept(t *testing.T) {
 	spec := expect.Get(Parse(document))(t)
 	before := spec.Dump()
 	copy(document, bytes.Repeat([]byte("z"), len(document)))
-	if spec.Dump() != before {
-		t.Error("the specification changed with the document")
-	}
+	expect.Same(t, "the specification changed with the document", before, spec.Dump())
 }
 
 func TestAllows(t *testing.T) {

@@ -196,9 +196,7 @@ func TestFilterKeepsWhatIsAName(t *testing.T) {
 		`{users: [bob$]}`:                              "allow users=bob$",
 	} {
 		spec := expect.Get(Parse([]byte("partitions:\n- name: default\n" + filterDocument(filter))))(t)
-		if got := fmt.Sprint(spec.Rules[0].Filter); got != want {
-			t.Errorf("%s: %s, want %s", filter, got, want)
-		}
+		expect.Same(t, filter, want, fmt.Sprint(spec.Rules[0].Filter))
 		if spec.Rules[0].Filter.Empty() {
 			t.Errorf("%s is empty, so it would allow all users", filter)
 		}

@@ -170,7 +170,5 @@ root.h vcore=1 guaranteed.vcore=2`)
 `)
 	_, other, err := b.Under(spec)
 	expect.OK(t, err)
-	if want := []string{"root.b", "root.b.c", "root.g", "root.h"}; !slices.Equal(other, want) {
-		t.Errorf("not as in the configuration: %v, want %v", other, want)
-	}
+	expect.Same(t, "not as in the configuration", []string{"root.b", "root.b.c", "root.g", "root.h"}, other)
 }

@@ -58,9 +58,7 @@ func TestOperators(t *testing.T) {
 			}
 			got := want
 			got.Queue, got.Application, got.User, got.Gang = result.Path, id.Application, id.User.Name, id.Gang.String()
-			if got != want {
-				t.Errorf("got  %+v\nwant %+v", got, want)
-			}
+			expect.Same(t, "", want, got)
 		}
 	}
 }
