@@ -3,6 +3,8 @@ package reasons
 import (
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestNew(t *testing.T) {
@@ -10,16 +12,12 @@ func TestNew(t *testing.T) {
 	if r.Code != OverMax || r.Text != "queue root.a has 7 of 8." || r.None() {
 		t.Errorf("got %+v", r)
 	}
-	if got, want := r.String(), "OverMax: queue root.a has 7 of 8."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "reason", "OverMax: queue root.a has 7 of 8.", r.String())
 }
 
 // TestNewTakesTextAsItIs: a percent sign in an argument is not a verb.
 func TestNewTakesTextAsItIs(t *testing.T) {
-	if got := New(QueueNotFound, "queue %s.", "100%d").Text; got != "queue 100%d." {
-		t.Errorf("got %q", got)
-	}
+	expect.Same(t, "text", "queue 100%d.", New(QueueNotFound, "queue %s.", "100%d").Text)
 }
 
 func TestZeroReasonIsNone(t *testing.T) {
@@ -57,7 +55,5 @@ func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 			t.Errorf("got %q, want %q", never.Text, want)
 		}
 	}
-	if got := (Reason{Code: "Other"}).Remedy(); got != "" {
-		t.Errorf("a code that is not in the table has remedy %q", got)
-	}
+	expect.Same(t, "remedy of a code that is not in the table", "", (Reason{Code: "Other"}).Remedy())
 }

@@ -81,9 +81,7 @@ func codesIn(t *testing.T, file *ast.File) []declaredCode {
 
 func TestCodesAreNamedLikeTheirConstants(t *testing.T) {
 	for _, c := range declaredCodes(t) {
-		if c.name != string(c.code) {
-			t.Errorf("constant %s has the value %q", c.name, c.code)
-		}
+		expect.Same(t, "a constant and its value", string(c.code), c.name)
 	}
 }
 

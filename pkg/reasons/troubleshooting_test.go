@@ -53,7 +53,5 @@ func TestWrongTroubleshootingPagesAreFound(t *testing.T) {
 	page := "# Page\n\n### `Good`\n\nIt is good.\n\nLook.\n\n**Do:** Nothing.\n\n### `Bare`\n\nIt is bare.\n\n**Do:** Less.\n\n### `Vague`\n\nHm.\n\n**Do:** More.\n\n### `Old`\n\nGone.\n"
 	entries := []Entry{{"Good", "It is good.", "Nothing."}, {"Bare", "It is bare.", "Less."}, {"Vague", "It is clear.", "More."}, {"New", "It is new.", "Look."}}
 	want := []string{"Bare says nothing that the table does not", "New has no section", "Old is no code any more", "Vague does not say what it means: It is clear."}
-	if got := untold(page, entries); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "untold", want, untold(page, entries))
 }

@@ -154,9 +154,7 @@ func TestStagesOfADecision(t *testing.T) {
 		t.Errorf("ended %+v, %t", e, ok)
 	}
 	s.step(output.StepDisrupted, "a", nil) // late: it belongs to no hold
-	if got := len(s.Last("uid-a").Stages); got != 4 {
-		t.Errorf("%d stages after the end", got)
-	}
+	expect.Same(t, "stages after the end", 4, len(s.Last("uid-a").Stages))
 }
 
 // TestLostRoom is a stage of the decision by which the room was made, also after the pod
@@ -251,9 +249,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	if v := d.Victims[0]; v.Queue != "root.c" || v.Note != "go" || v.Class != "opted out" || v.Requests["vcore"] != 5 {
 		t.Errorf("%+v", v)
 	}
-	if got := ids(s.Decisions(Query{})); !slices.Equal(got, []string{"d2", "d1"}) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, "decisions", []string{"d2", "d1"}, ids(s.Decisions(Query{})))
 	if s.decisions["d1"] == nil || s.decisions["d3"] != nil {
 		t.Error("decisions by ID")
 	}
@@ -353,9 +349,7 @@ func TestQueries(t *testing.T) {
 		{Query{Queue: "root.a.b.c"}, 0},
 		{Query{Queue: "roo"}, 0},
 	} {
-		if got := len(s.Decisions(c.q)); got != c.want {
-			t.Errorf("%+v: %d decisions, want %d", c.q, got, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("decisions for %+v", c.q), c.want, len(s.Decisions(c.q)))
 	}
 	s.end("x", reservations.Bound, reasons.Reason{})
 	s.end("y", reservations.Bound, reasons.Reason{})
@@ -427,9 +421,7 @@ func TestDecisionOfAVictim(t *testing.T) {
 	}
 	gone := d.Victims[1]
 	for _, victim := range []string{gone.Name, string(gone.UID)} {
-		if got := ids(s.Decisions(Query{Victim: victim})); !slices.Equal(got, []string{"d1"}) {
-			t.Errorf("%s was chosen by %v, want d1", victim, got)
-		}
+		expect.Same(t, victim+" was chosen by", []string{"d1"}, ids(s.Decisions(Query{Victim: victim})))
 	}
 	if got := s.Choosing(gone.UID); got != d || got.VictimOf(gone.UID).Name != gone.Name {
 		t.Errorf("chosen by %+v", got)

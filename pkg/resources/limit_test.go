@@ -30,9 +30,7 @@ func TestLimitEdges(t *testing.T) {
 		{"a limit nothing can exceed", LimitOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, 1}), true},
 	}
 	for _, test := range tests {
-		if got := test.limit.Allows(test.used, test.ask); got != test.allows {
-			t.Errorf("%s: got %t", test.name, got)
-		}
+		expect.Same(t, test.name, test.allows, test.limit.Allows(test.used, test.ask))
 		if b, over := test.limit.Breach(test.used, test.ask); over == test.allows {
 			t.Errorf("%s: breach %v %t", test.name, b, over)
 		}
@@ -85,9 +83,7 @@ func TestLimitValues(t *testing.T) {
 		{"headroom of no limit", Limit{}.Headroom(VectorOf(Entry{CPU, 3})), "unlimited"},
 	}
 	for _, test := range tests {
-		if got := test.got.String(); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		expect.Same(t, test.name, test.want, test.got.String())
 	}
 	if amount, limited := l.Get("gpu"); amount != 0 || !limited {
 		t.Errorf("explicit 0: got %d, %t", amount, limited)

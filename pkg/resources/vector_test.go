@@ -30,9 +30,7 @@ func TestVectorConstruction(t *testing.T) {
 		{"negative amounts are kept", VectorOf(Entry{CPU, -5}), "vcore=-5"},
 	}
 	for _, test := range tests {
-		if got := test.got.String(); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		expect.Same(t, test.name, test.want, test.got.String())
 	}
 }
 
@@ -58,9 +56,7 @@ func TestVectorArithmetic(t *testing.T) {
 		{"saturated", VectorOf(Entry{CPU, MaxAmount}).Add(w), "pods=1 vcore=9223372036854775807"},
 	}
 	for _, test := range tests {
-		if got := test.got.String(); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		expect.Same(t, test.name, test.want, test.got.String())
 	}
 }
 
@@ -200,13 +196,7 @@ func TestVectorKeysAreEqualForEqualVectors(t *testing.T) {
 
 func TestVectorCap(t *testing.T) {
 	v := VectorOf(Entry{"a", 5}, Entry{"b", 7}, Entry{"c", -9})
-	if got := v.Cap(7); !got.Equal(v) {
-		t.Errorf("capped at its largest amount: %v, want %v", got, v)
-	}
-	if got, want := v.Cap(6), VectorOf(Entry{"a", 5}, Entry{"b", 6}, Entry{"c", -9}); !got.Equal(want) {
-		t.Errorf("capped: %v, want %v", got, want)
-	}
-	if got := v.Get("b"); got != 7 {
-		t.Errorf("capping changed the original: b is %d", got)
-	}
+	expect.Same(t, "capped at its largest amount", v, v.Cap(7))
+	expect.Same(t, "capped", VectorOf(Entry{"a", 5}, Entry{"b", 6}, Entry{"c", -9}), v.Cap(6))
+	expect.Same(t, "b of the original after capping", Amount(7), v.Get("b"))
 }

@@ -93,9 +93,7 @@ func isEnd(t *testing.T, last []byte, why error) {
 	if json.Unmarshal(last, &p) != nil || !strings.Contains(p.Description, why.Error()) {
 		t.Errorf("the stream ends with %q; want one line that says %v", last, why)
 	}
-	if want := map[error]int{ErrUnknown: 401, ErrForbidden: 403}[why]; p.StatusCode != want {
-		t.Errorf("status %d, want %d", p.StatusCode, want)
-	}
+	expect.Same(t, "status", map[error]int{ErrUnknown: 401, ErrForbidden: 403}[why], p.StatusCode)
 }
 
 // TestAStreamIsAskedAboutWithRecordsInHand: one that always has more to send is asked
@@ -128,9 +126,7 @@ func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
 					t.Fatalf("after %v was said: %s, want %s", says, got, want)
 				}
 			}
-			if got := guard.times(); got != 2 {
-				t.Errorf("it was asked %d times, want once more than in the beginning", got)
-			}
+			expect.Same(t, "questions, once more than in the beginning", 2, guard.times())
 		})
 	}
 }

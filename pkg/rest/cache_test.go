@@ -16,6 +16,8 @@ import (
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // noise is text of so many bytes that does not become smaller.
@@ -81,13 +83,8 @@ func TestPageCache(t *testing.T) {
 		}
 		got, err := io.ReadAll(w.Body)
 		if w.Header().Get("Content-Encoding") == "gzip" {
-			unzip, err := gzip.NewReader(bytes.NewReader(got))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err = io.ReadAll(unzip); err != nil {
-				t.Fatal(err)
-			}
+			unzip := expect.Get(gzip.NewReader(bytes.NewReader(got)))(t)
+			got = expect.Get(io.ReadAll(unzip))(t)
 		}
 		if err != nil || !bytes.Equal(got, body) || w.Code != http.StatusOK {
 			t.Errorf("%+v: %d, another body of %d bytes, %v", step, w.Code, len(got), err)
@@ -159,9 +156,7 @@ func TestOneCopyAtATime(t *testing.T) {
 		}
 	}
 	s.ask("GET", "/slow", "gzip")
-	if len(s.pages) != 1 {
-		t.Errorf("%d pages are kept, want that of /late", len(s.pages))
-	}
+	expect.Same(t, "pages that are kept, that of /late", 1, len(s.pages))
 }
 
 func TestPageCacheIsBounded(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // from is a connection from an address.
@@ -78,9 +80,7 @@ func TestIdleConnectionsGiveTheirPlaces(t *testing.T) {
 			reader := open(ours)
 			time.Sleep(time.Millisecond)
 			all = append(all, open(fmt.Sprintf(theirs, i%4))) // without a request; it does not take the reader's place
-			if status := reader.ask(""); status != http.StatusOK {
-				t.Errorf("reader %d: answer %d", i, status)
-			}
+			expect.Same(t, fmt.Sprint("answer to reader ", i), http.StatusOK, reader.ask(""))
 		}
 		time.Sleep(defaultLimits().crowdedIdle)
 		open(ours)
@@ -136,15 +136,9 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		time.Sleep(defaultLimits().crowdedIdle)
 		open("10.2.0.1")
 		synctest.Wait()
-		if got := permitted.ask("Bearer mine"); got != http.StatusOK {
-			t.Errorf("an admitted reader: %d", got)
-		}
-		if got := here.ask("Bearer mine"); got != http.StatusOK {
-			t.Errorf("a reader on this machine: %d", got)
-		}
-		if got := refused.ask("Bearer mine"); got != 0 {
-			t.Errorf("a reader that was refused keeps its connection: %d", got)
-		}
+		expect.Same(t, "an admitted reader", http.StatusOK, permitted.ask("Bearer mine"))
+		expect.Same(t, "a reader on this machine", http.StatusOK, here.ask("Bearer mine"))
+		expect.Same(t, "a reader that was refused keeps its connection", 0, refused.ask("Bearer mine"))
 		first, last := told[:3], told[len(told)-2:]
 		if !slices.Equal(first, []bool{true, false, false}) || !slices.Equal(last, []bool{true, true}) {
 			t.Errorf("known to the guard at first: %v, in the end: %v", first, last)
@@ -156,9 +150,7 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 			here.ask(token)
 		}
 		want := []bool{true, true, true, true, false, true, false, true, true, true}
-		if !slices.Equal(told, want) {
-			t.Errorf("known to the guard: %v, want %v: elsewhere not after an unknown token, here always", told, want)
-		}
+		expect.Same(t, "known to the guard: elsewhere not after an unknown token, here always", want, told)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -40,9 +41,7 @@ func TestGuard(t *testing.T) {
 			if want == http.StatusOK && path == "/ws/v1/validate-conf" {
 				continue // it takes no HEAD
 			}
-			if w.Code != want {
-				t.Errorf("%q, %s: %d, want %d", word, path, w.Code, want)
-			}
+			expect.Same(t, word+", "+path, want, w.Code)
 			var p documents.Problem
 			if want != http.StatusOK && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.StatusCode != want || p.Description == "") {
 				t.Errorf("%q, %s: %s", word, path, w.Body)

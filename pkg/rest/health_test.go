@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 const healthPage = "/ws/v1/scheduler/healthcheck"
@@ -86,9 +88,7 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 		after(1, 3, true, "0")
 		stop()
 		time.Sleep(2 * checkRest * checkInterval)
-		if runs.Load() != 3 {
-			t.Errorf("%d runs after the end", runs.Load())
-		}
+		expect.Same(t, "runs after the end", int32(3), runs.Load())
 	})
 }
 
@@ -110,9 +110,7 @@ func TestWaitingIsNoWork(t *testing.T) {
 		go server.health.run(ctx)
 		for look := range int32(4) {
 			synctest.Wait()
-			if got := looks.Load(); got != look+1 {
-				t.Errorf("%d looks, want %d", got, look+1)
-			}
+			expect.Same(t, "looks", look+1, looks.Load())
 			time.Sleep(wait + checkInterval)
 		}
 		synctest.Wait() // the fifth look waits

@@ -157,15 +157,11 @@ func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 			t.Errorf("another page is answered with %d", code)
 		}
 		server.validations.Release(1)
-		if code := <-answered; code != http.StatusOK {
-			t.Errorf("the next document: %d", code)
-		}
+		expect.Same(t, "the next document", http.StatusOK, <-answered)
 		if !server.validations.TryAcquire(1) {
 			t.Fatal("the turn is not given back")
 		}
-		if code := validate(); code != http.StatusServiceUnavailable {
-			t.Errorf("a document that waited too long: %d", code)
-		}
+		expect.Same(t, "a document that waited too long", http.StatusServiceUnavailable, validate())
 	})
 }
 
@@ -210,9 +206,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 			t.Errorf("%.40q: %v", text, err)
 			continue
 		}
-		if answer.StatusCode != want {
-			t.Errorf("%.40q: %s, want %d", text, answer.Status, want)
-		}
+		expect.Same(t, fmt.Sprintf("answer to %.40q", text), want, answer.StatusCode)
 		_ = answer.Body.Close()
 	}
 }

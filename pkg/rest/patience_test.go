@@ -63,8 +63,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 		lines := bufio.NewReader(conn)
 		answered := func() {
 			t.Helper()
-			answer, err := http.ReadResponse(lines, nil)
-			expect.OK(t, err)
+			answer := expect.Get(http.ReadResponse(lines, nil))(t)
 			defer func() { _ = answer.Body.Close() }()
 			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
 				t.Fatalf("%s, %v", answer.Status, err)
@@ -120,9 +119,7 @@ func TestSlowSendersAreFew(t *testing.T) {
 		}
 		synctest.Wait()
 		send(head + "partitions: []")
-		if code := <-answers; code != http.StatusOK {
-			t.Errorf("after the slow ones were cut: %d", code)
-		}
+		expect.Same(t, "after the slow ones were cut", http.StatusOK, <-answers)
 	})
 }
 

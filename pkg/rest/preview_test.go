@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -100,9 +101,7 @@ func TestPreviewsTakeTurns(t *testing.T) {
 		}
 		got := []time.Duration{<-ends, <-ends, <-ends}
 		slices.Sort(got)
-		if !slices.Equal(got, []time.Duration{-1, 8 * time.Second, 16 * time.Second}) {
-			t.Errorf("answered after %v", got)
-		}
+		expect.Same(t, "answered after", []time.Duration{-1, 8 * time.Second, 16 * time.Second}, got)
 	})
 }
 

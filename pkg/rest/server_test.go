@@ -57,9 +57,7 @@ func checkHeader(t *testing.T, r *httptest.ResponseRecorder) {
 	for name, want := range map[string]string{
 		"Content-Type": "application/json; charset=UTF-8", "Access-Control-Allow-Origin": "*", "X-Content-Type-Options": "nosniff",
 	} {
-		if got := r.Header().Get(name); got != want {
-			t.Errorf("header %s: %q, want %q", name, got, want)
-		}
+		expect.Same(t, "header "+name, want, r.Header().Get(name))
 	}
 }
 
@@ -162,8 +160,7 @@ func TestHosts(t *testing.T) {
 	s := serveCluster(t, c, func(*limits) {})
 	ask := func(headers string) (int, string) {
 		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		expect.OK(t, err)
+		answer := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		defer func() { _ = answer.Body.Close() }()
 		body := expect.Get(io.ReadAll(answer.Body))(t)
 		return answer.StatusCode, string(body)

@@ -37,9 +37,7 @@ partitions:
 	}
 	for _, e := range c.server.endpoints() {
 		role := c.ask(httptest.NewRequest(e.method, strings.NewReplacer("{", "", "}", "").Replace(e.path), http.NoBody)).Header().Get(RoleHeader)
-		if role != RoleStandby {
-			t.Errorf("%s has %s %q", e.path, RoleHeader, role)
-		}
+		expect.Same(t, e.path+" has "+RoleHeader, RoleStandby, role)
 	}
 	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
 		x := c.explanation(t, pod)

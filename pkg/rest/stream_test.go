@@ -31,8 +31,7 @@ func (s served) stream(t *testing.T, query string, headers ...string) streaming 
 	lines := append([]string{"GET " + streamPath + query + " HTTP/1.1", "Host: localhost", "Accept-Encoding: gzip"}, headers...)
 	conn := s.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n")
 	_ = conn.SetReadDeadline(time.Now().Add(patient))
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
-	expect.OK(t, err)
+	answer := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	return streaming{conn, answer, bufio.NewReader(answer.Body)}
 }
 
@@ -108,29 +107,21 @@ func eventStream(t *testing.T) {
 		stream.answer.Header.Get("Content-Encoding") != "" {
 		t.Errorf("%s %v", stream.answer.Status, stream.answer.Header)
 	}
-	if got := stream.line(t).InstanceUUID; got != c.batch(t, "").InstanceUUID {
-		t.Errorf("instance %q", got)
-	}
+	expect.Same(t, "instance", c.batch(t, "").InstanceUUID, stream.line(t).InstanceUUID)
 	for _, want := range []string{"f2", "f3"} {
-		if got := stream.line(t).ReferenceID; got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		expect.Same(t, "the next event is of", want, stream.line(t).ReferenceID)
 	}
 	time.Sleep(c.server.limits.readTime + c.server.limits.writeTime) // longer than any other request may take
 	for range 3 {
 		c.foreign(t, 1)
 		c.server.options.Events.Collect()
-		if got, want := stream.line(t).ReferenceID, fmt.Sprint("f", c.pods); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		expect.Same(t, "the next event is of", fmt.Sprint("f", c.pods), stream.line(t).ReferenceID)
 	}
 	news := s.stream(t, "")
 	news.line(t)
 	c.foreign(t, 1)
 	c.server.options.Events.Collect()
-	if got := news.line(t).ReferenceID; got != "f7" {
-		t.Errorf("without count: %s first, want what happens from now on", got)
-	}
+	expect.Same(t, "the first one without count, of what happens from now on", "f7", news.line(t).ReferenceID)
 	for method, want := range map[string]int{http.MethodHead: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed, http.MethodOptions: http.StatusNoContent} {
 		if r, _ := c.do(t, method, streamPath); r.Code != want {
 			t.Errorf("%s: %d, want %d", method, r.Code, want)
@@ -167,9 +158,7 @@ func TestStreamsAreBounded(t *testing.T) {
 				open = append(open, s.stream(t, ""))
 				open[len(open)-1].line(t)
 			}
-			if code := s.stream(t, "").answer.StatusCode; code != http.StatusServiceUnavailable {
-				t.Errorf("one more than the limit: %d", code)
-			}
+			expect.Same(t, "one more than the limit", http.StatusServiceUnavailable, s.stream(t, "").answer.StatusCode)
 			_ = open[0].Close()
 			eventually(t, "the place of one that was closed is not given to another", func() bool {
 				return s.stream(t, "").answer.StatusCode == http.StatusOK
@@ -251,9 +240,7 @@ func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 			t.Error("a reader is cut for another reason than its slowness: the test above proves nothing")
 		}
 		time.Sleep(2 * time.Second)
-		if len(c.server.streams.list()) != 0 {
-			t.Error("a reader that does not read is not cut in its time")
-		}
+		expect.Same(t, "a reader that does not read is not cut in its time", 0, len(c.server.streams.list()))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -89,14 +90,10 @@ func TestNodeHasItsLabels(t *testing.T) {
 			t.Fatalf("%s: %v %v, want %v", name, err, node.Attributes, want)
 		}
 		for key, value := range want {
-			if node.Attributes[key] != value {
-				t.Errorf("%s: %s=%q, want %q", name, key, node.Attributes[key], value)
-			}
+			expect.Same(t, name+": "+key, value, node.Attributes[key])
 		}
 	}
-	if len(labels["n1"]) != 3 {
-		t.Error("the labels of the informer's node were changed")
-	}
+	expect.Same(t, "the labels of the informer's node were changed", 3, len(labels["n1"]))
 }
 
 // TestClusterIsCalledAsConfigured: clusterId and rmId follow service.clusterId.

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -24,9 +26,7 @@ func TestVisible(t *testing.T) {
 		"<script>&\"'</s>":    "<script>&\"'</s>",
 		"escape \x1b[31m red": `escape \u001b[31m red`,
 	} {
-		if got := visible(given); got != want {
-			t.Errorf("%q is shown as %q, want %q", given, got, want)
-		}
+		expect.Same(t, given+" is shown as", want, visible(given))
 	}
 	long := strings.Repeat("ä", 3000)
 	if got := visible(long); got != strings.Repeat("ä", longest)+"…" {
@@ -67,9 +67,7 @@ func TestQuantity(t *testing.T) {
 		{"nvidia.com/gpu", 8, "8"},
 		{"nvidia.com/gpu", math.MinInt64, "-9,223,372,036,854,775,808"},
 	} {
-		if got := quantity(c.name, c.amount); got != c.want {
-			t.Errorf("%d of %s is %q, want %q", c.amount, c.name, got, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("%d of %s", c.amount, c.name), c.want, quantity(c.name, c.amount))
 	}
 }
 
@@ -78,12 +76,8 @@ func TestAmounts(t *testing.T) {
 		resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "memory", Amount: 2 << 30},
 		resources.Entry{Name: "gpu", Amount: 1}, resources.Entry{Name: "vcore", Amount: 1500},
 	)
-	if got, want := amounts(v), "1.5 cores, 2 GiB memory, 1 gpu, 1 pod"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := amounts(resources.Vector{}); got != "nothing" {
-		t.Errorf("nothing is %q", got)
-	}
+	expect.Same(t, "amounts", "1.5 cores, 2 GiB memory, 1 gpu, 1 pod", amounts(v))
+	expect.Same(t, "nothing", "nothing", amounts(resources.Vector{}))
 }
 
 func TestAge(t *testing.T) {
@@ -92,16 +86,10 @@ func TestAge(t *testing.T) {
 		-time.Minute: "0 s", 0: "0 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 59 * time.Minute: "59 min",
 		time.Hour: "1 h 0 min", 25*time.Hour + time.Minute: "1 d 1 h", 100 * 24 * time.Hour: "100 d",
 	} {
-		if got := age(now, now.Add(-ago)); got != want {
-			t.Errorf("%v ago is %q, want %q", ago, got, want)
-		}
+		expect.Same(t, fmt.Sprint(ago)+" ago", want, age(now, now.Add(-ago)))
 	}
-	if got := age(now, time.Time{}); got != "" {
-		t.Errorf("no time is %q", got)
-	}
-	if got := at(time.Time{}); got != (moment{}) {
-		t.Errorf("no time is %v", got)
-	}
+	expect.Same(t, "no time", "", age(now, time.Time{}))
+	expect.Same(t, "no time", (moment{}), at(time.Time{}))
 	if got := at(now.In(time.FixedZone("x", 7200))); got.UTC != "2026-01-02 03:04:05 UTC" || got.Machine != "2026-01-02T03:04:05Z" {
 		t.Errorf("got %v", got)
 	}

@@ -71,8 +71,7 @@ func (s *site) page(t testing.TB, path string) string {
 
 func parsed(t testing.TB, page string) *html.Node {
 	t.Helper()
-	node := expect.Get(html.Parse(strings.NewReader(page)))(t)
-	return node
+	return expect.Get(html.Parse(strings.NewReader(page)))(t)
 }
 
 func attribute(n *html.Node, name string) string {
@@ -195,13 +194,9 @@ func TestHeader(t *testing.T) {
 	}
 	check := func(name string, w *httptest.ResponseRecorder, status int) {
 		t.Helper()
-		if w.Code != status {
-			t.Errorf("%s: status %d, want %d", name, w.Code, status)
-		}
+		expect.Same(t, name+": status", status, w.Code)
 		for key, value := range want {
-			if got := w.Header().Get(key); got != value {
-				t.Errorf("%s: header %s is %q, want %q", name, key, got, value)
-			}
+			expect.Same(t, name+": header "+key, value, w.Header().Get(key))
 		}
 	}
 	for _, path := range s.addresses() {
@@ -214,17 +209,13 @@ func TestHeader(t *testing.T) {
 		case "/icon.svg":
 			kind = "image/svg+xml"
 		}
-		if h := got.Header().Get("Content-Type"); h != kind {
-			t.Errorf("%s: type %q, want %q", path, h, kind)
-		}
+		expect.Same(t, path+": type", kind, got.Header().Get("Content-Type"))
 		check("HEAD "+path, s.get(http.MethodHead, path, ""), http.StatusOK)
 		check(path+" again", s.get(http.MethodGet, path, got.Header().Get("ETag")), http.StatusNotModified)
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 			w := s.get(method, path, "")
 			check(method+" "+path, w, http.StatusMethodNotAllowed)
-			if allow := w.Header().Get("Allow"); allow != "GET, HEAD" {
-				t.Errorf("%s %s: Allow %q", method, path, allow)
-			}
+			expect.Same(t, method+" "+path+": Allow", "GET, HEAD", w.Header().Get("Allow"))
 		}
 	}
 	for path, says := range map[string]string{"/?queue=root.nowhere": "no queue root.nowhere", "/node?name=x": "no node x", "/node": "no node"} {
@@ -339,9 +330,7 @@ func TestEverythingIsFoundInALargeCluster(t *testing.T) {
 			list(path, "./?queue=", all)
 		}
 	}
-	if want := size.Parents*(size.Leaves+1) + 1; len(all) != want { // with root
-		t.Errorf("%d queues are found from the first page, want %d", len(all), want)
-	}
+	expect.Same(t, "queues with root that are found from the first page", size.Parents*(size.Leaves+1)+1, len(all))
 	for path, want := range map[string]int{"/?find=.Q1": 4 * 111, "/?show=short": 10, "/nodes?show=foreign": size.Nodes} {
 		all := map[string]bool{}
 		prefix := "./?queue="
@@ -349,9 +338,7 @@ func TestEverythingIsFoundInALargeCluster(t *testing.T) {
 			prefix = "./node?name="
 		}
 		list(path, prefix, all)
-		if len(all) != want {
-			t.Errorf("%s leads to %d, want %d", path, len(all), want)
-		}
+		expect.Same(t, path+" leads to", want, len(all))
 	}
 	pods, none := map[string]bool{}, map[string]bool{}
 	for path := "/waiting?each=pod"; path != ""; {
@@ -363,9 +350,7 @@ func TestEverythingIsFoundInALargeCluster(t *testing.T) {
 		}
 		path = found(page, "./none", none)
 	}
-	if want := size.Pods / 10; len(pods) != want {
-		t.Errorf("%d waiting pods are found, want %d", len(pods), want)
-	}
+	expect.Same(t, "waiting pods that are found", size.Pods/10, len(pods))
 }
 
 func textOfNode(n *html.Node) string {
