@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -150,7 +151,5 @@ func TestTimesOfAnApplication(t *testing.T) {
 	if !f.Accepted.Equal(at(1)) || !f.Running.Equal(at(2)) || !f.Finished.Equal(at(4)) {
 		t.Errorf("over: %+v", f)
 	}
-	if got, want := f.MostUsed.String(), "memory=7 pods=1 vcore=5"; got != want {
-		t.Errorf("most used %s, want %s", got, want)
-	}
+	expect.Same(t, "most used", "memory=7 pods=1 vcore=5", f.MostUsed.String())
 }

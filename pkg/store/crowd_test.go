@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -58,10 +59,7 @@ type crowd struct {
 func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Store) {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
-	var err error
-	if spec.Rules, err = queuestest.Rules("provided create"); err != nil {
-		t.Fatal(err)
-	}
+	spec.Rules = expect.Get(queuestest.Rules("provided create"))(t)
 	spec.PreemptionEnabled = true
 	s = New(spec, model.Options{DynamicQueues: queues.DynamicLimits{PerNamespace: c.most}})
 	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
@@ -189,9 +187,7 @@ func TestInventedQueues(t *testing.T) {
 			if !others.isAtMostTwice(ordinary) {
 				t.Errorf("%d pods with queues, at most %d, cost others %+v, ordinary ones %+v", n, most, others, ordinary)
 			}
-			if got, want := len(s.model.Cache.Tree().Root().Children), 2+cmp.Or(most, n); got != want {
-				t.Errorf("root has %d queues, want %d", got, want)
-			}
+			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.model.Cache.Tree().Root().Children))
 			if most == 0 {
 				made[n] = others
 			}

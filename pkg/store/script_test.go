@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -227,10 +228,7 @@ func specification(tb testing.TB, input string) *config.Spec {
 		}
 	}
 	spec := queuestest.MustTree(tb, strings.Join(tree, "\n"))
-	var err error
-	if spec.Rules, err = queuestest.Rules(strings.Join(rules, "\n")); err != nil {
-		tb.Fatal(err)
-	}
+	spec.Rules = expect.Get(queuestest.Rules(strings.Join(rules, "\n")))(tb)
 	return spec
 }
 

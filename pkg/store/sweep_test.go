@@ -94,9 +94,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 						t.Fatalf("node %s was asked about %d times", node, n)
 					}
 				}
-				if len(asked) != 250 {
-					t.Errorf("%d nodes were asked about", len(asked))
-				}
+				expect.Same(t, "nodes that were asked about", 250, len(asked))
 			}
 		})
 	}

@@ -22,9 +22,7 @@ func TestWakeOnlyWithWork(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	expect := func(what string, times int) {
 		t.Helper()
-		if n := len(s.Wake()); n != times {
-			t.Errorf("%s: told %d times, want %d", what, n, times)
-		}
+		expect.Same(t, what+": times told", times, len(s.Wake()))
 		for range len(s.Wake()) {
 			<-s.Wake()
 		}
@@ -92,8 +90,6 @@ func TestAttemptsOfARunningPod(t *testing.T) {
 	s.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
 	p.Node = "n1"
 	s.Upsert(p, epoch)
-	if got := s.model.RecordOf(s.model.Pods["p"]).Attempts(); got != 1 {
-		t.Errorf("readers see %d attempts, want 1", got)
-	}
+	expect.Same(t, "attempts that readers see", 1, s.model.RecordOf(s.model.Pods["p"]).Attempts())
 	expect.Holds(t, s.Check())
 }

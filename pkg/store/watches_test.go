@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -56,9 +57,7 @@ func TestScriptsNoticeMissedWatches(t *testing.T) {
 				}
 				return d.Expected
 			})
-			if (wrong == "") != (name == "none") {
-				t.Errorf("it is noticed here: %q", wrong)
-			}
+			expect.Same(t, "noticed here: "+wrong, name == "none", wrong == "")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
@@ -106,9 +107,7 @@ func TestBudgetsOf(t *testing.T) {
 		if c.tier == "" {
 			g.Labels = nil
 		}
-		if got := p.Budgets(g); !slices.Equal(got, c.want) {
-			t.Errorf("%s: counts against %v, want %v", c.name, got, c.want)
-		}
+		expect.Same(t, c.name+": counts against", c.want, p.Budgets(g))
 	}
 }
 

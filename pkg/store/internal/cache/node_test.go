@@ -43,9 +43,7 @@ func TestNodeUsage(t *testing.T) {
 	if got := n.SortedPods(); !slices.Equal(got, []*cache.Pod{a, b}) {
 		t.Errorf("pods: %v", got)
 	}
-	if got := slices.Compact(nodes.Take()); !slices.Equal(got, []string{"n1"}) {
-		t.Errorf("changed: %v", got)
-	}
+	expect.Same(t, "changed", []string{"n1"}, slices.Compact(nodes.Take()))
 	generation := n.Generation()
 	nodes.Place(a, "n1", queuestest.Vector("vcore=1"))
 	if a.CameAfter(began) != 1 || n.Generation() == generation || !slices.Equal(slices.Compact(nodes.Take()), []string{"n1"}) {

@@ -85,9 +85,7 @@ func TestDemandRestarts(t *testing.T) {
 	if !d.Remove("b") || d.Remove("b") || d.Has("b") || !d.Has("a") {
 		t.Error("b is there, or a is not")
 	}
-	if got := d.ToCheck(); !slices.Equal(got, []types.UID{"c"}) {
-		t.Errorf("%v to check, want c", got)
-	}
+	expect.Same(t, "to check", []types.UID{"c"}, d.ToCheck())
 	if d.Remove("c") || len(d.ToCheck()) > 0 {
 		t.Errorf("a pod that is gone is to be checked: %v", d.ToCheck())
 	}

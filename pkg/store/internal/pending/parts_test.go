@@ -1,12 +1,12 @@
 package pending_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 )
 
@@ -35,9 +35,7 @@ func TestLost(t *testing.T) {
 		for _, p := range l.Pods(now) {
 			got = append(got, p.UID)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("lost: %v, want %v", got, want)
-		}
+		expect.Same(t, "lost", want, got)
 	}
 	l.Vanished([]pending.FreedPod{{UID: "a", Node: "n2", When: epoch}, {UID: "b", Node: "n1", When: epoch}})
 	same(epoch, "a", "b")

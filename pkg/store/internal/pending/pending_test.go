@@ -1,7 +1,6 @@
 package pending_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -52,9 +51,7 @@ func TestRefused(t *testing.T) {
 	at := func(q queues.ID) queues.Verdict { return queues.Verdict{At: q, Reason: reasons.Brief(reasons.OverMax)} }
 	take := func(want ...int) {
 		t.Helper()
-		if got := x.Take(func(a, b int) int { return b - a }); !slices.Equal(got, want) {
-			t.Errorf("taken are %v, want %v", got, want)
-		}
+		expect.Same(t, "taken", want, x.Take(func(a, b int) int { return b - a }))
 		expect.OK(t, x.Check())
 	}
 	for p := range 3 {

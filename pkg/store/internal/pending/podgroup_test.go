@@ -66,9 +66,7 @@ func TestGroupCountsMembers(t *testing.T) {
 		if g.Able() != c.able || g.Complete() != c.complete || g.LacksMembers() != c.lacks || g.Missing() != c.missing {
 			t.Errorf("%v: able %v, complete %v, lacks members %v, missing %d", c.in, g.Able(), g.Complete(), g.LacksMembers(), g.Missing())
 		}
-		if got := g.Next(); !slices.Equal(got, c.next) {
-			t.Errorf("%v: next are %v, want %v", c.in, got, c.next)
-		}
+		expect.Same(t, fmt.Sprintf("next of %v", c.in), c.next, g.Next())
 		if got := g.Why(); got.Code != c.code {
 			t.Errorf("%v: %s, want %s", c.in, got, c.code)
 		}
@@ -83,9 +81,7 @@ func TestGroupsAreTouched(t *testing.T) {
 	g := newGroup(x, "x", 2, state.GroupBlocked)
 	touched := func(what string, want ...string) {
 		t.Helper()
-		if got := names(x.TakeTouched(time.Minute, epoch)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v to check, want %v", what, got, want)
-		}
+		expect.Same(t, what+" to check", want, names(x.TakeTouched(time.Minute, epoch)))
 	}
 	touched("a new minMember", "x")
 	x.Set(g, "xa", "xa", state.GroupBlocked, false)
@@ -105,9 +101,7 @@ func TestGroupsAreTouched(t *testing.T) {
 	x.Leave(g, "xa")
 	x.SetMin(g, 0)
 	touched("it is forgotten")
-	if n := len(slices.Collect(x.All())); n != 0 {
-		t.Errorf("%d groups are left", n)
-	}
+	expect.Same(t, "groups that are left", 0, len(slices.Collect(x.All())))
 	expect.Holds(t, x.Check(true))
 }
 
@@ -192,9 +186,7 @@ func TestWaitingGroupsFollow(t *testing.T) {
 		t.Errorf("%v to check while x is placed", names(got))
 	}
 	x.Set(g, "xa", "xa", state.Unschedulable, false)
-	if got := names(x.TakeTouched(time.Minute, epoch)); !slices.Equal(got, []string{"x", "y"}) {
-		t.Errorf("%v to check, want x and y", got)
-	}
+	expect.Same(t, "to check", []string{"x", "y"}, names(x.TakeTouched(time.Minute, epoch)))
 	expect.Fails(t, x.Check(true), "PodGroup ns/y: it waits for another one, and there is none")
 	x.Wait(other)
 	expect.Holds(t, x.Check(false))

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
@@ -69,9 +70,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 		r.Suspect(suspect("a"), epoch)
 	}
 	checked(t, &r)
-	if r.Len() != preemption.MostRefusals {
-		t.Errorf("%d are remembered", r.Len())
-	}
+	expect.Same(t, "remembered", preemption.MostRefusals, r.Len())
 	if r.Suspect(suspect("late"), epoch.Add(time.Minute)); r.Len() != 1 {
 		t.Errorf("%d are remembered after their time", r.Len())
 	}

@@ -69,9 +69,7 @@ func TestLedgerTimesOut(t *testing.T) {
 	due("one hold", time.Minute)
 	late = time.Second
 	due("nothing was said", time.Minute)
-	if asked != 1 {
-		t.Errorf("computed %d times", asked)
-	}
+	expect.Same(t, "computations", 1, asked)
 	h.TimesChange()
 	due("times changed", time.Minute+time.Second)
 	h.VictimGone("v", epoch.Add(time.Hour))

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -43,9 +44,7 @@ func TestOwnTime(t *testing.T) {
 	left("d", "ns", 59, time.Minute)
 	left("d", "ns", 90, 0) // a period in use does not end
 	holds := func(types.UID) bool { return true }
-	if err := o.Check(holds); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, o.Check(holds))
 	if err := o.Check(func(types.UID) bool { return false }); err == nil {
 		t.Error("a hold that is none is not noticed")
 	}
@@ -54,7 +53,5 @@ func TestOwnTime(t *testing.T) {
 	begin("d", 61, timeout, true)
 	left("e", "ns", 62, 9*time.Minute)
 	o.End("d", at(62))
-	if err := o.Check(holds); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, o.Check(holds))
 }

@@ -69,9 +69,7 @@ func TestRoundsBoundVictims(t *testing.T) {
 		p := preemption.New()
 		p.Options.MaxVictims = c.most
 		p.VictimsChosen(c.chosen, epoch)
-		if got := p.VictimsFrom(c.n, epoch.Add(c.after)).Sub(epoch); got != c.want {
-			t.Errorf("%s: after %v, want %v", c.name, got, c.want)
-		}
+		expect.Same(t, c.name, c.want, p.VictimsFrom(c.n, epoch.Add(c.after)).Sub(epoch))
 	}
 }
 
@@ -155,9 +153,7 @@ func TestWatches(t *testing.T) {
 	w := preemption.NewWatches()
 	take := func(what string, at time.Duration, want ...types.UID) {
 		t.Helper()
-		if got := w.Take(epoch.Add(at)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		expect.Same(t, what, want, w.Take(epoch.Add(at)))
 		checked(t, &w)
 	}
 	if w.Change(n); !w.Idle() || w.Has("b") || !w.Due().IsZero() {
@@ -171,9 +167,7 @@ func TestWatches(t *testing.T) {
 	take("both changed", 0, "b", "a")
 	take("taken", time.Hour)
 	w.Change(q)
-	if due := w.Due(); due != epoch.Add(time.Second) {
-		t.Errorf("due at %v", due)
-	}
+	expect.Same(t, "due at", epoch.Add(time.Second), w.Due())
 	take("too soon", 999*time.Millisecond)
 	w.Remove("b")
 	take("one left", time.Second, "a")

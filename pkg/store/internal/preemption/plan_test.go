@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -46,10 +47,6 @@ func TestNotesOfVictims(t *testing.T) {
 
 // TestDecisionsHaveTheirTime: the ID of a decision has its time.
 func TestDecisionsHaveTheirTime(t *testing.T) {
-	if got := preemption.DecidedAt(preemption.DecisionID("a-b", epoch)); !got.Equal(epoch) {
-		t.Errorf("decided at %v", got)
-	}
-	if got := preemption.DecidedAt("nothing"); !got.IsZero() {
-		t.Errorf("decided at %v", got)
-	}
+	expect.Same(t, "decided at", epoch, preemption.DecidedAt(preemption.DecisionID("a-b", epoch)))
+	expect.Same(t, "decided at", time.Time{}, preemption.DecidedAt("nothing"))
 }

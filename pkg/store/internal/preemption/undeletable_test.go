@@ -1,7 +1,6 @@
 package preemption_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -28,29 +28,25 @@ func TestUndeletableDue(t *testing.T) {
 	var u preemption.Undeletable
 	o := preemption.DefaultOptions()
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
-	expect := func(want time.Time) {
+	due := func(want time.Time) {
 		t.Helper()
-		if due := u.Due(); !due.Equal(want) {
-			t.Errorf("due %v, want %v", due, want)
-		}
+		expect.Same(t, "due", want, u.Due())
 	}
 	u.Refuse("b", "no", &o, at(2))
 	u.Refuse("a", "no", &o, at(1))
 	u.Refuse("c", "no", &o, at(3))
-	expect(at(1).Add(o.RetryInterval))
+	due(at(1).Add(o.RetryInterval))
 	u.Forget("a")
-	expect(at(2).Add(o.RetryInterval))
+	due(at(2).Add(o.RetryInterval))
 	u.Refuse("b", "no", &o, at(3))
-	expect(at(3).Add(o.RetryInterval))
+	due(at(3).Add(o.RetryInterval))
 	u.Refuse("c", "no", &o, at(9))
-	if got := u.Expire(at(4).Add(o.RetryInterval)); !slices.Equal(got, []types.UID{"b"}) {
-		t.Errorf("%v may be victims again", got)
-	}
-	expect(at(9).Add(o.RetryInterval))
+	expect.Same(t, "may be victims again", []types.UID{"b"}, u.Expire(at(4).Add(o.RetryInterval)))
+	due(at(9).Add(o.RetryInterval))
 	u.Forget("c")
-	expect(time.Time{})
+	due(time.Time{})
 	u.Refuse("b", "no", &o, at(20))
-	expect(at(20).Add(2 * o.RetryInterval))
+	due(at(20).Add(2 * o.RetryInterval))
 	u.Forget("b")
-	expect(time.Time{})
+	due(time.Time{})
 }
