@@ -60,9 +60,7 @@ func TestSBOM(t *testing.T) {
 }
 
 func TestEscapePath(t *testing.T) {
-	if got := escapePath("github.com/Azure/go-NTLM"); got != "github.com/!azure/go-!n!t!l!m" {
-		t.Errorf("got %s", got)
-	}
+	expect.Same(t, "path", "github.com/!azure/go-!n!t!l!m", escapePath("github.com/Azure/go-NTLM"))
 }
 
 // linked are the modules in a binary, as "PATH VERSION", in order, as the go command
@@ -101,9 +99,7 @@ func named(t *testing.T, text []byte) []string {
 			continue
 		}
 		p := packages[r.To]
-		if want := purl(p.Name, p.Version); !slices.Equal(p.References, want) {
-			t.Errorf("%s %s has the references %v, want %v", p.Name, p.Version, p.References, want)
-		}
+		expect.Same(t, p.Name+" "+p.Version+" references", purl(p.Name, p.Version), p.References)
 		out = append(out, p.Name+" "+p.Version)
 	}
 	if len(out)+1 != len(doc.Packages) {

@@ -171,9 +171,7 @@ func TestMemoryLimit(t *testing.T) {
 		}
 		_, after, _ := strings.Cut(string(text), "- name: GOMEMLIMIT\n")
 		line, _, _ := strings.Cut(after, "\n")
-		if got := strings.TrimPrefix(strings.TrimSpace(line), "value: "); got != c.want {
-			t.Errorf("%v: GOMEMLIMIT is %q, want %q", c.values, got, c.want)
-		}
+		expect.Same(t, fmt.Sprint(c.values)+": GOMEMLIMIT", c.want, strings.TrimPrefix(strings.TrimSpace(line), "value: "))
 	}
 }
 
@@ -321,9 +319,7 @@ func TestKubeVersion(t *testing.T) {
 	for version, want := range map[string]bool{
 		"v1.34.9": false, "v1.35.0": true, "v1.35.8": true, "v1.35.1-gke.100": true, "v1.36.0-rc.0": true, "v1.36.3": true, "v1.37.0": false,
 	} {
-		if got := chartutil.IsCompatibleRange(chart.Metadata.KubeVersion, version); got != want {
-			t.Errorf("%s: %t, want %t", version, got, want)
-		}
+		expect.Same(t, version, want, chartutil.IsCompatibleRange(chart.Metadata.KubeVersion, version))
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,9 +142,7 @@ func TestNetworkPolicy(t *testing.T) {
 				{source{namespace: "yunikorn", labels: tenant.labels}, true},
 				{source{namespace: "kube-system"}, true},
 			} {
-				if got := admits(t, policy, from.source, ports["rest"]); got != from.rest {
-					t.Errorf("%+v reaches REST: %t, want %t", from.source, got, from.rest)
-				}
+				expect.Same(t, fmt.Sprint(from.source)+" reaches REST", from.rest, admits(t, policy, from.source, ports["rest"]))
 				if !admits(t, policy, from.source, ports["metrics"]) {
 					t.Errorf("%+v does not reach metrics and probes", from.source)
 				}

@@ -290,14 +290,10 @@ func TestMutatingVersions(t *testing.T) {
 		t.Errorf("there are only %d objects", len(stable))
 	}
 	for key, o := range stable {
-		if got := o.GetAPIVersion(); got != "admissionregistration.k8s.io/v1" {
-			t.Errorf("%v has version %s", key, got)
-		}
+		expect.Same(t, fmt.Sprintf("version of %v", key), "admissionregistration.k8s.io/v1", o.GetAPIVersion())
 	}
 	for key, o := range beta {
-		if got := o.GetAPIVersion(); got != "admissionregistration.k8s.io/v1beta1" {
-			t.Errorf("%v has version %s", key, got)
-		}
+		expect.Same(t, fmt.Sprintf("version of %v", key), "admissionregistration.k8s.io/v1beta1", o.GetAPIVersion())
 		o.SetAPIVersion("admissionregistration.k8s.io/v1")
 	}
 	expect.Same(t, "v1beta1, against v1", stable, beta)
