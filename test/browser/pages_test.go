@@ -42,8 +42,7 @@ func start(t *testing.T) *Browser {
 
 func eval[T any](t *testing.T, tab *Tab, expression string) T {
 	t.Helper()
-	v := expect.Get(Eval[T](tab, expression))(t)
-	return v
+	return expect.Get(Eval[T](tab, expression))(t)
 }
 
 // serve serves the pages of a world, as the scheduler does.

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestSchedulersAreRewritten(t *testing.T) {
@@ -71,17 +73,13 @@ func f() { _, _ = scheduler.New(everything) }`,
 		t.Run(tt.name, func(t *testing.T) {
 			text, changed, err := rewrite("file.go", []byte(tt.source))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("error %v, want %q", err, tt.err)
-				}
+				expect.Fails(t, err, tt.err)
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if changed != tt.changed {
-				t.Errorf("%d calls changed, want %d", changed, tt.changed)
-			}
+			expect.Same(t, "changed calls", tt.changed, changed)
 			for _, w := range tt.want {
 				if !strings.Contains(string(text), w) {
 					t.Errorf("not found: %s\nin\n%s", w, text)

@@ -3,11 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // tests are the sources of a suite, dying a run of it that ends in its second test.
@@ -32,9 +33,7 @@ func newTrial(t *testing.T, program string) trial {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"x_test.go": tests, "x.test": program} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // one of them is a program
 	}
 	return trial{binary: filepath.Join(dir, "x.test"), dir: dir, log: filepath.Join(dir, "log"), skip: "^TestSkipped$", limit: time.Minute}
 }
@@ -71,16 +70,12 @@ func TestVerdictsAreLearned(t *testing.T) {
 	r.decide("A", true)
 	r.decide("B", false)
 	r.decide("C", false)
-	if got, want := [][]string{r.differ, r.slow, r.undecided}, [][]string{{"A"}, {"B"}, {"C"}}; !cmp.Equal(got, want) {
-		t.Errorf("differ, slow, undecided: %v, want %v", got, want)
-	}
+	expect.Same(t, "differ, slow, undecided", [][]string{{"A"}, {"B"}, {"C"}}, [][]string{r.differ, r.slow, r.undecided})
 }
 
 func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 	none, made := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "made")
-	if err := os.WriteFile(made, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(made, nil, 0o600))
 	for _, c := range []struct {
 		trial trial
 		wrong bool
@@ -96,7 +91,5 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 func TestBugIsNoticedByTestsThatFailOnlyWithIt(t *testing.T) {
 	with := verdicts{"TestA": "fail", "TestB": "fail", "TestC": "unfinished", "TestD": "pass", "TestE": "fail"}
 	without := verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass", "TestD": "pass"}
-	if got := noticedBy(with, without); !slices.Equal(got, []string{"TestA"}) {
-		t.Errorf("noticed by %v, want TestA alone", got)
-	}
+	expect.Same(t, "noticed by", []string{"TestA"}, noticedBy(with, without))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func TestVerdictsAreRead(t *testing.T) {
-	v, err := readVerdicts(strings.NewReader(`{"Action":"start"}
+	v := expect.Get(readVerdicts(strings.NewReader(`{"Action":"start"}
 {"Action":"run","Test":"TestA"}
 {"Action":"run","Test":"TestA/one"}
 {"Action":"output","Test":"TestA/one","Output":"x"}
@@ -24,17 +23,12 @@ func TestVerdictsAreRead(t *testing.T) {
 {"Action":"skip","Test":"TestB"}
 {"Action":"run","Test":"TestC"}
 {"Action":"fail"}
-`))
-	expect.OK(t, err)
+`)))(t)
 	if v.count("pass") != 1 || v.count("skip") != 1 || v.count("fail") != 2 {
 		t.Errorf("verdicts %v", v)
 	}
-	if want := []string{"TestA", "TestA/two", "TestC"}; !slices.Equal(v.bad(), want) {
-		t.Errorf("bad %v, want %v: TestC died", v.bad(), want)
-	}
-	if want := []string{"TestA", "TestC"}; !slices.Equal(tops(v.bad()), want) {
-		t.Errorf("to repeat %v, want %v", tops(v.bad()), want)
-	}
+	expect.Same(t, "bad, TestC died", []string{"TestA", "TestA/two", "TestC"}, v.bad())
+	expect.Same(t, "to repeat", []string{"TestA", "TestC"}, tops(v.bad()))
 	if _, err := readVerdicts(strings.NewReader("{\"Action\":\"run\"}\nno json")); err == nil {
 		t.Error("a broken log is read without an error")
 	}
@@ -50,17 +44,11 @@ func TestExclusions(t *testing.T) {
 	}
 	list, err = parseExclusions("# none\n\nbind ^A$ is slow\nbind ^B$ is slow, too\ntaint ^C$ is third\n")
 	expect.OK(t, err)
-	if got := skipped(list, "bind"); got != "^A$|^B$" {
-		t.Errorf("left out of bind: %q", got)
-	}
-	if got := skipped(list, "filters"); got != "" {
-		t.Errorf("left out of filters: %q", got)
-	}
+	expect.Same(t, "left out of bind", "^A$|^B$", skipped(list, "bind"))
+	expect.Same(t, "left out of filters", "", skipped(list, "filters"))
 	_, err = parseExclusions("bind ^A$\nnone ^A$ why\nbind ( why\n")
 	for _, want := range []string{"exclusions.txt:1: want suite", `exclusions.txt:2: no suite "none"`, "exclusions.txt:3: error parsing regexp"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want all of them, also %q", err, want)
-		}
+		expect.Fails(t, err, want)
 	}
 }
 

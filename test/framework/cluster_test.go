@@ -219,9 +219,7 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	expect.OK(t, err)
 	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
-	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
 	return cfg
 }
 

@@ -95,18 +95,14 @@ func refusedWithItsClaim(t *testing.T) {
 	if c.store.Holds().Held() || c.store.AnyNodeBound() {
 		t.Errorf("node %s is kept free: %v", node, c.store.Explain(daemon.UID))
 	}
-	if n := running(); n != fills {
-		t.Errorf("%d of %d pods still run", n, fills)
-	}
+	expect.Same(t, "pods that still run", fills, running())
 	expect.Get(c.client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}, metav1.CreateOptions{}))(t)
 	time.Sleep(time.Minute)
 	synctest.Wait()
 	if !c.bound(daemon) {
 		t.Errorf("the pod does not run: %v", c.store.Explain(daemon.UID))
 	}
-	if n := running(); n != fills-1 {
-		t.Errorf("%d of %d pods still run", n, fills)
-	}
+	expect.Same(t, "pods that still run", fills-1, running())
 	expect.OK(t, c.store.Check())
 }
 
@@ -158,9 +154,7 @@ func TestMessageOfAPodWithoutANode(t *testing.T) {
 				c2 := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) {
 					c.addNodes(1, 1)
 					claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unbound"}}
-					if _, err := c.client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
-						t.Fatal(err)
-					}
+					expect.Get(c.client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}))(t)
 				}})
 				defer c2.end()
 				c2.api.create(t, onNode(inQueue(pod(managed, "first", 0), "root.borrows", "first"), "node-000"))

@@ -76,7 +76,7 @@ func where(t *testing.T, pod *corev1.Pod, names []string, there []*corev1.Pod) [
 		return out
 	}
 	client := fake.NewClientset()
-	f, err := frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), &schedconfig.KubeSchedulerProfile{
+	f := expect.Get(frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), &schedconfig.KubeSchedulerProfile{
 		SchedulerName: other,
 		Plugins: &schedconfig.Plugins{
 			QueueSort: set("PrioritySort"), Bind: set("DefaultBinder"),
@@ -85,8 +85,7 @@ func where(t *testing.T, pod *corev1.Pod, names []string, there []*corev1.Pod) [
 		},
 		PluginConfig: slices.Clone(defaults.PluginConfigsV1),
 	}, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(there, nodes)))
-	expect.OK(t, err)
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(there, nodes))))(t)
 	state := framework.NewCycleState()
 	if _, status, _ := f.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		t.Fatal(status)

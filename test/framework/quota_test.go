@@ -83,12 +83,8 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 
 	c.api.delete(t, first)
 	c.eventually("the first of the others is bound", func() bool { return c.bound(held[0]) })
-	if n := c.probe.cyclesOf(held[0]); n != 1 {
-		t.Errorf("it had %d cycles, want 1", n)
-	}
+	expect.Same(t, "its cycles", 1, c.probe.cyclesOf(held[0]))
 	c.eventually("the books say so", func() bool { return c.used("root.small") == 1 && c.pending() == 49 })
-	if n := c.probe.cyclesOf(held[1]); n != 0 {
-		t.Errorf("the next one had %d cycles", n)
-	}
+	expect.Same(t, "cycles of the next one", 0, c.probe.cyclesOf(held[1]))
 	expect.Holds(t, c.store.Check())
 }

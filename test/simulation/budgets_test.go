@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
@@ -369,8 +370,6 @@ func TestShareOfBudget(t *testing.T) {
 		{"a pod has come, and the chosen one is still counted", share{allowed: 1, taken: 1, chosen: 1, since: 1}, 1},
 		{"no more than the plan takes", share{allowed: 0, taken: 1, chosen: 4}, 1},
 	} {
-		if got := c.share.beyond(); got != c.beyond {
-			t.Errorf("%s: %d beyond the budget, want %d", c.what, got, c.beyond)
-		}
+		expect.Same(t, c.what+" beyond the budget", c.beyond, c.share.beyond())
 	}
 }

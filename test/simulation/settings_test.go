@@ -277,9 +277,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	expect.OK(t, err)
 	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
-	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
 	decoded[a] = cfg
 	return cfg.DeepCopy()
 }

@@ -8,6 +8,7 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
@@ -24,9 +25,7 @@ func TestProfilesAreAsShipped(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			obj, _, err := scheme.Codecs.UniversalDecoder().Decode(tt.shipped, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			shipped, ours := obj.(*schedconfig.KubeSchedulerConfiguration), configuration(t, tt.arguments)
 			if bad := differences(shipped, ours); len(bad) > 0 {
 				t.Error(bad)
