@@ -24,7 +24,7 @@ func TestSetSchedulerName(t *testing.T) {
 	off := newPoliced(t, "policed-off", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "false"})
 	none := newPoliced(t, "policed-none", nil)
 	on.schedulerAccount("paddock")
-	on.account("robot")
+	serviceAccount(t, on.ns, "robot")
 	create := func(p policed, scheduler string, m marks, account ...string) string {
 		t.Helper()
 		made := expect.Get(p.dryRun(suite.client, scheduler, m, func(pod *corev1.Pod) {

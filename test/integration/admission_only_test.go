@@ -24,24 +24,23 @@ const markPaddock = "label app.kubernetes.io/name"
 // markMirror is the annotation of mirror pods.
 const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 
-// account makes a service account in the namespace.
-func (p policed) account(name string) {
-	p.Helper()
+// serviceAccount makes a service account.
+func serviceAccount(t *testing.T, namespace, name string) {
+	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	expect.Get(suite.client.CoreV1().ServiceAccounts(p.ns).Create(p.Context(), account, metav1.CreateOptions{}))(p)
+	expect.Get(suite.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}))(t)
 }
 
 // schedulerAccount makes a service account that may bind pods, as in every installation.
 func (p policed) schedulerAccount(name string) {
 	p.Helper()
-	p.account(name)
+	serviceAccount(p.T, p.ns, name)
 	bindings := suite.client.RbacV1().ClusterRoleBindings()
-	made, err := bindings.Create(p.Context(), &rbacv1.ClusterRoleBinding{
+	made := expect.Get(bindings.Create(p.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.ns, Name: name}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-scheduler"},
-	}, metav1.CreateOptions{})
-	expect.OK(p, err)
+	}, metav1.CreateOptions{}))(p)
 	p.Cleanup(func() { expect.Holds(p, bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{})) })
 	awaitAllowed(p.T, "system:serviceaccount:"+p.ns+":"+name,
 		&authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "binding"}, true)
@@ -68,7 +67,7 @@ func TestOnlyQueues(t *testing.T) {
 	on := newPoliced(t, "policed-only", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
 	none := newPoliced(t, "policed-free", nil)
 	on.schedulerAccount("paddock")
-	on.account("robot")
+	serviceAccount(t, on.ns, "robot")
 	const node = "elsewhere"
 	create := func(p policed, user, scheduler, node, account string, m marks) error {
 		t.Helper()

@@ -100,12 +100,11 @@ func access(user string, groups []string) *clientrest.Config {
 // allow binds a ClusterRole to a user in the namespace.
 func (p policed) allow(user, role string) {
 	p.Helper()
-	_, err := suite.client.RbacV1().RoleBindings(p.ns).Create(p.Context(), &rbacv1.RoleBinding{
+	expect.Get(suite.client.RbacV1().RoleBindings(p.ns).Create(p.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-	}, metav1.CreateOptions{})
-	expect.OK(p, err)
+	}, metav1.CreateOptions{}))(p)
 }
 
 // marks are labels and annotations, by "label KEY" or "annotation KEY".

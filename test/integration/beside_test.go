@@ -41,10 +41,9 @@ func (e *env) startKubeScheduler() {
 	e.ok(build.Build(e.Context(), build.Options{
 		Root: root, LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
 	}))
-	p, err := suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
+	p := expect.Get(suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
 		Name: "kube-scheduler-" + e.id, Binary: root + "/bin/kube-scheduler", Args: []string{"--v=2"},
-	})
-	e.ok(err)
+	}))(e)
 	e.Cleanup(func() {
 		if e.Failed() {
 			e.Logf("the log of upstream's scheduler is %s", p.Log())

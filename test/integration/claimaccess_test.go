@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
@@ -17,38 +18,29 @@ func (e *env) device(class string, claims ...string) string {
 	e.Helper()
 	node := e.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	api := suite.client.ResourceV1()
-	_, err := api.DeviceClasses().Create(e.Context(), &resourcev1.DeviceClass{
+	expect.Get(api.DeviceClasses().Create(e.Context(), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: class},
 		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{
 			CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", class)},
 		}}},
-	}, metav1.CreateOptions{})
-	e.ok(err)
-	_, err = api.ResourceSlices().Create(e.Context(), &resourcev1.ResourceSlice{
+	}, metav1.CreateOptions{}))(e)
+	expect.Get(api.ResourceSlices().Create(e.Context(), &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: class},
 		Spec: resourcev1.ResourceSliceSpec{
 			Driver: class, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "one"}},
 		},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
-		ctx := context.Background()
-		for _, err := range []error{
-			api.ResourceSlices().Delete(ctx, class, metav1.DeleteOptions{}), api.DeviceClasses().Delete(ctx, class, metav1.DeleteOptions{}),
-		} {
-			if err != nil {
-				e.Error(err)
-			}
-		}
+		expect.Holds(e, api.ResourceSlices().Delete(context.Background(), class, metav1.DeleteOptions{}))
+		expect.Holds(e, api.DeviceClasses().Delete(context.Background(), class, metav1.DeleteOptions{}))
 	})
 	for _, name := range claims {
-		_, err = api.ResourceClaims(e.ns).Create(e.Context(), &resourcev1.ResourceClaim{
+		expect.Get(api.ResourceClaims(e.ns).Create(e.Context(), &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
 				Name: "device", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class},
 			}}}},
-		}, metav1.CreateOptions{})
-		e.ok(err)
+		}, metav1.CreateOptions{}))(e)
 	}
 	return node
 }
@@ -70,8 +62,7 @@ func (e *env) lifeOfClaim() {
 	node := part.device(e.id+"-device.example.com", "first", "second")
 	first := part.createPod(part.pod("first", "first", inQueue("root.owed"), requests("cpu", "100m"), withClaim("first")))
 	part.expect("first", 1, 0, "")
-	claim, err := suite.client.ResourceV1().ResourceClaims(e.ns).Get(e.Context(), "first", metav1.GetOptions{})
-	e.ok(err)
+	claim := expect.Get(suite.client.ResourceV1().ResourceClaims(e.ns).Get(e.Context(), "first", metav1.GetOptions{}))(e)
 	if a := claim.Status.Allocation; a == nil || len(a.Devices.Results) != 1 || a.Devices.Results[0].Pool != node {
 		e.Errorf("the claim has %+v, want the device of node %s", claim.Status.Allocation, node)
 	}
@@ -79,7 +70,7 @@ func (e *env) lifeOfClaim() {
 		e.Errorf("the claim is reserved for %+v, want pod %s", of, first.UID)
 	}
 	second := part.createPod(part.pod("second", "second", inQueue("root.owed"), requests("cpu", "100m"), withClaim("second")))
-	part.awaitEvent(second, "FailedScheduling", "")
+	part.awaitEvent(second, "FailedScheduling")
 	part.expectStill("second", 0, 1, "")
 	part.delete(first)
 	part.expect("second", 1, 0, "")

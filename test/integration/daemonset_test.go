@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -35,13 +36,12 @@ partitions:
 func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonSet {
 	e.Helper()
 	p := e.pod("", name, append([]podOption{inQueue("root.daemons")}, options...)...)
-	set, err := suite.client.AppsV1().DaemonSets(e.ns).Create(e.Context(), &appsv1.DaemonSet{
+	set := expect.Get(suite.client.AppsV1().DaemonSets(e.ns).Create(e.Context(), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DaemonSetSpec{Selector: e.selector(name), Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, Annotations: p.Annotations}, Spec: p.Spec,
 		}},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() { // or it would recreate the pods that the test removes in the end
 		// The error is that the test itself has deleted it.
 		_ = suite.client.AppsV1().DaemonSets(e.ns).Delete(context.Background(), name, inBackground())
@@ -79,7 +79,7 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 		if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
 			t.Errorf("pod %s was evicted without condition %s", v.pod.Name, corev1.DisruptionTarget)
 		}
-		e.awaitNote(v.pod, "can run on node "+v.pod.Spec.NodeName+" only", "D4")
+		e.awaitEvent(v.pod, "", "can run on node "+v.pod.Spec.NodeName+" only", "D4")
 	}
 	if len(nodes) != 3 {
 		t.Errorf("the victims ran on %d nodes, want one on each of 3", len(nodes))
@@ -87,7 +87,7 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 	running, _ := e.podsOf("agent")
 	for _, p := range running {
 		c.awaitPlaced(p)
-		e.awaitNote(p, "the only one it can run on", p.Spec.NodeName)
+		e.awaitEvent(p, "", "the only one it can run on", p.Spec.NodeName)
 	}
 	c.expectNoMore(calm, 3, "filler")
 	e.expectBooks()
@@ -152,7 +152,7 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e.createDaemonSet("agent", requests("cpu", "2"))
 	first := e.awaitWaiting("agent", 1)[0]
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
-	e.awaitNote(first, "preemptionStartDelay")
+	e.awaitEvent(first, "", "preemptionStartDelay")
 	e.awaitExplained(first, reasons.RoomAwaited)
 	small := e.create("small", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
 	e.awaitTold(small, "held")
@@ -164,14 +164,13 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 
 	e.setNode(node, `{"spec":{"taints":[{"key":"integration","effect":"NoSchedule"}]}}`)
 	e.awaitHeld(first, corev1.ConditionFalse, reasons.RoomImpossible)
-	e.awaitNote(first, "node "+node)
+	e.awaitEvent(first, "", "node "+node)
 	e.setNode(node, `{"spec":{"taints":null}}`)
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 
 	// Another template: the pod is replaced by one that holds the node anew.
-	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`), metav1.PatchOptions{})
-	e.ok(err)
+	expect.Get(suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`), metav1.PatchOptions{}))(e)
 	e.awaitGone(first)
 	e.awaitEnded(first, reservations.Deleted)
 	second := e.awaitWaiting("agent", 1)[0]
@@ -239,6 +238,5 @@ func (e *env) awaitEnded(p *corev1.Pod, how reservations.End) {
 // setNode patches a node.
 func (e *env) setNode(name, patch string, subresources ...string) {
 	e.Helper()
-	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
-	e.ok(err)
+	expect.Get(suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...))(e)
 }

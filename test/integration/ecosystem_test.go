@@ -566,13 +566,12 @@ func (e *env) watchNodes() *seenNodes {
 	for i := range list.Items {
 		seen.here[list.Items[i].Name] = true
 	}
-	w, err := toolswatch.NewRetryWatcherWithContext(e.Context(), list.ResourceVersion, &cache.ListWatch{
+	w := expect.Get(toolswatch.NewRetryWatcherWithContext(e.Context(), list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = of.LabelSelector
 			return client.Watch(ctx, o)
 		},
-	})
-	e.ok(err)
+	}))(e)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -164,10 +164,9 @@ func (e *env) configNamespace() string {
 // namespace makes a namespace with annotations.
 func (e *env) namespace(name string, annotations map[string]string) {
 	e.Helper()
-	_, err := suite.client.CoreV1().Namespaces().Create(e.Context(), &corev1.Namespace{
+	expect.Get(suite.client.CoreV1().Namespaces().Create(e.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: e.id}, Annotations: annotations},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	// The controller makes the service account a moment later, and pods cannot be created
 	// before.
 	eventually(e, patience, "namespace "+name+" has its service account", func() (bool, string) {
@@ -305,8 +304,7 @@ func (e *env) apart(name string, n int, spec localcluster.NodeSpec) *env {
 func (e *env) addNodes(n int, spec localcluster.NodeSpec) []string {
 	e.Helper()
 	spec.NamePrefix, spec.Labels = e.nodePool+"-node", map[string]string{pool: e.nodePool, label: e.id}
-	names := expect.Get(suite.cluster.AddNodes(e.Context(), spec, n))(e)
-	return names
+	return expect.Get(suite.cluster.AddNodes(e.Context(), spec, n))(e)
 }
 
 // tearDown runs the checks of every test and cleans up.

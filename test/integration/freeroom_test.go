@@ -87,11 +87,10 @@ func (e *env) template(queue string, options ...podOption) corev1.PodTemplateSpe
 // deploy makes a Deployment of a queue, named like the queue.
 func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	e.Helper()
-	_, err := suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
+	expect.Get(suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: queue},
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: e.template(queue, options...)},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
 		e.ok(suite.client.AppsV1().Deployments(e.ns).Delete(context.Background(), queue, inBackground()))
 	})

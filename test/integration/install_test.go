@@ -30,8 +30,7 @@ import (
 func installed(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	text := expect.Get(install.Files.ReadFile(name))(t)
-	objects := expect.Get(demo.Read(fstest.MapFS{name: {Data: text}}))(t)
-	return objects
+	return expect.Get(demo.Read(fstest.MapFS{name: {Data: text}}))(t)
 }
 
 // applier applies objects of any kind as an administrator, and notes the warnings
@@ -200,15 +199,13 @@ func filesWithDeployment(t *testing.T) []string {
 // these settings they are refused.
 func TestRestrictedPods(t *testing.T) {
 	ns := "restricted-install"
-	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	expect.Get(suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: ns, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}, metav1.CreateOptions{})
-	expect.OK(t, err)
+	}}, metav1.CreateOptions{}))(t)
 	t.Cleanup(func() {
 		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}))
 	})
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}
-	expect.Get(suite.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}))(t)
+	serviceAccount(t, ns, accountName)
 	create := func(file string, change func(*corev1.PodSpec)) error {
 		template := deploymentOf(t, file).Spec.Template
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: template.Labels}, Spec: template.Spec}

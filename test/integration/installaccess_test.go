@@ -305,7 +305,7 @@ func (e *env) lifeOfConfiguration() {
 	e.expect("capped", 2, 0, "")
 	e.configure("partitions: none")
 	configMap := expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{}))(e)
-	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "")
+	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid))
 	e.configure(installLife)
 	e.awaitMetric(reloadSuccess, "1")
 }
@@ -315,8 +315,7 @@ func (e *env) lifeOfConfiguration() {
 func (e *env) lifeOfMetrics() {
 	e.Helper()
 	reader := "prometheus"
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
-	expect.Get(suite.client.CoreV1().ServiceAccounts(e.ns).Create(e.Context(), account, metav1.CreateOptions{}))(e)
+	serviceAccount(e.T, e.ns, reader)
 	kubeconfig := expect.Get(serviceAccountKubeconfig(e.Context(), e.ns, reader))(e)
 	access := expect.Get(clientcmd.BuildConfigFromFlags("", kubeconfig))(e)
 	if status := e.metricsStatus(access); !strings.Contains(status, "403 Forbidden") {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -107,10 +108,9 @@ func TestLongGraceClosesNoNode(t *testing.T) {
 		for _, p := range old {
 			part.awaitRunning(p)
 		}
-		_, err := suite.client.AppsV1().DaemonSets(part.ns).Patch(t.Context(), "updated", types.StrategicMergePatchType, []byte(
+		expect.Get(suite.client.AppsV1().DaemonSets(part.ns).Patch(t.Context(), "updated", types.StrategicMergePatchType, []byte(
 			`{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":"100%","maxUnavailable":0}},"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`,
-		), metav1.PatchOptions{})
-		e.ok(err)
+		), metav1.PatchOptions{}))(e)
 		young := part.awaitWaiting("updated", len(nodes))
 		part.deleteAll("updated", false, old)
 		part.expectOpenBeside("update", nodes, old, young, "longer than a hold")
@@ -178,29 +178,6 @@ func TestMaxVictimGraceBoundsDeletes(t *testing.T) {
 		s := c.first(v.pod.UID, func(s sight) bool { return s.pod.DeletionTimestamp != nil })
 		if grace := *s.pod.DeletionGracePeriodSeconds; grace != 2 {
 			t.Errorf("pod %s was deleted with a grace period of %d s, want 2", v.pod.Name, grace)
-		}
-	}
-	e.expectBooks()
-}
-
-// TestOwnDeletesFreeNoGuarantee: a tenant uses its guarantee, deletes its pods, which run on
-// for a year, and makes as many others. No pod of another queue goes for these.
-func TestOwnDeletesFreeNoGuarantee(t *testing.T) {
-	e := setup(t, graceQueues, preemption("retryInterval", "1s"))
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
-	c := e.keepHistory()
-	big := []podOption{inQueue("root.team"), requests("cpu", "4"), staysFor(year)}
-	e.fill("old", 2, append(big, onNode(nodes[0]))...)
-	e.fill("lent", 2, inQueue("root.other"), requests("cpu", "4"), onNode(nodes[1]))
-	old, _ := e.podsOf("old")
-	e.deleteAll("old", false, old)
-	for _, p := range e.create("young", 2, big...) {
-		e.awaitTold(p, "law 4")
-	}
-	c.expectNoMore(2*calm, 0, "lent")
-	for _, p := range old {
-		if now := e.get(p); now.Status.Phase != corev1.PodRunning {
-			e.Errorf("pod %s is %s, so its queue may preempt", p.Name, now.Status.Phase)
 		}
 	}
 	e.expectBooks()

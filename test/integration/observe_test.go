@@ -258,16 +258,6 @@ func (e *env) awaitMetric(name, want string) {
 	})
 }
 
-// logLine returns the first line of the scheduler's log with a text.
-func (e *env) logLine(text string) (string, bool) {
-	e.Helper()
-	lines := e.logLines(text)
-	if len(lines) == 0 {
-		return "", false
-	}
-	return lines[0], true
-}
-
 // lastLogLine returns the last line with all of the texts; empty for none.
 func (e *env) lastLogLine(texts ...string) string {
 	e.Helper()
@@ -312,15 +302,17 @@ func eventsOf(ctx context.Context, o metav1.Object) ([]corev1.Event, error) {
 	return list.Items, nil
 }
 
-// awaitEvent waits for an event about an object with a reason and a text.
-func (e *env) awaitEvent(o metav1.Object, reason, text string) corev1.Event {
+// awaitEvent waits for an event about an object with all of the texts and, unless it is
+// empty, a reason.
+func (e *env) awaitEvent(o metav1.Object, reason string, texts ...string) corev1.Event {
 	e.Helper()
 	var found corev1.Event
-	eventually(e, patience, fmt.Sprintf("event %s about %s with %q", reason, o.GetName(), text), func() (bool, string) {
+	eventually(e, patience, fmt.Sprintf("event %s about %s with %q", reason, o.GetName(), texts), func() (bool, string) {
 		list := expect.Get(eventsOf(e.Context(), o))(e)
 		var seen []string
 		for i := range list {
-			if list[i].Reason == reason && strings.Contains(list[i].Message, text) {
+			lacks := func(t string) bool { return !strings.Contains(list[i].Message, t) }
+			if (reason == "" || list[i].Reason == reason) && !slices.ContainsFunc(texts, lacks) {
 				found = list[i]
 				return true, ""
 			}

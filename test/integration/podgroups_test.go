@@ -100,7 +100,7 @@ func (e *env) podGroupOnNodes() {
 	c := part.keepHistory()
 	gang := part.create("three", 3, inQueue("root.gangs"), inPodGroup("three"))
 	for _, p := range gang {
-		part.awaitEvent(p, "FailedScheduling", "")
+		part.awaitEvent(p, "FailedScheduling")
 	}
 	part.awaitPlaceGivenBack("three", gang)
 	part.expectStill("three", 0, 3, "")

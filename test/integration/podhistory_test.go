@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -205,25 +204,6 @@ func conditionIs(p *corev1.Pod, kind corev1.PodConditionType, status corev1.Cond
 	return c != nil && c.Status == status
 }
 
-// awaitNote waits for an event about a pod that contains all of the texts.
-func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
-	e.Helper()
-	var found corev1.Event
-	eventually(e, patience, fmt.Sprintf("an event about %s says %q", p.GetName(), texts), func() (bool, string) {
-		list := expect.Get(eventsOf(e.Context(), p))(e)
-		var seen []string
-		for i := range list {
-			if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(list[i].Message, t) }) {
-				found = list[i]
-				return true, ""
-			}
-			seen = append(seen, list[i].Reason+": "+list[i].Message)
-		}
-		return false, strings.Join(seen, " | ")
-	})
-	return found
-}
-
 // checkVictim checks the condition and events of an evicted pod.
 func (c *history) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
 	e := c.env
@@ -231,7 +211,7 @@ func (c *history) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue 
 	if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
 		e.Errorf("pod %s was evicted and has conditions %v, want %s", v.pod.Name, last.Status.Conditions, corev1.DisruptionTarget)
 	}
-	e.awaitNote(v.pod, asker.Namespace+"/"+asker.Name+" of queue "+askQueue, "below its guarantee (", ", law 4)",
+	e.awaitEvent(v.pod, "", asker.Namespace+"/"+asker.Name+" of queue "+askQueue, "below its guarantee (", ", law 4)",
 		"queue "+victimQueue+" uses more than its guarantee (", ", law 5)")
 }
 

@@ -163,19 +163,7 @@ func (e *env) createAtOnce(name string, first, n int, options ...podOption) erro
 
 func (e *env) createPod(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
-	created := expect.Get(suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{}))(e)
-	return created
-}
-
-// createLater makes a pod that has a later creation time than the pods before. Creation
-// times are in whole seconds.
-func (e *env) createLater(p *corev1.Pod) *corev1.Pod {
-	e.Helper()
-	second := time.Now().Unix()
-	eventually(e, 2*time.Second, "the next second", func() (bool, string) {
-		return time.Now().Unix() > second, fmt.Sprint(second)
-	})
-	return e.createPod(p)
+	return expect.Get(suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{}))(e)
 }
 
 func (e *env) delete(p *corev1.Pod) {
@@ -193,8 +181,7 @@ func (e *env) endAtOnce(p *corev1.Pod) {
 
 func (e *env) get(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
-	now := expect.Get(suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{}))(e)
-	return now
+	return expect.Get(suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{}))(e)
 }
 
 func (e *env) patch(p *corev1.Pod, patch string) {

@@ -122,7 +122,7 @@ func TestPreemption(t *testing.T) {
 	if len(told) != 2 || told[0].Status != corev1.ConditionTrue || told[1].Status != corev1.ConditionFalse {
 		t.Errorf("condition %s was %v, want True, then False", held, told)
 	}
-	e.awaitNote(asker, placed.Spec.NodeName, "3")
+	e.awaitEvent(asker, "", placed.Spec.NodeName, "3")
 	for _, of := range []string{"third", "plain"} {
 		if running, waiting := e.podsOf(of); len(running) > 0 || len(waiting) < 5 {
 			t.Errorf("of group %s %d pods run and %d wait, want none to run", of, len(running), len(waiting))

@@ -72,7 +72,7 @@ func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	if p.Status.Phase != corev1.PodPending || !sentence.MatchString(c.Message) {
 		e.Errorf("pod %s: %s, condition %s %s %q, want %s", p.Name, p.Status.Phase, c.Type, c.Reason, c.Message, sentence)
 	}
-	if event := e.awaitEvent(p, string(reasons.OverMax), ""); event.Type != corev1.EventTypeWarning || !sentence.MatchString(event.Message) {
+	if event := e.awaitEvent(p, string(reasons.OverMax)); event.Type != corev1.EventTypeWarning || !sentence.MatchString(event.Message) {
 		e.Errorf("pod %s: event %s %q, want %s", p.Name, event.Type, event.Message, sentence)
 	}
 	text := describe(e.Context(), p)

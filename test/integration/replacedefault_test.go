@@ -29,8 +29,7 @@ const replacedUser = "system:kube-scheduler"
 func ofOverlay(t *testing.T, name string) []byte {
 	t.Helper()
 	root := expect.Get(build.FindRoot("."))(t)
-	text := expect.Get(os.ReadFile(filepath.Join(root, "manifests/overlays", name)))(t)
-	return text
+	return expect.Get(os.ReadFile(filepath.Join(root, "manifests/overlays", name)))(t)
 }
 
 // staticPod is the pod of the control plane.
@@ -100,8 +99,7 @@ func TestReplaceDefault(t *testing.T) {
 	e.configure(installLife)
 	for _, what := range []string{"configmaps", "priorityclasses", "daemonsets"} {
 		eventually(t, patience, "the log says that "+what+" are forbidden", func() (bool, string) {
-			line, _ := e.logLine("forbidden")
-			return len(e.logLines("forbidden", what)) > 0, line
+			return len(e.logLines("forbidden", what)) > 0, e.lastLogLine("forbidden")
 		})
 	}
 	e.checkLog(e.process.Running())

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
@@ -24,8 +23,8 @@ import (
 // token makes a service account and returns a token of it.
 func (e *env) token(name string) string {
 	e.Helper()
+	serviceAccount(e.T, e.ns, name)
 	accounts := suite.client.CoreV1().ServiceAccounts(e.ns)
-	expect.Get(accounts.Create(e.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(e)
 	request := expect.Get(accounts.CreateToken(e.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(e)
 	return request.Status.Token
 }
@@ -38,13 +37,11 @@ func (e *env) mayRead(name string, paths ...string) {
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: paths, Verbs: []string{"get"}}},
 	}
 	roles := suite.client.RbacV1()
-	_, err := roles.ClusterRoles().Create(e.Context(), role, metav1.CreateOptions{})
-	e.ok(err)
-	_, err = roles.ClusterRoleBindings().Create(e.Context(), &rbacv1.ClusterRoleBinding{
+	expect.Get(roles.ClusterRoles().Create(e.Context(), role, metav1.CreateOptions{}))(e)
+	expect.Get(roles.ClusterRoleBindings().Create(e.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: name}},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 }
 
 // TestRESTAccess serves over TLS to the users that the API server allows.

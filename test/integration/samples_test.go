@@ -108,8 +108,7 @@ func (e *env) createJob(job *batchv1.Job, of string, added map[string]string) {
 
 func (e *env) job(name string) *batchv1.Job {
 	e.Helper()
-	job := expect.Get(suite.client.BatchV1().Jobs(e.ns).Get(e.Context(), name, metav1.GetOptions{}))(e)
-	return job
+	return expect.Get(suite.client.BatchV1().Jobs(e.ns).Get(e.Context(), name, metav1.GetOptions{}))(e)
 }
 
 // failure is why a Job failed; empty if it did not.

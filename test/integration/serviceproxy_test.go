@@ -70,16 +70,14 @@ func (e *env) servedAt(service, address string) {
 func (e *env) mayProxy(name string, verbs ...string) {
 	e.Helper()
 	roles := suite.client.RbacV1()
-	_, err := roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{
+	expect.Get(roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services/proxy"}, Verbs: verbs}},
-	}, metav1.CreateOptions{})
-	e.ok(err)
-	_, err = roles.RoleBindings(e.ns).Create(e.Context(), &rbacv1.RoleBinding{
+	}, metav1.CreateOptions{}))(e)
+	expect.Get(roles.RoleBindings(e.ns).Create(e.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: name}},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 }
 
 // TestPluginThroughTheServiceProxy runs kubectl-paddock without --server: through the API

@@ -3,15 +3,10 @@ package integration
 import (
 	"slices"
 	"strings"
-	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -106,49 +101,4 @@ func refusedBy(said string) planner.Rule {
 // claimCondition is the condition by which a waiting pod of a scenario holds its node.
 func claimCondition(c reservations.Claim) corev1.PodCondition {
 	return corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "Held", Message: c.Message()}
-}
-
-// happens is an event of a pod with its name as UID.
-func happens(kind watch.EventType, name string, conditions ...corev1.PodCondition) watch.Event {
-	return watch.Event{Type: kind, Object: &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Status: corev1.PodStatus{Conditions: conditions},
-	}}
-}
-
-func TestWhatHappenedIsRead(t *testing.T) {
-	holds := func(victims ...types.UID) watch.Event {
-		return happens(watch.Modified, "asker", claimCondition(reservations.Claim{Node: "n1", Since: time.Unix(1, 0), Victims: victims}))
-	}
-	disrupted := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
-	told := func(name string) watch.Event { return happens(watch.Modified, name, disrupted) }
-	removed := func(name string) watch.Event { return happens(watch.Deleted, name, disrupted) }
-	says := func(message string) watch.Event {
-		return happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message})
-	}
-	refused := func(rule planner.Rule) scenario.Outcome {
-		return scenario.Outcome{Asker: "asker", Kind: planner.Refuse, Rule: rule}
-	}
-	const nodes = "0/1 nodes are available: 1 Insufficient cpu. "
-	for _, test := range []struct {
-		name string
-		seen []watch.Event
-		want scenario.Outcome
-	}{
-		{"nothing", nil, refused("")},
-		{"no rule", []watch.Event{says(nodes + "PreemptionDelayed: (law 4)")}, refused("")},
-		{"a rule", []watch.Event{says(nodes + "PreemptionRefused: x (law 4); nobody has (law 5), no new claims")}, refused(planner.Law4)},
-		{"the last rule", []watch.Event{says("PreemptionRefused: x (law 4)"), says("PreemptionRefused: x (law 2)")}, refused(planner.Law2)},
-		{"never", []watch.Event{says("PreemptionNever: it asks no pod")}, refused(planner.RuleNeverPreempt)},
-		{"of another pod", []watch.Event{happens(watch.Modified, "b", corev1.PodCondition{Type: corev1.PodScheduled, Message: "PreemptionRefused: x (law 4)"})}, refused("")},
-		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: planner.Hold, Node: "n1"}},
-		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: planner.Wait, Node: "n1"}},
-		{
-			"victims", []watch.Event{holds("a", "b"), told("b"), told("a"), removed("b"), removed("a")},
-			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a", "b"}},
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			expect.Same(t, "outcome", test.want, observed("asker", test.seen))
-		})
-	}
 }

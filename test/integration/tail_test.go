@@ -136,6 +136,5 @@ func (e *env) follow(list *corev1.PodList, note func(watch.Event)) *tail {
 // listAll lists the pods of the test's namespace.
 func (e *env) listAll() *corev1.PodList {
 	e.Helper()
-	list := expect.Get(suite.client.CoreV1().Pods(e.ns).List(e.Context(), metav1.ListOptions{}))(e)
-	return list
+	return expect.Get(suite.client.CoreV1().Pods(e.ns).List(e.Context(), metav1.ListOptions{}))(e)
 }

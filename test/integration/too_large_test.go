@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
@@ -41,10 +42,7 @@ func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
 			t.Errorf("a delete with grace period %d: %v", grace, err)
 		}
 	}
-	told, err := eventsOf(e.Context(), asker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := expect.Get(eventsOf(e.Context(), asker))(t)
 	given := 0
 	for _, v := range told {
 		if v.Reason == "HoldGivenUp" && strings.Contains(v.Message, "shorten its annotations") {

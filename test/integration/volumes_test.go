@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -20,11 +21,10 @@ const never = "example.com/never"
 func (e *env) storageClass(mode, provisioner string) string {
 	e.Helper()
 	binding := storagev1.VolumeBindingMode(mode)
-	class, err := suite.client.StorageV1().StorageClasses().Create(e.Context(), &storagev1.StorageClass{
+	class := expect.Get(suite.client.StorageV1().StorageClasses().Create(e.Context(), &storagev1.StorageClass{
 		ObjectMeta:  metav1.ObjectMeta{GenerateName: e.id + "-", Labels: map[string]string{label: e.id}},
 		Provisioner: provisioner, VolumeBindingMode: &binding,
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	e.Cleanup(func() {
 		e.ok(suite.client.StorageV1().StorageClasses().Delete(context.Background(), class.Name, metav1.DeleteOptions{}))
 	})
@@ -34,14 +34,13 @@ func (e *env) storageClass(mode, provisioner string) string {
 // withClaim makes a claim of a class for a pod, and returns the option that mounts it.
 func (e *env) withClaim(name, class string) podOption {
 	e.Helper()
-	_, err := suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), &corev1.PersistentVolumeClaim{
+	expect.Get(suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{Requests: amounts("storage", "1Gi")},
 		},
-	}, metav1.CreateOptions{})
-	e.ok(err)
+	}, metav1.CreateOptions{}))(e)
 	return mounts(name)
 }
 

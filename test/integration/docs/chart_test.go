@@ -80,8 +80,7 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 // what to do.
 func TestPoliciesServed(t *testing.T) {
 	says := func(version string) string {
-		out := expect.Get(shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{}))(t)
-		return out
+		return expect.Get(shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{}))(t)
 	}
 	const refused = "admission.setUser is v1, and the API server does not serve MutatingAdmissionPolicy of that version"
 	if out := says("v1"); strings.Contains(out, refused) == stable(t) {
