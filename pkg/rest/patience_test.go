@@ -63,7 +63,8 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 		lines := bufio.NewReader(conn)
 		answered := func() {
 			t.Helper()
-			answer := expect.Get(http.ReadResponse(lines, nil))(t)
+			answer, err := http.ReadResponse(lines, nil)
+			expect.OK(t, err)
 			defer func() { _ = answer.Body.Close() }()
 			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
 				t.Fatalf("%s, %v", answer.Status, err)

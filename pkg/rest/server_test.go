@@ -160,7 +160,8 @@ func TestHosts(t *testing.T) {
 	s := serveCluster(t, c, func(*limits) {})
 	ask := func(headers string) (int, string) {
 		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
-		answer := expect.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		expect.OK(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		body := expect.Get(io.ReadAll(answer.Body))(t)
 		return answer.StatusCode, string(body)
