@@ -56,8 +56,9 @@ type Hold struct {
 type Waits struct {
 	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
 	Awaited []types.UID
-	// Own are those of its own namespace that it waited for since the hold began, gone or not. They are
-	// not part of the claim: after a restart those that are gone are not known.
+	// Own are those of its own namespace that it waited for since the hold began, gone or not; none
+	// while its PodGroup has not started. They are not part of the claim: after a restart those that
+	// are gone are not known.
 	Own []types.UID
 }
 
@@ -67,8 +68,8 @@ func (w *Waits) copy() Waits { return Waits{slices.Clone(w.Awaited), slices.Clon
 func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
 
 // KeepsRequestOnly reports whether a hold keeps the node from pods of the asker's namespace only, and
-// from others no more than its request (docs/laws.md, holds): the asker waits, or waited last, for
-// pods of its own namespace, and their user decides how long they stay.
+// from others no more than its request (docs/laws.md, holds): the asker waited for pods of
+// its own namespace, and for no others any more. The user of these pods decides how long they stay.
 func (w *Waits) KeepsRequestOnly() bool {
 	return len(w.Own) > 0 && !slices.ContainsFunc(w.Awaited, func(uid types.UID) bool { return !slices.Contains(w.Own, uid) })
 }

@@ -110,7 +110,6 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	}
 	h := old.copy()
 	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
-	h.Own = append(h.Own, old.Own...)
 	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom

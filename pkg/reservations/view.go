@@ -43,8 +43,8 @@ type Pod struct {
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node,
 //   - a holder that has a node blocks no other pod: its request is counted there,
-//   - a holder that waits for pods of its own namespace blocks no pod of another namespace that
-//     holds no node, if there is room for both: see [View.Keeping].
+//   - a holder that waits only for pods of its own namespace blocks no pod of another namespace that
+//     does not hold this node, if there is room for both: see [View.Keeping].
 //
 // Ordinary holds of other members of the pod's PodGroup do not block it: they start together, and
 // the plan of the holder counted the members that had a place.

@@ -70,9 +70,9 @@ func (s *core) checkAskers() []error {
 
 // checkWaiting verifies that the askers which wait for room need a node.
 func (s *core) checkWaiting() (errs []error) {
-	for uid, node := range s.model.Preemption.Waiting {
+	for uid, waiting := range s.model.Preemption.Waiting {
 		if p := s.model.Pods[uid]; p == nil || p.App == nil || p.State.HasNode() || p.Asker.HoldsNode() {
-			errs = append(errs, fmt.Errorf("askers: pod %s waits for room of node %s and needs none", uid, node))
+			errs = append(errs, fmt.Errorf("askers: pod %s waits for room of node %s and needs none", uid, waiting.Node))
 		}
 	}
 	return errs

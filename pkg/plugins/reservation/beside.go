@@ -66,13 +66,18 @@ func keptFor(format, node, namespace, name string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld, format, node, namespace, name).String())
 }
 
-// goFirst returns the node-bound pods of a node that have not been tried yet.
+// goFirst returns the node-bound pods of a node that have not been tried yet and do not hold it.
 func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
-	bound := s.NodeBound(node.Node().Name)
+	name, holds := node.Node().Name, s.Holds()
+	bound := s.NodeBound(name)
 	if bound == nil {
 		return nil
 	}
-	return bound.GoFirst(informer.Allocatable(node.Node()))
+	holdsIt := func(p *store.NodeBoundPod) bool {
+		h, ok := holds.Of(p.UID)
+		return ok && h.Node == name
+	}
+	return slices.DeleteFunc(slices.Clone(bound.GoFirst(informer.Allocatable(node.Node()))), holdsIt)
 }
 
 // LeavesRoom tells whether a pod leaves enough room on a node for the holders that keep only their

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -212,6 +213,12 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 	plugintest.WantStatus(t, "once the victim is gone", filter(of("fits", 200), third), fwk.Success, "")
 	plugintest.WantStatus(t, "and one that does not fit", filter(of("large", 201), third), fwk.UnschedulableAndUnresolvable, kept)
 	plugintest.WantStatus(t, "once it has the node", filter(of("rest", 200), asker, third), fwk.Success, "")
+	events := expect.Get(s.EventsToRegister(t.Context()))(t)
+	for namespace, want := range map[string]fwk.QueueingHint{"other": fwk.Queue, "ns": fwk.QueueSkip} {
+		waits := of("large", 201)
+		waits.Namespace = namespace
+		expect.Same(t, namespace, want, expect.Get(events[1].QueueingHintFn(klog.Background(), waits, third, nil))(t))
+	}
 	s.handle.Delete(t, third)
 	plugintest.Eventually(t, func() error {
 		if !slices.Contains(s.handle.Activated(), "other/large other/large uid-large") {

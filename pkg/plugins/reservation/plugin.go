@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
@@ -56,11 +57,24 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 func (*Plugin) Name() string { return Name }
 
 // EventsToRegister registers new nodes, because no hold blocks them, and nodes with another
-// allocatable, because a filter may have read a node of which the store has seen the change
-// and the scheduler has not. The end of a hold is not a cluster event: the store requeues the
-// pods that the hold kept off.
-func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}}}, nil
+// allocatable and pods that are gone, because a filter may have read a node of which the store has
+// seen the change and the scheduler has not. The end of a hold is not a cluster event: the store
+// requeues the pods that the hold kept off.
+func (pl *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: pl.mayFitBeside},
+	}, nil
+}
+
+// mayFitBeside queues a pod when another one leaves a node where holders keep only their requests.
+func (pl *Plugin) mayFitBeside(_ klog.Logger, pod *corev1.Pod, gone, _ any) (fwk.QueueingHint, error) {
+	s := pl.process.Store()
+	left, ok := gone.(*corev1.Pod)
+	if s == nil || !ok || len(s.Holds().Keeping(left.Spec.NodeName, pod.Namespace)) == 0 {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
 }
 
 // SignPod refuses to sign while any node is held: Filter then depends on the identity of

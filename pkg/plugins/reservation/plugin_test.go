@@ -178,11 +178,14 @@ func TestPodsOfNoQueue(t *testing.T) {
 // accept a pod, and no PreFilter can skip that filter.
 func TestTheFilterIsNotSkipped(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
-	events, err := plugin.EventsToRegister(t.Context())
-	if want := (fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}); plugin.Name() != "NodeReservation" || err != nil ||
-		len(events) != 1 || events[0].Event != want || events[0].QueueingHintFn != nil {
-		t.Errorf("%s registers %v, %v, want new nodes and those with another allocatable", plugin.Name(), events, err)
+	expect.Same(t, "name", "NodeReservation", plugin.Name())
+	var events []fwk.ClusterEvent
+	for _, e := range expect.Get(plugin.EventsToRegister(t.Context()))(t) {
+		events = append(events, e.Event)
 	}
+	expect.Same(t, "events: new nodes, nodes with another allocatable, and pods that are gone", []fwk.ClusterEvent{
+		{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}, {Resource: fwk.Pod, ActionType: fwk.Delete},
+	}, events)
 	pod := plugintest.Pod("p", 1)
 	if s := plugin.Filter(t.Context(), framework.NewCycleState(), pod, framework.NewNodeInfo()); !s.IsSuccess() {
 		t.Errorf("Filter: %v, and no node is held", s)

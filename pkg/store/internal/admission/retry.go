@@ -120,9 +120,9 @@ func (x *States) IsArmed(p *model.Pod) bool {
 func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
 	x.m.Preemption.Watches.Remove(p.UID)
-	if node, waits := x.m.Preemption.Waiting[p.UID]; waits {
+	if waiting, waits := x.m.Preemption.Waiting[p.UID]; waits {
 		delete(x.m.Preemption.Waiting, p.UID)
-		x.m.Touch(x.m.Cache.Nodes.Get(node)) // others may wait there now
+		x.m.Touch(x.m.Cache.Nodes.Get(waiting.Node)) // others may wait there now
 	}
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 }

@@ -53,21 +53,22 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
-// NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or
-// leaving anyway. It bounds the hold of a node-bound asker by what is left for them from now on;
-// see [preemption.OwnTime]. The members of a PodGroup that has not started count on the room of
-// their nodes, so the hold of one of them keeps the node.
+// NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or leaving
+// anyway, beside those of its hold before. It bounds the hold of a node-bound asker by what is left
+// for them from now on; see [preemption.OwnTime]. The members of a PodGroup that has not started
+// count on the room of their nodes, so the hold of one of them keeps the node.
 func (x *Holds) NoteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
-	h.Own = nil
-	if p.GroupIncomplete() {
-		return
-	}
+	var own []types.UID
 	for _, uid := range h.Awaited {
 		if x.m.Pods[uid].Namespace == p.Namespace {
-			h.Own = append(h.Own, uid)
+			own = append(own, uid)
 		}
 	}
-	if p.RequiredNode == "" || len(h.Own) == 0 {
+	h.Own = nil
+	if old, _ := x.m.Preemption.Ledger.Of(p.UID); !p.GroupIncomplete() {
+		h.Own = append(old.Own, own...)
+	}
+	if p.RequiredNode == "" || len(own) == 0 {
 		return
 	}
 	timeout := x.m.Preemption.HoldTimeout
@@ -130,10 +131,11 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 }
 
 // lacks tells whether an asker has too little room, by amounts, on a node or below a max of its
-// path, once the leaving pods and the pods of without are gone, beside pods that wait for room. If it lacks
-// nothing and still is not placed, the filters have other reasons, such as ports.
+// path, once the leaving pods and the pods of without are gone, beside pods that wait for room. If
+// it lacks nothing and still is not placed, the filters have other reasons, such as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
-	free := x.m.FreeBeside(n, p).Sub(x.m.WaitingBefore(p)[n.Name()])
+	free := x.m.FreeBeside(n, p)
+	free = free.Sub(x.m.WaitingBefore(p)[n.Name()]).Max(free.Sub(free.Floor0())) // they wait for free room only
 	for _, v := range without {
 		if v.On() == n {
 			free = free.Add(v.Uses())

@@ -23,6 +23,8 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 	x.m.Preemption.Ledger.VictimGone(uid, now)
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
+		h, _ := x.m.Preemption.Ledger.Of(asker)
+		x.RetryOthers(h.Node)
 		p.Asker.Missed = 0 // there is more room than when it was tried
 		x.WakeHolder(p, now)
 	}
@@ -35,10 +37,10 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
 	waited := x.m.Preemption.Ledger.Waiting(v.UID)
 	x.m.Preemption.Ledger.VictimStays(v.UID)
-	x.RetryOthers(v.On().Name())
 	for _, asker := range waited {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
+		x.RetryOthers(h.Node)
 		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // skip a holder that has room and leaves it to a node-bound pod or to its PodGroup
 			x.states.ReturnBy(p, now)
 		}

@@ -31,15 +31,17 @@ func (x *Model) Touch(n *cache.Node) {
 	x.RouteNodes()
 }
 
-// Freed notes that a node is kept for fewer pods than before (a hold ended, or a pod no longer goes
-// first there), so other pods may have more room. It ignores "".
+// Freed notes that a node is kept for fewer pods than before (a hold ended or keeps less, or a pod no
+// longer goes first there), so other pods may have more room. It ignores "".
 func (x *Model) Freed(node string) {
 	if node == "" {
 		return
 	}
 	x.Cache.Nodes.ChangedRoom(x.Cache.Nodes.Get(node))
 	x.RouteNodes()
-	x.Out.Vacated = append(x.Out.Vacated, node)
+	if !slices.Contains(x.Out.Vacated, node) {
+		x.Out.Vacated = append(x.Out.Vacated, node)
+	}
 }
 
 // TouchPod notes that the pod changed for plans and readers.
@@ -104,15 +106,15 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 
 // WaitingBefore returns, by node, the requests of pods that wait for room there which becomes free
 // without victims, and that a plan for an asker counts as placed (docs/laws.md, holds): those of its
-// queue that have no lower priority, are not of its PodGroup, and were planned for before its hold.
+// queue that have no lower priority, are not of its PodGroup, and waited before its hold began.
 func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
 	h, holds := x.Preemption.Ledger.Of(p.UID)
 	before := map[string]resources.Vector{}
-	for uid, node := range x.Preemption.Waiting {
-		w := x.Pods[uid]
+	for uid, waiting := range x.Preemption.Waiting {
+		w, node := x.Pods[uid], waiting.Node
 		switch {
 		case w == p, w.App.Leaf != p.App.Leaf, w.Priority < p.Priority, w.PodGroup != nil && w.PodGroup == p.PodGroup:
-		case holds && w.Asker.TriedAt.After(h.Since): // its plan counted the holder as placed
+		case holds && waiting.Since.After(h.Since): // its plan counted the holder as placed
 		default:
 			before[node] = before[node].Add(w.Request)
 		}

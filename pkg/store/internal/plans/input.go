@@ -72,7 +72,6 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	}
 	x.holds.SetInPermit(p, inPermit)
 	p.Asker.TriedAt, p.Asker.NoRoom = now, false
-	delete(x.m.Preemption.Waiting, uid)
 	x.m.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
@@ -84,16 +83,21 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 // besideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for
 // their room ([model.Model.WaitingBefore]).
 func (x *Plans) besideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.Node {
+	waiting := x.m.WaitingBefore(p)
+	if len(waiting) == 0 {
+		return nodes
+	}
 	out := slices.Clone(nodes)
-	for name, request := range x.m.WaitingBefore(p) {
-		i := slices.IndexFunc(out, func(n *planner.Node) bool { return n.Name == name })
-		if i < 0 {
-			continue
+	for i, n := range out {
+		if request, waits := waiting[n.Name]; waits {
+			beside := *n
+			beside.Free = slices.Clone(n.Free)
+			beside.Free.Add(x.m.Preemption.Snapshot.Amounts(request), -1)
+			for t, free := range n.Free {
+				beside.Free[t] = max(beside.Free[t], min(free, 0)) // they wait for free room only
+			}
+			out[i] = &beside
 		}
-		n := out[i]
-		free := slices.Clone(n.Free)
-		free.Add(x.m.Preemption.Snapshot.Amounts(request), -1)
-		out[i] = planner.NewNode(n.Name, n.Allocatable, free, n.Pods)
 	}
 	return out
 }

@@ -116,11 +116,24 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	x.states.Arm(p, p.Asker.RetryAt)
 	x.m.Preemption.Limiter.PlanFailed(len(x.m.Preemption.Snapshot.Nodes()), d.FitsCalls, now)
 	x.m.Preemption.Watches.Set(p.UID, watched)
-	if code == reasons.WaitingForRoom {
-		x.m.Preemption.Waiting[p.UID] = d.Node
-	}
+	x.setWaiting(p, d.Node, code == reasons.WaitingForRoom)
 	x.m.Preemption.Watches.PlanRefused(p.UID)
 	return why
+}
+
+// setWaiting notes whether an asker waits for room of a node ([preemption.Preemption.Waiting]).
+func (x *Plans) setWaiting(p *model.Pod, node string, waits bool) {
+	old, waited := x.m.Preemption.Waiting[p.UID]
+	if waited && waits && old.Node == node {
+		return
+	}
+	if waited {
+		delete(x.m.Preemption.Waiting, p.UID)
+		x.m.Touch(x.m.Cache.Nodes.Get(old.Node)) // others may wait there now
+	}
+	if waits {
+		x.m.Preemption.Waiting[p.UID] = preemption.Waiting{Node: node, Since: p.Asker.TriedAt}
+	}
 }
 
 // roomAwaited is for a pod that fits a node without victims. It returns the room that the

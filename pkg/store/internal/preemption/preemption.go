@@ -20,12 +20,18 @@ type Preemption struct {
 	// Undeletable are victims that the API server refused to delete.
 	Undeletable Undeletable
 	Ledger      *Ledger
-	// Waiting has the askers that wait for room of a node that becomes free without victims, and
-	// that node. An asker is in it until the next plan for it begins.
-	Waiting map[types.UID]string
+	// Waiting has the askers that wait for room which becomes free without victims, each until the
+	// next plan for it has a result, or it needs no plan any more.
+	Waiting map[types.UID]Waiting
 	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
 	// asker that was planned for.
 	InPermit map[types.UID]bool
+}
+
+// Waiting is a wait for room of a node, without a break since a time.
+type Waiting struct {
+	Node  string
+	Since time.Time
 }
 
 // New returns the component with default options and without pods.
@@ -36,7 +42,7 @@ func New() *Preemption {
 		Watches:   NewWatches(),
 		NodeBound: NewNodeBound(),
 		Ledger:    newLedger(),
-		Waiting:   map[types.UID]string{},
+		Waiting:   map[types.UID]Waiting{},
 	}
 }
 
