@@ -228,8 +228,8 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 }
 
 // besideOwn tells whether a pod fits a node beside holders that wait only for pods of their own
-// namespace, once these are gone. It does not apply where other holders are on the node, where the
-// pod is of such a namespace or has a claim on the node, or where the pod does not fit now.
+// namespace, once these are gone. It does not apply where other holders or those of a PodGroup are on
+// the node, where the pod is of such a namespace or has a claim on the node, or where the pod does not fit now.
 func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies bool) {
 	in.api.mu.Lock()
 	defer in.api.mu.Unlock()
@@ -256,7 +256,7 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 			}
 			leave[uid] = true
 		}
-		if len(h.Awaited) == 0 || h.Namespace == pod.Namespace {
+		if len(h.Awaited) == 0 || h.Namespace == pod.Namespace || h.Group != "" {
 			return false, false
 		}
 		if _, nominated := there[h.Asker]; !nominated {

@@ -228,7 +228,7 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	x.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
-	x.RetryOthers(h.Node)
+	x.RetryOthersAfter(&old)
 	for _, v := range stay {
 		x.Stays(v, now)
 	}

@@ -65,6 +65,14 @@ func (x *Holds) RetryOthers(node string) {
 	}
 }
 
+// RetryOthersAfter does the same after a new decision about a hold, if the hold kept more before. If it
+// kept no more, two askers of a node would have each other tried again without end.
+func (x *Holds) RetryOthersAfter(before *reservations.Hold) {
+	if !before.KeepsRequestOnly() {
+		x.RetryOthers(before.Node)
+	}
+}
+
 // WakeMembers calls WakeHolder for members of the PodGroups that changed, where the room of
 // the node that a member holds is not left to others any more.
 func (x *Holds) WakeMembers(now time.Time) {

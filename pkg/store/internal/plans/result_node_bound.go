@@ -203,7 +203,7 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
 	x.holds.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
-	x.holds.RetryOthers(old.Node)
+	x.holds.RetryOthersAfter(old)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
