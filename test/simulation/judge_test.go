@@ -60,7 +60,31 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 			return fmt.Errorf("victim %s waits at Permit for the asker itself", v.Name)
 		}
 	}
-	return judge.Lawful(world, decision, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
+	params := planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}
+	if err = judge.Lawful(world, decision, params); err != nil && w.placeWaiting(&ask, hold.Node, world) {
+		err = judge.Lawful(world, decision, params)
+	}
+	return err
+}
+
+// placeWaiting takes from the free room of a node what pods of the asker's queue wait for there, which
+// a plan counts as placed (docs/laws.md, holds). It tells whether there are any.
+func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.World) (found bool) {
+	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == node })
+	free := slices.Clone(world.Nodes[i].Free)
+	for uid, p := range w.pods {
+		x, _ := w.Explanation(uid, time.Now())
+		waits := x.Room != nil && strings.HasPrefix(x.Room.Refused.Text, "node "+node+" has room for the pod once")
+		if waits && uid != ask.UID && p.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] && p.Priority >= ask.Priority {
+			free.Add(amounts(p.Request), -1)
+			found = true
+		}
+	}
+	for t, most := range world.Nodes[i].Free {
+		free[t] = max(free[t], min(most, 0))
+	}
+	world.Nodes[i].Free = free
+	return found
 }
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
