@@ -215,6 +215,25 @@ func TestPreviewOfAMemberOfTheHoldersGroup(t *testing.T) {
 	}
 }
 
+// TestPreviewBesideAHoldForPodsOfItsOwn: a pod of another namespace may use what the holder does not
+// need, as the filter says.
+func TestPreviewBesideAHoldForPodsOfItsOwn(t *testing.T) {
+	c, pv := previewCluster(t)
+	holder := plugintest.Pod("holder", 2500)
+	holder.Labels["queue"] = "root.a"
+	holder.CreationTimestamp.Time = c.now.Add(-time.Hour)
+	if node, status := c.answer(t, holder); node != "roomy" {
+		t.Fatalf("the holder has node %q: %v", node, status)
+	}
+	for milliCPU, want := range map[int64]int{500: 1, 501: 0} {
+		pod := plugintest.Pod("next", milliCPU)
+		pod.Namespace, pod.Labels["queue"] = "other", "root.a"
+		if out := foretell(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
+			t.Errorf("%dm: %d nodes fit and %d are held: %s", milliCPU, out.Nodes.Fit, out.Nodes.Held, out.Summary)
+		}
+	}
+}
+
 // foretell previews a pod that will be created.
 func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *documents.Preview {
 	t.Helper()

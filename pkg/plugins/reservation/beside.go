@@ -44,10 +44,11 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *co
 // besideFirst rejects a node for a pod if it would take too much of what is left there for the pods
 // that go first.
 func (pl *Plugin) besideFirst(s *store.Store, pod *corev1.Pod, node fwk.NodeInfo, first []*store.NodeBoundPod, left, request resources.Vector) *fwk.Status {
-	name := node.Node().Name
+	name, holds := node.Node().Name, s.Holds()
 	for _, p := range first {
-		if isOn(node, p.UID) || !left.Covers(p.Request) {
-			continue
+		h, holdsNode := holds.Of(p.UID)
+		if isOn(node, p.UID) || holdsNode && h.Node == name || !left.Covers(p.Request) {
+			continue // its room is set aside already, or it has none
 		}
 		if left = left.Sub(p.Request); left.Covers(request) {
 			continue
@@ -66,18 +67,13 @@ func keptFor(format, node, namespace, name string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld, format, node, namespace, name).String())
 }
 
-// goFirst returns the node-bound pods of a node that have not been tried yet and do not hold it.
+// goFirst returns the node-bound pods of a node that have not been tried yet.
 func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
-	name, holds := node.Node().Name, s.Holds()
-	bound := s.NodeBound(name)
+	bound := s.NodeBound(node.Node().Name)
 	if bound == nil {
 		return nil
 	}
-	holdsIt := func(p *store.NodeBoundPod) bool {
-		h, ok := holds.Of(p.UID)
-		return ok && h.Node == name
-	}
-	return slices.DeleteFunc(slices.Clone(bound.GoFirst(informer.Allocatable(node.Node()))), holdsIt)
+	return bound.GoFirst(informer.Allocatable(node.Node()))
 }
 
 // LeavesRoom tells whether a pod leaves enough room on a node for the holders that keep only their
