@@ -73,8 +73,8 @@ func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.Wor
 	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == node })
 	free := slices.Clone(world.Nodes[i].Free)
 	for uid, p := range w.pods {
-		x, _ := w.Explanation(uid, time.Now())
-		waits := x.Room != nil && strings.HasPrefix(x.Room.Refused.Text, "node "+node+" has room for the pod once")
+		x, known := w.Explanation(uid, time.Now())
+		waits := known && x.Room != nil && strings.HasPrefix(x.Room.Refused.Text, "node "+node+" has room for the pod once")
 		if waits && uid != ask.UID && p.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] && p.Priority >= ask.Priority {
 			free.Add(amounts(p.Request), -1)
 			found = true
