@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
 )
 
 // ledger knows which pods every node has admitted. The watches feed it, in their order;
@@ -87,11 +88,7 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 
 // requestedAt is when the deletion was requested, to the second.
 func requestedAt(pod *corev1.Pod) time.Time {
-	at := pod.DeletionTimestamp.Time
-	if g := pod.DeletionGracePeriodSeconds; g != nil {
-		at = at.Add(-time.Duration(*g) * time.Second)
-	}
-	return at
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 // move changes the standing of a pod and updates the sums.

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 )
 
 // standing is the state of a pod on its node.
@@ -87,14 +88,8 @@ func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time
 
 // stopTime is when a deleted pod's processes have ended.
 func stopTime(pod *corev1.Pod, s script, deletedAt time.Time) time.Time {
-	var grace time.Duration
-	if g := pod.DeletionGracePeriodSeconds; g != nil {
-		grace = time.Duration(*g) * time.Second
-	}
-	if s.stop != nil && *s.stop < grace {
-		grace = *s.stop
-	}
-	return deletedAt.Add(grace)
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	return deletedAt.Add(min(grace, ptr.Deref(s.stop, grace)))
 }
 
 func runningStep(pod *corev1.Pod, s script, now time.Time) step {

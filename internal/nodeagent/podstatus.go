@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 )
 
 // hostAddress is the address of every simulated node: nothing listens there, so that "kubectl logs" fails at once.
@@ -70,10 +71,7 @@ func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
 // code. Only code 0 is a success.
 func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus {
 	now := metav1.NewTime(at)
-	from := now
-	if pod.Status.StartTime != nil {
-		from = *pod.Status.StartTime
-	}
+	from := ptr.Deref(pod.Status.StartTime, now)
 	s := corev1.PodStatus{Phase: corev1.PodSucceeded, StartTime: &from}
 	reason := "PodCompleted"
 	if exitCode != 0 {
