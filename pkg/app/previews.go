@@ -2,6 +2,7 @@ package app
 
 import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
@@ -11,10 +12,7 @@ func (p *Process) OfferPreviews(previewer rest.Previewer) { p.previewer.Store(&p
 
 // offered returns the maker of previews; nil for none.
 func (p *Process) offered() rest.Previewer {
-	if stored := p.previewer.Load(); stored != nil {
-		return *stored
-	}
-	return nil
+	return ptr.Deref(p.previewer.Load(), nil)
 }
 
 // PriorityClass returns the class of a name or, without a name, the default class; nil

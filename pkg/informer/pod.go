@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -26,8 +27,9 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 			Controller: controller(pod),
 		},
 		Spec: objects.Spec{
+			Priority:      ptr.Deref(pod.Spec.Priority, 0),
 			Grace:         seconds(pod.Spec.TerminationGracePeriodSeconds),
-			NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
+			NeverPreempts: ptr.Deref(pod.Spec.PreemptionPolicy, "") == corev1.PreemptNever,
 			Class:         pod.Spec.PriorityClassName,
 			OptOut:        podOptOut(pod),
 			Originator:    originator(pod),
@@ -58,19 +60,13 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 			p.Demand = demandSaid(c.Reason, c.Message)
 		}
 	}
-	if pod.Spec.Priority != nil {
-		p.Priority = *pod.Spec.Priority
-	}
 	return p
 }
 
 // seconds is a number of seconds; 0 for none. A deletion timestamp includes the grace
 // period.
 func seconds(s *int64) time.Duration {
-	if s == nil {
-		return 0
-	}
-	return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
+	return time.Duration(min(ptr.Deref(s, 0), math.MaxInt64/int64(time.Second))) * time.Second
 }
 
 // Condition returns the condition of a type of a pod; nil if there is none.

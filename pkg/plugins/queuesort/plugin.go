@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
@@ -107,9 +108,5 @@ func key(s *store.Store, q fwk.QueuedPodInfo) store.Key {
 	if k, ok := s.Key(pod.UID); ok {
 		return k
 	}
-	var rank int64
-	if pod.Spec.Priority != nil {
-		rank = int64(*pod.Spec.Priority)
-	}
-	return store.Key{Rank: rank, Time: q.GetTimestamp().UnixNano()}
+	return store.Key{Rank: int64(ptr.Deref(pod.Spec.Priority, 0)), Time: q.GetTimestamp().UnixNano()}
 }

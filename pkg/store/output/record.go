@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -79,20 +80,10 @@ type Failures struct {
 }
 
 // Attempts is the number of failed cycles; 0 for a pod without any.
-func (f *Failures) Attempts() int {
-	if f == nil {
-		return 0
-	}
-	return f.Count
-}
+func (f *Failures) Attempts() int { return ptr.Deref(f, Failures{}).Count }
 
 // Tried is when the last failed cycle ended; zero if there was none.
-func (f *Failures) Tried() time.Time {
-	if f == nil {
-		return time.Time{}
-	}
-	return f.Last
-}
+func (f *Failures) Tried() time.Time { return ptr.Deref(f, Failures{}).Last }
 
 // Counts are totals since the process started. What existed at the start counts as having
 // happened then.

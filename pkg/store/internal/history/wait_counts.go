@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -95,12 +97,7 @@ func (c *WaitCounts) Total(s state.State) int { return c.total[s] }
 func (c *WaitCounts) Unplaced() iter.Seq2[reasons.Code, int] { return maps.All(c.unplaced) }
 
 // Of returns the counts of a leaf.
-func (c *WaitCounts) Of(leaf queues.ID) LeafCounts {
-	if x := c.leaves[leaf]; x != nil {
-		return *x
-	}
-	return LeafCounts{}
-}
+func (c *WaitCounts) Of(leaf queues.ID) LeafCounts { return ptr.Deref(c.leaves[leaf], LeafCounts{}) }
 
 // Check verifies the counts against what all pods add. leaves are those with applications.
 func (c *WaitCounts) Check(pods iter.Seq[Tally], leaves []queues.ID) error {

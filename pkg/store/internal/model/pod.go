@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -156,12 +157,7 @@ func (p *Pod) EnsureAsker() {
 }
 
 // AssumedUse is the request that the scheduler's cache may have for an assumed pod.
-func (p *Pod) AssumedUse() resources.Vector {
-	if p.LargerRequest != nil {
-		return *p.LargerRequest
-	}
-	return p.Uses()
-}
+func (p *Pod) AssumedUse() resources.Vector { return ptr.Deref(p.LargerRequest, p.Uses()) }
 
 // Queue is the path of a pod's queue; empty for a pod without one.
 func (p *Pod) Queue(tree *queues.Draft) string {
@@ -203,10 +199,7 @@ func (p *Pod) WithinQuota() bool { return p.DemandVerdict != nil && p.DemandVerd
 // BeyondQuota is the quota that keeps the pod out of the demand; none if it is in, or that is
 // not decided yet.
 func (p *Pod) BeyondQuota() reasons.Reason {
-	if p.DemandVerdict == nil {
-		return reasons.Reason{}
-	}
-	return p.DemandVerdict.Reason
+	return ptr.Deref(p.DemandVerdict, queues.Verdict{}).Reason
 }
 
 // DemandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
