@@ -144,25 +144,8 @@ type Rejection struct {
 	Pods int    `json:"pods"`
 }
 
-// The stages of a decision, in order.
-const (
-	// stageHeld: the node is held from now on.
-	stageHeld = "held"
-	// stageTakenUp: the hold of an earlier process was taken up.
-	stageTakenUp = "taken up"
-	// stageCommitted: the plan was judged again and is lawful; the victims are deleted.
-	stageCommitted = "committed"
-	// stageDisrupted: all victims are deleted or terminating.
-	stageDisrupted = "disrupted"
-	// stageCalledOff: the plan was judged again and is dropped; the node stays held.
-	stageCalledOff = "called off"
-	// stageLost: other pods took the room. The node stays held, or the kubelet refused the
-	// bound pod.
-	stageLost = "lost"
-)
-
-// Stage is a step in the life of a decision. The last stage of a hold is named after the
-// end of the hold: bound, deleted, superseded, node gone, node
+// Stage is a step in the life of a decision, with the name of its output.StepKind. The last stage
+// of a hold is named after the end of the hold: bound, deleted, superseded, node gone, node
 // unschedulable, timed out or given up.
 type Stage struct {
 	Stage   string       `json:"stage"`

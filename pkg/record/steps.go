@@ -21,12 +21,8 @@ func (r *Record) add(s *output.Step) {
 		r.hold(s)
 	case output.StepTakenUp:
 		r.takeUp(s)
-	case output.StepCommitted:
-		r.stage(s, stageCommitted)
-	case output.StepDisrupted:
-		r.stage(s, stageDisrupted)
-	case output.StepAborted:
-		r.stage(s, stageCalledOff)
+	case output.StepCommitted, output.StepDisrupted, output.StepAborted:
+		r.stage(s, s.Kind.String())
 	case output.StepLost:
 		r.lose(s)
 	case output.StepEnded:
@@ -55,7 +51,7 @@ func (r *Record) hold(s *output.Step) {
 	old := r.decisions[d.ID]
 	switch {
 	case old == nil:
-		d.Stages = []Stage{{Stage: stageHeld, Time: s.At}}
+		d.Stages = []Stage{{Stage: s.Kind.String(), Time: s.At}}
 		r.insert(&r.held, d)
 	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
 		d = old
@@ -79,13 +75,13 @@ func (r *Record) takeUp(s *output.Step) {
 		r.insert(&r.held, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
-	r.stage(s, stageTakenUp)
+	r.stage(s, s.Kind.String())
 }
 
 // lose records that room was lost: of the hold that goes on, or, where it is over, of the
 // latest decision.
 func (r *Record) lose(s *output.Step) {
-	r.addStage(cmp.Or(r.decisions[r.current[s.UID]], r.decisions[r.latest[s.UID]]), s, stageLost)
+	r.addStage(cmp.Or(r.decisions[r.current[s.UID]], r.decisions[r.latest[s.UID]]), s, s.Kind.String())
 }
 
 // stage adds a stage to the decision that a hold is from.
@@ -99,7 +95,7 @@ func (r *Record) addStage(old *Decision, s *output.Step, name string) {
 	}
 	d := *old
 	stage := Stage{Stage: name, Time: s.At}
-	if name != stageTakenUp {
+	if s.Kind != output.StepTakenUp {
 		stage.Reason, stage.Message = s.Reason.Code, s.Reason.Text
 	}
 	d.Stages = append(slices.Clone(old.Stages), stage)

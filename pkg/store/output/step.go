@@ -34,6 +34,7 @@ const (
 	StepEnded
 )
 
+// stepNames are also the names of stages in answers of REST.
 var stepNames = [...]string{"refused", "held", "taken up", "committed", "called off", "disrupted", "lost", "ended"}
 
 func (k StepKind) String() string { return stepNames[k] }
