@@ -134,17 +134,7 @@ func (l *Ledger) Len() int { return len(l.usage) }
 func (l *Ledger) Charged() []Charged { return slices.Collect(maps.Keys(l.usage)) }
 
 // Equal tells whether both ledgers have the same usage.
-func (l *Ledger) Equal(m *Ledger) bool {
-	if len(l.usage) != len(m.usage) {
-		return false
-	}
-	for k, u := range l.usage {
-		if !u.Equal(m.usage[k]) {
-			return false
-		}
-	}
-	return true
-}
+func (l *Ledger) Equal(m *Ledger) bool { return maps.EqualFunc(l.usage, m.usage, OwnerUsage.Equal) }
 
 // Admit judges an ask of an owner against the user and group limits of the leaf
 // and every ancestor, leaf first, users before groups.
