@@ -44,8 +44,11 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	if x.Standing != nil {
 		out.Order = orderOf(x)
 	}
-	if x.Hold != nil {
-		out.Hold = heldNode(x)
+	if h := x.Hold; h != nil {
+		out.Hold = &ExplainedHold{
+			Node: h.Node, Since: timeText(h.Since), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
+			WaitsFor: x.Awaited, ClearSince: timeText(h.ClearSince), Note: h.Note,
+		}
 	}
 	if x.Room != nil && x.Hold == nil {
 		out.Room = &ExplainedRoom{
@@ -215,12 +218,4 @@ func pathOf(s *queues.Snapshot, id queues.ID) string {
 		return q.Path
 	}
 	return ""
-}
-
-func heldNode(x *store.Explanation) *ExplainedHold {
-	h := x.Hold
-	return &ExplainedHold{
-		Node: h.Node, Since: timeText(h.Since), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
-		WaitsFor: x.Awaited, ClearSince: timeText(h.ClearSince), Note: h.Note,
-	}
 }

@@ -140,8 +140,11 @@ func (p *JSONWriter) queue(t *tree, id queues.ID, below bool) {
 		p.Field("properties", q.Properties)
 	}
 	p.TextField("parent", pathOf(t.snapshot, q.Parent))
-	if q.Template != nil {
-		p.Field("template", templateOf(q.Template))
+	if t := q.Template; t != nil {
+		p.Field("template", &Template{
+			MaxApplications: t.MaxApplications, MaxResource: t.Max.Map(),
+			GuaranteedResource: t.Guaranteed.Map(), Properties: maps.Clone(t.Properties),
+		})
 	}
 	p.children(t, q, below)
 	p.quotaField("absUsedCapacity", percents(q.Allocated, t.snapshot.ShownMax(q)))
@@ -196,13 +199,6 @@ func sortingPolicy(q *queues.Queue) string {
 		return string(q.Policies.ApplicationSort)
 	}
 	return string(config.SortFair)
-}
-
-func templateOf(t *config.Template) *Template {
-	return &Template{
-		MaxApplications: t.MaxApplications, MaxResource: t.Max.Map(),
-		GuaranteedResource: t.Guaranteed.Map(), Properties: maps.Clone(t.Properties),
-	}
 }
 
 // Percent is how much of the limit is used, rounded down, per limited type that
