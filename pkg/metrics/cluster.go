@@ -35,14 +35,6 @@ type subject struct {
 	most int
 }
 
-func (c *collector) follow(s Source, most int) {
-	if s == nil {
-		c.source.Store(nil)
-		return
-	}
-	c.source.Store(&subject{s, most})
-}
-
 var (
 	resourceDesc     = describe("queue_resource")
 	applicationsDesc = describe("queue_applications")

@@ -42,7 +42,7 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	for _, c := range []*queueCounts{&unmetTime, &gone} {
 		c.of, c.shown = map[countKey]int64{}, nil
 	}
-	tb.Cleanup(func() { Follow(nil, 0) })
+	tb.Cleanup(func() { cluster.source.Store(nil) })
 	return s
 }
 
@@ -376,7 +376,7 @@ func label(m *dto.Metric, name string) string {
 
 func TestNothingToShow(t *testing.T) {
 	newStore(t, "root")
-	Follow(nil, 0)
+	cluster.source.Store(nil)
 	if got := series(t); got["paddock_queue_resource"] != nil {
 		t.Errorf("shown without a source: %v", got)
 	}

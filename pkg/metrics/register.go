@@ -31,9 +31,8 @@ func Register() {
 }
 
 // Follow has the gauges show a source from now on, and so many of its queues by
-// name. There is one scheduler in a process, so the last one counts; nil shows
-// nothing.
-func Follow(s Source, most int) { cluster.follow(s, most) }
+// name. There is one scheduler in a process, so the last one counts.
+func Follow(s Source, most int) { cluster.source.Store(&subject{s, most}) }
 
 // StepsLost counts steps of decisions that were dropped.
 func StepsLost(steps int) { lost.Add(float64(steps)) }
