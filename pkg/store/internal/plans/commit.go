@@ -88,13 +88,12 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 	if err := x.groupStarts(p, h.Since, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
-	return x.withoutPlan(p, h, left, func() error {
-		err := x.lawful(p, h, left)
-		if v := x.m.Cache.Books.CheckLimits(x.m.Cache.Tree(), &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving); err == nil && !v.OK() {
-			err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
-		}
-		return cmp.Or(err, x.withinBudgets(p, h, left))
-	})
+	defer x.withoutPlan(p, h, left)()
+	err := x.lawful(p, h, left)
+	if v := x.m.Cache.Books.CheckLimits(x.m.Cache.Tree(), &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving); err == nil && !v.OK() {
+		err = errors.New(v.Reason.Text) // law 7: preemption makes no room in limits
+	}
+	return cmp.Or(err, x.withinBudgets(p, h, left))
 }
 
 // judgeNodeBoundAgain is judgeAgain for a node-bound asker.
@@ -105,17 +104,16 @@ func (x *Plans) judgeNodeBoundAgain(p *model.Pod, h *reservations.Hold, left []*
 	if v := x.m.CheckPodLimits(p); !v.OK() {
 		return errors.New(v.Reason.Text)
 	}
-	return x.withoutPlan(p, h, left, func() error {
-		in := x.nodeBoundInput(p, now)
-		in.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
-		return daemonset.Judge(in.Node, in.Ask, in.Params, x.remaining(p, in, left))
-	})
+	defer x.withoutPlan(p, h, left)()
+	in := x.nodeBoundInput(p, now)
+	in.Node.Queues = x.m.Cache.Tree() // the state without the plan is not published
+	return daemonset.Judge(in.Node, in.Ask, in.Params, x.remaining(p, in, left))
 }
 
-// withoutPlan runs a judge on the state without a plan, and restores the plan: the victims
-// that are left stay, and the asker does not arrive. A node-bound asker still
-// arrives, because its hold outlasts its plans.
-func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod, judge func() error) error {
+// withoutPlan takes a plan out of the state: the victims that are left stay, and the asker does
+// not arrive. A node-bound asker still arrives, because its hold outlasts its plans. restore puts
+// the plan back.
+func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Pod) (restore func()) {
 	setChosenBy := func(asker types.UID) {
 		for _, v := range left {
 			x.m.SetChosenBy(v, asker)
@@ -126,11 +124,10 @@ func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Po
 	if !h.NodeBound {
 		x.m.ChargeMovingAs(p, 0)
 	}
-	defer func() {
+	return func() {
 		setChosenBy(p.UID)
 		x.m.ChargeMoving(p)
-	}()
-	return judge()
+	}
 }
 
 var (
