@@ -208,17 +208,14 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 	return first.Add(timeout), true
 }
 
-// Commit records that pods are about to be disrupted for an asker. It returns false if
-// the asker has no hold.
-func (l *Ledger) Commit(asker types.UID, now time.Time) bool {
-	h := l.of(asker)
-	if h == nil {
-		return false
+// Commit records that pods are about to be disrupted for an asker. It has no effect if the
+// asker has no hold.
+func (l *Ledger) Commit(asker types.UID, now time.Time) {
+	if h := l.of(asker); h != nil {
+		c := h.copy()
+		c.Committed, c.Disrupted = true, now
+		l.replace(h, &c)
 	}
-	c := h.copy()
-	c.Committed, c.Disrupted = true, now
-	l.replace(h, &c)
-	return true
 }
 
 // replace stores a changed copy of a hold.
