@@ -96,9 +96,6 @@ func (v *victim) isLeaving() bool {
 // makeReady marks a running victim that is not leaving and was not marked yet. It fails with
 // errGone if the victim is gone, and with errHalted if the mark is no longer wanted.
 func (e *Executor) makeReady(ctx context.Context, a *asker, v *victim) error {
-	if v.at == maybeDeleted {
-		return nil
-	}
 	pod, err := e.find(v.Ref)
 	if err != nil {
 		return err
