@@ -32,10 +32,9 @@ func (pl *Plugin) makeRoomNodeBound(ctx context.Context, state fwk.CycleState, p
 		return "", why
 	}
 	t := pl.newNodeBoundTrial(ctx, state, pod, input)
-	params := input.Params
-	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
+	input.Params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := t.extenders.addToNodeBound(daemonset.Plan(input.Node, input.Ask, params))
+	d := t.extenders.addToNodeBound(daemonset.Plan(input.Node, input.Ask, input.Params))
 	metrics.Planned(record.NodeBound, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.ApplyPlan(pod.UID, &d, pl.process.Clock.Now())
