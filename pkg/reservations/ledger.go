@@ -101,12 +101,12 @@ func dueFirst(a, b *Hold) int {
 
 // Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
 // by those of a later decision. The hold keeps its beginning and its place among the
-// holders of its node. LatestFrom may become earlier. For patient see [Hold]. Choose returns
-// false if the asker has no hold.
-func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
+// holders of its node. LatestFrom may become earlier. For patient see [Hold]. Choose has no
+// effect if the asker has no hold.
+func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 	old := l.of(asker)
 	if old == nil {
-		return false
+		return
 	}
 	h := old.copy()
 	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
@@ -119,7 +119,6 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	}
 	h.normalize(now)
 	l.replace(old, &h)
-	return true
 }
 
 // VictimGone removes a pod that is gone from all holds that wait for it.
