@@ -18,10 +18,6 @@ type Outbox struct {
 	ToWrite      chan struct{} // work
 }
 
-func newOutbox() Outbox {
-	return Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)}
-}
-
 // Moved tells whether the next deadline is earlier than the one last returned; zero is no
 // deadline.
 func (o *Outbox) Moved(next time.Time) bool {
