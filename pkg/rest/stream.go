@@ -111,7 +111,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		p.Open('{')
 		p.TextField("InstanceUUID", s.server.instance)
 		p.Close('}')
-		_ = p.Done() // to memory
+		p.Done() // to memory
 	})
 	again := time.NewTimer(s.server.limits.streamAdmitted)
 	defer again.Stop()
@@ -128,7 +128,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 			for i := range records {
 				p := documents.NewJSONWriter(&s.text)
 				p.Event(&records[i])
-				_ = p.Done()
+				p.Done()
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func (s *sender) end(why *documents.Problem) {
 	s.make(func() {
 		p := documents.NewJSONWriter(&s.text)
 		p.Value(why)
-		_ = p.Done()
+		p.Done()
 	})
 	_ = s.send() // the reader has gone away
 }

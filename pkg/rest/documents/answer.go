@@ -32,7 +32,7 @@ func Refuse(w http.ResponseWriter, status int, message, description string) {
 	w.WriteHeader(status)
 	p := NewJSONWriter(w)
 	p.Value(Problem{StatusCode: status, Message: message, Description: description})
-	_ = p.Done()
+	p.Done()
 }
 
 // Busy refuses a request that may succeed in a moment.
@@ -49,7 +49,7 @@ func Write(w http.ResponseWriter, write func(p *JSONWriter)) {
 	SetHeader(w)
 	p := NewJSONWriter(w)
 	write(p)
-	_ = p.Done() // an error means that the reader has gone away
+	p.Done()
 }
 
 // SetHeader sets the headers of a JSON answer that pages of other origins may read.

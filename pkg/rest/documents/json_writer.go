@@ -29,10 +29,9 @@ type JSONWriter struct {
 func NewJSONWriter(w io.Writer) *JSONWriter { return &JSONWriter{w: w, bare: true} }
 
 // Done sends what is left.
-func (p *JSONWriter) Done() error {
+func (p *JSONWriter) Done() {
 	p.b = append(p.b, '\n')
 	p.send()
-	return p.err
 }
 
 func (p *JSONWriter) send() {
