@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,18 +207,21 @@ func (c *ConfigMaps) warn(keys []string) {
 // sources.
 func ignoredKeys(options map[string]string, sources ...config.Source) []string {
 	read := []string{config.DocumentKey(options), config.PolicyGroupOption, config.ClusterIDOption}
-	ignored := map[string]bool{}
+	var ignored []string
 	for _, s := range sources {
 		for key := range s.Data {
-			ignored[key] = !slices.Contains(read, key)
+			if !slices.Contains(read, key) {
+				ignored = append(ignored, key)
+			}
 		}
 		for key := range s.BinaryData {
-			plain, compressed := strings.CutSuffix(key, ".gz")
-			ignored[key] = !compressed || !slices.Contains(read, plain)
+			if plain, packed := strings.CutSuffix(key, ".gz"); !packed || !slices.Contains(read, plain) {
+				ignored = append(ignored, key)
+			}
 		}
 	}
-	maps.DeleteFunc(ignored, func(_ string, ignored bool) bool { return !ignored })
-	return slices.Sorted(maps.Keys(ignored))
+	slices.Sort(ignored)
+	return slices.Compact(ignored)
 }
 
 func data(m *corev1.ConfigMap) config.Source {

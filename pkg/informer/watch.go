@@ -173,8 +173,8 @@ func (w *Watcher) Read(pod *corev1.Pod) (objects.Pod, bool) {
 
 func (w *Watcher) pod(old, pod *corev1.Pod) {
 	if old != nil && old.UID != pod.UID {
-		// The delete in between was missed.
-		w.podGone(old)
+		w.podLost(old) // the delete in between was missed
+		old = nil
 	}
 	if w.dependsOnSet(pod) || w.dependsOnSet(old) {
 		d := w.options.daemons
@@ -208,9 +208,18 @@ func (w *Watcher) podGone(pod *corev1.Pod) {
 	}
 }
 
-// podHandler is the handler of pods. A pod that ended while the watch was interrupted is
-// passed on as it was last seen. If it had no node then, it is not known whether the
-// scheduler had chosen one.
+// podLost passes on a pod that ended while the watch was interrupted, as it was last seen. If it had
+// no node then, it is not known whether the scheduler had chosen one.
+func (w *Watcher) podLost(pod *corev1.Pod) {
+	if pod.Spec.NodeName != "" {
+		w.podGone(pod)
+		return
+	}
+	w.forget(pod)
+	w.store.DeleteLastSeenPending(pod.UID, w.options.Clock.Now())
+}
+
+// podHandler is the handler of pods.
 func (w *Watcher) podHandler() cache.ResourceEventHandler {
 	h := Handler(w.pod, w.podGone)
 	h.DeleteFunc = func(obj any) {
@@ -220,9 +229,8 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 		}
 		switch pod, _ := obj.(*corev1.Pod); {
 		case pod == nil:
-		case missed && pod.Spec.NodeName == "":
-			w.forget(pod)
-			w.store.DeleteLastSeenPending(pod.UID, w.options.Clock.Now())
+		case missed:
+			w.podLost(pod)
 		default:
 			w.podGone(pod)
 		}

@@ -199,9 +199,9 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 	s.uses(t, "pods=1 vcore=1000", "0")
 }
 
-// TestLostPod: a pod that ended unseen, and was last seen without a node, may have had
-// one. A pod is not lost if it was reported with a node, or if the watch reported its
-// end.
+// TestLostPod: a pod that ended unseen, or was replaced unseen by another of its name, and was last
+// seen without a node, may have had one. A pod is not lost if it was reported with a node, or if the
+// watch reported its end.
 func TestLostPod(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
@@ -218,12 +218,13 @@ func TestLostPod(t *testing.T) {
 	h.OnDelete(unknown(managed("u2", "u2", "n1")))
 	h.OnDelete(unknown(managed("u3", "u3", "")))
 	h.OnDelete(unknown(foreign))
-	s.uses(t, "pods=1 vcore=1000", "0")
+	h.OnUpdate(managed("u4", "u4", ""), managed("u4", "u5", ""))
+	s.uses(t, "0", "pods=1 vcore=1000")
 	var got []string
 	for _, lost := range s.store.FreedPods(time.Now()) {
 		got = append(got, string(lost.UID)+"@"+lost.Node)
 	}
-	expect.Same(t, "lost", []string{"u3@n1", "f1@"}, got)
+	expect.Same(t, "lost", []string{"u3@n1", "f1@", "u4@n1"}, got)
 }
 
 // TestLeftNomination: a pod of another scheduler that was nominated to one node and is bound
@@ -244,10 +245,16 @@ func TestLeftNomination(t *testing.T) {
 	bind("elsewhere", "n1", "n2")
 	bind("there", "n1", "n1")
 	bind("plain", "", "n1")
-	got := s.store.FreedPods(time.Now())
-	if len(got) != 1 || got[0].UID != "elsewhere" || got[0].Node != "n1" || !got[0].Nominated {
-		t.Errorf("freed unseen: %+v, want the pod that is elsewhere, on n1", got)
+	before := plugintest.Foreign(managed("replaced", "before", ""))
+	before.Status.NominatedNodeName = "n1"
+	h.OnUpdate(before, plugintest.Foreign(managed("replaced", "after", "n2")))
+	var got []string
+	for _, freed := range s.store.FreedPods(time.Now()) {
+		if freed.Nominated {
+			got = append(got, string(freed.UID)+"@"+freed.Node)
+		}
 	}
+	expect.Same(t, "left their nomination", []string{"elsewhere@n1"}, got)
 }
 
 func TestWatchFollowsNodes(t *testing.T) {
