@@ -56,9 +56,10 @@ type Hold struct {
 type Waits struct {
 	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
 	Awaited []types.UID
-	// Own are those of its own namespace that it waited for since the hold began, gone or not; none
-	// while its PodGroup has not started. They are not part of the claim: after a restart those that
-	// are gone are not known.
+	// Own are those of its own namespace that it waited for since the hold began, gone or not; for a
+	// required-node pod also those of other required-node holders that keep only their requests. There
+	// are none while its PodGroup has not started. They are not part of the claim: after a restart those
+	// that are gone are not known.
 	Own []types.UID
 }
 

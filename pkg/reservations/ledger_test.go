@@ -234,13 +234,13 @@ func TestAHoldForPodsOfItsOwnKeepsItsRequestOnly(t *testing.T) {
 		for _, p := range []Pod{{UID: "x", Namespace: "other"}, {UID: "x", Namespace: "ns"}, {UID: "x", Namespace: "other", Required: true}, {UID: "a", Namespace: "other"}} {
 			got = append(got, v.MayUse("n1", p).OK)
 		}
-		return append(got, v.MayJoin("n1", "x").OK, len(v.Keeping("n1", "other")) == 1, len(v.Keeping("n1", "ns")) == 1, v.MayUse("n2", Pod{UID: "x", Namespace: "other"}).OK)
+		return append(got, v.MayJoin("n1", "x").OK, len(v.Keeping("n1", Pod{Namespace: "other"})) == 1, len(v.Keeping("n1", Pod{Namespace: "ns"})) == 1, v.MayUse("n2", Pod{UID: "x", Namespace: "other"}).OK)
 	}
 	expect.Same(t, "a pod of another namespace leaves, too", []bool{false, false, false, false, false, false, false, false}, try())
 	l.VictimGone("theirs", start)
-	expect.Same(t, "beside an ordinary hold", []bool{false, false, false, false, false, true, false, false}, try())
+	expect.Same(t, "beside an ordinary hold", []bool{false, false, true, true, false, true, false, false}, try())
 	l.End("a")
-	yields := []bool{true, false, false, true, false, true, false, false}
+	yields := []bool{true, false, true, true, false, true, false, false}
 	expect.Same(t, "only pods of its own leave", yields, try())
 	l.VictimGone("mine", start)
 	expect.Same(t, "they are gone", yields, try())
@@ -250,6 +250,34 @@ func TestAHoldForPodsOfItsOwnKeepsItsRequestOnly(t *testing.T) {
 	l.Choose("d", own, start)
 	expect.Same(t, "pods of others were chosen again", []bool{false, false, false, false, false, false, false, false}, try())
 	expect.OK(t, l.Check())
+}
+
+// TestHoldersLeaveRoomForTheHoldersBeforeThem: such a hold keeps its request from a pod that holds the
+// node only if its asker is before that pod, and from a required-node pod only if it is one, too.
+func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
+	l := NewLedger()
+	yielding := func(h Hold) Hold {
+		h.Own = h.Awaited
+		return h
+	}
+	place(t, l, yielding(required(hold("d1", "n1", "x"), 2, start)), yielding(required(hold("d2", "n1", "x"), 1, start)), yielding(hold("a", "n1", "x")))
+	for _, c := range []struct {
+		pod  Pod
+		want []types.UID
+	}{
+		{Pod{UID: "p"}, []types.UID{"d1", "d2", "a"}},
+		{Pod{UID: "p", Required: true}, []types.UID{"d1", "d2"}},
+		{Pod{UID: "d2", Required: true}, []types.UID{"d1"}},
+		{Pod{UID: "d1", Required: true}, nil},
+		{Pod{UID: "a"}, []types.UID{"d1", "d2"}},
+	} {
+		c.pod.Namespace = "other"
+		var got []types.UID
+		for _, h := range l.View().Keeping("n1", c.pod) {
+			got = append(got, h.Asker)
+		}
+		expect.Same(t, fmt.Sprintf("for %+v", c.pod), c.want, got)
+	}
 }
 
 func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {

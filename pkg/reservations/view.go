@@ -43,8 +43,8 @@ type Pod struct {
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node,
 //   - a holder that has a node blocks no other pod: its request is counted there,
-//   - a holder that waits only for pods of its own namespace blocks no pod of another namespace that
-//     does not hold this node, if there is room for both: see [View.Keeping].
+//   - a holder that waits only for pods of its own namespace blocks no pod of another namespace, if
+//     there is room for both: see [View.Keeping].
 //
 // Ordinary holds of other members of the pod's PodGroup do not block it: they start together, and
 // the plan of the holder counted the members that had a place.
@@ -60,7 +60,7 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 			return Pass{OK: true} // no holder is before it
 		case x.placed[h.Asker]:
 		case pod.Group != "" && h.Group == pod.Group && !h.NodeBound:
-		case !pod.Required && !here && h.yieldsTo(pod.Namespace):
+		case h.YieldsTo(pod.Namespace):
 		case h.NodeBound, !pod.Required && !here:
 			return Pass{Holder: h.copy()}
 		case pod.Required:
@@ -72,19 +72,22 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 	return Pass{OK: true}
 }
 
-// yieldsTo tells whether the hold keeps only its request from pods of a namespace.
-func (h *Hold) yieldsTo(namespace string) bool {
+// YieldsTo tells whether the hold keeps only its request from pods of a namespace.
+func (h *Hold) YieldsTo(namespace string) bool {
 	return h.Namespace != namespace && h.KeepsRequestOnly()
 }
 
-// Keeping returns the holds of a node that keep only their requests from pods of a namespace, and of
-// which the asker has no node yet.
-func (v *View) Keeping(node, namespace string) (out []Hold) {
-	if !v.Held() {
-		return nil
-	}
+// Keeping returns the holds of a node that keep their requests from a pod, and not the node, and of
+// which the asker has no node yet. A pod that holds the node leaves room for the required-node holders
+// before it, and a required-node pod for all of those.
+func (v *View) Keeping(node string, pod Pod) (out []Hold) {
+	own := v.of(pod.UID)
+	first := pod.Required || own != nil && own.Node == node
 	for _, h := range v.at(node) {
-		if !v.placed[h.Asker] && h.yieldsTo(namespace) {
+		switch {
+		case h == own:
+			return out
+		case !v.placed[h.Asker] && h.YieldsTo(pod.Namespace) && (h.NodeBound || !first):
 			out = append(out, h.copy())
 		}
 	}

@@ -139,6 +139,7 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 // added to those of real plans.
 func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
 	r.World = s.model.PlanningWorld()
+	r.World.Nodes = s.plans.BesideWaiting(p, r.World.Nodes)
 	own := s.model.Preemption.Snapshot.Types.Clone()
 	r.Ask = model.AskOf(&own, p)
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {

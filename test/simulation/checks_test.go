@@ -232,7 +232,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
 		case !in.store().Holds().MayUse(n.Name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name)).Sub(keptFrom(in.store().Holds(), pod, n.Name))), s.hauntedByUpstream(in, n.Name):
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name)).Sub(keptFrom(in.store().Holds(), reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}, n.Name))), s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
@@ -241,8 +241,8 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 }
 
 // keptFrom is what the holds of a node that keep only their requests keep from a pod, at most.
-func keptFrom(holds *reservations.View, pod *corev1.Pod, node string) (kept resources.Vector) {
-	for _, h := range holds.Keeping(node, pod.Namespace) {
+func keptFrom(holds *reservations.View, pod reservations.Pod, node string) (kept resources.Vector) {
+	for _, h := range holds.Keeping(node, pod) {
 		kept = kept.Add(h.Request)
 	}
 	return kept

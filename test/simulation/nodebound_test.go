@@ -236,8 +236,8 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 	w, name := in.witness, node.Node().Name
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	holds := w.Holds()
-	if _, has := holds.Of(pod.UID); has || w.in.sim.onceRequired(pod.UID) == name || !holds.Concerns(name, pod.UID) {
+	holds, required := w.Holds(), w.in.sim.onceRequired(pod.UID) == name
+	if _, has := holds.Of(pod.UID); has || !holds.Concerns(name, pod.UID) {
 		return false, false
 	}
 	free, there := informer.Allocatable(node.Node()), map[types.UID]resources.Vector{}
@@ -247,8 +247,8 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 	}
 	later, leave := free, map[types.UID]bool{}
 	for _, h := range holds.On(name) {
-		if holds.Placed(h.Asker) {
-			continue
+		if holds.Placed(h.Asker) || required && !h.NodeBound {
+			continue // nor do ordinary holds keep a pod off the only node on which it can run
 		}
 		for _, uid := range h.Awaited {
 			if w.pods[uid].Namespace != h.Namespace {

@@ -206,7 +206,7 @@ func (x *dryRun) filter(ctx context.Context) error {
 		switch {
 		case !refused.IsSuccess():
 			x.refuse(name, refused)
-		case !x.r.Holds.MayUse(name, here).OK, !here.Required && !reservation.LeavesRoom(x.r.Holds, x.pod, info):
+		case !x.r.Holds.MayUse(name, here).OK, !reservation.LeavesRoom(x.r.Holds, here, x.pod, info):
 			x.statuses[name] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
 			counts.Held++
 		default:

@@ -16,15 +16,20 @@ import (
 )
 
 // besideOthers rejects a node for a pod if it would leave too little room there for holders that keep
-// only their requests, and for node-bound pods that have not been tried yet. A pod that holds the
-// node is not rejected: its room is already set aside.
+// only their requests, and for node-bound pods that have not been tried yet. Pods that hold the node
+// and node-bound pods need not leave room for the latter.
 func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
-	kept, first := holds.Keeping(name, pod.Namespace), goFirst(s, node)
-	if len(kept)+len(first) == 0 || pl.process.RequiredNode(pod) == name {
+	first := goFirst(s, node)
+	if len(first) == 0 && !holds.Concerns(name, pod.UID) {
 		return nil
 	}
-	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
+	p := pl.inHolds(pod, name)
+	kept := holds.Keeping(name, p)
+	if h, ok := holds.Of(pod.UID); p.Required || ok && h.Node == name {
+		first = nil
+	}
+	if len(kept)+len(first) == 0 {
 		return nil
 	}
 	request, left := informer.Requests(pod, app.Requests()), free(node)
@@ -33,7 +38,7 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *co
 	}
 	if left = besideHolds(left, kept, node); !left.Covers(request) {
 		pl.process.KeptOff(name, pod)
-		if LeavesRoom(s.Holds(), pod, node) {
+		if LeavesRoom(s.Holds(), p, pod, node) {
 			return nil // a hold ended before the wait was recorded: no event would requeue the pod
 		}
 		return keptFor("node %s keeps room for pods that hold it, the first of them %s/%s", name, kept[0].Namespace, kept[0].Name)
@@ -78,8 +83,8 @@ func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 
 // LeavesRoom tells whether a pod leaves enough room on a node for the holders that keep only their
 // requests from it.
-func LeavesRoom(holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) bool {
-	kept := holds.Keeping(node.Node().Name, pod.Namespace)
+func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node fwk.NodeInfo) bool {
+	kept := holds.Keeping(node.Node().Name, p)
 	return len(kept) == 0 || besideHolds(free(node), kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 

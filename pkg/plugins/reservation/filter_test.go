@@ -208,6 +208,9 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 	const kept = "node n1 keeps room for pods that hold it, the first of them ns/asker"
 	plugintest.WantStatus(t, "a pod that fits beside it", filter(of("fits", 200), victim, third), fwk.Success, "")
 	plugintest.WantStatus(t, "one that does not", filter(of("large", 201), victim, third), fwk.UnschedulableAndUnresolvable, kept)
+	agent := plugintest.Daemon(of("agent", 200), "n1")
+	plugintest.WantStatus(t, "a pod of another DaemonSet that fits beside it", filter(agent, victim, third), fwk.Success, "")
+	plugintest.WantStatus(t, "one that does not", filter(plugintest.Daemon(of("large-agent", 201), "n1"), victim, third), fwk.UnschedulableAndUnresolvable, kept)
 	plugintest.WantStatus(t, "one that another filter refuses", filter(of("huge", 501), victim, third), fwk.Success, "")
 	plugintest.WantStatus(t, "a pod of its namespace", filter(plugintest.Pod("mate", 1), victim, third), fwk.UnschedulableAndUnresolvable, "node n1 is held for pod ns/asker")
 	plugintest.WantStatus(t, "once the victim is gone", filter(of("fits", 200), third), fwk.Success, "")

@@ -71,7 +71,7 @@ func (pl *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint,
 func (pl *Plugin) mayFitBeside(_ klog.Logger, pod *corev1.Pod, gone, _ any) (fwk.QueueingHint, error) {
 	s := pl.process.Store()
 	left, ok := gone.(*corev1.Pod)
-	if s == nil || !ok || len(s.Holds().Keeping(left.Spec.NodeName, pod.Namespace)) == 0 {
+	if s == nil || !ok || len(s.Holds().Keeping(left.Spec.NodeName, pl.inHolds(pod, left.Spec.NodeName))) == 0 {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
@@ -121,10 +121,7 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 	if !holds.Held() || !holds.Concerns(node, pod.UID) {
 		return nil
 	}
-	p := reservations.Pod{
-		UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels),
-		Required: pl.process.RequiredNode(pod) == node,
-	}
+	p := pl.inHolds(pod, node)
 	pass := holds.MayUse(node, p)
 	if state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
@@ -147,6 +144,14 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return keptFor("node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name)
+}
+
+// inHolds is what the holds know of a pod that may use a node.
+func (pl *Plugin) inHolds(pod *corev1.Pod, node string) reservations.Pod {
+	return reservations.Pod{
+		UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels),
+		Required: pl.process.RequiredNode(pod) == node,
+	}
 }
 
 // Reserve charges a pod of a queue. Its verdict on the live state is binding.

@@ -149,10 +149,12 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
 }
 
-// behind tells whether a node-bound pod is before an asker that holds its node. The asker
-// then waits for it, regardless of free room.
+// behind tells whether a node-bound pod is before an asker that holds its node, and keeps the node
+// from it. The asker then waits for that pod, regardless of free room.
 func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
-	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool { return before.NodeBound })
+	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool {
+		return before.NodeBound && !before.YieldsTo(p.Namespace)
+	})
 }
 
 // hasRoom tells whether an asker fits its node now, while leaving pods still count, by amounts

@@ -182,7 +182,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 			w.Nodes = append(w.Nodes, x.m.ViewOf(t, n, p.UID))
 		}
 	}
-	w.Nodes, w.Types = x.besideWaiting(p, w.Nodes), t.Names()
+	w.Nodes, w.Types = x.BesideWaiting(p, w.Nodes), t.Names()
 	if err := x.holds.Needed(p, h, left); err != nil { // first, because laws are judged for what the asker lacks
 		return err
 	}

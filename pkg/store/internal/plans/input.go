@@ -76,13 +76,13 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
 	w := x.m.PlanningWorld()
-	w.Nodes = p.Sweeping().Rest(x.besideWaiting(p, w.Nodes))
+	w.Nodes = p.Sweeping().Rest(x.BesideWaiting(p, w.Nodes))
 	return &output.PlanInput{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
 }
 
-// besideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for
+// BesideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for
 // their room ([model.Model.WaitingBefore]).
-func (x *Plans) besideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.Node {
+func (x *Plans) BesideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.Node {
 	waiting := x.m.WaitingBefore(p)
 	if len(waiting) == 0 {
 		return nodes
@@ -107,6 +107,9 @@ func (x *Plans) besideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.No
 func (x *Plans) deferPlan(p *model.Pod, why reasons.Reason, from, now time.Time) {
 	if why.Code.IsQuota() {
 		p.Asker.RefusalEndsCycle = true
+	}
+	if why.Code.IsQuota() || !x.Never(p).None() {
+		x.setWaiting(p, "", false)
 	}
 	if !from.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
