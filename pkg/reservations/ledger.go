@@ -121,20 +121,21 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 	l.replace(old, &h)
 }
 
-// VictimGone removes a pod that is gone from all holds that wait for it.
-func (l *Ledger) VictimGone(victim types.UID, now time.Time) {
-	l.remove(victim, func(*Hold) time.Time { return now })
+// VictimGone removes a pod that is gone from all holds that wait for it. It returns the askers of
+// these holds, sorted.
+func (l *Ledger) VictimGone(victim types.UID, now time.Time) []types.UID {
+	return l.remove(victim, func(*Hold) time.Time { return now })
 }
 
 // VictimStays is VictimGone for a pod that is still there and that no hold counts on any
 // more. The time-out of a hold continues and does not restart.
-func (l *Ledger) VictimStays(victim types.UID) {
-	l.remove(victim, (*Hold).TimeFrom)
+func (l *Ledger) VictimStays(victim types.UID) []types.UID {
+	return l.remove(victim, (*Hold).TimeFrom)
 }
 
-// remove removes a pod from all holds that wait for it. clearSince is for those that wait
-// for no other.
-func (l *Ledger) remove(victim types.UID, clearSince func(*Hold) time.Time) {
+// remove removes a pod from all holds that wait for it, and returns their askers. clearSince is for
+// those that wait for no other.
+func (l *Ledger) remove(victim types.UID, clearSince func(*Hold) time.Time) (waited []types.UID) {
 	for _, old := range slices.Clone(l.waiting[victim]) {
 		h := old.copy()
 		h.Awaited = slices.DeleteFunc(h.Awaited, func(v types.UID) bool { return v == victim })
@@ -142,7 +143,10 @@ func (l *Ledger) remove(victim types.UID, clearSince func(*Hold) time.Time) {
 			h.ClearSince = clearSince(old)
 		}
 		l.replace(old, &h)
+		waited = append(waited, h.Asker)
 	}
+	slices.Sort(waited)
+	return waited
 }
 
 // End ends the hold of an asker and returns it, or false if the asker has none.
@@ -225,14 +229,4 @@ func (l *Ledger) replace(old, changed *Hold) {
 	list[slices.Index(list, old)] = changed
 	l.setNode(old.Node, list)
 	l.await(changed)
-}
-
-// Waiting returns the askers that wait for a pod to terminate, sorted.
-func (l *Ledger) Waiting(victim types.UID) []types.UID {
-	var out []types.UID
-	for _, h := range l.waiting[victim] {
-		out = append(out, h.Asker)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -116,13 +116,13 @@ func TestAPodThatStaysIsNotAwaited(t *testing.T) {
 	l, without := NewLedger(), required(hold("without", "n1", "v"), 0, start)
 	without.Chosen = nil
 	place(t, l, without, hold("with", "n2", "v"), hold("both", "n2", "v", "w"))
-	l.VictimStays("v")
+	expect.Same(t, "they waited", []types.UID{"both", "with", "without"}, l.VictimStays("v"))
 	for asker, want := range map[types.UID]time.Time{"without": start, "with": start, "both": {}} {
 		if h, _ := l.Of(asker); !h.ClearSince.Equal(want) {
 			t.Errorf("hold %s is clear since %v, want %v", asker, h.ClearSince, want)
 		}
 	}
-	if waiting := l.Waiting("v"); len(waiting) > 0 {
+	if waiting := l.VictimStays("v"); len(waiting) > 0 {
 		t.Errorf("%v wait for a pod that stays", waiting)
 	}
 }

@@ -19,9 +19,7 @@ import (
 // Gone tells the ledger that a pod is gone, and lets the askers through that waited for
 // it and have room now.
 func (x *Holds) Gone(uid types.UID, now time.Time) {
-	waited := x.m.Preemption.Ledger.Waiting(uid)
-	x.m.Preemption.Ledger.VictimGone(uid, now)
-	for _, asker := range waited {
+	for _, asker := range x.m.Preemption.Ledger.VictimGone(uid, now) {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
 		x.RetryOthers(h.Node)
@@ -35,9 +33,7 @@ func (x *Holds) Gone(uid types.UID, now time.Time) {
 // after it.
 func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	v.On().NoteRefiltered()
-	waited := x.m.Preemption.Ledger.Waiting(v.UID)
-	x.m.Preemption.Ledger.VictimStays(v.UID)
-	for _, asker := range waited {
+	for _, asker := range x.m.Preemption.Ledger.VictimStays(v.UID) {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
 		x.RetryOthers(h.Node)
