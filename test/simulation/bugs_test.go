@@ -88,6 +88,7 @@ const (
 	bugLast         = "pods that can run on one node only do not go first there"
 	bugClosed       = "a node is closed for pods of the asker's own namespace"
 	bugCrowded      = "no room is kept for an asker that waits for pods of its own namespace"
+	bugCrowdWaits   = "pods that wait for the same room are not counted"
 	bugUntried      = "a pod that may not be tried keeps room on its node"
 	bugForged       = "owners of pods are taken on trust"
 	bugPatient      = "nodes are held without a time-out"
@@ -205,6 +206,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugClingsThere, "does not tolerate its taint for"},
 	{bugClosed, "and closes the node for pods of its own namespace"},
 	{bugCrowded, "and leaves no room for a holder"},
+	{bugCrowdWaits, "which pods of its queue have that wait there"},
 	{bugUntried, "keeps room on node .* \\(D0\\)"},
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -85,6 +88,81 @@ func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.Wor
 	}
 	world.Nodes[i].Free = free
 	return found
+}
+
+// waiting is a pod of which the last plan waits for room of a node that becomes free without victims.
+type waiting struct {
+	node string
+	pod  objects.Pod
+}
+
+var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: node (\S+) has room for the pod once`)
+
+// noteWait notes whether the plan for a pod waits for room. It finds one that waits although pods of its
+// queue that wait there already leave too little, if nothing changed since the plan began. The answer
+// of a cycle without a plan is that of an earlier one. The caller holds mu.
+func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time, unchanged bool) {
+	ask, pending := w.pendingPod(pod.UID)
+	x, known := w.Explanation(pod.UID, time.Now())
+	planned := known && x.Room != nil && !x.Room.Tried.Before(began)
+	answer := waitsForRoom.FindStringSubmatch(status.Message())
+	if planned || answer == nil {
+		delete(w.waits, pod.UID)
+	}
+	if !planned || answer == nil || !pending || ask.RequiredNode != "" {
+		return
+	}
+	node := answer[1]
+	p := portrait{witness: w, draft: queues.NewDraftFrom(w.Spec()), leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
+	if _, exists := w.nodes[node]; exists && unchanged && p.charge(ask.UID) {
+		free, others := resources.Vector{}, w.waitBefore(&ask, node)
+		for t, amount := range p.node(node, ask.UID).Free {
+			free = free.Add(resources.VectorOf(resources.Entry{Name: kinds[t], Amount: resources.Amount(amount)}))
+		}
+		judged := !others.IsZero() && free.Covers(ask.Request) // else the store knows more of the room
+		if judged {
+			w.in.sim.count(crowded)
+		}
+		if judged && !free.Sub(others).Covers(ask.Request) {
+			w.in.sim.fault("%s has %s wait for room of node %s, which pods of its queue have that wait there: free %v, they %v, it %v",
+				w.in.name, pod.Name, node, free, others, ask.Request)
+		}
+	}
+	w.waits[pod.UID] = waiting{node, ask}
+}
+
+// waitBefore is what the pods of a queue request that wait for room of a node, and that a plan for
+// another pod of the queue counts as placed. The caller holds mu.
+func (w *witness) waitBefore(ask *objects.Pod, node string) (sum resources.Vector) {
+	for uid, o := range w.waits {
+		p, pending := w.pendingPod(uid)
+		group := p.Labels[objects.PodGroupLabel]
+		switch {
+		case uid == ask.UID, o.node != node, !pending, p.Labels[placement.KeyQueue] != ask.Labels[placement.KeyQueue]:
+		case !p.Request.Equal(o.pod.Request), p.Priority != o.pod.Priority, p.Priority < ask.Priority: // another pod now
+		case w.in.sim.settings.groups && group != "" && group == ask.Labels[objects.PodGroupLabel]:
+		default:
+			sum = sum.Add(p.Request)
+		}
+	}
+	return sum
+}
+
+// waitWrongly has a pod wait for the same room as another one of its queue.
+func (in *instance) waitWrongly(pod *corev1.Pod, status *fwk.Status) *fwk.Status {
+	w := in.witness
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ask, pending := w.pendingPod(pod.UID)
+	if in.sim.bug != bugCrowdWaits || !pending {
+		return status
+	}
+	for _, o := range w.waits {
+		if !w.waitBefore(&ask, o.node).IsZero() {
+			return fwk.NewStatus(fwk.Unschedulable, "WaitingForRoom: node "+o.node+" has room for the pod once")
+		}
+	}
+	return status
 }
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of

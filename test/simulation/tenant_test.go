@@ -338,6 +338,7 @@ type observed struct {
 	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
 	planBegan map[types.UID]bool      // whether other victims of each asker of such a pod are gone
 	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
+	waits     map[types.UID]waiting   // pods of which the last plan waits for room
 }
 
 // ownTime is how long holds of a namespace that wait for pods of their own closed a node, in a
@@ -355,7 +356,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}, waits: map[types.UID]waiting{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -569,7 +570,9 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	if h, holds := before.Of(pod.UID); holds && (slices.Contains([]string{bugClings, bugMislabelled}, p.in.sim.bug) && !h.NodeBound || p.in.sim.bug == bugClingsThere && h.NodeBound) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
+	began := time.Now()
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
+	status = p.in.waitWrongly(pod, status)
 	sizes, bound := p.in.nodesNow()
 	removed := false
 	p.in.api.locked(func() { removed = p.in.sim.removed[pod.Labels[placement.KeyQueue]] }) // pods that name it may be in another queue
@@ -580,6 +583,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	// The pod of a cycle may be older than its resize, which the store knows.
+	w.noteWait(pod, status, began, told == w.told && spec == w.Spec() && !removed)
 	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && w.boundTo(h.Node) == bound[h.Node] && request(pod).Equal(w.pods[pod.UID].Request)
 	if holds && same && !(held && earlier.Since.Equal(h.Since)) {
 		if !removed {

@@ -284,6 +284,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 	}
 	p.Node = node
 	w.told++
+	delete(w.waits, pod.UID)
 	w.placed[pod.UID], w.since[pod.UID] = p, time.Now()
 	w.countTogether(&p)
 }
