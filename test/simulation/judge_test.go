@@ -92,8 +92,9 @@ func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.Wor
 
 // waiting is a pod of which the last plan waits for room of a node that becomes free without victims.
 type waiting struct {
-	node string
-	pod  objects.Pod
+	node  string
+	pod   objects.Pod
+	tried time.Time
 }
 
 var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: node (\S+) has room for the pod once`)
@@ -104,12 +105,13 @@ var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: node (\S+) has room for 
 func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time, unchanged bool) {
 	ask, pending := w.pendingPod(pod.UID)
 	x, known := w.Explanation(pod.UID, time.Now())
-	planned := known && x.Room != nil && !x.Room.Tried.Before(began)
+	planned := known && x.Room != nil && !x.Room.Tried.Before(began) && !x.Room.Tried.Equal(w.waits[pod.UID].tried)
 	answer := waitsForRoom.FindStringSubmatch(status.Message())
-	if planned || answer == nil {
-		delete(w.waits, pod.UID)
+	if !planned && answer != nil {
+		return
 	}
-	if !planned || answer == nil || !pending || ask.RequiredNode != "" {
+	delete(w.waits, pod.UID)
+	if answer == nil || !pending || ask.RequiredNode != "" {
 		return
 	}
 	node := answer[1]
@@ -128,7 +130,7 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 				w.in.name, pod.Name, node, free, others, ask.Request)
 		}
 	}
-	w.waits[pod.UID] = waiting{node, ask}
+	w.waits[pod.UID] = waiting{node, ask, x.Room.Tried}
 }
 
 // waitBefore is what the pods of a queue request that wait for room of a node, and that a plan for
