@@ -56,10 +56,9 @@ type Hold struct {
 type Waits struct {
 	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
 	Awaited []types.UID
-	// Own are those of its own namespace that it waited for since the hold began, gone or not; for a
-	// required-node pod also those of other required-node holders that keep only their requests. There
-	// are none while its PodGroup has not started. They are not part of the claim: after a restart those
-	// that are gone are not known.
+	// Own are those of its own namespace that it waited for since the hold began, gone or not; none
+	// while its PodGroup has not started. They are not part of the claim: after a restart those that
+	// are gone are not known.
 	Own []types.UID
 }
 
@@ -67,13 +66,6 @@ func (w *Waits) copy() Waits { return Waits{slices.Clone(w.Awaited), slices.Clon
 
 // Clear reports whether no awaited pod is left.
 func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
-
-// KeepsRequestOnly reports whether a hold keeps the node from pods of the asker's namespace only, and
-// from others no more than its request (docs/laws.md, holds): the asker waited for pods of
-// its own namespace, and for no others any more. The user of these pods decides how long they stay.
-func (w *Waits) KeepsRequestOnly() bool {
-	return len(w.Own) > 0 && !slices.ContainsFunc(w.Awaited, func(uid types.UID) bool { return !slices.Contains(w.Own, uid) })
-}
 
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:

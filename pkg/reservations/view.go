@@ -60,7 +60,7 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 			return Pass{OK: true} // no holder is before it
 		case x.placed[h.Asker]:
 		case pod.Group != "" && h.Group == pod.Group && !h.NodeBound:
-		case h.YieldsTo(pod.Namespace):
+		case x.yields(h, pod.Namespace):
 		case h.NodeBound, !pod.Required && !here:
 			return Pass{Holder: h.copy()}
 		case pod.Required:
@@ -72,14 +72,27 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 	return Pass{OK: true}
 }
 
-// YieldsTo tells whether the hold keeps only its request from pods of a namespace.
-func (h *Hold) YieldsTo(namespace string) bool {
-	return h.Namespace != namespace && h.KeepsRequestOnly()
+// KeepsRequestOnly reports whether an asker has a hold that keeps its node from pods of the asker's
+// namespace only, and from others no more than its request (docs/laws.md, holds): it waited for pods of
+// its own namespace, and for no others any more. The user of these pods decides how long they stay.
+// Among required-node holders a pod counts for all that wait for it, if it is one of its own to any.
+func (x *index) KeepsRequestOnly(asker types.UID) bool {
+	h := x.of(asker)
+	return h != nil && len(h.Own)+len(h.Awaited) > 0 && !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool {
+		return !slices.Contains(h.Own, uid) && !(h.Group == "" && h.NodeBound && slices.ContainsFunc(x.at(h.Node), func(other *Hold) bool {
+			return other.NodeBound && slices.Contains(other.Own, uid)
+		}))
+	})
+}
+
+// yields tells whether a hold keeps only its request from pods of a namespace.
+func (x *index) yields(h *Hold, namespace string) bool {
+	return h.Namespace != namespace && x.KeepsRequestOnly(h.Asker)
 }
 
 // Keeping returns the holds of a node that keep their requests from a pod, and not the node, and of
 // which the asker has no node yet. A pod that holds the node leaves room for the required-node holders
-// before it, and a required-node pod for all of those.
+// before it, and a required-node pod without a hold there for all required-node holders.
 func (v *View) Keeping(node string, pod Pod) (out []Hold) {
 	own := v.of(pod.UID)
 	first := pod.Required || own != nil && own.Node == node
@@ -87,7 +100,7 @@ func (v *View) Keeping(node string, pod Pod) (out []Hold) {
 		switch {
 		case h == own:
 			return out
-		case !v.placed[h.Asker] && h.YieldsTo(pod.Namespace) && (h.NodeBound || !first):
+		case !v.placed[h.Asker] && v.yields(h, pod.Namespace) && (h.NodeBound || !first):
 			out = append(out, h.copy())
 		}
 	}

@@ -245,16 +245,23 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 		there[p.GetPod().UID] = request(p.GetPod())
 		free = free.Sub(request(p.GetPod()))
 	}
-	later, leave := free, map[types.UID]bool{}
+	later, owned := free, map[types.UID]bool{} // owned by a DaemonSet pod that waits for them
+	for _, h := range holds.On(name) {
+		for _, uid := range h.Awaited {
+			owned[uid] = owned[uid] || h.NodeBound && h.Group == "" && !holds.Placed(h.Asker) && w.pods[uid].Namespace == h.Namespace
+		}
+	}
+	open = true
 	for _, h := range holds.On(name) {
 		if holds.Placed(h.Asker) || required && !h.NodeBound {
 			continue // nor do ordinary holds keep a pod off the only node on which it can run
 		}
 		for _, uid := range h.Awaited {
-			if w.pods[uid].Namespace != h.Namespace {
+			if w.pods[uid].Namespace != h.Namespace && !(h.NodeBound && owned[uid]) {
 				return false, false
 			}
-			leave[uid] = true
+			later = later.Add(there[uid])
+			there[uid] = resources.Vector{}
 		}
 		if len(h.Awaited) == 0 || h.Namespace == pod.Namespace || h.Group != "" {
 			return false, false
@@ -262,12 +269,9 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 		if _, nominated := there[h.Asker]; !nominated {
 			later = later.Sub(h.Request)
 		}
-		applies = true
+		applies, open = true, open && later.Covers(request(pod))
 	}
-	for uid := range leave {
-		later = later.Add(there[uid])
-	}
-	return later.Covers(request(pod)), applies && free.Covers(request(pod))
+	return open, applies && free.Covers(request(pod))
 }
 
 // keepForOwnWrongly makes the plugin keep a node, or no room on it, for holders that wait only for

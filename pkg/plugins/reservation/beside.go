@@ -17,14 +17,18 @@ import (
 
 // besideOthers rejects a node for a pod if it would leave too little room there for holders that keep
 // only their requests, and for node-bound pods that have not been tried yet. Pods that hold the node
-// and node-bound pods need not leave room for the latter.
-func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+// and node-bound pods need not leave room for the latter. A plan for a node-bound pod has the holders
+// on the node that are before it.
+func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
 	first := goFirst(s, node)
 	if len(first) == 0 && !holds.Concerns(name, pod.UID) {
 		return nil
 	}
 	p := pl.inHolds(pod, name)
+	if p.Required && isPlan(state) {
+		return nil
+	}
 	kept := holds.Keeping(name, p)
 	if h, ok := holds.Of(pod.UID); p.Required || ok && h.Node == name {
 		first = nil
@@ -88,25 +92,27 @@ func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, n
 	return len(kept) == 0 || besideHolds(free(node), kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 
-// besideHolds returns what others may use now of the free room of a node, so that the holders fit
-// once the pods are gone that they wait for.
+// besideHolds returns what others may use now of the free room of a node, so that each holder in its
+// turn fits once the pods are gone that it and those before it wait for.
 func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.NodeInfo) resources.Vector {
-	later := left
-	awaited := map[types.UID]bool{}
+	if len(holds) == 0 {
+		return left
+	}
+	later, there := left, map[types.UID]resources.Vector{}
+	for _, p := range node.GetPods() {
+		there[p.GetPod().UID] = informer.Requests(p.GetPod(), app.Requests())
+	}
 	for i := range holds {
 		for _, uid := range holds[i].Awaited {
-			awaited[uid] = true
+			later = later.Add(there[uid])
+			delete(there, uid)
 		}
 		if !isOn(node, holds[i].Asker) {
 			later = later.Sub(holds[i].Request)
 		}
+		left = left.Sub(left.Sub(later).Floor0()) // the smaller of both
 	}
-	for _, p := range node.GetPods() {
-		if awaited[p.GetPod().UID] {
-			later = later.Add(informer.Requests(p.GetPod(), app.Requests()))
-		}
-	}
-	return left.Sub(left.Sub(later).Floor0()) // the smaller of both
+	return left
 }
 
 // isOn reports whether the scheduler's snapshot has a pod on a node.

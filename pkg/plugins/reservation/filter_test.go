@@ -1,6 +1,7 @@
 package reservation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -199,18 +200,18 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 		return p
 	}
 	filter := func(pod *corev1.Pod, on ...*corev1.Pod) *fwk.Status {
-		info := framework.NewNodeInfo(on...)
-		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10"),
-		}}})
-		return s.Filter(t.Context(), framework.NewCycleState(), pod, info)
+		return s.Filter(t.Context(), framework.NewCycleState(), pod, nodeOf(on...))
 	}
 	const kept = "node n1 keeps room for pods that hold it, the first of them ns/asker"
 	plugintest.WantStatus(t, "a pod that fits beside it", filter(of("fits", 200), victim, third), fwk.Success, "")
 	plugintest.WantStatus(t, "one that does not", filter(of("large", 201), victim, third), fwk.UnschedulableAndUnresolvable, kept)
 	agent := plugintest.Daemon(of("agent", 200), "n1")
 	plugintest.WantStatus(t, "a pod of another DaemonSet that fits beside it", filter(agent, victim, third), fwk.Success, "")
-	plugintest.WantStatus(t, "one that does not", filter(plugintest.Daemon(of("large-agent", 201), "n1"), victim, third), fwk.UnschedulableAndUnresolvable, kept)
+	agent = plugintest.Daemon(of("large-agent", 201), "n1")
+	plugintest.WantStatus(t, "one that does not", filter(agent, victim, third), fwk.UnschedulableAndUnresolvable, kept)
+	planning := framework.NewCycleState()
+	planning.Write(PlanningKey, Planning{})
+	plugintest.WantStatus(t, "its plan, which places the holders before it itself", s.Filter(t.Context(), planning, agent, nodeOf(third)), fwk.Success, "")
 	plugintest.WantStatus(t, "one that another filter refuses", filter(of("huge", 501), victim, third), fwk.Success, "")
 	plugintest.WantStatus(t, "a pod of its namespace", filter(plugintest.Pod("mate", 1), victim, third), fwk.UnschedulableAndUnresolvable, "node n1 is held for pod ns/asker")
 	plugintest.WantStatus(t, "once the victim is gone", filter(of("fits", 200), third), fwk.Success, "")
@@ -229,6 +230,34 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// nodeOf is a node of one core with pods.
+func nodeOf(on ...*corev1.Pod) *framework.NodeInfo {
+	info := framework.NewNodeInfo(on...)
+	info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10"),
+	}}})
+	return info
+}
+
+// TestHoldersGetTheirRoomInTheirTurn: what a later holder waits for may stay longer, so it makes up for
+// no room that an earlier one needs.
+func TestHoldersGetTheirRoomInTheirTurn(t *testing.T) {
+	node := nodeOf(plugintest.Pod("soon", 100), plugintest.Pod("late", 300), plugintest.Pod("stays", 300)) // 300 are free
+	hold := func(asker types.UID, milliCPU resources.Amount, awaits ...types.UID) reservations.Hold {
+		h := reservations.Hold{Asker: asker, Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: milliCPU})}
+		h.Awaited = awaits
+		return h
+	}
+	for want, holds := range map[resources.Amount][]reservations.Hold{
+		300: {hold("a", 100, "uid-soon")},
+		200: {hold("a", 200, "uid-soon"), hold("b", 200, "uid-soon", "uid-late")},
+		100: {hold("a", 100, "uid-soon"), hold("b", 500, "uid-late")},
+		0:   {hold("a", 400, "uid-soon"), hold("b", 100, "uid-soon", "uid-late")},
+	} {
+		expect.Same(t, fmt.Sprint("left beside ", holds), want, besideHolds(free(node), holds, node).Get(resources.CPU))
+	}
 }
 
 // TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.

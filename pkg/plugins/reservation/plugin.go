@@ -111,7 +111,7 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 	if status := pl.checkHolds(holds, state, pod, node.Node().Name); status != nil {
 		return status
 	}
-	return pl.besideOthers(s, holds, pod, node)
+	return pl.besideOthers(s, holds, state, pod, node)
 }
 
 // checkHolds returns nil if the holds let a pod use a node, and else the reason. In the
@@ -123,13 +123,11 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 	}
 	p := pl.inHolds(pod, node)
 	pass := holds.MayUse(node, p)
-	if state != nil {
-		if _, err := state.Read(PlanningKey); err == nil {
-			if p.Required {
-				return nil
-			}
-			pass = holds.MayJoin(node, pod.UID)
+	if isPlan(state) {
+		if p.Required {
+			return nil
 		}
+		pass = holds.MayJoin(node, pod.UID)
 	}
 	if pass.OK {
 		return nil
@@ -144,6 +142,15 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return keptFor("node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name)
+}
+
+// isPlan tells whether a cycle state, which may be nil, is that of a plan.
+func isPlan(state fwk.CycleState) bool {
+	if state == nil {
+		return false
+	}
+	_, err := state.Read(PlanningKey)
+	return err == nil
 }
 
 // inHolds is what the holds know of a pod that may use a node.

@@ -69,6 +69,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 		x.m.Preemption.OwnTime.End(p.UID, h.Since)
 		return err
 	}
+	x.RetryOthers(h.Node)
 	x.m.History.NoteHold(output.HoldBegan, &h)
 	for _, uid := range h.Chosen {
 		x.choose(x.m.Pods[uid], p.UID)
@@ -225,10 +226,8 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	}
 	h.Node = old.Node
 	h.Awaited = x.Awaited(&h)
-	x.NoteOwn(p, &h, now)
-	x.m.Preemption.Ledger.Choose(p.UID, h, now)
+	x.Choose(p, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
-	x.RetryOthersAfter(&old)
 	for _, v := range stay {
 		x.Stays(v, now)
 	}

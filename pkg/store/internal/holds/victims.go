@@ -54,31 +54,21 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 }
 
 // NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or leaving
-// anyway, beside those of its hold before ([reservations.Waits.Own]). It bounds the hold of a
-// node-bound asker by what is left for them from now on; see [preemption.OwnTime]. The members of a
-// PodGroup that has not started count on the room of their nodes, so the hold of one of them keeps the
-// node.
+// anyway, beside those of its hold before. It bounds the hold of a node-bound asker by what is left
+// for them from now on; see [preemption.OwnTime]. The members of a PodGroup that has not started
+// count on the room of their nodes, so the hold of one of them keeps the node.
 func (x *Holds) NoteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
-	namespaces := []string{p.Namespace}
-	for _, other := range x.m.Preemption.Ledger.On(p.RequiredNode) { // none for an ordinary pod
-		if other.NodeBound && other.YieldsTo(p.Namespace) {
-			namespaces = append(namespaces, other.Namespace)
-		}
-	}
-	old, _ := x.m.Preemption.Ledger.Of(p.UID)
-	h.Own = old.Own
-	awaitsOwn := false
+	var own []types.UID
 	for _, uid := range h.Awaited {
-		of := x.m.Pods[uid].Namespace
-		awaitsOwn = awaitsOwn || of == p.Namespace
-		if slices.Contains(namespaces, of) {
-			h.Own = append(h.Own, uid)
+		if x.m.Pods[uid].Namespace == p.Namespace {
+			own = append(own, uid)
 		}
 	}
-	if p.GroupIncomplete() {
-		h.Own = nil
+	h.Own = nil
+	if old, _ := x.m.Preemption.Ledger.Of(p.UID); !p.GroupIncomplete() {
+		h.Own = append(old.Own, own...)
 	}
-	if p.RequiredNode == "" || !awaitsOwn {
+	if p.RequiredNode == "" || len(own) == 0 {
 		return
 	}
 	timeout := x.m.Preemption.HoldTimeout

@@ -56,16 +56,22 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // RetryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
 // other pods may have room there since a hold or the room changed.
 func (x *Holds) RetryOthers(node string) {
-	if slices.ContainsFunc(x.m.Preemption.Ledger.On(node), func(h reservations.Hold) bool { return h.KeepsRequestOnly() }) {
+	if slices.ContainsFunc(x.m.Preemption.Ledger.On(node), func(h reservations.Hold) bool {
+		return x.m.Preemption.Ledger.KeepsRequestOnly(h.Asker)
+	}) {
 		x.m.Freed(node)
 	}
 }
 
-// RetryOthersAfter does the same after a new decision about a hold, if the hold kept more before. If it
+// Choose stores a new decision about a hold, and calls RetryOthers if the hold kept more before. If it
 // kept no more, two askers of a node would have each other tried again without end.
-func (x *Holds) RetryOthersAfter(before *reservations.Hold) {
-	if !before.KeepsRequestOnly() {
-		x.RetryOthers(before.Node)
+func (x *Holds) Choose(p *model.Pod, h reservations.Hold, now time.Time) {
+	less := !x.m.Preemption.Ledger.KeepsRequestOnly(p.UID)
+	x.NoteOwn(p, &h, now)
+	x.m.Preemption.Ledger.Choose(p.UID, h, now)
+	if less {
+		now, _ := x.m.Preemption.Ledger.Of(p.UID)
+		x.RetryOthers(now.Node)
 	}
 }
 
@@ -149,7 +155,7 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 // from it. The asker then waits for that pod, regardless of free room.
 func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool {
-		return before.NodeBound && !before.YieldsTo(p.Namespace)
+		return before.NodeBound && (before.Namespace == p.Namespace || !x.m.Preemption.Ledger.KeepsRequestOnly(before.Asker))
 	})
 }
 

@@ -201,9 +201,7 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
 	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
-	x.holds.NoteOwn(p, &h, now)
-	x.m.Preemption.Ledger.Choose(p.UID, h, now)
-	x.holds.RetryOthersAfter(old)
+	x.holds.Choose(p, h, now)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
