@@ -3,6 +3,7 @@ package reservations
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -11,6 +12,9 @@ func (l *Ledger) Check() error {
 	n := 0
 	for _, node := range l.Nodes() {
 		n += len(l.at(node))
+		if got, want := l.RequestOnly(node), l.requestOnly(l.at(node)); !maps.Equal(got, want) {
+			return fmt.Errorf("node %s: holds of %v keep only their requests, want %v", node, got, want)
+		}
 		for i := range l.at(node) {
 			if err := l.checkHold(node, i); err != nil {
 				return fmt.Errorf("node %s: hold of %s %w", node, l.at(node)[i].Asker, err)

@@ -15,9 +15,16 @@ const shards = 256
 // index finds holds by asker and by node. Its methods are those of Ledger and of View.
 type index struct {
 	askers [shards]map[types.UID]*Hold
-	nodes  [shards]map[string][]*Hold // in serving order
+	nodes  [shards]map[string]nodeHolds
 	size   int
 	placed map[types.UID]bool // the askers that have a node; replaced, never modified
+}
+
+// nodeHolds are the holds of a node, in serving order, and the askers of those that keep only their
+// requests.
+type nodeHolds struct {
+	holds       []*Hold
+	requestOnly map[types.UID]bool
 }
 
 // shardOf distributes names over the shards (FNV-1a).
@@ -31,7 +38,7 @@ func shardOf(name string) int {
 
 func (x *index) of(asker types.UID) *Hold { return x.askers[shardOf(string(asker))][asker] }
 
-func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node] }
+func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node].holds }
 
 // Of returns the hold of an asker and whether the asker has one.
 func (x *index) Of(asker types.UID) (Hold, bool) {
@@ -93,9 +100,9 @@ func (l *Ledger) setNode(node string, holds []*Hold) {
 		return
 	}
 	if l.nodes[i] == nil {
-		l.nodes[i] = map[string][]*Hold{}
+		l.nodes[i] = map[string]nodeHolds{}
 	}
-	l.nodes[i][node] = holds
+	l.nodes[i][node] = nodeHolds{holds, l.requestOnly(holds)}
 }
 
 // View returns the current state of the ledger: the same view as the last call if nothing

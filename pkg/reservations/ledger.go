@@ -173,6 +173,8 @@ func (l *Ledger) SetPlaced(asker types.UID, placed bool) {
 		next[asker] = true
 	}
 	l.placed, l.changed.any = next, true
+	node := l.of(asker).Node
+	l.setNode(node, l.at(node))
 }
 
 // From returns the time from which the time-out of a hold counts, which is no earlier

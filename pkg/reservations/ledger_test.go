@@ -280,6 +280,31 @@ func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
 	}
 }
 
+// TestAPodOfItsOwnCountsForAllRequiredHolders: otherwise the hold of another tenant's DaemonSet pod
+// would close the node for the time that the first one may not.
+func TestAPodOfItsOwnCountsForAllRequiredHolders(t *testing.T) {
+	l := NewLedger()
+	owner := required(hold("owner", "n1", "mine"), 0, start)
+	owner.Own = []types.UID{"mine"}
+	member := required(hold("member", "n1", "mine"), 0, start)
+	member.Group = "ns/g"
+	place(t, l, required(hold("agent", "n1", "mine"), 1, start), required(hold("other", "n1", "mine", "theirs"), 1, start), hold("ordinary", "n1", "mine"), member)
+	only := func() []types.UID {
+		expect.OK(t, l.Check())
+		return slices.Sorted(maps.Keys(l.View().RequestOnly("n1")))
+	}
+	expect.Same(t, "without the owner", []types.UID(nil), only())
+	place(t, l, owner)
+	expect.Same(t, "with the owner", []types.UID{"agent", "owner"}, only())
+	l.VictimGone("theirs", start)
+	expect.Same(t, "once a pod of others is gone", []types.UID{"agent", "other", "owner"}, only())
+	l.SetPlaced("owner", true)
+	expect.Same(t, "once the owner has the node", []types.UID{"owner"}, only())
+	l.SetPlaced("owner", false)
+	l.End("owner")
+	expect.Same(t, "once the owner is gone", []types.UID(nil), only())
+}
+
 func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 	l := NewLedger()
 	mate := hold("a", "n1", "v")
@@ -386,7 +411,9 @@ func history(t *rapid.T, leak bool) (broken error) {
 // sameAs reports where a view differs from the ledger.
 func sameAs(v *View, l *Ledger) error {
 	for i := range shards {
-		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], slices.Equal[[]*Hold]) {
+		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], func(a, b nodeHolds) bool {
+			return slices.Equal(a.holds, b.holds) && maps.Equal(a.requestOnly, b.requestOnly)
+		}) {
 			return fmt.Errorf("part %d of the view is not that of the ledger", i)
 		}
 	}

@@ -72,22 +72,42 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 	return Pass{OK: true}
 }
 
-// KeepsRequestOnly reports whether an asker has a hold that keeps its node from pods of the asker's
-// namespace only, and from others no more than its request (docs/laws.md, holds): it waited for pods of
-// its own namespace, and for no others any more. The user of these pods decides how long they stay.
-// Among required-node holders a pod counts for all that wait for it, if it is one of its own to any.
-func (x *index) KeepsRequestOnly(asker types.UID) bool {
-	h := x.of(asker)
-	return h != nil && len(h.Own)+len(h.Awaited) > 0 && !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool {
-		return !slices.Contains(h.Own, uid) && !(h.Group == "" && h.NodeBound && slices.ContainsFunc(x.at(h.Node), func(other *Hold) bool {
-			return other.NodeBound && slices.Contains(other.Own, uid)
-		}))
-	})
+// requestOnly returns the askers of holds of a node that keep the node from pods of the asker's namespace
+// only, and from others no more than the request (docs/laws.md, holds): they waited for pods of their
+// own namespace, and for no others any more. The user of these pods decides how long they stay. Among
+// required-node holders without a PodGroup a pod counts for all that wait for it, if it is one of its
+// own to any that has no node yet.
+func (x *index) requestOnly(holds []*Hold) map[types.UID]bool {
+	var owned, out map[types.UID]bool
+	for _, h := range holds {
+		for _, uid := range h.Own {
+			if owned == nil {
+				owned, out = map[types.UID]bool{}, map[types.UID]bool{}
+			}
+			owned[uid] = owned[uid] || h.NodeBound && !x.placed[h.Asker]
+		}
+	}
+	for _, h := range holds {
+		shares := h.NodeBound && h.Group == ""
+		others := slices.ContainsFunc(h.Awaited, func(uid types.UID) bool {
+			_, own := slices.BinarySearch(h.Own, uid)
+			return !own && !(shares && owned[uid])
+		})
+		if len(owned) > 0 && len(h.Own)+len(h.Awaited) > 0 && !others {
+			out[h.Asker] = true
+		}
+	}
+	return out
+}
+
+// RequestOnly returns the askers of holds of a node that keep only their requests; do not modify it.
+func (x *index) RequestOnly(node string) map[types.UID]bool {
+	return x.nodes[shardOf(node)][node].requestOnly
 }
 
 // yields tells whether a hold keeps only its request from pods of a namespace.
 func (x *index) yields(h *Hold, namespace string) bool {
-	return h.Namespace != namespace && x.KeepsRequestOnly(h.Asker)
+	return h.Namespace != namespace && x.RequestOnly(h.Node)[h.Asker]
 }
 
 // Keeping returns the holds of a node that keep their requests from a pod, and not the node, and of

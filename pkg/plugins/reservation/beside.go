@@ -95,17 +95,18 @@ func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, n
 // besideHolds returns what others may use now of the free room of a node, so that each holder in its
 // turn fits once the pods are gone that it and those before it wait for.
 func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.NodeInfo) resources.Vector {
-	if len(holds) == 0 {
-		return left
-	}
-	later, there := left, map[types.UID]resources.Vector{}
-	for _, p := range node.GetPods() {
-		there[p.GetPod().UID] = informer.Requests(p.GetPod(), app.Requests())
+	later, there := left, map[types.UID]*corev1.Pod{}
+	if len(holds) > 0 {
+		for _, p := range node.GetPods() {
+			there[p.GetPod().UID] = p.GetPod()
+		}
 	}
 	for i := range holds {
 		for _, uid := range holds[i].Awaited {
-			later = later.Add(there[uid])
-			delete(there, uid)
+			if pod := there[uid]; pod != nil {
+				later = later.Add(informer.Requests(pod, app.Requests()))
+				delete(there, uid)
+			}
 		}
 		if !isOn(node, holds[i].Asker) {
 			later = later.Sub(holds[i].Request)

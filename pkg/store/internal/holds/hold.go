@@ -65,11 +65,11 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
 	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
 	x.NoteOwn(p, &h, h.Since)
+	before := x.m.Preemption.Ledger.RequestOnly(h.Node)
 	if err := x.m.Preemption.Ledger.Place(h); err != nil {
 		x.m.Preemption.OwnTime.End(p.UID, h.Since)
 		return err
 	}
-	x.RetryOthers(h.Node)
 	x.m.History.NoteHold(output.HoldBegan, &h)
 	for _, uid := range h.Chosen {
 		x.choose(x.m.Pods[uid], p.UID)
@@ -82,6 +82,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	x.m.ChargeMoving(p)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
+	x.wakeIfLessIsKept(h.Node, before, p.UID, h.Since)
 	return nil
 }
 

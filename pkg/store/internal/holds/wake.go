@@ -8,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -56,22 +55,29 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 // RetryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
 // other pods may have room there since a hold or the room changed.
 func (x *Holds) RetryOthers(node string) {
-	if slices.ContainsFunc(x.m.Preemption.Ledger.On(node), func(h reservations.Hold) bool {
-		return x.m.Preemption.Ledger.KeepsRequestOnly(h.Asker)
-	}) {
+	if len(x.m.Preemption.Ledger.RequestOnly(node)) > 0 {
 		x.m.Freed(node)
 	}
 }
 
-// Choose stores a new decision about a hold, and calls RetryOthers if the hold kept more before. If it
-// kept no more, two askers of a node would have each other tried again without end.
+// Choose stores a new decision about the hold of an asker.
 func (x *Holds) Choose(p *model.Pod, h reservations.Hold, now time.Time) {
-	less := !x.m.Preemption.Ledger.KeepsRequestOnly(p.UID)
+	held, _ := x.m.Preemption.Ledger.Of(p.UID)
+	before := x.m.Preemption.Ledger.RequestOnly(held.Node)
 	x.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
-	if less {
-		now, _ := x.m.Preemption.Ledger.Of(p.UID)
-		x.RetryOthers(now.Node)
+	x.wakeIfLessIsKept(held.Node, before, p.UID, now)
+}
+
+// wakeIfLessIsKept has other pods and holders than an asker tried again if a hold of a node keeps only
+// its request that did not before. If that were done after each decision, two askers of a node would
+// have each other tried again without end.
+func (x *Holds) wakeIfLessIsKept(node string, before map[types.UID]bool, asker types.UID, now time.Time) {
+	for holder := range x.m.Preemption.Ledger.RequestOnly(node) {
+		if !before[holder] {
+			x.WakeHolders(node, asker, now)
+			return
+		}
 	}
 }
 
@@ -155,39 +161,44 @@ func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
 // from it. The asker then waits for that pod, regardless of free room.
 func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 	return slices.ContainsFunc(x.m.HoldersBefore(h.Node, p.UID), func(before reservations.Hold) bool {
-		return before.NodeBound && (before.Namespace == p.Namespace || !x.m.Preemption.Ledger.KeepsRequestOnly(before.Asker))
+		return before.NodeBound && (before.Namespace == p.Namespace || !x.m.Preemption.Ledger.RequestOnly(h.Node)[before.Asker])
 	})
 }
 
 // hasRoom tells whether an asker fits its node now, while leaving pods still count, by amounts
-// and every quota. Holders before it that fit now come first. The others must still fit once the
-// pods that they wait for are gone.
+// and every quota. Holders before it that fit now come first. Each of the others must still fit once
+// the pods are gone that it and those before it wait for.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	n := x.m.Cache.Nodes.Get(h.Node)
 	if n == nil {
 		return false
 	}
 	room, before := n.Room(), x.m.HoldersBefore(h.Node, p.UID)
-	var later resources.Vector
+	var later []reservations.Hold
 	for _, b := range before {
 		if room.Covers(b.Request) {
 			room = room.Sub(b.Request)
 		} else {
-			later = later.Add(b.Request)
+			later = append(later, b)
 		}
 	}
 	if !room.Covers(p.Request) || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
 		return false
 	}
-	if later.IsZero() {
-		return true
-	}
-	for _, v := range x.m.AwaitedBy(before, p.UID) {
-		if v.On() == n {
-			room = room.Add(v.Uses())
+	room = room.Sub(p.Request)
+	counted := map[types.UID]bool{}
+	for i := range later {
+		for _, v := range x.m.AwaitedBy(later[i:i+1], p.UID) {
+			if v.On() == n && !counted[v.UID] {
+				room, counted[v.UID] = room.Add(v.Uses()), true
+			}
 		}
+		if !room.Covers(later[i].Request) {
+			return false
+		}
+		room = room.Sub(later[i].Request)
 	}
-	return room.Covers(p.Request.Add(later))
+	return true
 }
 
 // FailedHolder handles a failed cycle of an asker with a hold. It is tried again soon
