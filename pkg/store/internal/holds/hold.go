@@ -56,7 +56,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	                   its gang may not start
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
-func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
+func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.LatestFrom = h.Since.Add(x.m.Preemption.HoldTimeout)
 	if h.NodeBound { // before that, no victim may be chosen
@@ -82,7 +82,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold) error {
 	x.m.ChargeMoving(p)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
-	x.wakeIfLessIsKept(h.Node, before, p.UID, h.Since)
+	x.wakeIfLessIsKept(h.Node, before, p.UID, now)
 	return nil
 }
 

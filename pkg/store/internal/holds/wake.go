@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -42,7 +43,8 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	}
 }
 
-// WakeHolders calls WakeHolder for the holders of a node except one, after room there became free.
+// WakeHolders calls WakeHolder for the holders of a node except one, and RetryOthers, after room there
+// became free or a hold keeps less.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	x.RetryOthers(node)
 	for _, h := range x.m.Preemption.Ledger.On(node) {
@@ -64,6 +66,9 @@ func (x *Holds) RetryOthers(node string) {
 func (x *Holds) Choose(p *model.Pod, h reservations.Hold, now time.Time) {
 	held, _ := x.m.Preemption.Ledger.Of(p.UID)
 	before := x.m.Preemption.Ledger.RequestOnly(held.Node)
+	if slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return !slices.Contains(held.Awaited, uid) }) {
+		before = nil // more room will be free beside it
+	}
 	x.NoteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	x.wakeIfLessIsKept(held.Node, before, p.UID, now)
@@ -185,18 +190,23 @@ func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	if !room.Covers(p.Request) || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
 		return false
 	}
-	room = room.Sub(p.Request)
+	return x.fitInTurn(n, room.Sub(p.Request), later, p.UID)
+}
+
+// fitInTurn tells whether each of the holders of a node fits in room once the pods are gone that it and
+// those before it wait for, without the victims of an asker.
+func (x *Holds) fitInTurn(n *cache.Node, room resources.Vector, holders []reservations.Hold, without types.UID) bool {
 	counted := map[types.UID]bool{}
-	for i := range later {
-		for _, v := range x.m.AwaitedBy(later[i:i+1], p.UID) {
+	for i := range holders {
+		for _, v := range x.m.AwaitedBy(holders[i:i+1], without) {
 			if v.On() == n && !counted[v.UID] {
 				room, counted[v.UID] = room.Add(v.Uses()), true
 			}
 		}
-		if !room.Covers(later[i].Request) {
+		if !room.Covers(holders[i].Request) {
 			return false
 		}
-		room = room.Sub(later[i].Request)
+		room = room.Sub(holders[i].Request)
 	}
 	return true
 }

@@ -50,7 +50,7 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 	case p.App == nil && !p.Foreign:
 		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")
 	case end == "":
-		if err := x.holds.PlaceHold(p, h); err != nil {
+		if err := x.holds.PlaceHold(p, h, now); err != nil {
 			end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "%v", err)
 		}
 	}

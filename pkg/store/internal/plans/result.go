@@ -53,7 +53,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	since := p.Asker.NextHold(now)
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: preemption.DecisionID(p.UID, since)}
 	stale := x.holds.ReadBefore(p, d.Node)
-	if err := x.holds.PlaceHold(p, h); err != nil {
+	if err := x.holds.PlaceHold(p, h, now); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	if stale {

@@ -169,7 +169,7 @@ func (x *Plans) newDecisionID(p *model.Pod, now time.Time) string {
 // beginNodeHold begins the hold of an asker.
 func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservations.Hold, now time.Time) error {
 	h.Node, h.Since, h.NodeBound = d.Node, p.Asker.NextHold(now), true
-	if err := x.holds.PlaceHold(p, h); err != nil {
+	if err := x.holds.PlaceHold(p, h, now); err != nil {
 		return err
 	}
 	x.holds.Supersede(x.m.Cache.Nodes.Get(d.Node), now)
