@@ -77,7 +77,7 @@ func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.Wor
 	free := slices.Clone(world.Nodes[i].Free)
 	for uid, p := range w.pods {
 		x, known := w.Explanation(uid, time.Now())
-		waits := known && x.Room != nil && strings.HasPrefix(x.Room.Refused.Text, "node "+node+" has room for the pod once")
+		waits := known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == node
 		if waits && uid != ask.UID && p.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] && p.Priority >= ask.Priority {
 			free.Add(amounts(p.Request), -1)
 			found = true
@@ -97,7 +97,15 @@ type waiting struct {
 	tried time.Time
 }
 
-var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: node (\S+) has room for the pod once`)
+var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: (?:pods on )?node (\S+) (?:has room for the pod once|ended while this pod was tried)`)
+
+// awaitedRoom returns the node of which a pod waits for room, by the answer of its plan; empty for none.
+func awaitedRoom(answer string) string {
+	if found := waitsForRoom.FindStringSubmatch(answer); found != nil {
+		return found[1]
+	}
+	return ""
+}
 
 // noteWait notes whether the plan for a pod waits for room. It finds one that waits although pods of its
 // queue that wait there already leave too little, if nothing changed since the plan began. The answer
@@ -106,15 +114,14 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 	ask, pending := w.pendingPod(pod.UID)
 	x, known := w.Explanation(pod.UID, time.Now())
 	planned := known && x.Room != nil && !x.Room.Tried.Before(began) && !x.Room.Tried.Equal(w.waits[pod.UID].tried)
-	answer := waitsForRoom.FindStringSubmatch(status.Message())
-	if !planned && answer != nil {
+	node := awaitedRoom(status.Message())
+	if !planned && node != "" {
 		return
 	}
 	delete(w.waits, pod.UID)
-	if answer == nil || !pending || ask.RequiredNode != "" {
+	if node == "" || !pending || ask.RequiredNode != "" {
 		return
 	}
-	node := answer[1]
 	p := portrait{witness: w, draft: queues.NewDraftFrom(w.Spec()), leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
 	if _, exists := w.nodes[node]; exists && unchanged && p.charge(ask.UID) {
 		free, others := resources.Vector{}, w.waitBefore(&ask, node)
