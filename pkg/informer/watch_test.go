@@ -250,11 +250,9 @@ func TestLeftNomination(t *testing.T) {
 	h.OnUpdate(before, plugintest.Foreign(managed("replaced", "after", "n2")))
 	var got []string
 	for _, freed := range s.store.FreedPods(time.Now()) {
-		if freed.Nominated {
-			got = append(got, string(freed.UID)+"@"+freed.Node)
-		}
+		got = append(got, fmt.Sprintf("%s@%s %t", freed.UID, freed.Node, freed.Nominated))
 	}
-	expect.Same(t, "left their nomination", []string{"elsewhere@n1"}, got)
+	expect.Same(t, "left their nomination", []string{"elsewhere@n1 true", "before@ false"}, got)
 }
 
 func TestWatchFollowsNodes(t *testing.T) {

@@ -323,6 +323,27 @@ func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 	}
 }
 
+// TestCheckFindsHoldsThatWronglyKeepTheirRequestOnly: the ledger computes them with each change of a node.
+func TestCheckFindsHoldsThatWronglyKeepTheirRequestOnly(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1", "v"))
+	expect.OK(t, l.Check())
+	l.nodes[shardOf("n1")]["n1"] = nodeHolds{l.at("n1"), map[types.UID]bool{"a": true}}
+	if l.Check() == nil {
+		t.Error("not found")
+	}
+}
+
+// TestNothingIsKnownOfAnAskerWithoutAHold: a hold may end before a decision about it is there.
+func TestNothingIsKnownOfAnAskerWithoutAHold(t *testing.T) {
+	l := NewLedger()
+	l.Commit("a", start)
+	l.Choose("a", Hold{Chosen: []types.UID{"v"}}, start)
+	if _, has := l.Of("a"); has || len(l.Nodes()) > 0 {
+		t.Error("the asker has a hold")
+	}
+}
+
 func TestAHoldEndsOnce(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v"), hold("b", "n1"), hold("c", "n2", "v"))

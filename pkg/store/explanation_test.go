@@ -10,7 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -122,4 +125,33 @@ func TestNoQueueIsOwedRoom(t *testing.T) {
 			t.Errorf("after %v the delay, which ends at %v, is over: %t", after, x.Room.DelayEnds, over)
 		}
 	}
+}
+
+// TestPreviewCountsPodsThatWaitForRoom: the preview of a pod counts them as placed, as its plan does.
+func TestPreviewCountsPodsThatWaitForRoom(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  lab"), model.Options{})
+	s.UpsertNode("n1", queuestest.Vector("vcore=2 pods=10"), epoch)
+	s.Start(epoch)
+	later := epoch.Add(time.Hour) // after the delay of the queue
+	for _, name := range []string{"leaving", "victim"} {
+		p := newPod(name, "root.lab", name, queuestest.Vector("vcore=1 pods=1"))
+		p.Node = "n1"
+		p.Deleting = name == "leaving"
+		s.Upsert(p, later)
+	}
+	next := askingPod("next")
+	previewed := func() planner.Outcome {
+		r := s.DryRun(next, later)
+		return search.Plan(r.World, r.Ask, r.Params).Outcome
+	}
+	waiting := askingPod("waiting")
+	s.Upsert(waiting, epoch)
+	expect.Same(t, "before", planner.Wait, previewed())
+	in, why := s.BeginPlan(waiting.UID, "", nil, later)
+	if in == nil {
+		t.Fatal(why)
+	}
+	d := search.Plan(in.World, in.Ask, planner.Params{})
+	expect.Same(t, "the first one", reasons.WaitingForRoom, s.RejectPlan(waiting.UID, &d, later).Code)
+	expect.Same(t, "while the first one waits", planner.Preempt, previewed())
 }

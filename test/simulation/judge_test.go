@@ -71,7 +71,8 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 }
 
 // placeWaiting takes from the free room of a node what pods of the asker's queue wait for there, which
-// a plan counts as placed (docs/laws.md, holds). It tells whether there are any.
+// a plan counts as placed (docs/laws.md, holds). It tells whether there are any. It asks the store which
+// pods wait: the witness learns of a plan only after its pod's cycle.
 func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.World) (found bool) {
 	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == node })
 	free := slices.Clone(world.Nodes[i].Free)

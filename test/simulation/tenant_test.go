@@ -582,8 +582,8 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.callBackWrongly(pod, mates)
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
-	// The pod of a cycle may be older than its resize, which the store knows.
 	w.noteWait(pod, status, began, told == w.told && spec == w.Spec() && !removed)
+	// The pod of a cycle may be older than its resize, which the store knows.
 	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && w.boundTo(h.Node) == bound[h.Node] && request(pod).Equal(w.pods[pod.UID].Request)
 	if holds && same && !(held && earlier.Since.Equal(h.Since)) {
 		if !removed {

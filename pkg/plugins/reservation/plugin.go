@@ -71,10 +71,14 @@ func (pl *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint,
 func (pl *Plugin) mayFitBeside(_ klog.Logger, pod *corev1.Pod, gone, _ any) (fwk.QueueingHint, error) {
 	s := pl.process.Store()
 	left, ok := gone.(*corev1.Pod)
-	if s == nil || !ok || len(s.Holds().Keeping(left.Spec.NodeName, pl.inHolds(pod, left.Spec.NodeName))) == 0 {
+	if s == nil || !ok {
 		return fwk.QueueSkip, nil
 	}
-	return fwk.Queue, nil
+	holds, node := s.Holds(), left.Spec.NodeName
+	if len(holds.RequestOnly(node)) > 0 && len(holds.Keeping(node, pl.inHolds(pod, node))) > 0 {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }
 
 // SignPod refuses to sign while any node is held: Filter then depends on the identity of

@@ -256,8 +256,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.demand.Read(p) // PodScheduled is from before the pod had a node
 	x.states.KeepArmed(p)
 	x.m.Preemption.Ledger.SetPlaced(p.UID, false)
-	x.holds.Gone(uid, now)
-	x.holds.WakeHolders(node, uid, now)
+	x.holds.Gone(uid, node, now)
 	x.m.History.Reports.Look(p.Report, now.Add(history.Soon))
 	if late := p.LateEvent; late != nil {
 		p.LateEvent = nil

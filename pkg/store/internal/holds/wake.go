@@ -16,15 +16,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Gone tells the ledger that a pod is gone, and lets the askers through that waited for
-// it and have room now.
-func (x *Holds) Gone(uid types.UID, now time.Time) {
+// Gone tells the ledger that a pod is gone, and calls WakeHolders for its node, "" for none, and for the
+// nodes whose holders waited for it.
+func (x *Holds) Gone(uid types.UID, node string, now time.Time) {
+	nodes := []string{node}
 	for _, asker := range x.m.Preemption.Ledger.VictimGone(uid, now) {
-		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
-		x.RetryOthers(h.Node)
-		p.Asker.Missed = 0 // there is more room than when it was tried
-		x.WakeHolder(p, now)
+		nodes = append(nodes, h.Node)
+		x.m.Pods[asker].Asker.Missed = 0 // there is more room than when it was tried
+	}
+	slices.Sort(nodes)
+	for _, name := range slices.Compact(nodes) {
+		x.WakeHolders(name, uid, now)
 	}
 }
 

@@ -155,10 +155,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 	x.m.History.Pods.Remove(p, p.UID)
 	x.states.LeaveGroup(p)
 	x.leaveGang(p, now)
-	x.holds.Gone(p.UID, now)
-	if node != nil {
-		x.holds.WakeHolders(node.Name(), "", now)
-	}
+	x.holds.Gone(p.UID, p.Node, now)
 }
 
 // confirm handles an event with the pod on a node.

@@ -113,7 +113,7 @@ func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
 	for uid, waiting := range x.Preemption.Waiting {
 		w, node := x.Pods[uid], waiting.Node
 		switch {
-		case w == p, w.App.Leaf != p.App.Leaf, w.Priority < p.Priority, w.PodGroup != nil && w.PodGroup == p.PodGroup:
+		case uid == p.UID, w.App.Leaf != p.App.Leaf, w.Priority < p.Priority, w.PodGroup != nil && w.PodGroup == p.PodGroup:
 		case holds && waiting.Since.After(h.Since): // its plan counted the holder as placed
 		default:
 			before[node] = before[node].Add(w.Request)
