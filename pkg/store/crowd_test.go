@@ -156,16 +156,17 @@ func (c crowd) mostTypes(t *testing.T, also func(*Store)) (most int) {
 }
 
 // TestInventedTypes: pods with types that no node offers cost others at most twice what
-// as many ordinary pods cost, and leave no more types to visit at any event.
+// as many ordinary pods cost, have the store look at no more than twice as many queues for
+// themselves, and leave no more types to visit at any event.
 func TestInventedTypes(t *testing.T) {
-	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
+	ordinaryOwn, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
 	want := crowd{pods: 1000}.mostTypes(t, nil)
 	for _, n := range []int{20, cache.MostTypes - 1, 200} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			own, others, _ := crowd{pods: 1000, types: n}.beside(t, nil)
 			t.Logf("ordinary pods cost others %+v, pods with invented types %+v; their own cost is %+v", ordinary, others, own)
-			if !others.isAtMostTwice(ordinary) {
-				t.Errorf("pods with %d invented types each cost others %+v, ordinary ones %+v", n, others, ordinary)
+			if !others.isAtMostTwice(ordinary) || own.visits > 2*ordinaryOwn.visits {
+				t.Errorf("pods with %d invented types each cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, others, own, ordinary, ordinaryOwn)
 			}
 			if got := (crowd{pods: 1000, types: n}).mostTypes(t, nil); got > want {
 				t.Errorf("with pods with %d invented types each an event may visit %d types, with ordinary ones %d", n, got, want)
@@ -180,12 +181,12 @@ func TestInventedTypes(t *testing.T) {
 func TestInventedQueues(t *testing.T) {
 	made := map[int]cost{}
 	for _, n := range []int{100, 1000} {
-		_, ordinary, _ := crowd{pods: n}.beside(t, nil)
+		ordinaryOwn, ordinary, _ := crowd{pods: n}.beside(t, nil)
 		for _, most := range []int{0, n / 10} {
 			own, others, s := crowd{pods: n, queues: true, most: most}.beside(t, nil)
 			t.Logf("%d ordinary pods cost others %+v, pods with queues (at most %d) %+v; their own cost is %+v", n, ordinary, most, others, own)
-			if !others.isAtMostTwice(ordinary) {
-				t.Errorf("%d pods with queues, at most %d, cost others %+v, ordinary ones %+v", n, most, others, ordinary)
+			if !others.isAtMostTwice(ordinary) || own.visits > 2*ordinaryOwn.visits {
+				t.Errorf("%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, most, others, own, ordinary, ordinaryOwn)
 			}
 			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.model.Cache.Tree().Root().Children))
 			if most == 0 {

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -251,4 +252,58 @@ partitions:
 	p.awaitPolicies("belong into queue root.other", func() error { return p.try(profile, nil) })
 	p.expectAnswer("a pod from before", patch(`{"metadata":{"labels":{"note":"y"}}}`), "")
 	p.checkTypes("paddock-namespace-queue")
+}
+
+// TestBoundedPods is a table of pods that would take much of the scheduler's time.
+func TestBoundedPods(t *testing.T) {
+	p := newPoliced(t, "policed-bounded", nil)
+	large := func(bytes int) marks { return marks{"annotation note": strings.Repeat("x", bytes-len("note"))} }
+	before := &corev1.Pod{ObjectMeta: large(70000).meta(), Spec: podSpec("mine")}
+	before.Name = "before"
+	expect.Get(suite.client.CoreV1().Pods(p.ns).Create(t.Context(), before, metav1.CreateOptions{}))(t)
+	applyPolicies(t, installed(t, "admission-bounded-pods.yaml"))
+	const tooLarge, tooMany = "at most 65536 are allowed: shorten them", "at most 64 are allowed: remove those"
+	p.awaitPolicies(tooLarge, func() error { return p.try(profile, large(65537)) })
+	requesting := func(n int) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}
+			for i := range n / 2 {
+				requests[corev1.ResourceName(fmt.Sprintf("example.com/r%d", i))] = resource.MustParse("1")
+			}
+			c := &pod.Spec.Containers[0]
+			c.Resources.Requests, c.Resources.Limits = requests, requests
+			rest := corev1.Container{Name: "i", Image: "none"}
+			rest.Resources.Limits = corev1.ResourceList{}
+			for i := range n - n/2 {
+				rest.Resources.Limits[corev1.ResourceName(fmt.Sprintf("example.com/s%d", i))] = resource.MustParse("1")
+			}
+			pod.Spec.InitContainers = []corev1.Container{rest}
+		}
+	}
+	for _, scheduler := range []string{profile, corev1.DefaultSchedulerName} {
+		for _, c := range []struct {
+			name  string
+			m     marks
+			types int
+			says  string
+		}{
+			{"the largest annotations", large(65536), 0, ""},
+			{"larger annotations", large(65537), 0, tooLarge},
+			{"the most types", nil, 64, ""},
+			{"a type more", nil, 65, tooMany},
+		} {
+			_, err := p.dryRun(suite.client, scheduler, c.m, requesting(c.types))
+			p.expectAnswer(c.name+" of "+scheduler, err, c.says)
+		}
+	}
+	annotate := func(bytes int) error {
+		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("x", bytes))
+		_, err := suite.client.CoreV1().Pods(p.ns).Patch(t.Context(), before.Name, types.MergePatchType, change, metav1.PatchOptions{})
+		return err
+	}
+	p.expectAnswer("a pod from before with larger annotations", annotate(70001), tooLarge)
+	p.expectAnswer("with smaller ones", annotate(69000), "")
+	_, err := p.mirrorPod()
+	p.expectAnswer("a mirror pod", err, "")
+	p.checkTypes("paddock-bounded-pods")
 }

@@ -38,7 +38,7 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 		// The API server drops the policies a moment later, and the next test may make
 		// such pods.
 		pod := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
-		pod.Name = "free"
+		pod.Name, pod.Annotations["large"] = "free", strings.Repeat("x", 1<<17)
 		eventually(t, patience, "the policies are gone", func() (bool, string) {
 			_, err := suite.client.CoreV1().Pods(metav1.NamespaceDefault).Create(context.Background(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err == nil, fmt.Sprint(err)

@@ -238,8 +238,9 @@ var rules = []rule{
 		refused: `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`,
 	},
 	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"),
-	deletes("manifests/admission/require-user"), deletes("manifests/admission/namespace-queue"), deletes("manifests/admission"),
+	deletes("manifests/admission/require-user"), deletes("manifests/admission/namespace-queue"), deletes("manifests/admission/bounded-pods"), deletes("manifests/admission"),
 	applies("manifests/admission/only-queues"), applies("manifests/admission/require-user"), applies("manifests/admission/namespace-queue"),
+	applies("manifests/admission/bounded-pods"),
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", last: true, before: restore, after: removed + anew},
 	{
 		match: `cp manifests/overlays/replace-default-daemonsets/scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,

@@ -23,6 +23,7 @@ var installs = map[string]string{
 	"admission-only-queues.yaml":     "admission/only-queues",
 	"admission-require-user.yaml":    "admission/require-user",
 	"admission-namespace-queue.yaml": "admission/namespace-queue",
+	"admission-bounded-pods.yaml":    "admission/bounded-pods",
 }
 
 // copies are files of the chart, which cannot reach out of its directory, and of
@@ -33,6 +34,7 @@ var copies = map[string]string{
 	"chart/files/only-queues.yaml":                "admission/only-queues/policy.yaml",
 	"chart/files/require-user.yaml":               "admission/require-user/policy.yaml",
 	"chart/files/namespace-queue.yaml":            "admission/namespace-queue/policy.yaml",
+	"chart/files/bounded-pods.yaml":               "admission/bounded-pods/policy.yaml",
 	"chart/files/set-scheduler-name-v1.yaml":      "admission/mutating-v1/set-scheduler-name.yaml",
 	"chart/files/set-user-v1.yaml":                "admission/mutating-v1/set-user.yaml",
 	"chart/files/set-user-v1beta1.yaml":           "admission/mutating-v1beta1/set-user.yaml",

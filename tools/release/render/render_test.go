@@ -142,8 +142,8 @@ func TestChartIsTheKustomization(t *testing.T) {
 		{"single", []string{"overlays/single"}, single},
 		{"ha", []string{"overlays/ha"}, haValues},
 		{"PodGroups", []string{"overlays/with-podgroups"}, map[string]any{"podGroups": map[string]any{"enabled": true}}},
-		{"admission", []string{"base", "admission", "admission/only-queues", "admission/require-user", "admission/namespace-queue", "admission/mutating-v1"},
-			map[string]any{"admission": map[string]any{"validate": true, "onlyQueues": true, "requireUser": true, "namespaceQueue": true, "setSchedulerName": "v1", "setUser": "v1"}}},
+		{"admission", []string{"base", "admission", "admission/only-queues", "admission/require-user", "admission/namespace-queue", "admission/bounded-pods", "admission/mutating-v1"},
+			map[string]any{"admission": map[string]any{"validate": true, "onlyQueues": true, "requireUser": true, "namespaceQueue": true, "boundedPods": true, "setSchedulerName": "v1", "setUser": "v1"}}},
 		{"admission of beta", []string{"base", "admission/mutating-v1beta1"},
 			map[string]any{"admission": map[string]any{"setSchedulerName": "v1beta1", "setUser": "v1beta1"}}},
 	} {

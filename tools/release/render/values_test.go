@@ -89,7 +89,7 @@ func TestRowsSetEveryValue(t *testing.T) {
 	}
 	// That a value without a row would be seen.
 	delete(all, "secured-values.yaml")
-	want := []string{"maxVictimGrace", "networkPolicy.enabled", "rest.hosts", "rest.tlsSecret"}
+	want := []string{"networkPolicy.enabled", "rest.hosts", "rest.tlsSecret"}
 	expect.Same(t, "without secured-values.yaml", want, unset(t, all))
 }
 
