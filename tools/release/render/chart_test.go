@@ -216,7 +216,8 @@ func TestValuesThatSwitchOff(t *testing.T) {
 	}
 }
 
-// requireSpread adds to an affinity of one's own, and takes nothing of it away.
+// requireSpread adds to an affinity of one's own, and takes nothing of it away. Where two
+// replicas never share a node, an update goes on only by taking one away first.
 func TestAffinities(t *testing.T) {
 	const required = "requiredDuringSchedulingIgnoredDuringExecution"
 	term := func(key string) map[string]any { return map[string]any{"topologyKey": key} }
@@ -225,27 +226,38 @@ func TestAffinities(t *testing.T) {
 		"podAntiAffinity": map[string]any{required: []any{term("rack")}, "preferredDuringSchedulingIgnoredDuringExecution": []any{}},
 	}
 	replicas := term("kubernetes.io/hostname")
-	replicas["labelSelector"] = map[string]any{"matchLabels": map[string]any{
+	ours := map[string]any{
 		"app.kubernetes.io/name": "paddock", "app.kubernetes.io/instance": "paddock", "app.kubernetes.io/component": "scheduler",
-	}}
+	}
+	replicas["labelSelector"] = map[string]any{"matchLabels": ours}
 	both := runtime.DeepCopyJSON(own)
 	both["podAntiAffinity"].(map[string]any)[required] = []any{term("rack"), replicas}
+	oneLess := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": 0.0, "maxUnavailable": 1.0}}
 	for _, c := range []struct {
-		values map[string]any
-		want   map[string]any
+		values           map[string]any
+		affinity, update map[string]any
 	}{
-		{nil, nil},
-		{map[string]any{"affinity": own}, own},
-		{map[string]any{"requireSpread": true}, map[string]any{"podAntiAffinity": map[string]any{required: []any{replicas}}}},
-		{map[string]any{"requireSpread": true, "affinity": own}, both},
+		{nil, nil, nil},
+		{map[string]any{"affinity": own}, own, nil},
+		{map[string]any{"requireSpread": true}, map[string]any{"podAntiAffinity": map[string]any{required: []any{replicas}}}, oneLess},
+		{map[string]any{"requireSpread": true, "affinity": own}, both, oneLess},
 	} {
 		for key, o := range charted(t, standard(c.values)) {
 			if key.Kind != "Deployment" {
 				continue
 			}
-			got, _, err := unstructured.NestedMap(o.Object, "spec", "template", "spec", "affinity")
-			expect.OK(t, err)
-			expect.Same(t, fmt.Sprint(c.values), c.want, got)
+			for _, part := range []struct {
+				want map[string]any
+				path []string
+			}{
+				{c.affinity, []string{"spec", "template", "spec", "affinity"}},
+				{c.update, []string{"spec", "strategy"}},
+				{ours, []string{"spec", "template", "metadata", "labels"}}, // of every revision
+			} {
+				got, _, err := unstructured.NestedMap(o.Object, part.path...)
+				expect.OK(t, err)
+				expect.Same(t, fmt.Sprint(c.values, part.path), part.want, got)
+			}
 		}
 	}
 }
