@@ -186,19 +186,6 @@ func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*core
 	}
 }
 
-func TestSmallPodRunsAlthoughALargerOneBeforeItFoundNoNode(t *testing.T) {
-	c, w := startDemand(t, 4)
-	large := asksFor(1, "4", "capped", true)[0]
-	c.api.create(t, large)
-	c.eventually("a node is wanted for the large pod", func() bool { return w.count() == 1 })
-	small := inQueue(pod(managed, "small", 9), "capped", "small")
-	c.addMoreNodes(1, 1, 1)
-	c.api.create(t, small)
-	c.eventually("the small pod is bound", func() bool { return c.bound(small) })
-	// With 1 of 4 used, no additional node helps the large pod any more.
-	c.eventually("no node is wanted", func() bool { return w.count() == 0 })
-}
-
 // TestNoNodeIsWantedForAPodThatWasNotTried: the API server wrote SchedulingGated when it
 // made the pod, and nothing takes that back when the gates are removed. The pod is not
 // tried before its resource claim exists.

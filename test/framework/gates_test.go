@@ -137,25 +137,16 @@ func TestMessageOfAPodWithoutANode(t *testing.T) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
 		}}}
 	}
-	unbound := func(p *corev1.Pod) {
-		lost(p)
-		p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "unbound"
-	}
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"the node is full":        {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
-		"its claim is not there":  {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
-		"its claim has no volume": {unbound, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
+		"the node is full":       {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
+		"its claim is not there": {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				c2 := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) {
-					c.addNodes(1, 1)
-					claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unbound"}}
-					expect.Get(c.client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}))(t)
-				}})
+				c2 := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
 				defer c2.end()
 				c2.api.create(t, onNode(inQueue(pod(managed, "first", 0), "root.borrows", "first"), "node-000"))
 				time.Sleep(time.Second)
