@@ -149,10 +149,13 @@ func (c *play) kinds(names []string) []string {
 	return kinds
 }
 
+// diff is the difference between the scenario's outcome and the one so far.
+func (c *play) diff() string { return cmp.Diff(c.want(), c.outcome()) }
+
 // judge compares the outcome with the scenario.
 func (c *play) judge(e *env) {
 	c.gone = c.outcomeByName().Victims
-	switch diff := cmp.Diff(c.want(), c.outcome()); {
+	switch diff := c.diff(); {
 	case c.wrong && diff == "":
 		e.Errorf("it is not found that it was decided without strictGuarantee: %v", c.outcome())
 	case !c.wrong && diff != "":

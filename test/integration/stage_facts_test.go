@@ -2,9 +2,7 @@ package integration
 
 import (
 	"slices"
-	"testing"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
@@ -69,15 +67,4 @@ func playable(cases []scenario.Case) (playable []scenario.Case, others []string)
 		}
 	}
 	return playable, others
-}
-
-// No scenario may depend on the quota of a leaf.
-func TestOverOwnMax(t *testing.T) {
-	var over []string
-	for _, c := range scenario.Cases(t, "../../pkg/planner/testdata") {
-		if overOwnMax(&c) {
-			over = append(over, c.Name)
-		}
-	}
-	expect.Same(t, "", []string{"laws/law7_max_is_a_fence_for_its_own_victims/3"}, over)
 }
