@@ -72,6 +72,9 @@ func TestLeaseOfTheBuiltin(t *testing.T) {
 			"--leader-elect-resource-namespace=queues", "--leader-elect-resource-name=mine",
 			"--leader-elect-lease-duration=1m",
 		}, time.Minute},
+		{"overlay ha", "kube-system/paddock-scheduler", []string{
+			"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+		}, 4 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cc, _, err := setUp(t, parse(t, test.flags...))

@@ -365,17 +365,19 @@ func TestAskerNote(t *testing.T) {
 		{Ref: refOf("x"), Queue: "root.b"}, {Ref: refOf("z"), Queue: "root.a"}, {Ref: refOf("y"), Queue: "root.b"},
 	}
 	for _, c := range []struct {
-		decision *planner.Decision
-		going    []output.Victim
-		want     string
+		nodeBound bool
+		decision  *planner.Decision
+		going     []output.Victim
+		want      string
 	}{
-		{nil, nil, "The pod holds node n1 and starts there once pods that are leaving are gone."},
-		{&planner.Decision{}, going[:1], "The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/x."},
-		{nil, going, "The pod holds node n1. To make room 3 pods leave. Of queue root.a: ns/z. Of queue root.b: ns/x, ns/y."},
-		{&planner.Decision{OptedOut: 1, Violations: 2}, going[:1], "The pod holds node n1. To make room 1 pod leaves. " +
+		{false, nil, nil, "The pod holds node n1 and starts there once pods that are leaving are gone."},
+		{true, nil, going[:1], "The pod holds node n1, the only one it can run on. To make room 1 pod leaves. Of queue root.b: ns/x."},
+		{false, &planner.Decision{}, going[:1], "The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/x."},
+		{false, nil, going, "The pod holds node n1. To make room 3 pods leave. Of queue root.a: ns/z. Of queue root.b: ns/x, ns/y."},
+		{false, &planner.Decision{OptedOut: 1, Violations: 2}, going[:1], "The pod holds node n1. To make room 1 pod leaves. " +
 			"1 of them has opted out of preemption; without them there was no way. 2 disruptions are beyond what PodDisruptionBudgets allow. Of queue root.b: ns/x."},
 	} {
-		w.Decision = c.decision
+		w.Hold.NodeBound, w.Decision = c.nodeBound, c.decision
 		expect.Same(t, "note", c.want, askerNote(w, c.going))
 	}
 }

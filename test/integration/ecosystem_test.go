@@ -496,6 +496,25 @@ func TestEcosystemKarpenter(t *testing.T) {
 	nodes.expectUsed(c, groups...)
 }
 
+// expectWanted waits until so many of the pods of a group have reason Unschedulable, and
+// all others reason SchedulingGated. The bound of 5 s is checked in fake time, by
+// TestOnlyPodsWithinQuotasAreUnschedulable and the simulation. Here the time is logged.
+func (e *env) expectWanted(of string, all, want int) {
+	e.Helper()
+	began := time.Now()
+	eventually(e.T, patience, fmt.Sprintf("nodes are wanted for %d pods of %s", want, of), func() (bool, string) {
+		_, waiting := e.podsOf(of)
+		reasons := map[string]int{}
+		for _, p := range waiting {
+			if c := conditionOf(p, corev1.PodScheduled); c != nil {
+				reasons[c.Reason]++
+			}
+		}
+		return reasons[corev1.PodReasonUnschedulable] == want && reasons[corev1.PodReasonSchedulingGated] == all-want, fmt.Sprint(reasons)
+	})
+	e.Logf("measured: of %d pods of %s %d are wanted after %v", all, of, want, time.Since(began).Round(10*time.Millisecond))
+}
+
 // expectAgentsFirst fails if a pod of the groups was bound while a DaemonSet pod was there for
 // which it was preempted. No room is kept for one that its controller has not made yet, and
 // the scheduler hears of it a moment later.

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 // freeRoomQueues has the guarantee of ecosystemGuarantees.
@@ -99,108 +97,4 @@ func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 // completesAfter makes a pod end by itself.
 func completesAfter(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
-}
-
-// TestNodesAreWantedForAsManyPodsAsMayRun: 40 pods find no node, and the max of their
-// queue lets ten of them run. Autoscalers add nodes for pods with reason Unschedulable,
-// so exactly ten have it. When the max changes, the number follows, also across a
-// restart, and so it does when others start, end or come first in the order.
-func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
-	e := setup(t, oneLeaf("10"))
-	e.priorityClass("first", 1000, neverPreempts)
-	e.create("p", 40, inQueue("root.a"), findsNoNode)
-	e.expectWanted("p", 40, 10)
-	e.configure(oneLeaf("3"))
-	e.expectWanted("p", 40, 3)
-	e.kill()
-	e.start()
-	e.expectWanted("p", 40, 3)
-	e.configure(oneLeaf("12"))
-	e.expectWanted("p", 40, 12)
-	starts := e.createPod(e.pod("starts", "starts", inQueue("root.a"), requests("cpu", "2")))
-	e.expectWanted("p", 40, 10)
-	e.endAtOnce(starts)
-	e.expectWanted("p", 40, 12)
-	first := e.create("first", 3, inQueue("root.a"), ofPriority(e.id+"-first"), findsNoNode)
-	e.expectWanted("p", 40, 9)
-	for _, p := range first {
-		e.endAtOnce(p)
-	}
-	e.expectWanted("p", 40, 12)
-}
-
-const wantedQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: user
-      limits: [{limit: each, users: ["*"], maxresources: {vcore: 4}}]
-    - {name: apps, maxapplications: 1}
-    - name: free
-`
-
-// TestNodesAreWantedWithinLimits: pods find no node, and a limit of their user or
-// maxapplications lets one of them run. Then 200 pods without a quota are wanted. The time
-// and the pauses are logged: Karpenter waits until it has seen no new pod for a second.
-func TestNodesAreWantedWithinLimits(t *testing.T) {
-	e := setup(t, wantedQueues)
-	c := e.keepHistory()
-	e.create("user", 10, inQueue("root.user"), requests("cpu", "3"), findsNoNode)
-	e.create("apps", 5, inQueue("root.apps"), findsNoNode, func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = p.Name })
-	e.expectWanted("user", 10, 1)
-	e.expectWanted("apps", 5, 1)
-	expect.OK(t, e.createAtOnce("free", 0, 200, inQueue("root.free"), findsNoNode))
-	made := time.Now()
-	var seen []time.Time
-	eventually(t, patience, "nodes are wanted for 200 pods", func() (bool, string) {
-		seen = c.wanted("free")
-		return len(seen) == 200, fmt.Sprint(len(seen))
-	})
-	var pause time.Duration
-	for i := 1; i < len(seen); i++ {
-		pause = max(pause, seen[i].Sub(seen[i-1]))
-	}
-	t.Logf("measured: of 200 pods 200 are wanted %v after the last was made, %v after the first was, with pauses of up to %v",
-		seen[199].Sub(made).Round(time.Millisecond), seen[199].Sub(seen[0]).Round(time.Millisecond), pause.Round(time.Millisecond))
-}
-
-// wanted returns when the pods of a group were first seen with reason Unschedulable, in order.
-func (c *history) wanted(of string) (out []time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, sights := range c.sights {
-		i := slices.IndexFunc(sights, func(s sight) bool {
-			why := conditionOf(s.pod, corev1.PodScheduled)
-			return s.pod.Labels[group] == of && why != nil && why.Reason == corev1.PodReasonUnschedulable
-		})
-		if i >= 0 {
-			out = append(out, sights[i].at)
-		}
-	}
-	slices.SortFunc(out, time.Time.Compare)
-	return out
-}
-
-func findsNoNode(p *corev1.Pod) { p.Spec.NodeSelector["example.com/pool"] = "grows" }
-
-// expectWanted waits until so many of the pods of a group have reason Unschedulable, and
-// all others reason SchedulingGated. The bound of 5 s is checked in fake time, by
-// TestOnlyPodsWithinQuotasAreUnschedulable and the simulation. Here the time is logged.
-func (e *env) expectWanted(of string, all, want int) {
-	e.Helper()
-	began := time.Now()
-	eventually(e.T, patience, fmt.Sprintf("nodes are wanted for %d pods of %s", want, of), func() (bool, string) {
-		_, waiting := e.podsOf(of)
-		reasons := map[string]int{}
-		for _, p := range waiting {
-			if c := conditionOf(p, corev1.PodScheduled); c != nil {
-				reasons[c.Reason]++
-			}
-		}
-		return reasons[corev1.PodReasonUnschedulable] == want && reasons[corev1.PodReasonSchedulingGated] == all-want, fmt.Sprint(reasons)
-	})
-	e.Logf("measured: of %d pods of %s %d are wanted after %v", all, of, want, time.Since(began).Round(10*time.Millisecond))
 }

@@ -171,17 +171,17 @@ func TestStaticPod(t *testing.T) {
 	}
 }
 
-// deploymentOf returns the Deployment of an installation.
-func deploymentOf(t *testing.T, file string) *appsv1.Deployment {
+// deploymentOf returns the Deployment among the objects of an installation.
+func deploymentOf(t *testing.T, objects []*unstructured.Unstructured) *appsv1.Deployment {
 	t.Helper()
-	for _, o := range installed(t, file) {
+	for _, o := range objects {
 		if o.GetKind() == "Deployment" {
 			d := &appsv1.Deployment{}
 			expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d))
 			return d
 		}
 	}
-	t.Fatalf("%s has no Deployment", file)
+	t.Fatalf("%d objects, and no Deployment", len(objects))
 	return nil
 }
 
@@ -207,7 +207,7 @@ func TestRestrictedPods(t *testing.T) {
 	})
 	serviceAccount(t, ns, accountName)
 	create := func(file string, change func(*corev1.PodSpec)) error {
-		template := deploymentOf(t, file).Spec.Template
+		template := deploymentOf(t, installed(t, file)).Spec.Template
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: template.Labels}, Spec: template.Spec}
 		change(&p.Spec)
 		_, err := suite.client.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -77,10 +77,11 @@ func newInstallation(t *testing.T, file, name string) installation {
 // Deployment would run it: its configuration, under its service account, with a lease.
 func (i installation) run(t *testing.T) func(*settings) {
 	t.Helper()
+	gates := slices.DeleteFunc(slices.Clone(deploymentOf(t, i.objects).Spec.Template.Spec.Containers[0].Args),
+		func(arg string) bool { return !strings.HasPrefix(arg, "--feature-gates=") })
 	expect.Get(suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}, metav1.CreateOptions{}))(t)
 	a := newApplier(t)
 	var shipped []byte
-	var gates []string
 	t.Cleanup(func() {
 		forgetLease(t)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -93,7 +94,6 @@ func (i installation) run(t *testing.T) func(*settings) {
 	for _, o := range i.objects {
 		switch o.GetKind() {
 		case "Deployment":
-			gates = featureGates(t, o)
 			continue
 		case "ConfigMap":
 			text, _, err := unstructured.NestedString(o.Object, "data", "scheduler.yaml")
@@ -115,18 +115,6 @@ func (i installation) run(t *testing.T) func(*settings) {
 		s.launch.Args = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=500ms"}
 		s.launch.Args = append(s.launch.Args, gates...)
 	}
-}
-
-// featureGates are the arguments of a Deployment that set Kubernetes feature gates.
-func featureGates(t *testing.T, deployment *unstructured.Unstructured) []string {
-	t.Helper()
-	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) == 0 {
-		t.Fatalf("Deployment %s: %v, %v", deployment.GetName(), containers, err)
-	}
-	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-	expect.OK(t, err)
-	return slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--feature-gates=") })
 }
 
 // forgetLease removes the lease, so that no scheduler waits for one of another test that
@@ -221,15 +209,15 @@ func TestInstalledAccess(t *testing.T) {
 	e.lifeOfConfiguration()
 	e.lifeOfMetrics()
 
-	// A second replica stays in sync and takes over.
+	// A second replica stays in sync and takes over: a leader that is stopped in an orderly
+	// way gives up the lease, which is for two minutes.
 	standby := *e
 	standby.id += "b"
 	standby.listsFirst()
 	standby.writeSchedulerConfig()
 	standby.start()
 	e.checkLog(e.process.Running())
-	e.kill()
-	forgetLease(t)
+	e.ok(e.process.Stop())
 	e.process, e.rest = standby.process, standby.rest
 	if second := e.awaitLeader(first); second == first {
 		t.Errorf("%s still leads", first)

@@ -150,7 +150,7 @@ func TestPodsDoNotWaitForVictimsThatStay(t *testing.T) {
 	e.fill("lent", 2, inQueue("root.evil"), requests("cpu", "2"), staysFor(year), onNode(nodes[0]))
 	e.fill("team", 2, inQueue("root.team"), requests("cpu", "2"), onNode(nodes[1]))
 	asker := e.create("asker", 1, inQueue("root.owed"), requests("cpu", "3"))[0]
-	e.awaitHeld(asker, corev1.ConditionTrue, reasons.MakingRoom)
+	e.awaitHeld(asker, reasons.MakingRoom)
 	team, _ := e.podsOf("team")
 	for _, p := range team {
 		e.endAtOnce(p)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -79,16 +77,6 @@ func (e *env) checkBuild() {
 			}
 		}
 	}
-}
-
-// awaitExplained waits until the explanation of a pod has a code.
-func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code) {
-	e.Helper()
-	url := fmt.Sprintf("http://%s/api/v1/pods/%s/%s/explain", e.rest, p.Namespace, p.Name)
-	eventually(e, patience, fmt.Sprintf("pod %s is explained by %s", p.Name, code), func() (bool, string) {
-		body, err := fetch(e.Context(), http.DefaultClient, url)
-		return err == nil && strings.Contains(string(body), strconv.Quote(string(code))), fmt.Sprintf("%s %v", body, err)
-	})
 }
 
 // queue returns a queue as REST shows it; nil if it does not exist.

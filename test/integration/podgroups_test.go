@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,20 +56,14 @@ func definePodGroups(t *testing.T) {
 	t.Cleanup(func() { expect.Holds(t, a.delete(context.Background(), definition)) })
 }
 
-// createPodGroup makes a PodGroup, or changes its minMember; the API server may have just
-// got the CRD.
+// createPodGroup makes a PodGroup; the API server may have just got the CRD.
 func (e *env) createPodGroup(name string, minMember int64) {
-	e.Helper()
-	e.applyPodGroup(name, map[string]any{"minMember": minMember})
-}
-
-func (e *env) applyPodGroup(name string, spec map[string]any) {
 	e.Helper()
 	a := newApplier(e.T)
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
 		"metadata": map[string]any{"name": name, "namespace": e.ns},
-		"spec":     spec,
+		"spec":     map[string]any{"minMember": minMember},
 	}}
 	eventually(e, patience, "PodGroup "+name+" is made", func() (bool, string) {
 		_, err := a.apply(e.Context(), o, false)
@@ -102,7 +95,6 @@ func (e *env) podGroupOnNodes() {
 	for _, p := range gang {
 		part.awaitEvent(p, "FailedScheduling")
 	}
-	part.awaitPlaceGivenBack("three", gang)
 	part.expectStill("three", 0, 3, "")
 	part.awaitQueue("root.gangs", "has its quota back", uses(0))
 	for _, p := range gang {
@@ -118,26 +110,6 @@ func (e *env) podGroupOnNodes() {
 	part.expect("three", 3, 0, "")
 	part.expectBooks()
 	part.clear("three", "other")
-}
-
-// awaitPlaceGivenBack waits until two members say in an event that they gave back their
-// places. The explanation names the member that found no node, and why.
-func (e *env) awaitPlaceGivenBack(name string, gang []*corev1.Pod) {
-	e.Helper()
-	gave := fmt.Sprintf("PodGroup %s/%s: the pod gave back its place", e.ns, name)
-	var those []*corev1.Pod
-	eventually(e, patience, "two say that they gave back their places", func() (bool, string) {
-		those = slices.DeleteFunc(slices.Clone(gang), func(p *corev1.Pod) bool {
-			return !slices.ContainsFunc(expect.Get(eventsOf(e.Context(), p))(e), func(v corev1.Event) bool {
-				return v.Reason == "FailedScheduling" && strings.Contains(v.Message, gave+", because another pod of it found no node")
-			})
-		})
-		return len(those) >= 2, fmt.Sprint(len(those))
-	})
-	for _, p := range those {
-		e.awaitText(fmt.Sprintf("/api/v1/pods/%s/%s/explain", p.Namespace, p.Name), gave+" on node ")
-		e.awaitText(fmt.Sprintf("/api/v1/pods/%s/%s/explain", p.Namespace, p.Name), ", because pod "+name+"-")
-	}
 }
 
 // podGroupOutlivesScheduler: the scheduler is killed while two of three pods have their

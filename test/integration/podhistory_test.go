@@ -122,18 +122,6 @@ func (c *history) lastOf(uid types.UID) *corev1.Pod {
 	return sights[len(sights)-1].pod
 }
 
-// statuses returns the successive values of a condition of a pod.
-func (c *history) statuses(uid types.UID, kind corev1.PodConditionType) []corev1.PodCondition {
-	var out []corev1.PodCondition
-	for _, s := range c.of(uid) {
-		now := conditionOf(s.pod, kind)
-		if now != nil && (len(out) == 0 || out[len(out)-1].Status != now.Status) {
-			out = append(out, *now)
-		}
-	}
-	return out
-}
-
 // claim returns the claim in an asker's condition, and when it was first seen.
 func (c *history) claim(uid types.UID) (claim reservations.Claim, at time.Time) {
 	c.env.Helper()
@@ -202,17 +190,6 @@ func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodConditi
 func conditionIs(p *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
 	c := conditionOf(p, kind)
 	return c != nil && c.Status == status
-}
-
-// checkVictim checks the condition and events of an evicted pod.
-func (c *history) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
-	e := c.env
-	e.Helper()
-	if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
-		e.Errorf("pod %s was evicted and has conditions %v, want %s", v.pod.Name, last.Status.Conditions, corev1.DisruptionTarget)
-	}
-	e.awaitEvent(v.pod, "", asker.Namespace+"/"+asker.Name+" of queue "+askQueue, "below its guarantee (", ", law 4)",
-		"queue "+victimQueue+" uses more than its guarantee (", ", law 5)")
 }
 
 // awaitPlaced waits until an asker is bound and its hold has ended.

@@ -85,19 +85,6 @@ func inventedTypes(n int) func(i int) podOption {
 	}
 }
 
-func ofUser(name string, groups ...string) podOption {
-	list := ""
-	for i, g := range groups {
-		if i > 0 {
-			list += ","
-		}
-		list += fmt.Sprintf("%q", g)
-	}
-	return func(p *corev1.Pod) {
-		p.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":[%s]}`, name, list)
-	}
-}
-
 func ofPriority(class string) podOption {
 	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
 }

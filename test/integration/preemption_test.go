@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,8 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
-// preemptionQueues are one queue far below its guarantee, one that borrows, and one
-// without a guarantee.
+// preemptionQueues are one queue far below its guarantee, and one that borrows.
 const preemptionQueues = `
 partitions:
 - name: default
@@ -27,8 +24,6 @@ partitions:
       resources: {guaranteed: {vcore: 40}}
       properties: {preemption.delay: 1s}
     - name: borrows
-      properties: {preemption.delay: 1s}
-    - name: other
       properties: {preemption.delay: 1s}
 `
 
@@ -51,85 +46,6 @@ func (e *env) fill(of string, n int, options ...podOption) {
 	e.Helper()
 	e.ok(e.createAtOnce(of, 0, n, options...))
 	e.expect(of, n, 0, "")
-}
-
-// crowd is how many pods of each kind compete makes at most.
-const crowd = 60
-
-// compete makes small pods of a third queue and of the default profile until it is
-// stopped: room that is made has to be kept for its asker. Their priority is above those
-// for which upstream respects nominated pods.
-func (e *env) compete() (stop func()) {
-	e.Helper()
-	e.priorityClass("crowd", 1000, neverPreempts)
-	high := ofPriority(e.id + "-crowd")
-	ctx, cancel := context.WithCancel(e.Context())
-	done := make(chan error, 1)
-	ticker := time.NewTicker(100 * time.Millisecond)
-	go func() {
-		defer ticker.Stop()
-		var errs []error
-		for i := range crowd {
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-				errs = append(errs,
-					e.createAtOnce("third", i, 1, inQueue("root.other"), requests("cpu", "100m"), high),
-					e.createAtOnce("plain", i, 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), high))
-			}
-		}
-		done <- errors.Join(errs...)
-	}()
-	return func() {
-		e.Helper()
-		cancel()
-		e.ok(<-done)
-	}
-}
-
-// TestPreemption checks a whole preemption: a queue under its guarantee takes back what
-// it needs and nothing more, from one node, says why on every pod involved, and gets the
-// room although other pods compete for it all the time.
-func TestPreemption(t *testing.T) {
-	e := setup(t, preemptionQueues, twoProfiles)
-	e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
-	c := e.keepHistory()
-	e.fill("victim", 16, inQueue("root.borrows"), stopsAfter(time.Second))
-	stop := e.compete()
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "3")))
-
-	victims := c.expectEvicted("victim", 3)
-	placed := c.awaitPlaced(asker)
-	stop()
-
-	for _, v := range victims {
-		if v.pod.Spec.NodeName != placed.Spec.NodeName {
-			t.Errorf("victim %s ran on %s, the asker got %s", v.pod.Name, v.pod.Spec.NodeName, placed.Spec.NodeName)
-		}
-		c.checkVictim(v, asker, "root.owed", "root.borrows")
-		if early := v.at.Sub(asker.CreationTimestamp.Time); early < time.Second {
-			t.Errorf("victim %s was evicted %v after the asker's creation, the delay is 1s", v.pod.Name, early)
-		}
-	}
-	claim, claimed := c.claim(asker.UID)
-	if claimed.IsZero() || claimed.After(victims[0].at) {
-		t.Errorf("the claim was seen at %v, the first eviction at %v", claimed, victims[0].at)
-	}
-	if claim.Node != placed.Spec.NodeName || len(claim.Victims) != 3 {
-		t.Errorf("the claim is %+v, the asker runs on %s", claim, placed.Spec.NodeName)
-	}
-	told := c.statuses(asker.UID, held)
-	if len(told) != 2 || told[0].Status != corev1.ConditionTrue || told[1].Status != corev1.ConditionFalse {
-		t.Errorf("condition %s was %v, want True, then False", held, told)
-	}
-	e.awaitEvent(asker, "", placed.Spec.NodeName, "3")
-	for _, of := range []string{"third", "plain"} {
-		if running, waiting := e.podsOf(of); len(running) > 0 || len(waiting) < 5 {
-			t.Errorf("of group %s %d pods run and %d wait, want none to run", of, len(running), len(waiting))
-		}
-	}
-	c.expectNoMore(calm, 3, "victim")
-	e.expectBooks()
 }
 
 // timeToGuarantee is how long after the delay the victim of a pod is chosen at the latest.

@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
@@ -189,16 +186,6 @@ func (r *replica) restart() {
 // trespasses are the deeds of a replica since its start that only the leader may do.
 func (r *replica) trespasses(until time.Time) []deed {
 	return r.journal.between(r.started, until, deed.acts)
-}
-
-// lease is the lease of both replicas.
-func (e *env) lease() coordinationv1.LeaseSpec {
-	e.Helper()
-	l := expect.Get(suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{}))(e)
-	if l.Spec.HolderIdentity == nil || l.Spec.RenewTime == nil {
-		e.Fatalf("no process has the lease: %+v", l.Spec)
-	}
-	return l.Spec
 }
 
 // judgeEvictions returns what is wrong with the evictions of one preemption: evicted pods
