@@ -121,6 +121,7 @@ root submit=boss
 		{"root.team.leaf", "eve", []string{"ops"}, true},
 		{"root.team.leaf", "eve", []string{"users"}, false},
 		{"root.team.leaf", "devs", nil, false},
+		{"root.team.leaf", "eve", []string{"alice"}, false},
 		{"root.team.leaf", "boss", nil, true},
 		{"root.shut", "boss", nil, true},
 		{"root.shut", "alice", []string{"devs", "ops"}, false},

@@ -60,27 +60,3 @@ func (p Policies) String() string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// Find returns the queue with the path, in any case; nil when there is none.
-func (s *Spec) Find(path string) *Queue {
-	names := strings.Split(strings.ToLower(path), ".")
-	q := s.Root
-	if names[0] != q.Name {
-		return nil
-	}
-	for _, name := range names[1:] {
-		if q = q.child(name); q == nil {
-			return nil
-		}
-	}
-	return q
-}
-
-func (q *Queue) child(name string) *Queue {
-	for _, c := range q.Children {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
-}
