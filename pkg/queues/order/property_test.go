@@ -42,7 +42,7 @@ func TestOrderIsIndependentOfInsertion(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := final.rebuild(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
-		if diff := cmp.Diff(want, popAll(x)); diff != "" {
+		if diff := cmp.Diff(want, drain(x, (*order.Ask).UID)); diff != "" {
 			t.Fatalf("told in another order (-want +got):\n%s", diff)
 		}
 	})
@@ -60,33 +60,19 @@ func TestOrderIsIndependentOfInsertionFindsEqualKeys(t *testing.T) {
 		for _, a := range final.m.apps {
 			a.name, a.submitted = "same", epoch
 		}
-		if !cmp.Equal(requests(final.rebuild(random)), requests(final.rebuild(random))) {
+		request := func(a *order.Ask) string { return a.Group().Request().String() }
+		if !cmp.Equal(drain(final.rebuild(random), request), drain(final.rebuild(random), request)) {
 			return
 		}
 	}
 	t.Error("it is not found that equal keys leave the order to chance")
 }
 
-func popAll(x *order.Index) []string {
-	var out []string
-	for {
-		a, ok := x.Next()
-		if !ok {
-			return out
-		}
-		out = append(out, a.UID())
+// drain removes all asks in their order, and returns what is shown of them.
+func drain(x *order.Index, show func(*order.Ask) string) (out []string) {
+	for a, ok := x.Next(); ok; a, ok = x.Next() {
+		out = append(out, show(a))
 		x.Remove(a)
 	}
-}
-
-func requests(x *order.Index) []string {
-	var out []string
-	for {
-		a, ok := x.Next()
-		if !ok {
-			return out
-		}
-		out = append(out, a.Group().Request().String())
-		x.Remove(a)
-	}
+	return out
 }

@@ -63,7 +63,7 @@ func drawnStandings(h history) (standings map[string]order.Standing, leaves map[
 	for m, a := range r.asks {
 		standings[a.UID()], leaves[a.UID()] = r.index.Standing(a), m.app.leaf
 	}
-	return standings, leaves, popAll(r.index)
+	return standings, leaves, drain(r.index, (*order.Ask).UID)
 }
 
 func checkStandings(standings map[string]order.Standing, leaves map[string]queues.ID, popped []string) error {

@@ -35,19 +35,3 @@ func TestReasonsNameTheBounds(t *testing.T) {
 		}
 	}
 }
-
-// TestLastUserOfSeveralCounts: JSON fields are read whatever their case, and the last one
-// of a name counts. The shipped policies refuse such text from accounts without the right
-// to name others.
-func TestLastUserOfSeveralCounts(t *testing.T) {
-	for info, want := range map[string]string{
-		`{"user":"bob","user":"alice"}`: "alice",
-		`{"user":"bob","USER":"alice"}`: "alice",
-		`{"USER":"alice","user":"bob"}`: "bob",
-		`{"USER":"alice"}`:              "alice",
-	} {
-		if got, err := parseUserInfo(info); err != nil || got.Name != want {
-			t.Errorf("%s names user %q, %v, want %q", info, got.Name, err, want)
-		}
-	}
-}
