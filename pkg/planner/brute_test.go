@@ -173,7 +173,7 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 	}
 	c.violations = o.violations(set)
 	for t := range freed {
-		waste, of := freed[t]-o.lack(node, t), o.nodes[node].allocatable[t]
+		waste, of := freed[t]-o.lacks[node][t], o.nodes[node].allocatable[t]
 		if of == 0 { // more than nothing is the whole
 			waste, of = min(waste, 1), 1
 		}

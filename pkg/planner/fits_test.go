@@ -263,22 +263,8 @@ func crowd(pods int, away ...int) (*model, *filters) {
 	return m, f
 }
 
-func TestFitsPorts(t *testing.T) {
-	m, f := crowd(100, 17, 60)
-	d := f.plan(m, 0)
-	if got := uids(d); !slices.Equal(got, []string{"v017", "v060"}) || d.Outcome != planner.Preempt {
-		t.Errorf("victims are %v of %s", got, d)
-	}
-	if f.calls > 40 {
-		t.Errorf("the filters were asked %d times", f.calls)
-	}
-	if d.Exhaustive {
-		t.Error("no run weighed every choice")
-	}
-}
-
 // TestFitsTooOften: if the limit on filter calls is too low, no pod is preempted, rather
-// than one that is not needed.
+// than one that is not needed. A limit below the number of pods can be enough.
 func TestFitsTooOften(t *testing.T) {
 	for most := 1; most <= 60; most++ {
 		m, f := crowd(64, 3, 9, 27, 40, 63)
@@ -286,7 +272,8 @@ func TestFitsTooOften(t *testing.T) {
 		if f.calls > most || d.FitsCalls != f.calls || d.Exhaustive {
 			t.Fatalf("at most %d calls: %d, said are %d; %s", most, f.calls, d.FitsCalls, d)
 		}
-		if d.Outcome == planner.Preempt && len(d.Victims) != 5 {
+		want := []string{"v003", "v009", "v027", "v040", "v063"}
+		if d.Outcome == planner.Preempt && !slices.Equal(uids(d), want) {
 			t.Fatalf("at most %d calls: %s", most, d)
 		}
 		if done := d.Outcome == planner.Preempt; done != (most >= 54) && (most < 30 || most == 60) {

@@ -92,9 +92,9 @@ func (o *oracle) bestOfKinds() (choice, bool) {
 func (o *oracle) multisets(node int, kinds [][]int, f func(set []int, freed []int64) bool) {
 	need := int64(0)
 	for t := range o.types {
-		need += o.lack(node, t)
+		need += o.lacks[node][t]
 		for _, q := range o.path {
-			need += o.overMax(q, t)
+			need += o.overs[q][t]
 		}
 	}
 	o.taken(nil)

@@ -50,7 +50,7 @@ func (o *oracle) excesses(taken [][]int64) []planner.Excess {
 	var out []planner.Excess
 	for _, q := range o.path {
 		for t, name := range o.types {
-			if newOracle(o.model).overMax(q, t) > 0 { // without planted bugs
+			if newOracle(o.model).overs[q][t] > 0 { // without planted bugs
 				out = append(out, planner.Excess{
 					Queue: o.queues[q].path, Type: name, Used: resources.Amount(o.used[q][t] + o.arriving[q][t]),
 					Asked: resources.Amount(o.ask.request[t]), Taken: resources.Amount(taken[q][t]), Max: resources.Amount(o.queues[q].max[t]),

@@ -22,8 +22,8 @@ type oracle struct {
 	used          [][]int64
 	arriving      [][]int64
 	departing     [][]int64 // of leaving pods that no plan chose
-	lacks         [][]int64 // by node and type
-	overs         [][]int64 // by queue and type
+	lacks         [][]int64 // what the asker lacks, by node and type
+	overs         [][]int64 // by how much the asker exceeds the max of a queue of its path
 	sums          [][]int64
 	prices        []*alone // by pod, made on first use
 	// Statistics: the largest number of pods that may be preempted on the asker's node,
@@ -102,18 +102,13 @@ func (o *oracle) obstacles() {
 	}
 }
 
-// overMax returns by how much the asker exceeds the max of a queue of its path.
-func (o *oracle) overMax(q, t int) int64 { return o.overs[q][t] }
-
-func (o *oracle) lack(node, t int) int64 { return o.lacks[node][t] }
-
 // contested is S.
 func (o *oracle) contested(node int) []bool {
 	s, any := make([]bool, len(o.types)), false
 	for t := range o.types {
-		s[t] = o.lack(node, t) > 0
+		s[t] = o.lacks[node][t] > 0
 		for _, q := range o.path {
-			s[t] = s[t] || o.overMax(q, t) > 0
+			s[t] = s[t] || o.overs[q][t] > 0
 		}
 		any = any || s[t]
 	}
@@ -193,7 +188,7 @@ func (o *oracle) forbids(i, node int, s []bool) planner.Rule {
 	}
 	victimSide, askSide, lca := o.split(p.queue)
 	switch {
-	case !slices.Contains(o.chain(lca), o.fenceRoot()) || o.wide["law 7"] && o.fenced(victimSide) || o.wide["max"] && o.isOver() && !o.reaches(p):
+	case !slices.Contains(o.chain(lca), o.fenceRoot()) || o.wide["law 7"] && o.fenced(victimSide) || o.wide["max"] && !o.within(o.taken(nil)) && !o.reaches(p):
 		return planner.Law7
 	case o.disabled(p.queue) && !o.without["disabled"]:
 		return planner.RuleDisabled
@@ -235,7 +230,7 @@ func (o *oracle) rejects(i int, s []bool) planner.Rule {
 // frees reports whether a pod frees anything that is needed on its node.
 func (o *oracle) frees(p *mpod) bool {
 	for t, amount := range p.request {
-		if amount > 0 && (o.lack(p.node, t) > 0 || slices.ContainsFunc(o.chain(p.queue), func(q int) bool { return o.overMax(q, t) > 0 })) {
+		if amount > 0 && (o.lacks[p.node][t] > 0 || slices.ContainsFunc(o.chain(p.queue), func(q int) bool { return o.overs[q][t] > 0 })) {
 			return true
 		}
 	}
@@ -486,9 +481,6 @@ func (o *oracle) roomy(node int, freed []int64, taken [][]int64) bool {
 	}
 	return o.within(taken)
 }
-
-// isOver reports whether the asker is over a max.
-func (o *oracle) isOver() bool { return !o.within(o.taken(nil)) }
 
 // within reports whether no queue of the asker is over its max then.
 func (o *oracle) within(taken [][]int64) bool {

@@ -97,7 +97,7 @@ func deciding(plan planFunc) scenario.Decide {
 func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 	m := &model{types: scenario.Types(), strict: strict}
 	for q := range w.Root.All() {
-		i := m.addQueue(m.find(parentOf(q.Path)), q.Name)
+		i := m.addQueue(m.find(q.Path[:max(strings.LastIndexByte(q.Path, '.'), 0)]), q.Name)
 		m.queues[i].policies = q.Policies
 		for t, name := range m.types {
 			if g, ok := q.Guaranteed.Get(name); ok {
@@ -151,6 +151,3 @@ func amountsOf(a scenario.Amounts) []int64 {
 	}
 	return out
 }
-
-// parentOf is the path of the parent queue; empty for root.
-func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }

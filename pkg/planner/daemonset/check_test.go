@@ -124,7 +124,7 @@ func (o *oracle) decision(ask *daemonset.Ask, v verdict) daemonset.Decision {
 	for t, name := range o.types {
 		if want := o.ask.request[t]; want > 0 {
 			d.Need = append(d.Need, daemonset.Need{
-				Type: name, Request: resources.Amount(want), Free: resources.Amount(o.free(t)), Short: resources.Amount(o.need(t)),
+				Type: name, Request: resources.Amount(want), Free: resources.Amount(o.free(t)), Short: resources.Amount(o.needs[t]),
 			})
 		}
 	}
@@ -166,7 +166,7 @@ func (o *oracle) victim(i int, others []int) daemonset.Victim {
 	}
 	v.Class, _ = o.class(p)
 	for t, name := range o.types {
-		if p.request[t] > 0 && o.need(t) > 0 {
+		if p.request[t] > 0 && o.needs[t] > 0 {
 			v.Frees = append(v.Frees, resources.Entry{Name: name, Amount: resources.Amount(p.request[t])})
 		}
 	}

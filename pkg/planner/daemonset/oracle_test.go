@@ -41,8 +41,6 @@ func newOracle(m *model, without ...string) *oracle {
 	return o
 }
 
-func (o *oracle) need(t int) int64 { return o.needs[t] }
-
 // lack is D7.
 func (o *oracle) lack(t int) int64 {
 	free := o.free(t)
@@ -66,7 +64,7 @@ func (o *oracle) lack(t int) int64 {
 }
 
 func (o *oracle) short() bool {
-	return slices.ContainsFunc(upTo(len(o.types)), func(t int) bool { return o.need(t) > 0 })
+	return slices.ContainsFunc(upTo(len(o.types)), func(t int) bool { return o.needs[t] > 0 })
 }
 
 // covered reports whether a set frees what is needed.
@@ -76,7 +74,7 @@ func (o *oracle) covered(set []int) bool {
 		for _, i := range set {
 			freed += o.pods[i].request[t]
 		}
-		if freed < o.need(t) {
+		if freed < o.needs[t] {
 			return false
 		}
 	}
@@ -159,7 +157,7 @@ func (o *oracle) class(p *mpod) (daemonset.Class, int) {
 func (o *oracle) share(p *mpod) *big.Rat {
 	most := new(big.Rat)
 	for t := range o.types {
-		if need := o.need(t); need > 0 {
+		if need := o.needs[t]; need > 0 {
 			covered := min(p.request[t], need)
 			if o.without["at most all"] {
 				covered = p.request[t]
