@@ -190,29 +190,27 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 		{"another pod", corev1.PodFailed, "OutOfcpu", true, "b ", ""},
 		{"gone", "", "", false, "gone ", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, []string{"a"}, func(t *testing.T, o *office) {
-				w := disruptFor("a")
-				w.Kind = output.WorkInquire
-				switch {
-				case c.other:
-					w.UID = "b"
-				case c.phase == "":
-					w.UID, w.Name = "gone", "gone"
-				}
-				o.cluster.update("a", func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = c.phase, c.reason })
-				o.books.queue(w)
-				pass(time.Second)
-				if got := o.books.found(); len(got) != 1 || got[0] != c.want {
-					t.Errorf("found %q, want %q", got, c.want)
-				}
-				entry, _ := reasons.Explain(reasons.HoldSuperseded)
-				var want []string
-				if c.toldThat != "" {
-					want = []string{"yunikorn: a Warning HoldSuperseded Preempting: " + c.toldThat + ". " + entry.Remedy}
-				}
-				expect.Same(t, "events", want, o.cluster.events())
-			})
+		storyOf(t, c.name, []string{"a"}, func(t *testing.T, o *office) {
+			w := disruptFor("a")
+			w.Kind = output.WorkInquire
+			switch {
+			case c.other:
+				w.UID = "b"
+			case c.phase == "":
+				w.UID, w.Name = "gone", "gone"
+			}
+			o.cluster.update("a", func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = c.phase, c.reason })
+			o.books.queue(w)
+			pass(time.Second)
+			if got := o.books.refused; len(got) != 1 || got[0] != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			entry, _ := reasons.Explain(reasons.HoldSuperseded)
+			var want []string
+			if c.toldThat != "" {
+				want = []string{"yunikorn: a Warning HoldSuperseded Preempting: " + c.toldThat + ". " + entry.Remedy}
+			}
+			expect.Same(t, "events", want, o.cluster.events())
 		})
 	}
 }
@@ -259,14 +257,7 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 var timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
 
 func TestReleaseForADeletedAsker(t *testing.T) {
-	for name, change := range map[string]func(*cluster){
-		"deleted":  func(c *cluster) { c.remove("a") },
-		"replaced": func(c *cluster) { c.update("a", func(p *corev1.Pod) { p.UID = "another" }) },
-		"replaced unseen": func(c *cluster) {
-			c.unseen["a"] = c.get("a")
-			c.update("a", func(p *corev1.Pod) { p.UID = "another" })
-		},
-	} {
+	for name, change := range waysToGo("a") {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
 			change(o.cluster)
 			o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))

@@ -118,15 +118,6 @@ func pods(names ...string) []*corev1.Pod {
 
 var podsOf = corev1.SchemeGroupVersion.WithResource("pods")
 
-// setNode binds a pod, or removes its node.
-func (c *cluster) setNode(name, node string) {
-	p := c.get(name).DeepCopy()
-	p.Spec.NodeName = node
-	if err := c.tracker.Tracker().Update(podsOf, p, "ns"); err != nil {
-		panic(err)
-	}
-}
-
 // get returns a pod as the API server has it; nil if there is none.
 func (c *cluster) get(name string) *corev1.Pod {
 	found, err := c.tracker.Tracker().Get(podsOf, "ns", name)
@@ -145,9 +136,33 @@ func (c *cluster) update(name string, change func(*corev1.Pod)) {
 	}
 }
 
+// setNode binds a pod, or removes its node.
+func (c *cluster) setNode(name, node string) {
+	c.update(name, func(p *corev1.Pod) { p.Spec.NodeName = node })
+}
+
 func (c *cluster) remove(name string) {
 	if err := c.tracker.Tracker().Delete(podsOf, "ns", name); err != nil {
 		panic(err)
+	}
+}
+
+// waysToGo are the ways in which a pod can be gone. Of an unseen one the lister does not know.
+func waysToGo(name string) map[string]func(*cluster) {
+	replaced := func(c *cluster) { c.update(name, func(p *corev1.Pod) { p.UID = "another" }) }
+	unseen := func(change func(*cluster)) func(*cluster) {
+		return func(c *cluster) {
+			c.unseen[name] = c.get(name)
+			change(c)
+		}
+	}
+	deleted := func(c *cluster) { c.remove(name) }
+	return map[string]func(*cluster){
+		"deleted": deleted, "deleted unseen": unseen(deleted),
+		"replaced": replaced, "replaced unseen": unseen(replaced),
+		"leaving": func(c *cluster) {
+			c.update(name, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		},
 	}
 }
 
@@ -386,14 +401,40 @@ func beyondEtcd() error {
 		Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request is too large"}}
 }
 
-// on makes calls of one verb on one pod fail.
-func on(verb, pod string, err error) func(int, call) fault {
+// when makes certain calls fail.
+func when(f fault, fails func(call) bool) func(int, call) fault {
 	return func(_ int, c call) fault {
-		if c.verb == verb && c.pod == pod {
-			return fault{err: err}
+		if fails(c) {
+			return f
 		}
 		return fault{}
 	}
+}
+
+// first is when for the first n of these calls.
+func first(n int, f fault, fails func(call) bool) func(int, call) fault {
+	return when(f, func(c call) bool {
+		if !fails(c) {
+			return false
+		}
+		n--
+		return n >= 0
+	})
+}
+
+// on makes calls of one verb on one pod fail.
+func on(verb, pod string, err error) func(int, call) fault {
+	return when(fault{err: err}, func(c call) bool { return c.verb == verb && c.pod == pod })
+}
+
+// atEachDelete calls a function at each delete. No call fails.
+func atEachDelete(do func()) func(int, call) fault {
+	return when(fault{}, func(c call) bool {
+		if c.verb == "delete" {
+			do()
+		}
+		return false
+	})
 }
 
 // keptOff checks that no victim was deleted while its node was not tainted.

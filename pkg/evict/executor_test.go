@@ -95,31 +95,15 @@ func TestPlanThatIsRefusedAtCommit(t *testing.T) {
 }
 
 func TestAnAskerThatIsGone(t *testing.T) {
-	for name, change := range map[string]func(*cluster){
-		"deleted":  func(c *cluster) { c.remove("a") },
-		"replaced": func(c *cluster) { c.update("a", func(p *corev1.Pod) { p.UID = "another" }) },
-		"leaving": func(c *cluster) {
-			c.update("a", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
-		},
-		"replaced unseen": func(c *cluster) {
-			c.unseen["a"] = c.get("a")
-			c.update("a", func(p *corev1.Pod) { p.UID = "another" })
-		},
-		"deleted unseen": func(c *cluster) {
-			c.unseen["a"] = c.get("a")
-			c.remove("a")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				change(o.cluster)
-				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-				pass(time.Minute)
-				o.expect(t, "committed [], disrupted [], given up 1")
-				if o.cluster.get("v1") == nil || len(o.cluster.condition("a", reservations.HeldCondition).Type) > 0 {
-					t.Errorf("calls %v", o.cluster.story())
-				}
-			})
+	for name, change := range waysToGo("a") {
+		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			change(o.cluster)
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(time.Minute)
+			o.expect(t, "committed [], disrupted [], given up 1")
+			if o.cluster.get("v1") == nil || len(o.cluster.condition("a", reservations.HeldCondition).Type) > 0 {
+				t.Errorf("calls %v", o.cluster.story())
+			}
 		})
 	}
 }
@@ -131,8 +115,8 @@ func TestAClaimThatCannotBeWritten(t *testing.T) {
 			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(50 * time.Millisecond)
 			o.expect(t, "committed [], disrupted [], given up 1")
-			if !strings.Contains(o.books.why()[0], "node n1: the claim of pod ns/a cannot be written") || !strings.Contains(o.books.why()[0], err.Error()) {
-				t.Errorf("%s: %q", name, o.books.why())
+			if !strings.Contains(o.books.givenUp[0], "node n1: the claim of pod ns/a cannot be written") || !strings.Contains(o.books.givenUp[0], err.Error()) {
+				t.Errorf("%s: %q", name, o.books.givenUp)
 			}
 			if !strings.Contains(o.log(), "Cannot take back the claim") {
 				t.Errorf("%s: the log is silent\n%s", name, o.log())
@@ -195,8 +179,8 @@ func TestAStandbyWritesNothing(t *testing.T) {
 		pass(time.Second)
 		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
-		if len(o.cluster.made()) > 0 || o.books.left() != 1 {
-			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), o.books.left())
+		if len(o.cluster.made()) > 0 || len(o.books.queued) != 1 {
+			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), len(o.books.queued))
 		}
 		o.lead.Store(true) // without a signal
 		pass(2 * time.Second)
@@ -223,7 +207,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 			o.lead.Store(true)
 			pass(10 * time.Second)
 			o.expectGone(t, "v1", "v2")
-			if o.books.rooms() != 1 || len(o.books.why()) > 0 || len(o.cluster.made()) > 6 {
+			if len(o.books.disrupted) != 1 || len(o.books.givenUp) > 0 || len(o.cluster.made()) > 6 {
 				t.Errorf("%s; calls %v", o.books.outcome(), o.cluster.story())
 			}
 		})
@@ -307,7 +291,7 @@ func TestCallsInFlight(t *testing.T) {
 		pass(time.Minute)
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if c.most != 16 || o.books.rooms() != 30 || len(o.open) > 0 {
+		if c.most != 16 || len(o.books.disrupted) != 30 || len(o.open) > 0 {
 			t.Errorf("%d calls in flight, want 16; %d askers left; %s", c.most, len(o.open), o.books.outcome())
 		}
 	})
@@ -338,7 +322,7 @@ func TestRunEndsAtOnce(t *testing.T) {
 		if n := len(o.cluster.made()); n != calls {
 			t.Errorf("%d calls after the end", n-calls)
 		}
-		if o.books.rooms()+len(o.books.why()) > 0 {
+		if len(o.books.disrupted)+len(o.books.givenUp) > 0 {
 			t.Errorf("finished: %s", o.books.outcome())
 		}
 	})

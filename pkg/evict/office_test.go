@@ -138,13 +138,6 @@ func (b *books) KubeletRefused(asker types.UID, reason string, _ time.Time) reas
 	return reasons.New(reasons.HoldSuperseded, "refused: %s", reason)
 }
 
-// found returns what was found out about pods that are gone.
-func (b *books) found() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.refused)
-}
-
 func (b *books) AbortPlan(asker types.UID, why reasons.Reason, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,27 +166,6 @@ func (b *books) outcome() string {
 	defer b.mu.Unlock()
 	slices.Sort(b.committed)
 	return fmt.Sprintf("committed %v, disrupted %v, given up %d", b.committed, b.disrupted, len(b.givenUp))
-}
-
-// why returns the reasons for which holds were given up.
-func (b *books) why() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.givenUp)
-}
-
-// rooms returns how often all victims were reported as deleted.
-func (b *books) rooms() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.disrupted)
-}
-
-// left returns how much work was not taken yet.
-func (b *books) left() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.queued)
 }
 
 func release(w output.Work, ended reservations.End, why reasons.Reason) output.Work {
@@ -280,6 +252,14 @@ func story(t *testing.T, names []string, tell func(t *testing.T, o *office), set
 		tell(t, o)
 		expect.Holds(t, wellFormed(o.cluster.made(), "a"))
 	})
+}
+
+// storyOf is a subtest of one story.
+func storyOf(
+	t *testing.T, name string, names []string, tell func(t *testing.T, o *office), setUp ...func(*office),
+) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { story(t, names, tell, setUp...) })
 }
 
 // taints sets the taint policy of held nodes.

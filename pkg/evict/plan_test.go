@@ -34,24 +34,18 @@ func TestFailuresThatPass(t *testing.T) {
 				if late && apierrors.IsConflict(err) {
 					continue // a conflict has no effect
 				}
-				t.Run(fmt.Sprintf("%s/%s/late=%t", name, verb, late), func(t *testing.T) {
-					story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-						failed := 0
-						o.cluster.fail(func(_ int, c call) fault {
-							if c.verb != verb || c.pod != "v1" || failed == 3 {
-								return fault{}
-							}
-							failed++
-							return fault{err: err, late: late}
-						})
-						o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-						pass(10 * time.Second)
-						o.expectGone(t, "v1", "v2")
-						o.expect(t, map[string]string{"patch": doneLate, "delete": done}[verb])
-						if told := o.cluster.events(); len(told) != 3 {
-							t.Errorf("events %q; want one on each of the three", told)
-						}
-					})
+				name := fmt.Sprintf("%s/%s/late=%t", name, verb, late)
+				storyOf(t, name, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+					o.cluster.fail(first(3, fault{err: err, late: late}, func(c call) bool {
+						return c.verb == verb && c.pod == "v1"
+					}))
+					o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+					pass(10 * time.Second)
+					o.expectGone(t, "v1", "v2")
+					o.expect(t, map[string]string{"patch": doneLate, "delete": done}[verb])
+					if told := o.cluster.events(); len(told) != 3 {
+						t.Errorf("events %q; want one on each of the three", told)
+					}
 				})
 			}
 		}
@@ -61,54 +55,28 @@ func TestFailuresThatPass(t *testing.T) {
 // TestVictimsThatAreGone: they count as success, and no event claims that we deleted
 // them.
 func TestVictimsThatAreGone(t *testing.T) {
-	replace := func(c *cluster) { c.update("v1", func(p *corev1.Pod) { p.UID = "another" }) }
-	for name, change := range map[string]func(*cluster){
-		"deleted": func(c *cluster) { c.remove("v1") },
-		"leaving": func(c *cluster) {
-			c.update("v1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
-		},
-		"replaced": replace,
-		"deleted unseen": func(c *cluster) {
-			c.unseen["v1"] = c.get("v1")
-			c.remove("v1")
-		},
-		"replaced unseen": func(c *cluster) {
-			c.unseen["v1"] = c.get("v1")
-			replace(c)
-		},
-		"deleted between mark and delete": func(c *cluster) {
-			c.fail(func(_ int, made call) fault {
-				if made.verb == "delete" {
-					c.remove("v1")
-				}
-				return fault{}
-			})
-		},
-		"replaced between mark and delete": func(c *cluster) {
-			c.fail(func(_ int, made call) fault {
-				if made.verb == "delete" {
-					replace(c)
-				}
-				return fault{}
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				change(o.cluster)
-				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-				pass(time.Second)
-				o.expect(t, done)
-				if p := o.cluster.get("v1"); p != nil && p.UID == "another" && p.DeletionTimestamp != nil {
-					t.Error("another pod of the same name was deleted")
-				}
-				if told := o.cluster.events(); len(told) != 1 {
-					t.Errorf("events %q; want that on the asker only", told)
-				}
-				if got := o.cluster.story(); !strings.Contains(name, " ") && len(got) != 1 {
-					t.Errorf("calls %v; want the claim only, for it was seen that the victim is gone", got)
-				}
-			})
+	ways := waysToGo("v1")
+	for _, name := range []string{"deleted", "replaced"} {
+		change := ways[name]
+		ways[name+" between mark and delete"] = func(c *cluster) {
+			c.fail(atEachDelete(func() { change(c) }))
+		}
+	}
+	for name, change := range ways {
+		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			change(o.cluster)
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(time.Second)
+			o.expect(t, done)
+			if p := o.cluster.get("v1"); p != nil && p.UID == "another" && p.DeletionTimestamp != nil {
+				t.Error("another pod of the same name was deleted")
+			}
+			if told := o.cluster.events(); len(told) != 1 {
+				t.Errorf("events %q; want that on the asker only", told)
+			}
+			if got := o.cluster.story(); !strings.Contains(name, " ") && len(got) != 1 {
+				t.Errorf("calls %v; want the claim only, for it was seen that the victim is gone", got)
+			}
 		})
 	}
 }
@@ -197,28 +165,23 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 			if verb == "patch" && apianswer.TooLarge(err) {
 				continue // TestAVictimTooLargeForTheMark
 			}
-			t.Run(name+"/"+verb, func(t *testing.T) {
-				story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-					o.cluster.fail(func(_ int, c call) fault {
-						if c.verb == verb && strings.HasPrefix(c.pod, "v") && c.condition.Status != corev1.ConditionFalse {
-							return fault{err: err}
-						}
-						return fault{}
-					})
-					o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-					pass(time.Second)
-					o.expectGone(t)
-					o.expect(t, "committed [uid-a], disrupted [], given up 1")
-					if why := o.books.why()[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
-						!strings.Contains(why, err.Error()) || !strings.Contains(why, "of 3 pods that were to go 3 stay") {
-						t.Errorf("given up because %q", why)
-					}
-					o.expectSpared(t, "v1", "v2", "v3")
-					held := o.cluster.condition("a", reservations.HeldCondition)
-					if held.Status != corev1.ConditionFalse || held.Reason != "HoldGivenUp" || !strings.Contains(held.Message, err.Error()) {
-						t.Errorf("the claim: %+v", held)
-					}
-				})
+			storyOf(t, name+"/"+verb, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+				o.cluster.fail(when(fault{err: err}, func(c call) bool {
+					return c.verb == verb && strings.HasPrefix(c.pod, "v") && c.condition.Status != corev1.ConditionFalse
+				}))
+				o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+				pass(time.Second)
+				o.expectGone(t)
+				o.expect(t, "committed [uid-a], disrupted [], given up 1")
+				if why := o.books.givenUp[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
+					!strings.Contains(why, err.Error()) || !strings.Contains(why, "of 3 pods that were to go 3 stay") {
+					t.Errorf("given up because %q", why)
+				}
+				o.expectSpared(t, "v1", "v2", "v3")
+				held := o.cluster.condition("a", reservations.HeldCondition)
+				if held.Status != corev1.ConditionFalse || held.Reason != "HoldGivenUp" || !strings.Contains(held.Message, err.Error()) {
+					t.Errorf("the claim: %+v", held)
+				}
 			})
 		}
 	}
@@ -230,12 +193,9 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 			failing := func(err error) func(int, call) fault {
-				return func(_ int, c call) fault {
-					if c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue {
-						return fault{err: err}
-					}
-					return fault{}
-				}
+				return when(fault{err: err}, func(c call) bool {
+					return c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue
+				})
 			}
 			o.cluster.fail(failing(transient()["unavailable"]))
 			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
@@ -290,18 +250,16 @@ func TestLateMarksAreJudgedAgain(t *testing.T) {
 		"a victim stays": {func(o *office) { o.books.going["uid-a"] = victimsOf("a", "v2") },
 			[]string{"v2"}, []string{"v1"}, "committed [uid-a uid-a uid-a], disrupted [uid-a], given up 0"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-				o.cluster.fail(on("patch", "v2", transient()["unavailable"]))
-				o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-				pass(10 * time.Second)
-				c.happens(o)
-				o.cluster.fail(nil)
-				pass(10 * time.Second)
-				o.expectGone(t, c.gone...)
-				o.expect(t, c.want)
-				o.expectSpared(t, c.left...)
-			})
+		storyOf(t, name, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "v2", transient()["unavailable"]))
+			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			pass(10 * time.Second)
+			c.happens(o)
+			o.cluster.fail(nil)
+			pass(10 * time.Second)
+			o.expectGone(t, c.gone...)
+			o.expect(t, c.want)
+			o.expectSpared(t, c.left...)
 		})
 	}
 }
@@ -310,15 +268,13 @@ func TestLateMarksAreJudgedAgain(t *testing.T) {
 func TestTheVictimThatFailsIsNamed(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		tries := 0
-		o.cluster.fail(func(_ int, c call) fault {
-			if tries++; c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2") {
-				return fault{err: transient()["unavailable"]}
-			}
-			return fault{}
-		})
+		o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool {
+			tries++
+			return c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2")
+		}))
 		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Minute)
-		if why := o.books.why(); len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
+		if why := o.books.givenUp; len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
 			t.Errorf("given up because %q", why)
 		}
 	})
@@ -348,18 +304,13 @@ func TestAVictimTooLargeForTheMark(t *testing.T) {
 // people are told what helps. The pod is not deleted without a grace period.
 func TestAVictimTooLargeToBeDeleted(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.pod == "v1" {
-				return fault{err: beyondEtcd()}
-			}
-			return fault{}
-		})
+		o.cluster.fail(when(fault{err: beyondEtcd()}, func(c call) bool { return c.pod == "v1" }))
 		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 		pass(time.Second)
 		o.expectGone(t)
 		o.expect(t, "committed [uid-a], disrupted [], given up 1")
 		o.expectSpared(t, "v1", "v2", "v3")
-		if why := o.books.why()[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
+		if why := o.books.givenUp[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
 			t.Errorf("given up because %q", why)
 		}
 		expect.Same(t, "undeletable", []types.UID{"uid-v1"}, o.books.undeletable)
@@ -383,16 +334,7 @@ func (o *office) expectSpared(t *testing.T, names ...string) {
 func TestAFinalFailureStopsTheOthers(t *testing.T) {
 	names := []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
 	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
-		deletes := 0
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.verb != "delete" {
-				return fault{}
-			}
-			if deletes++; deletes == 1 {
-				return fault{err: lasting()["forbidden"]}
-			}
-			return fault{}
-		})
+		o.cluster.fail(first(1, fault{err: lasting()["forbidden"]}, func(c call) bool { return c.verb == "delete" }))
 		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
 		pass(90 * time.Millisecond)
 		if n := len(o.cluster.gone()); n > 1 {
@@ -420,7 +362,7 @@ func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
 		})
 		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
 		pass(time.Minute)
-		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.why()) > 0 {
+		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.givenUp) > 0 {
 			t.Fatalf("gone %v, %s", gone, o.books.outcome())
 		}
 		// The store knows of the refusal before the hold ends, because another plan may
@@ -458,7 +400,7 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 		if got := o.cluster.gone(); !slices.Equal(got, before) || tries < 5 {
 			t.Errorf("gone %v, before %v; %d tries", got, before, tries)
 		}
-		if why := o.books.why()[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
+		if why := o.books.givenUp[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
 			t.Errorf("given up because %q", why)
 		}
 		o.expectSpared(t, "v3", "v4")
@@ -514,12 +456,7 @@ func TestMarksOfAnEarlierProcess(t *testing.T) {
 
 func TestAnEndlessFailureIsRolledBack(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.verb == "delete" {
-				return fault{err: apierrors.NewServiceUnavailable("starting")}
-			}
-			return fault{}
-		})
+		o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool { return c.verb == "delete" }))
 		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(29 * time.Second)
 		o.expect(t, "committed [uid-a], disrupted [], given up 0")
@@ -562,62 +499,54 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			o.InPermit = func() []types.UID { return []types.UID{"uid-x"} }
 		}
 	}
-	t.Run("first", func(t *testing.T) {
-		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-			pass(time.Minute)
-			o.expectGone(t)
-			o.expect(t, "committed [uid-a], disrupted [], given up 1")
-			if why := o.books.why(); !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
-				t.Errorf("given up for %q", why)
-			}
-			if len(o.books.undeletable) > 0 {
-				t.Errorf("undeletable: %v", o.books.undeletable)
-			}
-			expect.Same(t, "in Permit at the commit", []types.UID{"uid-x"}, o.books.inPermit)
-			if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" {
-				t.Errorf("v1: %+v", c)
-			}
-		}, unbound("v1"))
-	})
-	t.Run("first, and the asker can run there only", func(t *testing.T) {
-		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-			w := disruptFor("a", "v1", "v2")
-			w.Hold.NodeBound = true
-			o.books.plan(w, victimsOf("a", "v1", "v2")...)
-			pass(time.Minute)
-			o.expectGone(t)
-			o.expect(t, "committed [uid-a], disrupted [], given up 0")
-			if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
-				t.Errorf("called off for %q", why)
-			}
-		}, unbound("v1"))
-	})
-	t.Run("last, and its delete times out", func(t *testing.T) {
-		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-			o.cluster.fail(on("delete", "v2", transient()["time-out"]))
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-			pass(3 * time.Second)
-			o.expectGone(t, "v1")
-			o.cluster.setNode("v2", "n1")
-			pass(3 * time.Minute)
-			o.expect(t, "committed [uid-a], disrupted [], given up 1")
-			if len(o.books.undeletable) > 0 {
-				t.Errorf("undeletable: %v", o.books.undeletable)
-			}
-		}, unbound("v2"))
-	})
-	t.Run("last", func(t *testing.T) {
-		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-			pass(3 * time.Second)
-			o.expectGone(t, "v1")
-			o.cluster.setNode("v2", "n1")
-			pass(10 * time.Second)
-			o.expectGone(t, "v1", "v2")
-			o.expect(t, done)
-		}, unbound("v2"))
-	})
+	storyOf(t, "first", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(time.Minute)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		if why := o.books.givenUp; !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
+			t.Errorf("given up for %q", why)
+		}
+		if len(o.books.undeletable) > 0 {
+			t.Errorf("undeletable: %v", o.books.undeletable)
+		}
+		expect.Same(t, "in Permit at the commit", []types.UID{"uid-x"}, o.books.inPermit)
+		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" {
+			t.Errorf("v1: %+v", c)
+		}
+	}, unbound("v1"))
+	storyOf(t, "first, and the asker can run there only", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1", "v2")
+		w.Hold.NodeBound = true
+		o.books.plan(w, victimsOf("a", "v1", "v2")...)
+		pass(time.Minute)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
+			t.Errorf("called off for %q", why)
+		}
+	}, unbound("v1"))
+	storyOf(t, "last, and its delete times out", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.cluster.fail(on("delete", "v2", transient()["time-out"]))
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(3 * time.Second)
+		o.expectGone(t, "v1")
+		o.cluster.setNode("v2", "n1")
+		pass(3 * time.Minute)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		if len(o.books.undeletable) > 0 {
+			t.Errorf("undeletable: %v", o.books.undeletable)
+		}
+	}, unbound("v2"))
+	storyOf(t, "last", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(3 * time.Second)
+		o.expectGone(t, "v1")
+		o.cluster.setNode("v2", "n1")
+		pass(10 * time.Second)
+		o.expectGone(t, "v1", "v2")
+		o.expect(t, done)
+	}, unbound("v2"))
 }
 
 // TestNoFurtherVictimGoes: no further victim is deleted once the asker no longer waits.
@@ -631,26 +560,21 @@ func TestNoFurtherVictimGoes(t *testing.T) {
 		{"the asker was bound", func(o *office) { o.books.queue(bound) }, "committed [uid-a], disrupted [], given up 0"},
 		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, "committed [uid-a], disrupted [], given up 1"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-				o.cluster.latency = time.Second
-				deletes := 0
-				o.cluster.fail(func(_ int, made call) fault {
-					if made.verb == "delete" {
-						if deletes++; deletes == 1 {
-							c.happens(o)
-						}
-					}
-					return fault{}
-				})
-				o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-				pass(time.Minute)
-				if deletes != 1 {
-					t.Errorf("%d deletes: %v", deletes, o.cluster.story())
+		storyOf(t, c.name, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+			o.cluster.latency = time.Second
+			deletes := 0
+			o.cluster.fail(atEachDelete(func() {
+				if deletes++; deletes == 1 {
+					c.happens(o)
 				}
-				o.expect(t, c.want)
-				o.expectSpared(t, "v1", "v2", "v3")
-			})
+			}))
+			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+			pass(time.Minute)
+			if deletes != 1 {
+				t.Errorf("%d deletes: %v", deletes, o.cluster.story())
+			}
+			o.expect(t, c.want)
+			o.expectSpared(t, "v1", "v2", "v3")
 		})
 	}
 }
@@ -676,12 +600,7 @@ func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
 		o.cluster.latency = 5 * time.Second / 2
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.verb == "delete" {
-				o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
-			}
-			return fault{}
-		})
+		o.cluster.fail(atEachDelete(func() { o.books.queue(release(w, reservations.Bound, reasons.Reason{})) }))
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectGone(t, "v1")
@@ -730,12 +649,9 @@ func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
 // and loses its mark.
 func TestAPlanThatIsReplaced(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-		o.cluster.fail(func(_ int, c call) fault {
-			if strings.HasPrefix(c.pod, "v") && c.condition.Status == corev1.ConditionTrue {
-				return fault{err: errors.New("reset"), late: true}
-			}
-			return fault{}
-		})
+		o.cluster.fail(when(fault{err: errors.New("reset"), late: true}, func(c call) bool {
+			return strings.HasPrefix(c.pod, "v") && c.condition.Status == corev1.ConditionTrue
+		}))
 		first := disruptFor("a", "v1", "v2")
 		first.Hold.Decision = "1"
 		second := disruptFor("a", "v2", "v3")

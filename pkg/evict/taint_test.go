@@ -34,7 +34,7 @@ func (o *office) expectTaints(t *testing.T, want ...string) {
 func (o *office) writes() []string {
 	var out []string
 	for _, c := range o.cluster.made() {
-		if c.node != "" && c.verb != "get" {
+		if writesNode(c) {
 			out = append(out, c.String())
 		}
 	}
@@ -80,20 +80,18 @@ func TestNodeIsTaintedBeforeCommit(t *testing.T) {
 
 func TestHoldsWithoutATaint(t *testing.T) {
 	for name, policy := range map[string]TaintPolicy{"no victims": TaintAlways, "never": TaintNever} {
-		t.Run(name, func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				w := disruptFor("a")
-				if policy == TaintNever {
-					w = disruptFor("a", "v1")
-				}
-				o.books.plan(w, victimsOf("a", "v1")[:len(w.Hold.Chosen)]...)
-				pass(time.Second)
-				o.expect(t, done)
-				o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
-				pass(time.Minute)
-				o.expectWrites(t)
-			}, taints(policy))
-		})
+		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			w := disruptFor("a")
+			if policy == TaintNever {
+				w = disruptFor("a", "v1")
+			}
+			o.books.plan(w, victimsOf("a", "v1")[:len(w.Hold.Chosen)]...)
+			pass(time.Second)
+			o.expect(t, done)
+			o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+			pass(time.Minute)
+			o.expectWrites(t)
+		}, taints(policy))
 	}
 }
 
@@ -104,72 +102,66 @@ func TestTheTaintGoesWithTheHold(t *testing.T) {
 		reservations.Bound, reservations.Deleted, reservations.Superseded, reservations.NodeGone,
 		reservations.NodeUnschedulable, reservations.TimedOut, reservations.GivenUp,
 	} {
-		t.Run(string(end), func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				w := disruptFor("a", "v1")
-				o.books.plan(w, victimsOf("a", "v1")...)
-				pass(time.Second)
-				o.expectTaints(t, heldForA)
-				if end == reservations.Deleted {
-					o.cluster.remove("a")
-				}
-				o.books.queue(release(w, end, reasons.New(reasons.HoldTimedOut, "why")))
-				pass(2 * time.Second)
-				o.expectTaints(t)
-				o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
-			}, taints(TaintIfAllowed))
-		})
+		storyOf(t, string(end), []string{"a", "v1"}, func(t *testing.T, o *office) {
+			w := disruptFor("a", "v1")
+			o.books.plan(w, victimsOf("a", "v1")...)
+			pass(time.Second)
+			o.expectTaints(t, heldForA)
+			if end == reservations.Deleted {
+				o.cluster.remove("a")
+			}
+			o.books.queue(release(w, end, reasons.New(reasons.HoldTimedOut, "why")))
+			pass(2 * time.Second)
+			o.expectTaints(t)
+			o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
+		}, taints(TaintIfAllowed))
 	}
 	for name, fails := range map[string]func(*office){
 		"the laws refuse": func(o *office) { o.books.off = reasons.New(reasons.HoldGivenUp, "no") },
 		"a victim stays":  func(o *office) { o.cluster.fail(on("delete", "v1", lasting()["forbidden"])) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				fails(o)
-				w := disruptFor("a", "v1")
-				o.books.plan(w, victimsOf("a", "v1")...)
-				pass(time.Second)
-				if !o.books.off.None() { // a store ends the hold itself
-					o.books.queue(release(w, reservations.GivenUp, o.books.off))
-				}
-				pass(time.Second)
-				o.expectTaints(t)
-				o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
-			}, taints(TaintIfAllowed))
-		})
+		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			fails(o)
+			w := disruptFor("a", "v1")
+			o.books.plan(w, victimsOf("a", "v1")...)
+			pass(time.Second)
+			if !o.books.off.None() { // a store ends the hold itself
+				o.books.queue(release(w, reservations.GivenUp, o.books.off))
+			}
+			pass(time.Second)
+			o.expectTaints(t)
+			o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
+		}, taints(TaintIfAllowed))
 	}
 }
 
 // TestHoldsShareATaint: it is written once, and removed with the last hold.
 func TestHoldsShareATaint(t *testing.T) {
 	for _, blind := range []bool{false, true} {
-		t.Run(fmt.Sprintf("blind=%t", blind), func(t *testing.T) {
-			story(t, []string{"a", "b", "c", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-				o.cluster.nodes.blind = blind // the informer is late
-				a, b, c := disruptFor("a", "v1"), disruptFor("b", "v2"), disruptFor("c", "v3")
-				o.books.plan(a, victimsOf("a", "v1")...)
-				pass(10 * time.Millisecond)
-				o.books.plan(b, victimsOf("b", "v2")...)
-				pass(time.Second)
-				o.books.queue(release(a, reservations.Bound, reasons.Reason{}))
-				pass(afterBound / 2)
-				o.books.plan(c, victimsOf("c", "v3")...)
-				pass(2 * time.Second)
-				o.expectTaints(t, heldForA)
-				o.books.queue(release(c, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
-				pass(2 * time.Second)
-				o.expectTaints(t, heldForA)
-				o.books.queue(release(b, reservations.Bound, reasons.Reason{}))
-				pass(2 * time.Second)
-				o.expectTaints(t)
-				expect.Holds(t, keptOff(o.cluster.made()))
-				if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each write that is based on late data
-					t.Errorf("writes %q", got)
-				}
-				o.cluster.forget() // three askers
-			}, taints(TaintIfAllowed))
-		})
+		storyOf(t, fmt.Sprintf("blind=%t", blind), []string{"a", "b", "c", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+			o.cluster.nodes.blind = blind // the informer is late
+			a, b, c := disruptFor("a", "v1"), disruptFor("b", "v2"), disruptFor("c", "v3")
+			o.books.plan(a, victimsOf("a", "v1")...)
+			pass(10 * time.Millisecond)
+			o.books.plan(b, victimsOf("b", "v2")...)
+			pass(time.Second)
+			o.books.queue(release(a, reservations.Bound, reasons.Reason{}))
+			pass(afterBound / 2)
+			o.books.plan(c, victimsOf("c", "v3")...)
+			pass(2 * time.Second)
+			o.expectTaints(t, heldForA)
+			o.books.queue(release(c, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+			pass(2 * time.Second)
+			o.expectTaints(t, heldForA)
+			o.books.queue(release(b, reservations.Bound, reasons.Reason{}))
+			pass(2 * time.Second)
+			o.expectTaints(t)
+			expect.Holds(t, keptOff(o.cluster.made()))
+			if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each write that is based on late data
+				t.Errorf("writes %q", got)
+			}
+			o.cluster.forget() // three askers
+		}, taints(TaintIfAllowed))
 	}
 }
 
@@ -239,21 +231,17 @@ func TestATaintOfAnotherScheduler(t *testing.T) {
 		o.expectTaints(t, other.ToString())
 		o.expectGone(t)
 		o.expect(t, "committed [], disrupted [], given up 1")
-		if why := o.books.why(); !strings.Contains(why[0], "another scheduler") {
+		if why := o.books.givenUp; !strings.Contains(why[0], "another scheduler") {
 			t.Errorf("why: %q", why)
 		}
 	}, taints(TaintIfAllowed))
 }
 
+// writesNode tells whether a call changes a node or tries to.
+func writesNode(c call) bool { return c.node != "" && c.verb != "get" }
+
 // refuses makes writes of nodes fail.
-func refuses(err error) func(int, call) fault {
-	return func(_ int, c call) fault {
-		if c.node != "" && c.verb != "get" {
-			return fault{err: err}
-		}
-		return fault{}
-	}
-}
+func refuses(err error) func(int, call) fault { return when(fault{err: err}, writesNode) }
 
 func TestATaintThatIsRefused(t *testing.T) {
 	for name, err := range lasting() {
@@ -278,7 +266,7 @@ func TestATaintThatIsRefused(t *testing.T) {
 				pass(time.Second)
 				o.expectGone(t)
 				o.expect(t, "committed [], disrupted [], given up 1")
-				if why := o.books.why(); !strings.Contains(why[0], "node n1: it cannot be tainted as held") || !strings.Contains(why[0], err.Error()) {
+				if why := o.books.givenUp; !strings.Contains(why[0], "node n1: it cannot be tainted as held") || !strings.Contains(why[0], err.Error()) {
 					t.Errorf("why: %q", why)
 				}
 			}, taints(TaintAlways))
@@ -294,28 +282,20 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 			if late && apierrors.IsConflict(err) {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/late=%t", name, late), func(t *testing.T) {
-				story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-					failed := 0
-					o.cluster.fail(func(_ int, c call) fault {
-						if c.node == "" || c.verb == "get" || failed%4 == 3 {
-							return fault{}
-						}
-						failed++
-						return fault{err: err, late: late}
-					})
-					w := disruptFor("a", "v1")
-					o.books.plan(w, victimsOf("a", "v1")...)
-					pass(10 * time.Second)
-					o.expect(t, done)
-					o.expectTaints(t, heldForA)
-					failed = 0
-					o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
-					pass(10 * time.Second)
-					o.expectTaints(t)
-					expect.Holds(t, keptOff(o.cluster.made()))
-				}, taints(TaintIfAllowed))
-			})
+			name := fmt.Sprintf("%s/late=%t", name, late)
+			storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				o.cluster.fail(first(3, fault{err: err, late: late}, writesNode))
+				w := disruptFor("a", "v1")
+				o.books.plan(w, victimsOf("a", "v1")...)
+				pass(10 * time.Second)
+				o.expect(t, done)
+				o.expectTaints(t, heldForA)
+				o.cluster.fail(first(3, fault{err: err, late: late}, writesNode))
+				o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+				pass(10 * time.Second)
+				o.expectTaints(t)
+				expect.Holds(t, keptOff(o.cluster.made()))
+			}, taints(TaintIfAllowed))
 		}
 	}
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
@@ -333,28 +313,26 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 // lost during it or before the next one. The plan goes on when the lease is back.
 func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
 	for _, during := range []bool{true, false} {
-		t.Run(fmt.Sprintf("during=%t", during), func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				o.cluster.fail(func(n int, c call) fault {
-					if c.node == "" {
-						return fault{}
-					}
-					o.lead.Store(!during)
-					return fault{err: errors.New("reset")}
-				})
-				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-				pass(50 * time.Millisecond) // before the next write
-				o.lead.Store(false)
-				o.cluster.fail(nil)
-				pass(10 * time.Second)
-				o.expectWrites(t, "taint yunikorn.uid-a n1 failed")
-				o.lead.Store(true)
-				pass(10 * time.Second)
-				o.expect(t, done)
-				o.expectTaints(t, heldForA)
-				o.expectWrites(t, "taint yunikorn.uid-a n1 failed", "taint yunikorn.uid-a n1")
-			}, taints(TaintIfAllowed))
-		})
+		storyOf(t, fmt.Sprintf("during=%t", during), []string{"a", "v1"}, func(t *testing.T, o *office) {
+			o.cluster.fail(func(n int, c call) fault {
+				if c.node == "" {
+					return fault{}
+				}
+				o.lead.Store(!during)
+				return fault{err: errors.New("reset")}
+			})
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(50 * time.Millisecond) // before the next write
+			o.lead.Store(false)
+			o.cluster.fail(nil)
+			pass(10 * time.Second)
+			o.expectWrites(t, "taint yunikorn.uid-a n1 failed")
+			o.lead.Store(true)
+			pass(10 * time.Second)
+			o.expect(t, done)
+			o.expectTaints(t, heldForA)
+			o.expectWrites(t, "taint yunikorn.uid-a n1 failed", "taint yunikorn.uid-a n1")
+		}, taints(TaintIfAllowed))
 	}
 }
 
@@ -362,25 +340,23 @@ func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
 // The plan is not given up for it, however long the lease was lost.
 func TestTimeWithoutTheLeaseDoesNotCount(t *testing.T) {
 	for _, of := range []string{"a", "n1"} { // the claim, the taint
-		t.Run(of, func(t *testing.T) {
-			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-				failed := 0
-				o.cluster.fail(func(_ int, c call) fault {
-					if c.pod+c.node != of || failed == 2 {
-						return fault{}
-					}
-					failed++
-					o.lead.Store(failed == 2)
-					return fault{err: errors.New("reset")}
-				})
-				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-				pass(time.Minute)
-				o.lead.Store(true)
-				pass(10 * time.Second)
-				o.expect(t, done)
-				expect.Same(t, "writes failed", 2, failed)
-			}, taints(TaintIfAllowed))
-		})
+		storyOf(t, of, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			failed := 0
+			o.cluster.fail(func(_ int, c call) fault {
+				if c.pod+c.node != of || failed == 2 {
+					return fault{}
+				}
+				failed++
+				o.lead.Store(failed == 2)
+				return fault{err: errors.New("reset")}
+			})
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(time.Minute)
+			o.lead.Store(true)
+			pass(10 * time.Second)
+			o.expect(t, done)
+			expect.Same(t, "writes failed", 2, failed)
+		}, taints(TaintIfAllowed))
 	}
 }
 
@@ -425,7 +401,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
 		pass(time.Minute)
 		o.expectGone(t, "v1")
-		if why := o.books.why(); len(why) != 1 || why[0] != "node n1 is gone" {
+		if why := o.books.givenUp; len(why) != 1 || why[0] != "node n1 is gone" {
 			t.Errorf("why: %q", why)
 		}
 	}, taints(TaintAlways))
