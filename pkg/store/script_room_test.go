@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -81,7 +82,7 @@ func (s *script) mayRunWithout(got, p *model.Pod) bool {
 func (s *script) owed(tree *queues.Snapshot, queue, other *queues.Queue, request, own resources.Vector) bool {
 	below, reached := map[string]bool{}, map[string]bool{}
 	for q := queue; !q.IsRoot(); q = tree.Queue(q.Parent) {
-		if q == other || isBelow(tree, other, q) {
+		if strings.HasPrefix(other.Path+".", q.Path+".") {
 			break
 		}
 		for kind := range request.All() {
@@ -96,16 +97,6 @@ func (s *script) owed(tree *queues.Snapshot, queue, other *queues.Queue, request
 	}
 	for kind := range below {
 		if below[kind] && !reached[kind] {
-			return true
-		}
-	}
-	return false
-}
-
-// isBelow tells whether a queue is below another one.
-func isBelow(tree *queues.Snapshot, q, top *queues.Queue) bool {
-	for !q.IsRoot() {
-		if q = tree.Queue(q.Parent); q == top {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -403,13 +404,13 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 		p = &objects.Pod{
 			Identity: objects.Identity{
 				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-				Labels: map[string]string{placement.KeyApplicationID: name},
+				Labels: map[string]string{placement.KeyApplicationID: name}, Annotations: map[string]string{},
 			},
 			Request: queuestest.Vector("vcore=1 pods=1"),
 		}
 	}
 	next := *p
-	next.Labels, next.Annotations = clone(p.Labels), clone(p.Annotations)
+	next.Labels, next.Annotations = maps.Clone(p.Labels), maps.Clone(p.Annotations)
 	amounts := []string{"pods=1"}
 	for _, word := range words[1:] {
 		if n, ok := strings.CutPrefix(word, "types="); ok {
@@ -430,14 +431,6 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 	}
 	s.pods[name] = &next
 	return &next
-}
-
-func clone(m map[string]string) map[string]string {
-	out := map[string]string{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 func setPod(p *objects.Pod, word string) bool {

@@ -33,6 +33,15 @@ func TestDirtyKeepsACopyUpToDate(t *testing.T) {
 		r := rand.New(rand.NewSource(seed))
 		var d dirty
 		things, names, copied := map[string]*thing{}, map[*thing]string{}, map[string]*int{}
+		take := func(gone int) {
+			for _, name := range d.TakeGone(gone) {
+				delete(copied, name)
+			}
+			d.Take(2, func(x *thing) *int {
+				copied[names[x]] = copyOfThing(x)
+				return copied[names[x]]
+			})
+		}
 		for step := range 400 {
 			name := fmt.Sprint("t", r.Intn(20))
 			x := things[name]
@@ -55,22 +64,10 @@ func TestDirtyKeepsACopyUpToDate(t *testing.T) {
 			if r.Intn(3) > 0 {
 				continue
 			}
-			for _, gone := range d.TakeGone(3) {
-				delete(copied, gone)
-			}
-			d.Take(2, func(x *thing) *int {
-				copied[names[x]] = copyOfThing(x)
-				return copied[names[x]]
-			})
+			take(3)
 		}
 		for d.Len() > 0 {
-			for _, gone := range d.TakeGone(2) {
-				delete(copied, gone)
-			}
-			d.Take(2, func(x *thing) *int {
-				copied[names[x]] = copyOfThing(x)
-				return copied[names[x]]
-			})
+			take(2)
 		}
 		if len(copied) != len(things) {
 			t.Fatalf("seed %d: the copy has %v, want %v", seed, slices.Sorted(maps.Keys(copied)), slices.Sorted(maps.Keys(things)))
