@@ -121,13 +121,7 @@ func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (c *Co
 	go func() { defer close(done); c.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	plugintest.Eventually(t, func() error {
-		watches := 0
-		for _, a := range client.Actions() {
-			if a.Matches("watch", "configmaps") {
-				watches++
-			}
-		}
-		if watches < 2 {
+		if requests(client, "watch", "configmaps") < 2 {
 			return errors.New("not watched yet")
 		}
 		return nil

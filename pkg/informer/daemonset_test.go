@@ -161,21 +161,13 @@ func TestOwnersAreVerified(t *testing.T) {
 				for _, uid := range []types.UID{"p", "q"} {
 					expect.Same(t, "pod "+string(uid)+" is told of as", want, r.says(uid))
 				}
-				if claims == watchesDaemonSets(client) {
+				asked := requests(client, "list", "daemonsets") + requests(client, "watch", "daemonsets")
+				if claims == (asked > 0) {
 					t.Errorf("with claimed owners %t, DaemonSets are read: %t", claims, !claims)
 				}
 			})
 		}
 	}
-}
-
-func watchesDaemonSets(client *fake.Clientset) bool {
-	for _, a := range client.Actions() {
-		if a.GetResource().Resource == "daemonsets" {
-			return true
-		}
-	}
-	return false
 }
 
 // TestDaemonSetSeenLater: the event of a pod may come before that of its DaemonSet. The

@@ -250,20 +250,11 @@ func failing(client *fake.Clientset, err error) *atomic.Pointer[error] {
 	return &failure
 }
 
-// listed counts the attempts to list PriorityClasses.
-func listed(client *fake.Clientset) (n int) {
-	for _, a := range client.Actions() {
-		if a.Matches("list", "priorityclasses") {
-			n++
-		}
-	}
-	return n
-}
-
+// attempts waits until PriorityClasses were asked for n times.
 func attempts(t *testing.T, client *fake.Clientset, n int) {
 	t.Helper()
 	plugintest.Eventually(t, func() error {
-		if got := listed(client); got < n {
+		if got := requests(client, "list", "priorityclasses"); got < n {
 			return fmt.Errorf("%d attempts", got)
 		}
 		return nil

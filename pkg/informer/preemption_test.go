@@ -199,21 +199,14 @@ func TestOwners(t *testing.T) {
 	if got := Translate(pod, RequestOptions{}).Owners; got != nil {
 		t.Errorf("a pod without owners has %v", got)
 	}
-	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
-	expect.Same(t, "owners", []types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners)
+	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "u1", nil), owner("Job", "u2", ptr.To(true))}
+	got := Translate(pod, RequestOptions{})
+	expect.Same(t, "owners", []types.UID{"u1"}, got.Owners)
+	expect.Same(t, "the controller, which creates a replacement", types.UID("u2"), got.Controller)
 	pod.OwnerReferences = slices.Repeat([]metav1.OwnerReference{owner("Pod", "u1", nil)}, 1000)
-	expect.Same(t, "owners that count", maxOwners, len(Translate(pod, RequestOptions{}).Owners))
-}
-
-// TestController: the controller creates a replacement of the pod; no other owner does.
-func TestController(t *testing.T) {
-	pod := podOf()
-	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "driver", nil)}
-	if got := Translate(pod, RequestOptions{}).Controller; got != "" {
-		t.Errorf("a pod without a controller has %q", got)
-	}
-	pod.OwnerReferences = append(pod.OwnerReferences, owner("ReplicaSet", "rs", ptr.To(true)))
-	expect.Same(t, "the controller", types.UID("rs"), Translate(pod, RequestOptions{}).Controller)
+	got = Translate(pod, RequestOptions{})
+	expect.Same(t, "owners that count", maxOwners, len(got.Owners))
+	expect.Same(t, "the controller, where no owner is one", types.UID(""), got.Controller)
 }
 
 // holding sets a condition of the pod that says it holds a node.

@@ -88,14 +88,20 @@ func (s *scene) start(t *testing.T) {
 	s.store.Start(time.Now())
 }
 
+// requests returns the number of requests of a kind for a resource.
+func requests(client *fake.Clientset, verb, resource string) (n int) {
+	for _, a := range client.Actions() {
+		if a.Matches(verb, resource) {
+			n++
+		}
+	}
+	return n
+}
+
 // watched reports whether all of the resources are being watched.
 func watched(client *fake.Clientset, names ...string) error {
 	for _, name := range names {
-		found := false
-		for _, a := range client.Actions() {
-			found = found || a.Matches("watch", name)
-		}
-		if !found {
+		if requests(client, "watch", name) == 0 {
 			return fmt.Errorf("%s are not watched yet", name)
 		}
 	}
