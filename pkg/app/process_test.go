@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/informers"
 	clienttesting "k8s.io/client-go/testing"
 	clientevents "k8s.io/client-go/tools/events"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -265,14 +264,14 @@ func TestRecorderOfTheProfile(t *testing.T) {
 }
 
 // mute is a handle without a recorder of events.
-type mute struct{ fwk.Handle }
+type mute struct{ *plugintest.Handle }
 
 func (mute) EventRecorder() clientevents.EventRecorder { return nil }
 
 // TestWithoutAPIServer has a handle as in upstream's unit tests.
 func TestWithoutAPIServer(t *testing.T) {
 	h := plugintest.New(t)
-	bare := bareHandle{h}
+	bare := mute{h}
 	p := For(h.Context(), bare)
 	args := plugintest.Args()
 	args.ConfigNamespace, args.ConfigFile = "", t.TempDir()+"/none.yaml"
@@ -284,10 +283,6 @@ func TestWithoutAPIServer(t *testing.T) {
 		return nil
 	})
 }
-
-type bareHandle struct{ *plugintest.Handle }
-
-func (bareHandle) EventRecorder() clientevents.EventRecorder { return nil }
 
 func TestStoreOptions(t *testing.T) {
 	args := plugintest.Args()
