@@ -15,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // The cluster of the benchmarks: 5,000 queues, 1,000 nodes and 20,000 pods of
@@ -77,16 +78,20 @@ func benchPod(c *cluster, i int, request resources.Vector) objects.Pod {
 
 // benchPages are pages for all routes.
 func benchPages() []string {
-	var out []string
-	for page := range new(Server).routes() {
-		for name, value := range map[string]string{
-			"partition": "default", "queue": "root.p7.q7", "application": "app-7", "node": "node-7", "user": "nobody", "group": "none", "state": "active",
-		} {
-			page = strings.ReplaceAll(page, "{"+name+"}", value)
-		}
-		out = append(out, "/ws/v1/"+page)
+	pages := pagesOf(new(Server), "{queue}", "root.p7.q7", "{application}", "app-7", "{node}", "node-7",
+		"{user}", "nobody", "{group}", "none")
+	const applications = "/ws/v1/partition/default/applications/"
+	return append(pages, applications+"rejected", applications+"completed")
+}
+
+// pagesOf returns the paths of all routes. The names are pairs of a word in braces and what is
+// put in its place.
+func pagesOf(s *Server, names ...string) (pages []string) {
+	fill := strings.NewReplacer(append(names, "{partition}", documents.Partition, "{state}", "active")...)
+	for route := range s.routes() {
+		pages = append(pages, "/ws/v1/"+fill.Replace(route))
 	}
-	return append(out, "/ws/v1/partition/default/applications/rejected", "/ws/v1/partition/default/applications/completed")
+	return pages
 }
 
 // BenchmarkPages answers for everything there is, compressed. Before each answer a
@@ -107,8 +112,7 @@ func BenchmarkPages(b *testing.B) {
 				c.store.Delete(passing.UID, c.now)
 				r := httptest.NewRequest(http.MethodGet, page, nil)
 				r.Header.Set("Accept-Encoding", "gzip")
-				w := httptest.NewRecorder()
-				c.http.ServeHTTP(w, r)
+				w := c.ask(r)
 				if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
 					b.Fatal(w.Code)
 				}

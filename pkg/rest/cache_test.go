@@ -82,7 +82,9 @@ func TestPageCache(t *testing.T) {
 			t.Errorf("%+v: made %d times by now, Age %q", step, s.made, age)
 		}
 		got, err := io.ReadAll(w.Body)
-		if w.Header().Get("Content-Encoding") == "gzip" {
+		packed := w.Header().Get("Content-Encoding") == "gzip"
+		expect.Same(t, "compressed if asked for", step.encoding != "", packed)
+		if packed {
 			unzip := expect.Get(gzip.NewReader(bytes.NewReader(got)))(t)
 			got = expect.Get(io.ReadAll(unzip))(t)
 		}
@@ -185,18 +187,19 @@ func TestLargePagesAreKept(t *testing.T) {
 		document += fmt.Sprintf("    - name: %x\n", sha256.Sum256([]byte(strconv.Itoa(i))))
 	}
 	c := newCluster(t, document)
-	ask := func() (age, body string) {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, queuesPath, nil)
+	asGzip := func(path, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Accept-Encoding", "gzip")
-		c.http.ServeHTTP(w, r)
+		r.Header.Set("Accept", accept)
+		return c.ask(r)
+	}
+	ask := func() (age, body string) {
+		w := asGzip(queuesPath, "")
 		return w.Header().Get("Age"), w.Body.String()
 	}
 	// YAML and JSON are two answers, in either order of requests.
 	for _, accept := range []string{"application/json", "", "application/json"} {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ws/v1/config", nil)
-		r.Header.Set("Accept-Encoding", "gzip")
-		r.Header.Set("Accept", accept)
-		c.http.ServeHTTP(w, r)
+		w := asGzip("/ws/v1/config", accept)
 		got := w.Header().Get("Content-Type")
 		if asked := strings.Contains(got, "json"); asked != (accept != "") || w.Body.Len() < keepAbove {
 			t.Errorf("a client that accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
@@ -211,4 +214,6 @@ func TestLargePagesAreKept(t *testing.T) {
 	if age, third := ask(); age != "" || third == first {
 		t.Errorf("after that: age %q; it is the first answer: %v", age, third == first)
 	}
+	short := asGzip("/ws/v1/history/apps", "")
+	expect.Same(t, "encoding of a short answer", "", short.Header().Get("Content-Encoding"))
 }

@@ -220,8 +220,7 @@ func TestContract(t *testing.T) {
 		served.check(page, kind, value)
 	}
 	for _, document := range []string{"partitions: []", "partitions: [{name: default, nodesortpolicy: {type: fair}, queues: [{name: root}]}]"} {
-		w := httptest.NewRecorder()
-		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", strings.NewReader(document)))
+		w := c.ask(httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", strings.NewReader(document)))
 		var value any
 		expect.OK(t, json.Unmarshal(w.Body.Bytes(), &value))
 		served.check("validate-conf", "validation", value)

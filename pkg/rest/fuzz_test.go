@@ -73,8 +73,10 @@ func FuzzQueries(f *testing.F) {
 			return // no client sends that
 		}
 		target.RawQuery = query
-		w := httptest.NewRecorder()
-		c.http.ServeHTTP(w, &http.Request{Method: http.MethodGet, URL: target, Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody, Host: "scheduler"})
+		w := c.ask(&http.Request{
+			Method: http.MethodGet, URL: target, Host: "scheduler",
+			Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody,
+		})
 		if w.Code >= 500 {
 			t.Errorf("%d: %s", w.Code, w.Body)
 		}
@@ -108,8 +110,7 @@ func FuzzValidate(f *testing.F) {
 	c := newFuzzed(f)
 	before := c.kept()
 	f.Fuzz(func(t *testing.T, document []byte) {
-		w := httptest.NewRecorder()
-		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
+		w := c.ask(httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
 		var says documents.Validation
 		if err := json.Unmarshal(w.Body.Bytes(), &says); w.Code != http.StatusOK || err != nil {
 			t.Fatalf("%d: %s", w.Code, w.Body)

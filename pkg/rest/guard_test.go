@@ -28,13 +28,12 @@ var doorman = guardFunc(func(r *http.Request, _ bool) error {
 func TestGuard(t *testing.T) {
 	c := newCluster(t, "")
 	c.server.options.Guard = doorman
-	guarded := c.server.Handler()
+	c.http = c.server.Handler()
 	for word, want := range map[string]int{"": 401, "friend": 200, "stranger": 403, "?": 503} {
 		for _, path := range []string{queuesPath, "/api/v1/holds", streamPath, batchPath, "/debug/fullstatedump", "/ws/v1/validate-conf", "/nowhere"} {
-			w := httptest.NewRecorder()
 			r := httptest.NewRequest(http.MethodHead, path, nil)
 			r.Header.Set("Authorization", word)
-			guarded.ServeHTTP(w, r)
+			w := c.ask(r)
 			if want == http.StatusOK && path == "/nowhere" {
 				continue
 			}
@@ -51,8 +50,7 @@ func TestGuard(t *testing.T) {
 			}
 		}
 	}
-	w := httptest.NewRecorder()
-	if guarded.ServeHTTP(w, httptest.NewRequest(http.MethodOptions, queuesPath, nil)); w.Code != http.StatusNoContent {
+	if w, _ := c.do(t, http.MethodOptions, queuesPath); w.Code != http.StatusNoContent {
 		t.Errorf("OPTIONS without a token: %d", w.Code)
 	}
 }

@@ -209,8 +209,7 @@ func (c *cluster) page(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("json") {
 		r.Header.Set("Accept", "application/json")
 	}
-	w := httptest.NewRecorder()
-	c.http.ServeHTTP(w, r)
+	w := c.ask(r)
 	var body bytes.Buffer
 	if err := json.Indent(&body, w.Body.Bytes(), "", " "); err != nil {
 		body.Reset()

@@ -52,14 +52,26 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 	}
 }
 
+const clustersRequest = "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// TestSlowReadersAreCut: a client may read its answer for as long as the limit says, and gets
+// nothing of it after that.
+func TestSlowReadersAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		conn := servePiped(t, c, brief).dial(t, clustersRequest)
+		time.Sleep(c.server.limits.writeTime + time.Second)
+		expect.Same(t, "read too late", "", string(expect.Get(io.ReadAll(conn))(t)))
+	})
+}
+
 // TestAnIdleConnectionIsClosed: after an answer a connection is kept for the next
 // request, and not for longer than the limit.
 func TestAnIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
 		s := servePiped(t, c, brief)
-		const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		conn := s.dial(t, request)
+		conn := s.dial(t, clustersRequest)
 		lines := bufio.NewReader(conn)
 		answered := func() {
 			t.Helper()
@@ -72,7 +84,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 		}
 		answered()
 		time.Sleep(c.server.limits.idleTime - time.Second)
-		if _, err := io.WriteString(conn, request); err != nil {
+		if _, err := io.WriteString(conn, clustersRequest); err != nil {
 			t.Fatalf("it is closed before its time: %v", err)
 		}
 		answered()

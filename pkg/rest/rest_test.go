@@ -143,19 +143,27 @@ func (c *cluster) add(t testing.TB, queue, app, request, node string) {
 // do sends a request and returns the answer and its body.
 func (c *cluster) do(t testing.TB, method, path string) (*httptest.ResponseRecorder, []byte) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	c.http.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	w := c.ask(httptest.NewRequest(method, path, nil))
 	return w, w.Body.Bytes()
+}
+
+// ask answers a request.
+func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	c.http.ServeHTTP(w, r)
+	return w
 }
 
 const queuesPath = "/ws/v1/partition/default/queues"
 
+// queues returns all queues, after a look at the header.
 func (c *cluster) queues(t testing.TB) map[string]any {
 	t.Helper()
 	r, body := c.do(t, http.MethodGet, queuesPath)
 	if r.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", r.Code, body)
 	}
+	checkHeader(t, r)
 	var out map[string]any
 	if err := json.Unmarshal(body, &out); err != nil {
 		t.Fatalf("%v in %s", err, body)

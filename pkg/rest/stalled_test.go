@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // stalled is a reader that never reads: a write to it does not come to an end before
@@ -84,23 +82,17 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 // cycle is what the scheduler asks of the store while it places a pod, makes room for
 // one and goes on; all of it takes the store's lock.
 func (c *cluster) cycle(t *testing.T) {
-	pod := objects.Pod{
-		Identity: objects.Identity{
-			UID: "more", Namespace: "ns", Name: "more", Created: c.now,
-			Labels: map[string]string{"queue": "root.b", "applicationId": "more"},
-		},
-		Request: amountsOf(t, "vcore=1 pods=1"),
-	}
+	pod := podArgs{name: "more", queue: "root.b", app: "more", request: "vcore=1"}.pod(t, c.now, c.now)
 	c.store.Upsert(pod, c.now)
 	c.store.Tick(c.now)
-	_, _ = c.store.BeginPlan("more", "", nil, c.now)
-	c.store.NoNode("more", "", reasons.New(reasons.NoNodeFits, "none"), c.now)
+	_, _ = c.store.BeginPlan(pod.UID, "", nil, c.now)
+	c.store.NoNode(pod.UID, "", reasons.New(reasons.NoNodeFits, "none"), c.now)
 	if _, why := c.store.Commit("a1", nil, c.now); !why.None() {
 		t.Errorf("the plan is not carried out: %v", why)
 	}
 	pod.Node, pod.Scheduled = "n1", c.now
 	c.store.Upsert(pod, c.now)
-	c.store.Delete("more", c.now)
+	c.store.Delete(pod.UID, c.now)
 	expect.Holds(t, c.store.Check())
 }
 
@@ -109,15 +101,8 @@ func (c *cluster) cycle(t *testing.T) {
 func TestACycleWaitsForNoReader(t *testing.T) {
 	c := busyCluster(t)
 	c.server.options.Previewer = func() Previewer { return echo{} }
-	var pages []string
-	for route := range c.server.routes() {
-		for name, value := range map[string]string{
-			"partition": documents.Partition, "queue": "root.b", "application": "job", "node": "n1", "user": "dev1", "group": "dev", "state": "active",
-		} {
-			route = strings.ReplaceAll(route, "{"+name+"}", value)
-		}
-		pages = append(pages, "/ws/v1/"+route)
-	}
+	pages := pagesOf(c.server, "{queue}", "root.b", "{application}", "job", "{node}", "n1",
+		"{user}", "dev1", "{group}", "dev")
 	pages = append(pages, "/ws/v1/events/stream?count=9", "/debug/fullstatedump", "/api/v1/decisions", "/api/v1/holds", "/api/v1/pods/ns/a1/explain",
 		"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health", "/api/v1/preview a pod", "/ws/v1/validate-conf partitions: []")
 	slices.Sort(pages)

@@ -65,13 +65,6 @@ partitions:
 	}
 }
 
-// ask answers a request.
-func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	c.http.ServeHTTP(w, r)
-	return w
-}
-
 // explanation asks about a pod.
 func (c *cluster) explanation(t *testing.T, pod string) *documents.Explanation {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -19,24 +18,12 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 	const valid = "partitions:\n- name: default\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n" +
 		"    - name: a/b\n      limits: [{groups: [\"dev:ops\"], maxapplications: 3}]\n    - name: \"c#d\"\n"
 	c := newCluster(t, valid)
-	c.store.Upsert(objects.Pod{
-		Identity: objects.Identity{
-			UID: "u", Namespace: "ns", Name: "p", Created: c.now,
-			Labels:      map[string]string{"queue": "root.a/b", "applicationId": "app"},
-			Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a/b","groups":["dev:ops"]}`},
-		},
-		Status:  objects.Status{Node: "n1"},
-		Request: amountsOf(t, "vcore=1 pods=1"),
-	}, c.now)
-	c.store.Upsert(objects.Pod{
-		Identity: objects.Identity{
-			UID: "u2", Namespace: "ns", Name: "p2", Created: c.now,
-			Labels:      map[string]string{"queue": "root.c#d", "applicationId": "app2"},
-			Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a%2Fb"}`},
-		},
-		Status:  objects.Status{Node: "n1"},
-		Request: amountsOf(t, "vcore=1 pods=1"),
-	}, c.now)
+	for _, a := range []podArgs{
+		{name: "p", queue: "root.a/b", app: "app", request: "vcore=1", node: "n1", user: "a/b", groups: "dev:ops"},
+		{name: "p2", queue: "root.c#d", app: "app2", request: "vcore=1", node: "n1", user: "a%2Fb"},
+	} {
+		c.store.Upsert(a.pod(t, c.now, c.now), c.now)
+	}
 	const partition = "/ws/v1/partition/default/"
 	for path, want := range map[string]string{
 		"queue/root.a%2Fb":                   `"queuename":"root.a/b"`,
