@@ -140,7 +140,8 @@ func (w *truth) fromScratch() *View {
 	return New(s).View()
 }
 
-// found compares the pod found by a name with the youngest of that name.
+// found compares the pod found by a name with the youngest of that name. No pod is found by its
+// name in another namespace.
 func (w *truth) found(inv *Inventory) error {
 	for i := range 5 {
 		want, got := types.UID(""), types.UID("")
@@ -154,6 +155,9 @@ func (w *truth) found(inv *Inventory) error {
 		}
 		if got != want {
 			return fmt.Errorf("pod %q is found as p%d, not %q", got, i, want)
+		}
+		if p := inv.Find("other", fmt.Sprint("p", i)); p != nil {
+			return fmt.Errorf("pod %q is found in another namespace", p.UID)
 		}
 	}
 	return nil

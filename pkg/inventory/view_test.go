@@ -5,16 +5,10 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // TestUsageIsATenthOfTheAllocatable: the usage of a node is a number from 0 to 9; an
@@ -31,30 +25,4 @@ func TestUsageIsATenthOfTheAllocatable(t *testing.T) {
 		expect.Same(t, fmt.Sprintf("tenth of %d of 100", used), want, tenth(used, 100))
 	}
 	expect.Same(t, "tenth of all of the largest amount", 9, tenth(math.MaxInt64, math.MaxInt64))
-}
-
-// A pod that was made anew under its name is found, whichever of the two is told of last.
-func TestFind(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := store.New(config.Default(), store.Options{})
-	s.Start(now)
-	i := inventory.New(s)
-	expect := func(namespace string, want types.UID) {
-		t.Helper()
-		var got types.UID
-		if p := i.Find(namespace, "a"); p != nil {
-			got = p.UID
-		}
-		expect.Same(t, "found", want, got)
-	}
-	expect("ns", "")
-	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "old", Namespace: "ns", Name: "a", Created: now}}, now)
-	expect("ns", "old")
-	expect("other", "")
-	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "new", Namespace: "ns", Name: "a", Created: now.Add(1)}}, now)
-	expect("ns", "new")
-	s.Delete("old", now)
-	expect("ns", "new")
-	s.Delete("new", now)
-	expect("ns", "")
 }
