@@ -14,10 +14,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 )
 
-// answerAfter runs a cycle in which no node takes the pod, ends other pods, and calls
+// answer runs a cycle in which no node takes the pod, ends other pods, if any, and calls
 // PostFilter. The store and the informers then know that those pods ended, and the
 // snapshot of the cycle does not.
-func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
+func (c *cluster) answer(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
 	t.Helper()
 	state, statuses := c.fail(t, pod)
 	for _, p := range ended {
@@ -45,7 +45,7 @@ func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
 			c.known(t, came)
 			c.store.Upsert(c.translate(came), c.now)
 		}
-		on, status := c.answerAfter(t, plugintest.Pod("asker", 200), ended)
+		on, status := c.answer(t, plugintest.Pod("asker", 200), ended)
 		wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
 		if chosen := c.chosen(); len(chosen) != 1 {
 			t.Errorf("chosen %v, want one pod", chosen)
@@ -62,7 +62,7 @@ func TestRoomThatCameByItself(t *testing.T) {
 		ended, running("v2", "n1", 100), running("v3", "n2", 200),
 	})
 	asker := plugintest.Pod("asker", 100)
-	on, status := c.answerAfter(t, asker, ended)
+	on, status := c.answer(t, asker, ended)
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "pods on node n1 ended while this pod was tried; it is tried again in its turn")
 	if h, holds := c.store.Holds().Of(asker.UID); holds {
 		t.Errorf("it holds %+v", h)

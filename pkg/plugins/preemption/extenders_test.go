@@ -374,11 +374,7 @@ func TestPreviewAsksExtenders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, pv := previewCluster(t, withExtenders(t, c.extender))
-			pod := plugintest.Pod("new", c.milli)
-			pod.Spec.Containers[0].Image = "pause"
-			pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-			manifest := expect.Get(json.Marshal(pod))(t)
-			out := expect.Get(pv.Preview(t.Context(), manifest))(t)
+			out := foretell(t, pv, plugintest.Pod("new", c.milli))
 			if out.Outcome != c.outcome || !strings.Contains(out.Summary, c.text) {
 				t.Errorf("%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
 			}

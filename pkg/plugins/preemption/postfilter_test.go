@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -38,12 +37,6 @@ func running(name, node string, milliCPU int64) *corev1.Pod {
 	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
 	p.Status.Phase = corev1.PodRunning
 	return p
-}
-
-// answer runs a failing cycle of the pod, and PostFilter.
-func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
-	t.Helper()
-	return c.answerAfter(t, pod)
 }
 
 // chosen lists the names of the victims that the executor gets for the first time. A
@@ -229,22 +222,6 @@ func TestManyNodesRefuse(t *testing.T) {
 	}
 	on, status := newCluster(t, below(1000), nodes, pods).answer(t, apart)
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "the filters refuse the nodes that preemption could make room on, whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
-}
-
-// TestLeavingPodsAreNotHeldFor: a pod that fits once a leaving pod is gone preempts no
-// other pod and does not hold the node, whether or not it may preempt.
-func TestLeavingPodsAreNotHeldFor(t *testing.T) {
-	for _, queue := range []string{"root.a", "root.b"} {
-		leaving := running("v1", "n1", 200)
-		goneBy := metav1.NewTime(time.Now().UTC().Truncate(time.Second))
-		leaving.DeletionTimestamp = &goneBy
-		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{leaving, running("v2", "n2", 200)})
-		asker := plugintest.Pod("asker", 100)
-		asker.Labels["queue"], asker.CreationTimestamp = queue, metav1.NewTime(time.Now().Add(-time.Hour))
-		on, status := c.answer(t, asker)
-		wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once pods that leave already are gone: ns/v1 (by "+goneBy.Format(time.RFC3339)+")")
-		c.wantChosen(t)
-	}
 }
 
 // TestHoldersShareANode: a plan may join the holders of a node, because it counts the

@@ -57,11 +57,6 @@ func put(t *testing.T, indexer cache.Indexer, object any) {
 	expect.OK(t, indexer.Update(object))
 }
 
-func set(t *testing.T, s *stage) {
-	t.Helper()
-	s.takeSnapshot()
-}
-
 // variedPods are on three nodes: with requests, ports, claims, and affinity terms.
 func variedPods() []*corev1.Pod {
 	var out []*corev1.Pod
@@ -135,7 +130,7 @@ func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	s, _, nodes := stocked(t, 4, pods)
 	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
 	for _, which := range []string{"first", "second"} {
-		set(t, s)
+		s.takeSnapshot()
 		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, s, nodes))
 	}
 	if all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes); cmp.Equal(all, want) {
@@ -150,14 +145,14 @@ func TestInfosAreKept(t *testing.T) {
 	waits := variedPods()[1]
 	waits.Name, waits.UID, waits.Spec.NodeName = "waits", "waits", ""
 	put(t, pods, waits)
-	set(t, s)
+	s.takeSnapshot()
 	before := s.kept.last()
 	resized := variedPods()[7]
 	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
 	put(t, pods, resized)
 	expect.OK(t, pods.Delete(variedPods()[8]))
 	s.placed = binding{"waits": "n3"}
-	set(t, s)
+	s.takeSnapshot()
 	after := s.kept.last()
 	if before["p6"] == nil || before["p6"] != after["p6"] {
 		t.Error("the infos of a pod that did not change are made again")
@@ -182,7 +177,7 @@ func TestInfosAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := stocked(t, 4, variedPods())
 		for range 3 {
-			set(t, s)
+			s.takeSnapshot()
 			time.Sleep(keptFor - time.Second)
 			if len(s.kept.last()) == 0 {
 				t.Fatal("nothing is kept for the next preview")

@@ -61,9 +61,9 @@ func BenchmarkCycle(b *testing.B) {
 	preempts, holds := &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
 	preempts.SetDefaults()
 	holds.SetDefaults()
-	sorter := must(b)(queuesort.New(h.Context(), args, h)).(*queuesort.Plugin)
-	quota := must(b)(preemption.New(h.Context(), preempts, h)).(*preemption.Plugin)
-	hold := must(b)(reservation.New(h.Context(), holds, h)).(*reservation.Plugin)
+	sorter := expect.Get(queuesort.New(h.Context(), args, h))(b).(*queuesort.Plugin)
+	quota := expect.Get(preemption.New(h.Context(), preempts, h))(b).(*preemption.Plugin)
+	hold := expect.Get(reservation.New(h.Context(), holds, h))(b).(*reservation.Plugin)
 	s := app.For(h.Context(), h).Store()
 	h.Start(b)
 	plugintest.Eventually(b, func() error {
@@ -129,13 +129,5 @@ func fill(b *testing.B, s *store.Store, pods []*corev1.Pod) {
 		if why := s.Gate(pod.UID, time.Now()); !why.None() {
 			b.Fatalf("%s is held: %s", pod.Name, why)
 		}
-	}
-}
-
-func must(b *testing.B) func(fwk.Plugin, error) fwk.Plugin {
-	return func(p fwk.Plugin, err error) fwk.Plugin {
-		b.Helper()
-		expect.OK(b, err)
-		return p
 	}
 }

@@ -61,9 +61,21 @@ func heldFor(t *testing.T, asker *corev1.Pod, victims ...*corev1.Pod) *scene {
 		claim.Victims = []types.UID{"gone"}
 	}
 	plugintest.Eventually(t, func() error { return s.known(victims) })
+	claiming(asker, claim)
+	s.awaitHold(t, asker)
+	return s
+}
+
+// claiming has the condition of a pod say that it holds a node.
+func claiming(asker *corev1.Pod, claim reservations.Claim) {
 	asker.Status.Conditions = []corev1.PodCondition{{
 		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message(),
 	}}
+}
+
+// awaitHold creates a pod and waits until the store knows that it holds a node.
+func (s *scene) awaitHold(t *testing.T, asker *corev1.Pod) {
+	t.Helper()
 	s.handle.Create(t, asker)
 	plugintest.Eventually(t, func() error {
 		if _, ok := s.store.Holds().Of(asker.UID); !ok {
@@ -71,7 +83,6 @@ func heldFor(t *testing.T, asker *corev1.Pod, victims ...*corev1.Pod) *scene {
 		}
 		return nil
 	})
-	return s
 }
 
 var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
@@ -81,16 +92,13 @@ var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
 // started. The first cycle waits until the holds are known.
 func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	asker := plugintest.Daemon(plugintest.Pod("asker", 100), "n1")
-	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
-	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
+	claiming(asker, reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)})
 	h := plugintest.New(t, plugintest.Queues("no configuration"), asker)
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	s := &scene{handle: h, Plugin: newPlugin(t, h), store: app.For(h.Context(), h).Store()}
 	early := make(chan *fwk.Status)
 	go func() {
-		info := framework.NewNodeInfo()
-		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-		early <- s.Filter(h.Context(), framework.NewCycleState(), plugintest.Foreign(plugintest.Pod("early", 1)), info)
+		early <- s.filter(t, framework.NewCycleState(), plugintest.Foreign(plugintest.Pod("early", 1)), "n1")
 	}()
 	h.Start(t)
 	plugintest.WantStatus(t, "a pod of no queue", <-early, fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")

@@ -10,7 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -118,12 +117,6 @@ func TestReserveCharges(t *testing.T) {
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
 	s.PostBind(t.Context(), framework.NewCycleState(), pod, "n1")
 	s.allocated(t, 600)
-	expect.Get(s.handle.Client.CoreV1().Pods("ns").Update(t.Context(), plugintest.On(plugintest.Pod("p", 600), "n1"), metav1.UpdateOptions{}))(t)
-	plugintest.Eventually(t, func() error {
-		return s.store.Recount(listed(plugintest.On(plugintest.Pod("p", 600), "n1")))
-	})
-	s.unreserve(t, pod) // too late: the pod is bound
-	s.allocated(t, 600)
 }
 
 func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
@@ -141,26 +134,6 @@ func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 	s.unreserve(t, pod) // upstream calls it after the failure
 	s.allocated(t, 500)
 	plugintest.WantStatus(t, "a pod that was not seen", s.reserve(t, plugintest.Pod("unknown", 1)), fwk.Unschedulable, "Starting: ")
-}
-
-func TestUnreserveGivesBackOnce(t *testing.T) {
-	pod, other := plugintest.Pod("p", 300), plugintest.Pod("other", 300)
-	s := newScene(t, "{vcore: 1}", pod, other)
-	s.unreserve(t, pod) // never reserved
-	s.unreserve(t, plugintest.Pod("unknown", 1))
-	s.allocated(t, 0)
-	for _, p := range []*corev1.Pod{pod, other} {
-		plugintest.WantStatus(t, "Reserve", s.reserve(t, p), fwk.Success, "")
-	}
-	s.allocated(t, 600)
-	s.unreserve(t, pod)
-	s.allocated(t, 300)
-	s.unreserve(t, pod)
-	s.allocated(t, 300)
-	s.handle.Delete(t, other)
-	plugintest.Eventually(t, func() error { return s.store.Recount(listed(pod)) })
-	s.unreserve(t, other) // deleted while it was being bound
-	s.allocated(t, 0)
 }
 
 func TestPodsOfNoQueue(t *testing.T) {
@@ -215,14 +188,8 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second), Victims: []types.UID{"gone"}}
 	asker := plugintest.Pod("asker", 500)
-	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
-	s.handle.Create(t, asker)
-	plugintest.Eventually(t, func() error {
-		if _, ok := s.store.Holds().Of(asker.UID); !ok {
-			return errNotYet
-		}
-		return nil
-	})
+	claiming(asker, claim)
+	s.awaitHold(t, asker)
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
