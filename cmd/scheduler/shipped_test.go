@@ -13,7 +13,7 @@ import (
 )
 
 // profilesOf makes the scheduler of a configuration and returns the plugins of
-// its profiles. An empty document is upstream's default.
+// its profiles. A document without profiles is upstream's default.
 func profilesOf(t *testing.T, document []byte) map[string]*schedconfig.Plugins {
 	t.Helper()
 	cc, sched, err := setUp(t, parse(t, "--config="+configFile(t, document)))
@@ -21,12 +21,6 @@ func profilesOf(t *testing.T, document []byte) map[string]*schedconfig.Plugins {
 	effective := profiles.Effective(sched.Profiles)
 	expect.Holds(t, profiles.Check(&cc.ComponentConfig, effective))
 	return effective
-}
-
-func upstreamProfile(t *testing.T) *schedconfig.Plugins {
-	t.Helper()
-	document := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-	return profilesOf(t, []byte(document))["default-scheduler"]
 }
 
 func set(names ...string) schedconfig.PluginSet {
@@ -66,53 +60,40 @@ func sorted(plugins map[string]*schedconfig.Plugins) map[string]*schedconfig.Plu
 	return plugins
 }
 
-func compare(t *testing.T, got, want map[string]*schedconfig.Plugins) {
-	t.Helper()
-	expect.Same(t, "plugins", sorted(want), sorted(got))
-}
-
-func TestSecondScheduler(t *testing.T) {
-	upstream := upstreamProfile(t)
-	got := profilesOf(t, withoutREST(t, manifests.SecondScheduler))
-	compare(t, got, map[string]*schedconfig.Plugins{"yunikorn": managedProfile(upstream)})
-}
-
-func TestTwoProfiles(t *testing.T) {
-	upstream := upstreamProfile(t)
+// TestShippedConfigurations: the shipped configurations run what upstream runs, and ours.
+func TestShippedConfigurations(t *testing.T) {
+	const nothing = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	upstream := profilesOf(t, []byte(nothing))["default-scheduler"]
+	managed := managedProfile(upstream)
 	unmanaged := upstream.DeepCopy()
 	unmanaged.QueueSort = set("QueueSort")
 	unmanaged.Filter = with(upstream.Filter, "NodeReservation")
-	got := profilesOf(t, withoutREST(t, manifests.TwoProfiles))
-	compare(t, got, map[string]*schedconfig.Plugins{
-		"yunikorn":          managedProfile(upstream),
-		"default-scheduler": unmanaged,
-	})
-}
-
-// The DaemonSet rules for default-scheduler add QueuePreemption and the gate it needs,
-// and leave DefaultPreemption in its place.
-func TestTwoProfilesDaemonSets(t *testing.T) {
-	upstream := upstreamProfile(t)
-	unmanaged := upstream.DeepCopy()
-	unmanaged.QueueSort = set("QueueSort")
-	unmanaged.PreEnqueue = with(upstream.PreEnqueue, "QueueSort")
-	unmanaged.PreFilter = with(upstream.PreFilter, "QueuePreemption")
-	unmanaged.Filter = with(upstream.Filter, "NodeReservation")
-	unmanaged.PostFilter = set("DynamicResources", "QueuePreemption", "DefaultPreemption")
-	got := profilesOf(t, withoutREST(t, manifests.TwoProfilesDaemonSets))
-	compare(t, got, map[string]*schedconfig.Plugins{
-		"yunikorn":          managedProfile(upstream),
-		"default-scheduler": unmanaged,
-	})
-}
-
-func TestWithPodGroups(t *testing.T) {
-	want := managedProfile(upstreamProfile(t))
-	last := len(want.PreFilter.Enabled) - 1
-	want.PreFilter.Enabled = slices.Insert(want.PreFilter.Enabled, last, schedconfig.Plugin{Name: "Coscheduling"})
-	want.PostFilter = set("QueuePreemption", "Coscheduling", "DynamicResources")
-	want.Reserve = with(want.Reserve, "Coscheduling")
-	want.Permit = with(want.Permit, "Coscheduling")
-	got := profilesOf(t, withoutREST(t, manifests.WithPodGroups))
-	compare(t, got, map[string]*schedconfig.Plugins{"yunikorn": want})
+	// The DaemonSet rules add QueuePreemption and the gate it needs, and leave
+	// DefaultPreemption in its place.
+	daemonSets := unmanaged.DeepCopy()
+	daemonSets.PreEnqueue = with(upstream.PreEnqueue, "QueueSort")
+	daemonSets.PreFilter = with(upstream.PreFilter, "QueuePreemption")
+	daemonSets.PostFilter = set("DynamicResources", "QueuePreemption", "DefaultPreemption")
+	podGroups := managed.DeepCopy()
+	last := len(podGroups.PreFilter.Enabled) - 1
+	podGroups.PreFilter.Enabled = slices.Insert(podGroups.PreFilter.Enabled, last, set("Coscheduling").Enabled...)
+	podGroups.PostFilter = set("QueuePreemption", "Coscheduling", "DynamicResources")
+	podGroups.Reserve = with(podGroups.Reserve, "Coscheduling")
+	podGroups.Permit = with(podGroups.Permit, "Coscheduling")
+	type byProfile = map[string]*schedconfig.Plugins
+	for name, c := range map[string]struct {
+		shipped []byte
+		want    byProfile
+	}{
+		"second scheduler": {manifests.SecondScheduler, byProfile{"yunikorn": managed}},
+		"two profiles": {manifests.TwoProfiles,
+			byProfile{"yunikorn": managed, "default-scheduler": unmanaged}},
+		"two profiles, DaemonSets": {manifests.TwoProfilesDaemonSets,
+			byProfile{"yunikorn": managed, "default-scheduler": daemonSets}},
+		"with PodGroups": {manifests.WithPodGroups, byProfile{"yunikorn": podGroups}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect.Same(t, "plugins", sorted(c.want), sorted(profilesOf(t, withoutREST(t, c.shipped))))
+		})
+	}
 }
