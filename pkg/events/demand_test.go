@@ -26,6 +26,11 @@ func demandOf(name string, said objects.DemandSaid, why reasons.Reason) output.R
 	return r
 }
 
+// beyond is the report that no node is asked for, because the queue is full.
+func beyond(name string) output.Report {
+	return demandOf(name, objects.DemandBeyond, overMax("full"))
+}
+
 // TestTellDemandWritesTheReasonOfPodScheduled: what the cycle found is not replaced by the
 // quota alone. The message of the API server is from before the scheduling gates were
 // removed, and names no quota.
@@ -84,7 +89,7 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 			return true, nil, apierrors.NewConflict(podResource, "seen-late", nil)
 		})
 		for _, name := range []string{"bound", "seen-late"} {
-			d.queue.waiting = append(d.queue.waiting, demandOf(name, objects.DemandBeyond, overMax("full")))
+			d.queue.waiting = append(d.queue.waiting, beyond(name))
 		}
 		defer d.run(t)()
 		pass(10 * time.Second)
@@ -106,7 +111,7 @@ func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 			refused = true
 			return true, nil, apierrors.NewConflict(podResource, "p", nil)
 		})
-		d.queue.waiting = append(d.queue.waiting, demandOf("p", objects.DemandBeyond, overMax("full")))
+		d.queue.waiting = append(d.queue.waiting, beyond("p"))
 		defer d.run(t)()
 		pass(10 * time.Second)
 		expect.Same(t, "writes, the one that was refused and another one", 2, len(d.patches()))
@@ -136,12 +141,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
 		d.Pods = slowly{PodLister: d.Pods}
-		for i := range 1500 {
-			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
-			expect.OK(t, d.pods.Add(p))
-			expect.OK(t, d.client.Tracker().Add(p))
-			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, objects.DemandBeyond, overMax("full")))
-		}
+		d.many(t, 1500, beyond)
 		defer d.run(t)()
 		pass(5 * time.Second)
 		expect.Same(t, "writes after 5 s", 1500, len(d.patches()))
@@ -152,12 +152,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 func TestDemandIsNotWrittenAfterTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		for i := range batch {
-			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
-			expect.OK(t, d.pods.Add(p))
-			expect.OK(t, d.client.Tracker().Add(p))
-			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, objects.DemandBeyond, overMax("full")))
-		}
+		d.many(t, batch, beyond)
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			d.leading.Store(false)
 			return false, nil, nil

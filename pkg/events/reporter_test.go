@@ -99,6 +99,16 @@ func newDesk(t *testing.T, pods ...*corev1.Pod) *desk {
 	return d
 }
 
+// many adds pods and a report of each.
+func (d *desk) many(t *testing.T, n int, report func(name string) output.Report) {
+	t.Helper()
+	for i := range n {
+		p := newPod(fmt.Sprint("p", i))
+		expect.OK(t, errors.Join(d.client.Tracker().Add(p), d.pods.Add(p)))
+		d.queue.add(report(p.Name))
+	}
+}
+
 // run starts the reporter and returns what ends it.
 func (d *desk) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,6 +155,9 @@ func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
 func reportOf(name string, why reasons.Reason) output.Report {
 	return output.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
 }
+
+// reportFull is the report of a pod whose queue is full.
+func reportFull(name string) output.Report { return reportOf(name, overMax("full")) }
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
 
@@ -310,14 +323,8 @@ func TestRunTellsOnlyWhileLeading(t *testing.T) {
 
 func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var pods []*corev1.Pod
-		for i := range 200 {
-			pods = append(pods, newPod(fmt.Sprint("p", i)))
-		}
-		d := newDesk(t, pods...)
-		for _, p := range pods {
-			d.queue.waiting = append(d.queue.waiting, reportOf(p.Name, overMax("full")))
-		}
+		d := newDesk(t)
+		d.many(t, 200, reportFull)
 		defer d.run(t)()
 		last := 0
 		for second := range 9 {
@@ -342,12 +349,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("late"))
-		for i := range 300 {
-			p := newPod(fmt.Sprint("p", i))
-			expect.OK(t, d.pods.Add(p))
-			expect.OK(t, d.client.Tracker().Add(p))
-			d.queue.add(reportOf(p.Name, overMax("full")))
-		}
+		d.many(t, 300, reportFull)
 		var out atomic.Bool
 		out.Store(true)
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -357,7 +359,7 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 		pass(time.Minute)
 		out.Store(false)
 		pass(time.Second)
-		d.queue.add(demandOf("late", objects.DemandBeyond, overMax("full")))
+		d.queue.add(beyond("late"))
 		pass(time.Second)
 		pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "late", metav1.GetOptions{}))(t)
 		if len(pod.Status.Conditions) != 1 {

@@ -162,7 +162,7 @@ paddock_gated_pods{reason="QueueNotLeaf"} 1
 func TestGuarantees(t *testing.T) {
 	s := newStore(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b guaranteed.vcore=1")
 	ended := func() uint64 {
-		return series(t)["paddock_time_to_guarantee_seconds"][0].GetHistogram().GetSampleCount()
+		return series(t)["paddock_time_to_guarantee_seconds"].GetMetric()[0].GetHistogram().GetSampleCount()
 	}
 	before := ended()
 	clock, leads := clocktesting.NewFakeClock(now), true
@@ -249,13 +249,14 @@ func manyQueues(leaves int) string {
 	return b.String()
 }
 
-func series(tb testing.TB) map[string][]*dto.Metric {
+// series returns the families of ours on /metrics.
+func series(tb testing.TB) map[string]*dto.MetricFamily {
 	tb.Helper()
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(tb)
-	out := map[string][]*dto.Metric{}
+	out := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), subsystem+"_") {
-			out[f.GetName()] = f.GetMetric()
+			out[f.GetName()] = f
 		}
 	}
 	return out
@@ -272,7 +273,7 @@ func TestNoQueueIsShown(t *testing.T) {
 	if got["paddock_queue_resource"] != nil || got["paddock_queue_applications"] != nil {
 		t.Errorf("shown: %v", got["paddock_queue_resource"])
 	}
-	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 201 {
+	if n := got["paddock_queues_hidden"].GetMetric()[0].GetGauge().GetValue(); n != 201 {
 		t.Errorf("%v are said to be hidden, want 201", n)
 	}
 }
@@ -287,7 +288,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	g.look(now.Add(time.Second))
 	got := series(t)
 	var queues []string
-	for _, m := range got["paddock_queue_applications"] {
+	for _, m := range got["paddock_queue_applications"].GetMetric() {
 		if q := label(m, "queue"); label(m, "state") == "all" {
 			queues = append(queues, q)
 		}
@@ -295,12 +296,12 @@ func TestSeriesAreBounded(t *testing.T) {
 	if len(queues) != mostQueues || !slices.Contains(queues, "root.p19") || slices.Contains(queues, "root.p19.q98") {
 		t.Errorf("%d queues are shown, the last is %s", len(queues), queues[len(queues)-1])
 	}
-	expect.Same(t, "queues that are said to be shown", float64(mostQueues), got["paddock_queues_shown"][0].GetGauge().GetValue())
-	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 2000+1-mostQueues {
+	expect.Same(t, "queues that are said to be shown", float64(mostQueues), got["paddock_queues_shown"].GetMetric()[0].GetGauge().GetValue())
+	if n := got["paddock_queues_hidden"].GetMetric()[0].GetGauge().GetValue(); n != 2000+1-mostQueues {
 		t.Errorf("%v are said to be hidden", n)
 	}
 	var waits []string
-	for _, m := range got["paddock_queue_unmet_guarantee_seconds_total"] {
+	for _, m := range got["paddock_queue_unmet_guarantee_seconds_total"].GetMetric() {
 		waits = append(waits, label(m, "queue"))
 	}
 	expect.Same(t, "unmet", []string{"other", "root.p00", "root.p00.q00", "root.p19"}, waits)
@@ -329,7 +330,7 @@ func TestOtherQueues(t *testing.T) {
 		got := series(t)
 		for name, want := range map[string]float64{"paddock_queue_unmet_guarantee_seconds_total": unmet, "paddock_preemption_victims_total": victims} {
 			sum := 0.0
-			for _, m := range got[name] {
+			for _, m := range got[name].GetMetric() {
 				if label(m, "queue") == otherQueues {
 					sum += m.GetCounter().GetValue()
 				}

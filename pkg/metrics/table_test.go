@@ -10,7 +10,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -32,14 +31,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	}
 	Planned(record.Queue, time.Millisecond)
 	unmetTime.add(countKey{"root.a", "InOrder"}, int64(time.Second))
-	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
-	out := map[string]*dto.MetricFamily{}
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), subsystem+"_") {
-			out[f.GetName()] = f
-		}
-	}
-	return out
+	return series(t)
 }
 
 // TestMetricsAreNamedWell looks at every metric of ours that is registered.
