@@ -133,29 +133,20 @@ func listing(t *testing.T, from io.ReadCloser) []string {
 
 // TestArchive reads an archive back as a layout.
 func TestArchive(t *testing.T) {
-	all := index(t, meta, compiled(t, source(t)))
-	path := filepath.Join(t.TempDir(), "image.tar")
-	expect.OK(t, WriteArchive(path, all, meta.Reference))
-	at := layout.Path(unpacked(t, path))
-	there := expect.Get(at.ImageIndex())(t)
+	path, want := archived(t)
+	dir := t.TempDir()
+	expect.OK(t, unpack(path, dir))
+	there := expect.Get(layout.Path(dir).ImageIndex())(t)
 	expect.Holds(t, validate.Index(there))
 	manifest := expect.Get(there.IndexManifest())(t)
-	want := expect.Get(all.Digest())(t)
-	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest != want || manifest.Manifests[0].Annotations[refName] != meta.Reference {
+	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != want ||
+		manifest.Manifests[0].Annotations[refName] != meta.Reference {
 		t.Errorf("the layout has %+v, want %s with name %s", manifest.Manifests, want, meta.Reference)
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".layout-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-}
-
-// unpacked unpacks a tar file into a new directory.
-func unpacked(t *testing.T, path string) string {
-	t.Helper()
-	dir := t.TempDir()
-	expect.OK(t, unpack(path, dir))
-	return dir
 }
 
 // TestRefusedBinaries checks that what could not run in the image does not get there.

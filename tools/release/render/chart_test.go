@@ -297,25 +297,14 @@ func properties(schema map[string]any, at string, into map[string]bool) {
 	}
 }
 
-func leaves(values map[string]any, at string, schema, into map[string]bool) {
-	for name, value := range values {
-		path := strings.TrimPrefix(at+"."+name, ".")
-		if below, ok := value.(map[string]any); ok && !schema[path] {
-			leaves(below, path, schema, into)
-			continue
-		}
-		into[path] = true
-	}
-}
-
 // The schema knows what values.yaml has, and nothing more but helm's own global.
 func TestSchemaIsComplete(t *testing.T) {
 	var schema, values map[string]any
 	expect.OK(t, json.Unmarshal(expect.Get(os.ReadFile(chartDir+"/values.schema.json"))(t), &schema))
 	expect.OK(t, yaml.UnmarshalStrict(expect.Get(os.ReadFile(chartDir+"/values.yaml"))(t), &values))
-	known, there := map[string]bool{}, map[string]bool{}
+	known, there := map[string]bool{}, map[string]any{}
 	properties(schema, "", known)
-	leaves(values, "", known, there)
+	flat(values, "", func(path string) bool { return known[path] }, there)
 	delete(known, "global")
 	expect.Same(t, "values.yaml, against the schema", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there)))
 }
