@@ -394,6 +394,20 @@ func (s *simulation) bindWrongly(node string) string {
 	return node
 }
 
+// undated are the bugs that show where the times of holds are judged: without leader election.
+var undated = []string{
+	bugHurried, bugPatient, bugGroupPatient, bugOwnTime, bugClings, bugClingsThere, bugMislabelled,
+}
+
+// timeout is for how long the holds of a pod, or of a PodGroup, may last. A planted bug lets those
+// of PodGroups last as long as all others.
+func (s *simulation) timeout(of types.NamespacedName) time.Duration {
+	if s.bug == bugGroupPatient && strings.HasPrefix(of.Name, "PodGroup ") {
+		return reservationTimeout * time.Second
+	}
+	return time.Duration(s.settings.timeout) * time.Second
+}
+
 // suit chooses settings in which a planted bug can show.
 func (s *simulation) suit() {
 	switch s.bug {
@@ -403,8 +417,10 @@ func (s *simulation) suit() {
 		s.settings.taints, s.settings.beside = true, true
 	case bugPatient, bugOwnTime:
 		s.settings.groups, s.settings.maxGrace = false, 0
-	case bugGroupPatient, bugGroupHasty:
+	case bugGroupHasty:
 		s.settings.groups, s.settings.maxGrace = true, 0
+	case bugGroupPatient:
+		s.settings.groups, s.settings.maxGrace, s.settings.timeout = true, 0, 3*reservationTimeout
 	case bugLeave:
 		s.settings.leave = true
 	case bugGrace:
@@ -420,9 +436,9 @@ func (s *simulation) configured() arguments {
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
-	told.hurried, told.claimed, told.timeout = s.bug == bugHurried, s.bug == bugForged, reservationTimeout
+	told.hurried, told.claimed = s.bug == bugHurried, s.bug == bugForged
 	switch s.bug {
-	case bugPatient, bugGroupPatient, bugOwnTime:
+	case bugPatient, bugOwnTime:
 		told.timeout = 3600
 	case bugGroupHasty:
 		told.timeout /= 2

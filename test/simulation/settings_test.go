@@ -151,11 +151,12 @@ type arguments struct {
 	limited bool
 	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace
 	// period of victims, in seconds, 0 for none; leave tells whether only DaemonSets of
-	// other namespaces may take guaranteed room. claimed, and timeout where it is not
-	// reservationTimeout, are for planted bugs.
-	hostile           bool
-	maxGrace, timeout int
-	leave, claimed    bool
+	// other namespaces may take guaranteed room. claimed is for a planted bug.
+	hostile        bool
+	maxGrace       int
+	leave, claimed bool
+	// timeout is that of holds, in seconds: reservationTimeout, except for planted bugs.
+	timeout int
 	// dynamic tells whether rules make queues; endless is for a planted bug.
 	dynamic, endless bool
 }

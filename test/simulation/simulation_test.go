@@ -130,15 +130,16 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{},
 	}
 	s.settings = s.chance.arguments()
+	s.settings.timeout = reservationTimeout
 	s.letIn()
 	s.settings.sickly = seed%4 == 2 || bug == bugUnhealthy
-	s.settings.stuck = seed%4 == 0 || bug == bugOverdue
+	s.settings.stuck = seed%4 == 0 || bug == bugOverdue || bug == bugGroupPatient
 	s.settings.labels = seed%7 == 3 || bug == bugMislabelled
 	s.settings.limited = seed%4 == 1 || slices.Contains([]string{bugUserLimit, bugMaxApps, bugNeverBack, bugUnlimited}, bug)
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone || bug == bugOneByOne || bug == bugMembers
 	s.suit()
 	s.profiles = configuration(t, s.configured())
-	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant
+	s.elects = s.chance.of(3) && !slices.Contains(undated, bug) || bug == bugNoGate || bug == bugVacant
 	// As in with-podgroups, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
 	if s.settings.hostile {

@@ -435,10 +435,10 @@ func (w *witness) judgeHoldTimes() {
 	for _, h := range holds {
 		group := w.timedWith(h.Asker)
 		due := last[group]
-		if most := first[group].Add(reservationTimeout * time.Second); most.Before(due) {
+		if most := first[group].Add(s.timeout(group)); most.Before(due) {
 			due = most
 		}
-		due = due.Add(reservationTimeout * time.Second)
+		due = due.Add(s.timeout(group))
 		if left[group].After(due) {
 			due = left[group] // it kept its hold while it had a place
 		}
@@ -488,14 +488,14 @@ func (w *witness) judgeTimedOut(work []output.Work) {
 // judgeOwnTimes finds a node that the holds of a namespace close for longer than one time-out in
 // six while they wait for pods of that namespace (D4). The caller holds mu.
 func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
-	closed := map[nodeOf]bool{}
+	closed, timeout := map[nodeOf]bool{}, time.Duration(w.in.sim.settings.timeout)*time.Second
 	for _, h := range holds {
 		at := nodeOf{h.Node, h.Namespace}
 		if !h.NodeBound || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
 			continue
 		}
 		closed[at] = true
-		if o := w.ownTimes[at]; o == nil || !o.closed && now.Sub(o.began) >= 6*reservationTimeout*time.Second {
+		if o := w.ownTimes[at]; o == nil || !o.closed && now.Sub(o.began) >= 6*timeout {
 			w.ownTimes[at] = &ownTime{began: now}
 		}
 		if !w.ownTimes[at].closed {
@@ -507,7 +507,7 @@ func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 			o.used += now.Sub(o.last)
 		}
 		o.closed, o.last = closed[at], now
-		if most := (reservationTimeout + 1) * time.Second; o.used > most {
+		if most := timeout + time.Second; o.used > most {
 			w.in.sim.fault("%s closes node %s for pods of namespace %s itself: for %v since %v, at most %v are allowed", w.in.name, at.node, at.namespace, o.used, o.began, most)
 		}
 	}
@@ -703,16 +703,16 @@ func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
 // been for longer than a hold, so that no plan may count on its room: no plan in force has
 // chosen it.
 func (w *witness) stays(m *mirrored) bool {
-	late := time.Since(m.GoneBy) >= reservationTimeout*time.Second-m.DeletionGrace
+	late := time.Since(m.GoneBy) >= time.Duration(w.in.sim.settings.timeout)*time.Second-m.DeletionGrace
 	return m.Deleting && (m.DeletionGrace > w.in.sim.longestLeaving() || late) && !chosenIn(w.Holds(), m.UID)
 }
 
 // longestLeaving is the longest grace period with which a deleted pod counts as leaving.
 func (s *simulation) longestLeaving() time.Duration {
-	if most := s.settings.maxGrace; most > 0 && most < reservationTimeout {
+	if most := s.settings.maxGrace; most > 0 && most < s.settings.timeout {
 		return time.Duration(most) * time.Second
 	}
-	return reservationTimeout * time.Second
+	return time.Duration(s.settings.timeout) * time.Second
 }
 
 // mayBeShortened tells whether a pod that stays was deleted with a longer grace period than
