@@ -34,7 +34,7 @@ import (
 const (
 	bugHoldLeaks    = "the end of a hold is not written"
 	bugChargedTwice = "a victim that is gone stays charged"
-	bugLawBroken    = "a pod is deleted that is no victim"
+	bugLawBroken    = "a pod is deleted for a DaemonSet that is no victim"
 	bugRelistDrop   = "a pod that appears after a gap is not noticed"
 	bugNoGate       = "a process that does not lead writes"
 	bugWrongNode    = "pods are bound to a node that has no room"
@@ -124,7 +124,7 @@ const (
 var bugs = []struct{ name, complaint string }{
 	{bugHoldLeaks, "it says that it holds a node"},
 	{bugChargedTwice, "the books say"},
-	{bugLawBroken, "makes pods go"},
+	{bugLawBroken, "D4: victim .* (has priority|may not go)"},
 	{bugRelistDrop, "the store does not know it"},
 	{bugNoGate, "does not lead, and tries to"},
 	{bugWrongNode, "to node .*, which has no room"},
@@ -367,7 +367,7 @@ func (w *witness) temptedBy(m *mirrored, asker types.UID, going []output.Victim,
 	there := m.Node == hold.Node
 	switch bug := w.in.sim.bug; bug {
 	case bugLawBroken:
-		return there && !m.binding
+		return hold.NodeBound && there && !m.binding
 	case bugElsewhere:
 		return hold.NodeBound && !there && !m.binding
 	case bugOwnMate:

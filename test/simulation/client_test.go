@@ -332,11 +332,10 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		if upstreams {
 			c.in.api.preempted[nameOf(pod)] = true
 		}
-		if saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
-			c.in.api.said++
-		}
 		if c.in.sim.onlyTold(says.Status.Conditions) {
 			c.in.api.writes--
+		} else if saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
+			c.in.api.said++
 		}
 		for _, condition := range says.Status.Conditions {
 			c.in.sim.countDemand(pod, &condition)

@@ -44,6 +44,9 @@ const (
 	heldGone                       // holds of nodes that were deleted
 	heldForOwn                     // nodes that are held while pods of the asker's own namespace leave
 	besideOwn                      // answers of the filter about nodes of which all holders wait for pods of their own
+	keptBesideOwn                  // those of them that keep room for the holders
+	saidHeld                       // answers of the filter that a node is held
+	saidFirst                      // answers of the filter that a node has room for another pod first
 	crowded                        // plans that wait for room beside pods of the same queue
 	groupTimedOut                  // holds of PodGroups that timed out
 	kindsCounted
@@ -53,8 +56,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues; %d deletes of pods that are too large; %d invented types; %d pods were told that no node is wanted, %d of them the opposite later; %d held nodes were tainted, %d lost a label, %d were deleted; %d were held for pods of their own; %d answers of the filter beside such holds; %d wait beside others of their queue; %d holds of PodGroups timed out",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues], c[undeletable], c[invented], c[unwanted], c[wantedAgain], c[heldTainted], c[heldRelabelled], c[heldGone], c[heldForOwn], c[besideOwn], c[crowded], c[groupTimedOut])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; %d that waited then were checked for victims; %d times room was given that may belong to another pod, %d of them under a max; %d nodes were left to pods that can run there only; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour; %d deleted by the tenant that stay, %d of them preempted, %d times a pod of no DaemonSet; %d plans took originators, %d took pods of a budget that are not ready; %d pods with a node moved to another queue, %d times rules could make no more queues; %d deletes of pods that are too large; %d invented types; %d pods were told that no node is wanted, %d of them the opposite later; %d held nodes were tainted, %d lost a label, %d were deleted; %d were held for pods of their own; %d answers of the filter beside such holds, %d of them refusals; it said %d times that a node is held and %d times that another pod goes first; %d wait beside others of their queue; %d holds of PodGroups timed out",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[underMax], c[keptFirst], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound], c[lingered], c[shortened], c[forgeries], c[originated], c[unhealthy], c[moved], c[fullOfQueues], c[undeletable], c[invented], c[unwanted], c[wantedAgain], c[heldTainted], c[heldRelabelled], c[heldGone], c[heldForOwn], c[besideOwn], c[keptBesideOwn], c[saidHeld], c[saidFirst], c[crowded], c[groupTimedOut])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -91,7 +94,11 @@ var floors = []struct {
 	{"room was checked against the order", rooms, 0},
 	{"pod that waits at rest was tried with a plan", asked, 0},
 	{"node was left to a pod that can run there only", keptFirst, 0},
+	{"room was given under a max", underMax, 1_000_000},
 	{"pod was tried beside a hold for pods of its own namespace", besideOwn, 0},
+	{"room was kept beside a hold for pods of its own namespace", keptBesideOwn, 0},
+	{"filter said that a node is held", saidHeld, 0},
+	{"filter said that another pod goes first", saidFirst, 0},
 	{"pod waited for room beside another one of its queue", crowded, 0},
 	{"plan was judged by a budget", guarded, 0},
 	{"plan was judged beside pods that are nominated", besideNominated, 0},

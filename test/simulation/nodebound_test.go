@@ -135,6 +135,7 @@ func (w *witness) untriable(status *fwk.Status, node *corev1.Node) (pod, why str
 	if name == nil {
 		return "", ""
 	}
+	w.in.sim.count(saidFirst)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.nodes[node.Name].Equal(informer.Allocatable(node)) {
@@ -214,16 +215,22 @@ func (in *instance) checkBesideOwn(status *fwk.Status, ask func() *fwk.Status, p
 // namespaces, and not the node.
 func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) string {
 	open, applies := in.besideOwn(pod, node)
-	kept := strings.Contains(status.Message(), "is held for pod") || strings.Contains(status.Message(), "keeps room for pods")
+	held := strings.Contains(status.Message(), "is held for pod")
+	keeps := strings.Contains(status.Message(), "keeps room for pods")
+	if held {
+		in.sim.count(saidHeld)
+	}
 	switch {
 	case !applies:
-	case open && kept:
+		return ""
+	case open && (held || keeps):
 		return "closes the node for pods of its own namespace"
 	case !open && status.IsSuccess():
 		return "leaves no room for a holder"
-	default:
-		in.sim.count(besideOwn)
+	case keeps:
+		in.sim.count(keptBesideOwn)
 	}
+	in.sim.count(besideOwn)
 	return ""
 }
 

@@ -348,7 +348,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		}
 		may, free := true, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))
 		for _, p := range waiting {
-			may = may && selects(p, n) && fits(ask, free.Sub(s.nominatedBefore(p, n.Name))) && in.store().Holds().MayUse(n.Name, reservations.Pod{UID: p.UID, Namespace: p.Namespace}).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
+			may = may && selects(p, n) && fits(ask, free.Sub(s.nominatedBefore(p, n.Name))) && in.witness.mayUse(in.store().Holds(), p, n.Name).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
 		}
 		if may {
 			return fmt.Errorf("node %s could take all %d of PodGroup %s that wait", n.Name, len(waiting), name)

@@ -129,8 +129,7 @@ func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 	}
 }
 
-// taints finds, at rest, a taint without a hold and a hold without a taint. The caller
-// holds the lock.
+// taints finds, at rest, a taint that no hold wants. The caller holds the lock.
 func (s *simulation) taints(in *instance) []complaint {
 	var all []complaint
 	for _, n := range s.api.allNodes() {

@@ -205,6 +205,6 @@ func (in *instance) checkQueues() error {
 func (w *witness) moveWrongly(told *objects.Pod) {
 	old, known := w.pods[told.UID]
 	if w.in.sim.bug == bugMoves && known && told.Node != "" && old.Labels[placement.KeyQueue] != told.Labels[placement.KeyQueue] {
-		w.Store.Delete(told.UID, w.wentAt)
+		w.Store.Delete(told.UID, time.Now())
 	}
 }

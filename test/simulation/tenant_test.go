@@ -328,7 +328,7 @@ type observed struct {
 	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
 	committed map[types.UID]time.Time // when pods were last told to go, by asker
 	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
-	wentAt    time.Time               // when a pod was last told to be gone
+	wentAt    map[types.UID]time.Time // when a pod that each asker waits for was last told to be gone
 	told      int                     // changes of pods, nodes and budgets that were told, and of places
 	roomier   map[string]int          // told, when a node last got more room
 	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
@@ -356,7 +356,7 @@ type begin struct {
 }
 
 func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}, waits: map[types.UID]waiting{}}
+	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, wentAt: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}, waits: map[types.UID]waiting{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
@@ -379,11 +379,12 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 }
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and
-// if pods were chosen for it again from when they are told to go, and from when they are gone;
-// that of members of a PodGroup from the last of them. It is over two time-outs after its begin
-// in any case, or after that of the first of the PodGroup. A process that has no configuration in
-// force yet ends no hold: the time counts from when it has one. Processes are not judged that may
-// have been without the lease. The caller holds the lock of the API server.
+// if pods were chosen for it again from when they are told to go, and from when a pod that it waits
+// for is gone or has lost its place; that of members of a PodGroup from the last of them. It is over
+// two time-outs after its begin in any case, or after that of the first of the PodGroup. A process
+// that has no configuration in force yet ends no hold: the time counts from when it has one.
+// Processes are not judged that may have been without the lease. The caller holds the lock of the
+// API server.
 func (w *witness) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -392,7 +393,6 @@ func (w *witness) judgeHoldTimes() {
 		return
 	}
 	if !w.in.store().Ready() {
-		w.wentAt = now
 		clear(w.begun)
 		return
 	}
@@ -421,7 +421,7 @@ func (w *witness) judgeHoldTimes() {
 		}
 		counts := []time.Time{from}
 		if at := w.committed[h.Asker]; len(h.Chosen) > 0 || !at.IsZero() { // otherwise no pod was told to go
-			counts = append(counts, at, w.wentAt)
+			counts = append(counts, at, w.wentAt[h.Asker])
 		}
 		for _, at := range counts {
 			if at.After(last[group]) {

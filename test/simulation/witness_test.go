@@ -134,7 +134,7 @@ func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.T
 
 func (w *witness) goes(uid types.UID) {
 	w.told++
-	w.wentAt = time.Now()
+	w.noteWent(uid)
 	w.roomier[w.pods[uid].Node] = w.told
 	delete(w.pods, uid)
 	delete(w.late, uid)
@@ -143,6 +143,16 @@ func (w *witness) goes(uid types.UID) {
 	delete(w.together, uid)
 	delete(w.lodged, uid)
 	delete(w.nodeBound, uid)
+}
+
+// noteWent notes the holders that waited for a pod that is gone, or that lost its place. The caller
+// holds mu.
+func (w *witness) noteWent(uid types.UID) {
+	for _, h := range w.Holds().All() {
+		if slices.Contains(h.Awaited, uid) {
+			w.wentAt[h.Asker] = time.Now()
+		}
+	}
 }
 
 // UpsertNode passes an update of a node on.
@@ -292,6 +302,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 // forgotten records that a cycle has failed; the caller holds mu.
 func (w *witness) forgotten(pod *corev1.Pod) {
 	w.told++
+	w.noteWent(pod.UID)
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
 	delete(w.lodged, pod.UID)
