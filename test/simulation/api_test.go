@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 )
 
 // object is any API object.
@@ -31,7 +32,6 @@ type object interface {
 // It outlives every scheduler. Its objects are never changed, only replaced.
 type apiServer struct {
 	mu    sync.Mutex // guards all fields; not held during calls
-	now   func() time.Time
 	rv    int64 // of the last event
 	kinds map[string]*kind
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
@@ -85,7 +85,7 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
+	a := &apiServer{kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
 	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
@@ -146,7 +146,7 @@ func (a *apiServer) stop(pod *corev1.Pod) {
 	}
 	a.editPod(pod, func(p *corev1.Pod) {
 		if p.DeletionTimestamp == nil {
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: a.now().Truncate(time.Second)}, new(int64)
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Truncate(time.Second)}, new(int64)
 		}
 		if p.Spec.NodeName != "" && !ended(p) {
 			p.Status.Phase = corev1.PodFailed
@@ -155,7 +155,7 @@ func (a *apiServer) stop(pod *corev1.Pod) {
 }
 
 func (a *apiServer) note(k *kind, h happened) {
-	h.at = a.now()
+	h.at = time.Now()
 	k.events = append(k.events, h)
 	a.writes++
 	a.wake()
@@ -289,10 +289,7 @@ func (a *apiServer) deletePod(pod *corev1.Pod) {
 
 // graceOf is the grace period of a pod in seconds.
 func graceOf(pod *corev1.Pod) int64 {
-	if pod.Spec.TerminationGracePeriodSeconds == nil {
-		return 0
-	}
-	return *pod.Spec.TerminationGracePeriodSeconds
+	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
 }
 
 // deleteWithin does what a DELETE with a grace period does. A second one shortens the grace
@@ -303,7 +300,7 @@ func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 	case pod.DeletionTimestamp != nil && grace >= *before:
 	case pod.DeletionTimestamp != nil:
 		end := pod.DeletionTimestamp.Add(time.Duration(grace-*before) * time.Second)
-		if now := a.now().Truncate(time.Second); end.Before(now) {
+		if now := time.Now().Truncate(time.Second); end.Before(now) {
 			end, grace = now, min(grace, 1)
 		}
 		a.editPod(pod, func(p *corev1.Pod) {
@@ -313,7 +310,7 @@ func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 		a.stop(pod)
 	default:
 		a.editPod(pod, func(p *corev1.Pod) {
-			p.DeletionTimestamp = &metav1.Time{Time: a.now().Add(time.Duration(grace) * time.Second).Truncate(time.Second)}
+			p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace) * time.Second).Truncate(time.Second)}
 			p.DeletionGracePeriodSeconds = &grace
 		})
 	}

@@ -64,10 +64,10 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		}
 		world.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
 	}
-	holds := w.Holds()
+	holds, only := w.Holds(), onlyNode(pod)
 	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || !mayRunOn(pod, name) || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayJoin(name, pod.UID).OK || !holds.MayUse(name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace}).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
+		return n == nil || only != "" && only != name || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayJoin(name, pod.UID).OK || !holds.MayUse(name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace}).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
 	}})
 	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate

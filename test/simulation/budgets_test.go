@@ -57,7 +57,7 @@ func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 	counted, disrupted, expected := map[types.UID]bool{}, map[string]metav1.Time{}, int32(0)
 	for _, o := range g.pods.objects {
 		pod := o.(*corev1.Pod)
-		if !covers(budget, pod) || ended(pod) {
+		if !covers(budget, pod.Namespace, pod.Labels) || ended(pod) {
 			continue
 		}
 		expected++
@@ -66,7 +66,7 @@ func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 		case pod.DeletionTimestamp != nil:
 		case evicted:
 			disrupted[pod.Name] = at
-		case pod.Status.Phase == corev1.PodRunning && isReady(pod):
+		case pod.Status.Phase == corev1.PodRunning && isTrue(pod, corev1.PodReady):
 			counted[pod.UID] = true
 		}
 	}
@@ -90,16 +90,9 @@ func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 	g.healthy[budget.ResourceVersion] = counted
 }
 
-// covers tells whether a budget selects a pod.
-func covers(budget *policyv1.PodDisruptionBudget, pod metav1.Object) bool {
-	tier := budget.Spec.Selector.MatchLabels["tier"]
-	return budget.Namespace == pod.GetNamespace() && tier == pod.GetLabels()["tier"]
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+// covers tells whether a budget selects a pod with a namespace and labels.
+func covers(budget *policyv1.PodDisruptionBudget, namespace string, labels map[string]string) bool {
+	return budget.Namespace == namespace && budget.Spec.Selector.MatchLabels["tier"] == labels["tier"]
 }
 
 // turnReady makes a pod that runs ready or not ready.
@@ -132,7 +125,7 @@ func (s *simulation) putBudget(m move) {
 		budget.Status = *old.Status.DeepCopy()
 	}
 	for _, pod := range s.api.allPods() {
-		if covers(budget, pod) && runs(pod) {
+		if covers(budget, pod.Namespace, pod.Labels) && runs(pod) {
 			least.IntVal++
 		}
 	}
@@ -150,7 +143,7 @@ func (s *simulation) putBudget(m move) {
 func (s *simulation) evict(pod *corev1.Pod, m move) {
 	var covering []*policyv1.PodDisruptionBudget
 	for _, o := range s.api.budgets.sorted() {
-		if budget := o.(*policyv1.PodDisruptionBudget); covers(budget, pod) {
+		if budget := o.(*policyv1.PodDisruptionBudget); covers(budget, pod.Namespace, pod.Labels) {
 			covering = append(covering, budget)
 		}
 	}
@@ -244,7 +237,7 @@ func (w *witness) judgeBudgets(item *output.Work) {
 			p, known := w.pods[uid]
 			of.counted = append(of.counted, fmt.Sprintf("%s (on %q, known %v, deleted %v, chosen before %v, deleted for that %v)", uid, p.Node, known, p.Deleting, ours, gone))
 			switch {
-			case known && (!coversAs(budget, &p) || p.Health != objects.Ready):
+			case known && (!covers(budget, p.Namespace, p.Labels) || p.Health != objects.Ready):
 				// The status counts it; the process knows other labels, or that it is not ready.
 			case slices.Contains(plan.victims, uid):
 				if !known || !s.api.changedSince(&p, began[s.api.pods]) { // else it may have known that when it planned
@@ -301,11 +294,6 @@ func (w *witness) judgeUnhealthy(item *output.Work) {
 	}
 }
 
-// coversAs tells whether a budget selects a pod as the process knows it.
-func coversAs(budget *policyv1.PodDisruptionBudget, p *objects.Pod) bool {
-	return budget.Namespace == p.Namespace && budget.Spec.Selector.MatchLabels["tier"] == p.Labels["tier"]
-}
-
 // coveredSince counts the healthy pods, as the process knows them, that a budget covers
 // and that its status does not count. Pods that are being deleted are included, because
 // the plan may be older than the deletion. The caller holds mu.
@@ -313,7 +301,7 @@ func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map
 	n := 0
 	for uid, p := range w.pods {
 		_, disrupted := budget.Status.DisruptedPods[p.Name]
-		if coversAs(budget, &p) && p.Health == objects.Ready && !counted[uid] && !disrupted {
+		if covers(budget, p.Namespace, p.Labels) && p.Health == objects.Ready && !counted[uid] && !disrupted {
 			n++
 		}
 	}

@@ -39,5 +39,5 @@ var foundAt = map[string]uint64{
 	bugNoUnreserve: 16, bugNonsense: 9, bugNever: 49, bugNeverThere: 15, bugOwnMate: 62, bugMeek: 39,
 	bugHumble: 100, bugUnasked: 148, bugUnheard: 68, bugBlindFilters: 14, bugLeave: 24, bugUnled: 26, bugUnhealthy: 11,
 	bugHurried: 107, bugLaw + "7": 32, bugBlind: 22, bugPatient: 19, bugGroupPatient: 34, bugDisowned: 182,
-	bugGroupAlone: 5, bugClings: 181, bugClingsThere: 33, bugMeekThere: 113, bugMislabelled: 42,
+	bugGroupAlone: 5, bugClingsThere: 33, bugMeekThere: 113, bugMislabelled: 42,
 }

@@ -60,12 +60,8 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	case n == nil:
 		s.fault("%s binds %s to node %s, which is not there", in.name, pod.Name, node)
 	default:
-		free := informer.Allocatable(n).Sub(s.api.usedOn(node))
-		for kind, amount := range ask.All() {
-			if amount > free.Get(kind) {
-				s.fault("%s binds %s to node %s, which has no room: %v of %v are free", in.name, pod.Name, node, free, informer.Allocatable(n))
-				break
-			}
+		if free := informer.Allocatable(n).Sub(s.api.usedOn(node)); !free.Covers(ask) {
+			s.fault("%s binds %s to node %s, which has no room: %v of %v are free", in.name, pod.Name, node, free, informer.Allocatable(n))
 		}
 	}
 	if pod.Spec.SchedulerName != managed {
@@ -170,11 +166,7 @@ func (s *simulation) claims(in *instance) []complaint {
 	}
 	for _, pod := range s.api.allPods() {
 		_, held := holds.Of(pod.UID)
-		written := false
-		for i := range pod.Status.Conditions {
-			c := &pod.Status.Conditions[i]
-			written = written || c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue
-		}
+		written := isTrue(pod, reservations.HeldCondition)
 		_, large := pod.Annotations[sizeKey] // the condition could not be written, which is final
 		if written != held && !ended(pod) && pod.DeletionTimestamp == nil && !large {
 			err := fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held)
@@ -229,10 +221,12 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	}
 	required, only := s.requiredNode(pod), onlyNode(pod)
 	for _, n := range s.api.allNodes() {
+		asks := reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}
+		free := informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
-		case !in.store().Holds().MayUse(n.Name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name)).Sub(keptFrom(in.store().Holds(), reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}, n.Name))), s.hauntedByUpstream(in, n.Name):
+		case !in.store().Holds().MayUse(n.Name, asks).OK:
+		case !free.Sub(keptFrom(in.store().Holds(), asks, n.Name)).Covers(request(pod)), s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
@@ -287,13 +281,4 @@ func (in *instance) namesNominated(node string) []string {
 		names = append(names, fmt.Sprintf("%s of %s", pod.Name, pod.Spec.SchedulerName))
 	}
 	return names
-}
-
-func fits(ask, free resources.Vector) bool {
-	for kind, amount := range ask.All() {
-		if amount > free.Get(kind) {
-			return false
-		}
-	}
-	return true
 }

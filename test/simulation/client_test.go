@@ -334,7 +334,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		}
 		if c.in.sim.onlyTold(says.Status.Conditions) {
 			c.in.api.writes--
-		} else if saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
+		} else if len(says.Status.Conditions) > 0 && saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
 			c.in.api.said++
 		}
 		for _, condition := range says.Status.Conditions {

@@ -178,14 +178,7 @@ func (s *simulation) create(pod *corev1.Pod) {
 	if pod.Spec.NodeName != "" {
 		s.api.touch(nil, usedBy(pod)...)
 	}
-	s.logf("there is pod %s %s %s%s %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName), pod.Labels[objects.PodGroupLabel])
-}
-
-func on(node string) string {
-	if node == "" {
-		return ""
-	}
-	return " on " + node
+	s.logf("there is pod %s %s %s on %q %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], pod.Spec.NodeName, pod.Labels[objects.PodGroupLabel])
 }
 
 // usedBy returns the names of the things that a pod on a node uses.

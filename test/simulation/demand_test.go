@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -30,7 +31,7 @@ func (s *simulation) demand(in *instance) []complaint {
 	for _, pod := range s.api.allPods() {
 		switch said := saidOfDemand(pod); {
 		case pod.Spec.SchedulerName != managed || !pending(pod):
-		case holdsNode(pod):
+		case isTrue(pod, reservations.HeldCondition):
 			used.add(claimantPod(pod), 1)
 		case s.requiredNode(pod) != "":
 		case pod.Status.NominatedNodeName != "": // it is counted if it found no node before
@@ -83,7 +84,7 @@ func (s *simulation) demandOfGroups(in *instance) []complaint {
 	for _, pod := range s.api.allPods() {
 		switch name, said := groupOf(pod), saidOfDemand(pod); {
 		case name.Name == "" || !inGroup(pod, name):
-		case pod.Spec.NodeName != "", placed[pod.UID], holdsNode(pod):
+		case pod.Spec.NodeName != "", placed[pod.UID], isTrue(pod, reservations.HeldCondition):
 			could[name]++
 		case !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || said == corev1.PodReasonSchedulingGated:
 		default:
@@ -106,25 +107,23 @@ func (s *simulation) demandOfGroups(in *instance) []complaint {
 
 // saidOfDemand is what a pod without a node tells autoscalers; empty for nothing.
 func saidOfDemand(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Reason
-		}
+	if c := informer.Condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return c.Reason
 	}
 	return ""
 }
 
-// holdsNode tells whether a pod says that it holds a node.
-func holdsNode(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue
-	})
+// isTrue tells whether a condition of a pod is true.
+func isTrue(pod *corev1.Pod, of corev1.PodConditionType) bool {
+	c := informer.Condition(pod, of)
+	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// saysOnly tells whether a patch only says something of a waiting pod.
-func saysOnly(conditions []corev1.PodCondition) bool {
-	return len(conditions) > 0 && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
-		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition
+// saysOnly tells whether all conditions of a patch only say something of a waiting pod, or are
+// of some more types.
+func saysOnly(conditions []corev1.PodCondition, more ...corev1.PodConditionType) bool {
+	return !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition && !slices.Contains(more, c.Type)
 	})
 }
 

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -139,7 +140,7 @@ func (n *neighbour) make() {
 
 // bind sends the binds that are due.
 func (n *neighbour) bind(now time.Time) {
-	for _, uid := range sortedUIDs(n.given) {
+	for _, uid := range slices.Sorted(maps.Keys(n.given)) {
 		b := n.given[uid]
 		var pod *corev1.Pod
 		for _, o := range n.pods.objects {
@@ -176,7 +177,7 @@ func (n *neighbour) schedule(pod *corev1.Pod, now time.Time) {
 	var fit []string
 	for _, o := range sortedObjects(n.nodes.objects) {
 		node := o.(*corev1.Node)
-		if node.Spec.Unschedulable || n.keptOff(node) || !fits(request(pod), informer.Allocatable(node).Sub(n.usedOn(node.Name))) {
+		if node.Spec.Unschedulable || n.keptOff(node) || !informer.Allocatable(node).Sub(n.usedOn(node.Name)).Covers(request(pod)) {
 			continue
 		}
 		fit = append(fit, node.Name)
@@ -232,13 +233,4 @@ func (s *simulation) beside(stop <-chan struct{}) {
 
 func sortedObjects(objects map[types.NamespacedName]object) []object {
 	return (&kind{objects: objects}).sorted()
-}
-
-func sortedUIDs[V any](of map[types.UID]V) []types.UID {
-	out := make([]types.UID, 0, len(of))
-	for uid := range of {
-		out = append(out, uid)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -228,9 +228,7 @@ func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
 // and plans are made for them again and again. A write without a condition removes a
 // nomination.
 func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
-	return s.settings.groups && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
-		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition && c.Type != reservations.HeldCondition
-	})
+	return s.settings.groups && saysOnly(conditions, reservations.HeldCondition)
 }
 
 // apart tells whether a pod does not run before other members of its PodGroup. The caller
@@ -348,7 +346,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		}
 		may, free := true, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))
 		for _, p := range waiting {
-			may = may && selects(p, n) && fits(ask, free.Sub(s.nominatedBefore(p, n.Name))) && in.witness.mayUse(in.store().Holds(), p, n.Name).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
+			may = may && selects(p, n) && free.Sub(s.nominatedBefore(p, n.Name)).Covers(ask) && in.witness.mayUse(in.store().Holds(), p, n.Name).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
 		}
 		if may {
 			return fmt.Errorf("node %s could take all %d of PodGroup %s that wait", n.Name, len(waiting), name)

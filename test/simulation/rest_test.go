@@ -245,11 +245,8 @@ func (s *simulation) leader() *instance {
 	return nil
 }
 
-// clear deletes all pods: afterwards nothing of them may be left.
+// clear deletes all pods, at rest: afterwards nothing of them may be left.
 func (s *simulation) clear() error {
-	if err := s.rest(); err != nil {
-		return err
-	}
 	s.api.locked(func() {
 		for _, pod := range s.api.allPods() {
 			s.api.drop(s.api.pods, pod)

@@ -45,15 +45,18 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	free = free.Max(got.Request) // the filters accepted it: the process may not know yet which pods have gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || !fits(ask.Request, free) || w.tiedElsewhere(ask.UID, node) || w.in.sim.isChoosy(ask.UID) || !w.waitsForRoom(&ask, &got, node) {
+		if !waited[ask.UID] || !free.Covers(ask.Request) || w.tiedElsewhere(ask.UID, node) || w.in.sim.isChoosy(ask.UID) || !w.waitsForRoom(&ask, &got, node) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}
 		world, d, err := w.world(&ask, &hold, []output.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
-		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
+		if err != nil {
 			continue
 		}
-		if fits(ask.Request, rest) {
+		if draft := world.Queues.(*queues.Draft); w.isOwed(draft, &got, &ask, false) || !w.isOwed(draft, &ask, &got, true) {
+			continue
+		}
+		if rest.Covers(ask.Request) {
 			v := queues.Admit(world.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving)
 			if v.OK() || !slices.Contains(ancestors(got.Labels[placement.KeyQueue]), world.Queues.Queue(v.At).Path) {
 				continue // what leaves a queue that the other pod does not count against is not gone
@@ -187,7 +190,7 @@ func (w *witness) maxAllows(p, got *objects.Pod) bool {
 // pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
 // the admitted pods of its queues count as usage, because they are served first. Those that
 // come after it do not.
-func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bool {
+func (w *witness) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {
 		theirs = ancestors(path)
@@ -204,7 +207,7 @@ func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bo
 	}
 	below, reached := map[string]bool{}, map[string]bool{}
 	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
-		q, ok := findQueue(tree, path)
+		q, ok := tree.Find(path)
 		if !ok || slices.Contains(theirs, path) {
 			continue
 		}
@@ -245,14 +248,4 @@ func (w *witness) hasSlot(p *objects.Pod) bool {
 // isBefore tells whether a pod comes before another one of its queue.
 func (w *witness) isBefore(p, other *objects.Pod) bool {
 	return cmp.Or(cmp.Compare(other.Priority, p.Priority), p.Created.Compare(other.Created), cmp.Compare(p.UID, other.UID)) < 0
-}
-
-func findQueue(tree queues.View, path string) (*queues.Queue, bool) {
-	switch tree := tree.(type) {
-	case *queues.Draft:
-		return tree.Find(path)
-	case *queues.Snapshot:
-		return tree.Find(path)
-	}
-	return nil, false
 }

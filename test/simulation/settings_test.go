@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -45,9 +44,9 @@ type document struct {
 	spec *config.Spec // nil for an invalid one
 }
 
-// newDocument writes a random configuration: some queues have guarantees, and others
-// lend.
-func (r chance) newDocument() document {
+// valid returns a random configuration that is valid: some queues have guarantees, and
+// others lend.
+func (r chance) valid() document {
 	var b strings.Builder
 	fmt.Fprintf(&b, "partitions:\n- name: default\n  preemption: {enabled: %v}\n", !r.of(10))
 	b.WriteString("  placementrules: [{name: provided, create: false}]\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n")
@@ -60,21 +59,11 @@ func (r chance) newDocument() document {
 	if !r.of(20) {
 		r.queue(&b, "    ", "d", r.of(2))
 	}
-	d := document{text: b.String()}
-	spec, err := config.Parse([]byte(d.text))
-	if err == nil { // b may have a smaller guarantee than x and y together
-		d.spec = spec
+	spec, err := config.Parse([]byte(b.String()))
+	if err != nil { // b has a smaller guarantee than x and y together
+		return r.valid()
 	}
-	return d
-}
-
-// valid returns a random configuration that is valid.
-func (r chance) valid() document {
-	for {
-		if d := r.newDocument(); d.spec != nil {
-			return d
-		}
-	}
+	return document{text: b.String(), spec: spec}
 }
 
 // turned returns a configuration with queue c as a parent.
@@ -231,16 +220,11 @@ profiles:
   pluginConfig: *args
 `
 
-var (
-	decodedMu sync.Mutex // guards decoded
-	decoded   = map[arguments]*schedconfig.KubeSchedulerConfiguration{}
-)
+var decoded = map[arguments]*schedconfig.KubeSchedulerConfiguration{}
 
 // configuration returns the configuration of a scheduler with such arguments.
 func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
-	decodedMu.Lock()
-	defer decodedMu.Unlock()
 	if cfg := decoded[a]; cfg != nil {
 		return cfg.DeepCopy()
 	}

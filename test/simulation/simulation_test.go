@@ -74,7 +74,6 @@ type simulation struct {
 	mu     sync.Mutex // guards the fields below
 	faults []error
 	told   []string // the latest log lines
-	digest uint64   // of all log lines
 	// trouble is the percentage of calls that fail; tries counts the calls of a kind.
 	trouble int
 	tries   map[string]int
@@ -95,7 +94,6 @@ type result struct {
 	seed   uint64
 	steps  int
 	counts counts
-	digest uint64
 	err    error
 	last   []string // the last events
 }
@@ -119,7 +117,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, counts: s.counted(), digest: s.digest, err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: s.step, counts: s.counted(), err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }
@@ -258,9 +256,6 @@ func (s *simulation) logf(format string, args ...any) {
 	line := fmt.Sprintf("%5d %9.3fs %s", s.at.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", s.digest, line)
-	s.digest = h.Sum64()
 	if trace != nil {
 		fmt.Fprintln(trace, line)
 	}

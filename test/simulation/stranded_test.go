@@ -59,9 +59,6 @@ func (in *instance) strand() {
 			}
 		}
 		for _, uid := range stranded {
-			if !in.stranded[uid] {
-				in.sim.count(strandings)
-			}
 			in.stranded[uid] = true
 		}
 	})
@@ -122,13 +119,9 @@ func (in *instance) strandBeside() {
 	}
 	for _, pod := range in.api.allPods() {
 		tried, once := in.tried[pod.UID]
-		if pod.Spec.SchedulerName != corev1.DefaultSchedulerName || !pending(pod) || !once || tried.After(at) {
-			continue
+		if pod.Spec.SchedulerName == corev1.DefaultSchedulerName && pending(pod) && once && !tried.After(at) {
+			in.stranded[pod.UID] = true
 		}
-		if !in.stranded[pod.UID] {
-			in.sim.count(strandings)
-		}
-		in.stranded[pod.UID] = true
 	}
 }
 

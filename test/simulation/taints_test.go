@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -113,7 +114,7 @@ func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 	if !s.settings.taints || leader == nil {
 		return
 	}
-	for _, uid := range sortedUIDs(s.kept) {
+	for _, uid := range slices.Sorted(maps.Keys(s.kept)) {
 		k := s.kept[uid]
 		h, held := leader.store().Holds().Of(uid)
 		if !held || !h.Since.Equal(k.hold.Since) || k.hold.Node != node || k.version > s.neighbour.nodes.told {

@@ -75,18 +75,14 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	defer w.mu.Unlock()
 	asker := w.due[pod.UID]
 	if h, holds := w.Holds().Of(asker); holds { // else it ended while the delete was on its way
-		w.planBegan[asker] = slices.ContainsFunc(h.Chosen, func(uid types.UID) bool { return uid != pod.UID && (!s.stays(uid) || w.hasNoPlace(uid)) })
+		w.planBegan[asker] = slices.ContainsFunc(h.Chosen, func(uid types.UID) bool {
+			_, pending := w.pendingPod(uid)
+			return uid != pod.UID && (pending || !s.stays(uid))
+		})
 	}
 	if at, once := w.tooLarge[pod.UID]; once && !w.planBegan[asker] && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
 	}
-}
-
-// hasNoPlace tells whether a pod is pending and waits at no node. The caller holds mu.
-func (w *witness) hasNoPlace(uid types.UID) bool {
-	p, known := w.pods[uid]
-	_, placed := w.placed[uid]
-	return known && p.Node == "" && !placed
 }
 
 // stays tells whether a pod exists, has not ended and is not being deleted.

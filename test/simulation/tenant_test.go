@@ -45,7 +45,7 @@ func namespaceOf(m move) string {
 
 // letIn makes a quarter of the histories have a tenant.
 func (s *simulation) letIn() {
-	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugSpared, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge, bugOwnTime, bugClosed, bugCrowded}
+	needed := []string{bugPatient, bugGroupPatient, bugForged, bugLingers, bugGrace, bugDisowned, bugInvented, bugLeave, bugMoves, bugEndless, bugUndead, bugTooLarge, bugOwnTime, bugClosed, bugCrowded}
 	if s.seed%4 != 3 && !slices.Contains(needed, s.bug) {
 		return
 	}
@@ -195,7 +195,7 @@ func (s *simulation) turnSet(m move) {
 		if m.n > 0 && set.GetDeletionTimestamp() == nil {
 			s.logf("DaemonSet %s is being deleted", set.GetUID())
 			leaving := set.DeepCopyObject().(object)
-			leaving.SetDeletionTimestamp(&metav1.Time{Time: s.api.now().Truncate(time.Second)})
+			leaving.SetDeletionTimestamp(&metav1.Time{Time: time.Now().Truncate(time.Second)})
 			s.api.put(s.api.sets, leaving)
 			return
 		}
@@ -284,11 +284,6 @@ func onlyNode(pod *corev1.Pod) string {
 		return ""
 	}
 	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
-}
-
-func mayRunOn(pod *corev1.Pod, node string) bool {
-	only := onlyNode(pod)
-	return only == "" || only == node
 }
 
 // requiredNode is the node of a pod of a DaemonSet; empty for every other pod. The caller
@@ -567,7 +562,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	delete(w.gaveWay, pod.UID)
 	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
 	w.mu.Unlock()
-	if h, holds := before.Of(pod.UID); holds && (slices.Contains([]string{bugClings, bugMislabelled}, p.in.sim.bug) && !h.NodeBound || p.in.sim.bug == bugClingsThere && h.NodeBound) {
+	if h, holds := before.Of(pod.UID); holds && (p.in.sim.bug == bugMislabelled && !h.NodeBound || p.in.sim.bug == bugClingsThere && h.NodeBound) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	began := time.Now()
@@ -664,9 +659,9 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 		}
 	}
 	switch alone := len(w.Holds().On(h.Node)) == 1; {
-	case !fits(ask.Request, free):
+	case !free.Covers(ask.Request):
 		w.in.sim.fault("%s holds node %s for %s, which has no room there whichever pods go", w.in.name, h.Node, ask.Name)
-	case fits(ask.Request, rest) && own > 0 && alone:
+	case rest.Covers(ask.Request) && own > 0 && alone:
 		w.in.sim.fault("%s holds node %s for %s, which waits for pods of its own", w.in.name, h.Node, ask.Name)
 	}
 }

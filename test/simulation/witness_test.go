@@ -124,9 +124,8 @@ func (w *witness) DeleteLastSeenPending(uid types.UID, now time.Time) {
 func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last := w.pods[uid]
 	w.goes(uid)
-	if w.deleteWrongly(last, now) {
+	if w.deleteWrongly() {
 		return
 	}
 	tell(uid, now)
