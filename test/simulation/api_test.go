@@ -32,7 +32,7 @@ type object interface {
 // It outlives every scheduler. Its objects are never changed, only replaced.
 type apiServer struct {
 	mu    sync.Mutex // guards all fields; not held during calls
-	rv    int64 // of the last event
+	rv    int64      // of the last event
 	kinds map[string]*kind
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
 	// writes counts the events, and the forbidden attempts of schedulers.

@@ -487,8 +487,8 @@ var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
 
 var queueB = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
 
-// suited returns a configuration in which a planted bug can show: it has few fences, and
-// few pods ask from within one.
+// suited returns a configuration in which a planted bug can show. For the one against law 7 it
+// makes queue b a fence: few configurations have one otherwise, and few askers are below it.
 func (s *simulation) suited(d document) document {
 	if s.bug != bugLaw+"7" || d.spec == nil {
 		return d

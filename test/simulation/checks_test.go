@@ -222,11 +222,12 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	required, only := s.requiredNode(pod), onlyNode(pod)
 	for _, n := range s.api.allNodes() {
 		asks := reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}
-		free := informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
 		case !in.store().Holds().MayUse(n.Name, asks).OK:
-		case !free.Sub(keptFrom(in.store().Holds(), asks, n.Name)).Covers(request(pod)), s.hauntedByUpstream(in, n.Name):
+		case !informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name)).
+			Sub(keptFrom(in.store().Holds(), asks, n.Name)).Covers(request(pod)):
+		case s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}

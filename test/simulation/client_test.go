@@ -263,7 +263,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 			c.in.sim.judgeGrace(c.in, pod, grace)
 		}
 		if err := tooLarge(pod, true); err != nil && ours {
-			c.in.sim.judgeRefused(c.in, pod)
+			c.in.sim.judgeDeletedAgain(c.in, pod)
 			return err
 		}
 		if ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds {

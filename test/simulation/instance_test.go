@@ -406,7 +406,7 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
-	w.in.witness.forgotten(pod)
+	w.in.witness.unreserved(pod)
 	w.in.sim.logf("%s takes the place of %s back", w.in.name, pod.Name)
 	if w.in.sim.bug == bugNoUnreserve {
 		return

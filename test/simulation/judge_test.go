@@ -70,9 +70,10 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 	return err
 }
 
-// placeWaiting takes from the free room of a node what pods of the asker's queue wait for there, which
-// a plan counts as placed (docs/laws.md, holds). It tells whether there are any. It asks the store which
-// pods wait: the witness learns of a plan only after its pod's cycle.
+// placeWaiting takes the requests of pods of the asker's queue that wait for room of a node from
+// the free room there: a plan counts these pods as placed (docs/laws.md, holds). It tells whether
+// there are any. It asks the store which pods wait, because the witness notes a plan only after
+// the pod's cycle.
 func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.World) (found bool) {
 	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == node })
 	free := slices.Clone(world.Nodes[i].Free)
@@ -98,11 +99,11 @@ type waiting struct {
 	tried time.Time
 }
 
-var waitsForRoom = regexp.MustCompile(`^WaitingForRoom: (?:pods on )?node (\S+) (?:has room for the pod once|ended while this pod was tried)`)
+var roomAnswer = regexp.MustCompile(`^WaitingForRoom: (?:pods on )?node (\S+) (?:has room for the pod once|ended while this pod was tried)`)
 
 // awaitedRoom returns the node of which a pod waits for room, by the answer of its plan; empty for none.
 func awaitedRoom(answer string) string {
-	if found := waitsForRoom.FindStringSubmatch(answer); found != nil {
+	if found := roomAnswer.FindStringSubmatch(answer); found != nil {
 		return found[1]
 	}
 	return ""
@@ -275,7 +276,7 @@ func (p *portrait) charge(asker types.UID) bool {
 		}
 		p.draft.Update(leaf, func(u *queues.Usage) {
 			u.Allocated = u.Allocated.Add(m.Request)
-			if !p.leaves(&m) || p.stays(&m) {
+			if !p.leaves(&m) || p.keepsRoom(&m) {
 				return
 			}
 			u.Leaving = u.Leaving.Add(m.Request)
@@ -287,9 +288,9 @@ func (p *portrait) charge(asker types.UID) bool {
 	return true
 }
 
-// stays is [witness.stays] where the plan of the asker is not in force.
-func (p *portrait) stays(m *mirrored) bool {
-	return p.witness.stays(m) || p.mayBeShortened(m) && !p.leaving[m.UID]
+// keepsRoom tells whether a deleted pod stays as long as the plan of the asker is not in force.
+func (p *portrait) keepsRoom(m *mirrored) bool {
+	return p.stays(m) || p.mayBeShortened(m) && !p.leaving[m.UID]
 }
 
 func (p *portrait) leaves(m *mirrored) bool { return m.Deleting || p.leaving[m.UID] }
@@ -309,7 +310,7 @@ func (p *portrait) node(name string, asker types.UID) *planner.Node {
 		if m.Node != name {
 			continue
 		}
-		if !p.leaves(&m) || p.stays(&m) {
+		if !p.leaves(&m) || p.keepsRoom(&m) {
 			free = free.Sub(m.Request)
 		}
 		n.Pods = append(n.Pods, p.pod(&m))
@@ -343,9 +344,9 @@ func (p *portrait) pod(m *mirrored) *planner.Pod {
 
 func (p *portrait) protection(m *mirrored) planner.Protection {
 	switch {
-	case p.leaves(m) && !p.stays(m):
+	case p.leaves(m) && !p.keepsRoom(m):
 		return planner.Leaving
-	case p.stays(m) && !p.mayBeShortened(m):
+	case p.keepsRoom(m) && !p.mayBeShortened(m):
 		return planner.Lingering
 	case m.Static:
 		return planner.Static

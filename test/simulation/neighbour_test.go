@@ -40,8 +40,8 @@ type binding struct {
 }
 
 const (
-	// tick is the interval of its actions; an odd number, so that others have acted
-	// before.
+	// tick is the interval of its actions: 97 ms, so that it rarely acts at the moment of
+	// another timer.
 	tick = 97 * time.Millisecond
 	// mostNeighbours bounds its pods, mostWaiting those of them that wait.
 	mostNeighbours, mostWaiting = 9, 4

@@ -72,9 +72,9 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	}
 }
 
-// waitForRoom returns the pods with a turn on a node that can come now, while the given pod
-// is in its cycle. A pod that has passed the gate and that the scheduler's queue would have tried
-// first is not one of them: the queue does not have it. The caller holds mu.
+// waitForRoom returns the pods of which the turn on a node can come while the given pod is in its
+// cycle. Left out is a pod with a slot that has passed the gate and comes before the given pod: if
+// the scheduler's queue had it, it would have been tried first. The caller holds mu.
 func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 	w.noteEnds()
 	waiting := map[types.UID]bool{}

@@ -171,7 +171,7 @@ const (
 // owners reads pods as the schedulers do, except where there is a hostile tenant.
 var owners = informer.Options{ClaimedOwners: true}
 
-// profiles returns the two shipped profiles, with short delays, and the probe.
+// profilesDocument has the two shipped profiles, with short delays, and the probe.
 const profilesDocument = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -65,10 +65,10 @@ func tooLarge(pod *corev1.Pod, deletes bool) error {
 	return nil
 }
 
-// judgeRefused finds a pod that is deleted again before the retry interval after the refusal
+// judgeDeletedAgain finds a pod that is deleted again before the retry interval after the refusal
 // of an earlier delete is over. A plan goes on if other pods of it went already, or gave back
 // the place where they waited in Permit. The caller holds the lock of the API server.
-func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
+func (s *simulation) judgeDeletedAgain(in *instance, pod *corev1.Pod) {
 	s.count(undeletable)
 	w := in.witness
 	w.mu.Lock()
@@ -77,7 +77,7 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	if h, holds := w.Holds().Of(asker); holds { // else it ended while the delete was on its way
 		w.planBegan[asker] = slices.ContainsFunc(h.Chosen, func(uid types.UID) bool {
 			_, pending := w.pendingPod(uid)
-			return uid != pod.UID && (pending || !s.stays(uid))
+			return uid != pod.UID && (pending || !s.isUndeleted(uid))
 		})
 	}
 	if at, once := w.tooLarge[pod.UID]; once && !w.planBegan[asker] && time.Since(at) < retryInterval*time.Second {
@@ -85,8 +85,8 @@ func (s *simulation) judgeRefused(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// stays tells whether a pod exists, has not ended and is not being deleted.
-func (s *simulation) stays(uid types.UID) bool {
+// isUndeleted tells whether a pod exists, has not ended and is not being deleted.
+func (s *simulation) isUndeleted(uid types.UID) bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil && !ended(p) })
 }
 

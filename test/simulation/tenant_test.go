@@ -317,7 +317,7 @@ func (w *witness) tiedElsewhere(pod types.UID, node string) bool {
 	return tiedTo && t.(tied).node != node
 }
 
-// observed is what a witness notes for the checks of this file.
+// observed is what a witness notes for checks in several files.
 type observed struct {
 	begun     map[begin]time.Time     // when each hold was seen first
 	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
@@ -374,12 +374,12 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 }
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and
-// if pods were chosen for it again from when they are told to go, and from when a pod that it waits
-// for is gone or has lost its place; that of members of a PodGroup from the last of them. It is over
-// two time-outs after its begin in any case, or after that of the first of the PodGroup. A process
-// that has no configuration in force yet ends no hold: the time counts from when it has one.
-// Processes are not judged that may have been without the lease. The caller holds the lock of the
-// API server.
+// if pods were chosen for it again from when they are told to go, and from when a pod that it
+// waits for is gone or has lost its place; that of members of a PodGroup from the last of them.
+// It is over two time-outs after its begin in any case, or after that of the first of the
+// PodGroup. A process that has no configuration in force yet ends no hold: the time counts from
+// when it has one. Processes are not judged that may have been without the lease. The caller
+// holds the lock of the API server.
 func (w *witness) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -391,9 +391,10 @@ func (w *witness) judgeHoldTimes() {
 		clear(w.begun)
 		return
 	}
-	// From when the holds of a PodGroup, or of a pod, count, when the first began, and when a
-	// holder last lost its place.
-	last, first, left := map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]time.Time{}
+	// By PodGroup, or by pod:
+	last := map[types.NamespacedName]time.Time{}  // from when its holds count
+	first := map[types.NamespacedName]time.Time{} // when the first of them began
+	left := map[types.NamespacedName]time.Time{}  // when a holder last lost its place
 	var holds []reservations.Hold
 	for _, h := range w.Holds().All() {
 		key := begin{h.Asker, h.Since}
@@ -404,7 +405,7 @@ func (w *witness) judgeHoldTimes() {
 		if !pending || w.isLodged(h.Asker) {
 			continue
 		}
-		w.judgeRefused(&h, key, now)
+		w.judgeNodeRefuses(&h, key, now)
 		from := w.begun[key]
 		if h.NodeBound {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
@@ -517,11 +518,11 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// judgeRefused finds a pod that still holds a node some time after the process has seen a
+// judgeNodeRefuses finds a pod that still holds a node some time after the process has seen a
 // taint that the pod does not tolerate, or that a label which it requires is gone. A member of
 // a PodGroup that lacks others is not tried, so its hold ends with its time. A process that
 // starts tries no pod. The callers hold the lock of the API server and mu.
-func (w *witness) judgeRefused(h *reservations.Hold, key begin, now time.Time) {
+func (w *witness) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
 	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
 	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
@@ -640,7 +641,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 			continue
 		}
 		chosen := chosenIn(before, m.UID)
-		leaves := chosen || m.Deleting && !p.stays(&m)
+		leaves := chosen || m.Deleting && !p.keepsRoom(&m)
 		switch {
 		case leaves && !chosen && ofItsOwn(&m, &ask):
 			own++
@@ -669,7 +670,7 @@ func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.Vie
 // mustStay tells whether a pod may not go for a pod of a DaemonSet.
 func (p *portrait) mustStay(m *mirrored, ask *objects.Pod) bool {
 	foreign := m.Foreign && !m.Peer && !p.Preemption().NodeBoundParams.PreemptForeign
-	return p.stays(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" && !m.Deleting || foreign || m.Priority > ask.Priority
+	return p.keepsRoom(m) && !p.mayBeShortened(m) || m.Static || m.RequiredNode != "" && !m.Deleting || foreign || m.Priority > ask.Priority
 }
 
 // ofItsOwn tells whether a pod leaves by the doing of the asker's user.

@@ -21,8 +21,9 @@ import (
 )
 
 // witness stands between the store of one process and its callers, the watcher and the
-// executor. It records the calls to the store, so that decisions of the store are judged
-// by its inputs alone and not by its own answers. Bugs are planted here.
+// executor. It records the calls to the store, so that decisions of the store are judged by its
+// inputs. Of the store itself it asks only for holds and settings, and for what pods wait and by
+// which queues (Explain, Explanation, Key, Snapshot). Bugs are planted here.
 type witness struct {
 	*store.Store
 	in *instance
@@ -298,8 +299,8 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 	w.countTogether(&p)
 }
 
-// forgotten records that a cycle has failed; the caller holds mu.
-func (w *witness) forgotten(pod *corev1.Pod) {
+// unreserved records that a cycle has failed; the caller holds mu.
+func (w *witness) unreserved(pod *corev1.Pod) {
 	w.told++
 	w.noteWent(pod.UID)
 	delete(w.placed, pod.UID)
