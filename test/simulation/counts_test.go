@@ -78,6 +78,7 @@ var shares = []struct {
 }{
 	{"decisions were judged", func(c *counts) (int64, int64) { return c[decided], c[decided] + c[undecided] }, 75},
 	{"binds were judged in full", func(c *counts) (int64, int64) { return c[bound], c[bound] + c[unbound] }, 55},
+	{"plans were judged by a budget", func(c *counts) (int64, int64) { return c[guarded], c[guarded] + c[unguarded] }, 60},
 	{"looks at everything were at rest", func(c *counts) (int64, int64) { return c[rests] - c[restless], c[rests] }, 95},
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
@@ -140,15 +141,15 @@ func (c *counts) tooFew(steps int) error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, guarded: 60, unguarded: 40, rests: 100, restless: 5, swept: 5}
 	for _, f := range floors {
-		enough[f.of] = 1
+		enough[f.of] = max(enough[f.of], 1)
 	}
 	const steps = 1_000_000
 	if err := enough.tooFew(steps); err != nil {
 		t.Error(err)
 	}
-	for _, worse := range []counted{undecided, unbound, restless, swept} {
+	for _, worse := range []counted{undecided, unbound, unguarded, restless, swept} {
 		c := enough
 		if c[worse]++; c.tooFew(steps) == nil {
 			t.Errorf("not found: %v", c)
