@@ -375,7 +375,8 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 
 // judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and
 // if pods were chosen for it again from when they are told to go, and from when a pod that it
-// waits for is gone or has lost its place; that of members of a PodGroup from the last of them.
+// waits for is gone or has lost its place; that of members of a PodGroup from the last of them, which
+// may be at Permit.
 // It is over two time-outs after its begin in any case, or after that of the first of the
 // PodGroup. A process that has no configuration in force yet ends no hold: the time counts from
 // when it has one. Processes are not judged that may have been without the lease. The caller
@@ -401,16 +402,17 @@ func (w *witness) judgeHoldTimes() {
 		if w.begun[key].IsZero() {
 			w.begun[key] = now
 		}
-		_, pending := w.pendingPod(h.Asker)
-		if !pending || w.isLodged(h.Asker) {
+		if asker, known := w.pods[h.Asker]; !known || asker.Node != "" {
 			continue
 		}
-		w.judgeNodeRefuses(&h, key, now)
+		if _, pending := w.pendingPod(h.Asker); pending && !w.isLodged(h.Asker) {
+			w.judgeNodeRefuses(&h, key, now)
+			holds = append(holds, h)
+		}
 		from := w.begun[key]
 		if h.NodeBound {
 			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
 		}
-		holds = append(holds, h)
 		group := w.timedWith(h.Asker)
 		if at, ok := first[group]; !ok || from.Before(at) {
 			first[group] = from
