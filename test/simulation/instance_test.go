@@ -109,7 +109,7 @@ func (s *simulation) launch() (*instance, error) {
 	factory := scheduler.NewInformerFactory(in.client, 0)
 	cfg := s.profiles
 	dynamicFactory := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(in.restConfig()), 0)
-	sched, err := scheduler.New(ctx, in.client, factory, dynamicFactory, func(string) events.EventRecorder { return &events.FakeRecorder{} },
+	sched, err := scheduler.New(ctx, in.client, factory, dynamicFactory, func(string) events.EventRecorder { return silent{} },
 		scheduler.WithProfiles(cfg.Profiles...),
 		scheduler.WithKubeConfig(in.restConfig()),
 		scheduler.WithParallelism(1), // with more than one, the order of nodes is random
@@ -413,3 +413,8 @@ func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState
 	}
 	w.Plugin.Unreserve(ctx, state, pod, node)
 }
+
+// silent is an event recorder that writes nothing.
+type silent struct{}
+
+func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
