@@ -167,7 +167,7 @@ $(LINTER): tools/go.mod tools/go.sum
 	@touch $(LINTER)
 
 .PHONY: generate
-generate: ## Regenerate deep copies, defaults and conversions of the plugin arguments.
+generate: ## Regenerate the deep copies of the plugin arguments.
 	hack/update-codegen.sh
 
 .PHONY: pages
