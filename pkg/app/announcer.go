@@ -79,9 +79,8 @@ func (a *announcer) withdraw(uid types.UID) {
 	a.waiting = slices.DeleteFunc(a.waiting, func(w announcement) bool { return w.about.GetUID() == uid })
 }
 
-// look writes the waiting announcements. It starts at the second check at which this
-// process leads, because without leader election the process leads before the scheduler
-// accepts events.
+// look writes the waiting announcements. It starts at the second check at which this process
+// leads, because without leader election the process leads before the scheduler accepts events.
 func (a *announcer) look() {
 	led, leads := a.led, a.leading()
 	a.led = leads

@@ -15,8 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 )
 
-// execute starts the executor of the store's decisions about holds. The caller holds
-// p.mu.
+// execute starts the executor of the store's decisions about holds. The caller holds p.mu.
 func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, recorder recorders, logger klog.Logger) {
 	executor := &evict.Executor{
 		Store: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
@@ -42,10 +41,9 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, reco
 	}()
 }
 
-// Drain ends the executors of all schedulers of this program and removes the taints of
-// held nodes. Call it when a program that still leads was told to end. It returns when
-// the context ends, even if a call hangs: the next leader removes the taints that are
-// left.
+// Drain ends the executors of all schedulers of this program and removes the taints of held
+// nodes. Call it when a program that still leads was told to end. It returns when the context
+// ends, even if a call hangs: the next leader removes the taints that are left.
 func Drain(ctx context.Context) {
 	processesMu.Lock()
 	all := slices.Collect(maps.Values(processes))
@@ -60,9 +58,8 @@ func Drain(ctx context.Context) {
 	}
 }
 
-// taintPolicy returns whether held nodes are tainted. Auto taints only beside the
-// cluster's own scheduler: a process that has the profile default-scheduler itself is the
-// only scheduler.
+// taintPolicy returns whether held nodes are tainted. Auto taints only beside the cluster's own
+// scheduler: a process that has the profile default-scheduler itself is the only scheduler.
 func (p *Process) taintPolicy() evict.TaintPolicy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,9 +75,8 @@ func (p *Process) taintPolicy() evict.TaintPolicy {
 	return evict.TaintIfAllowed
 }
 
-// InPermit lists the pods that a Permit plugin delays. They have no container yet, and
-// may be victims as in upstream's preemption. All profiles of a scheduler share the
-// waiting pods.
+// InPermit lists the pods that a Permit plugin delays. They have no container yet, and may be
+// victims as in upstream's preemption. All profiles of a scheduler share the waiting pods.
 func InPermit(h fwk.Handle) []types.UID {
 	var uids []types.UID
 	h.IterateOverWaitingPods(func(w fwk.WaitingPod) {

@@ -124,8 +124,7 @@ func (f *follower) check() rest.HealthCheck {
 	}
 }
 
-// corrected records that a valid configuration was read, which may equal the previous
-// one.
+// corrected records that a valid configuration was read, which may equal the previous one.
 func (f *follower) corrected(source string, changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -84,10 +84,9 @@ func newGuard(config *clientrest.Config, timeout time.Duration) (*guard, error) 
 	return &guard{authenticator: authn, authorizer: authz}, nil
 }
 
-// tokens asks the API server for the user of a token. Upstream's client returns the same
-// kind of error for a rejected token and for an unreachable API server. Here only a
-// rejected token is rest.ErrUnknown, so that users do not look for a better token during
-// an outage.
+// tokens asks the API server for the user of a token. Upstream's client returns the same kind
+// of error for a rejected token and for an unreachable API server. Here only a rejected token
+// is rest.ErrUnknown, so that users do not look for a better token during an outage.
 type tokens struct {
 	reviews authenticationclient.TokenReviewInterface
 	backoff wait.Backoff

@@ -122,9 +122,8 @@ func (p *Process) Managed(schedulerName string) bool {
 	return m != nil && (*m)[schedulerName]
 }
 
-// Configure makes the store and starts the sources of its input. Every instance of
-// QueueSort calls it. Only the first call has an effect; the others must pass the same
-// arguments.
+// Configure makes the store and starts the sources of its input. Every instance of QueueSort
+// calls it. Only the first call has an effect; the others must pass the same arguments.
 func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.QueueSortArgs) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,9 +201,8 @@ func (p *Process) restOptions(h fwk.Handle, o rest.Options) rest.Options {
 	return o
 }
 
-// watch feeds the store from the informers, which hide the taint of held nodes, because
-// the filters of this process use the holds. It must be called before the informers
-// start.
+// watch feeds the store from the informers, which hide the taint of held nodes, because the
+// filters of this process use the holds. It must be called before the informers start.
 func (p *Process) watch(h fwk.Handle, s informer.Store, o informer.Options) (*informer.Watcher, error) {
 	nodes := h.SharedInformerFactory().Core().V1().Nodes()
 	p.taints = evict.NewTaints(reservations.TaintOwner(o.ManagedProfiles), p.taintPolicy, nodes.Lister())

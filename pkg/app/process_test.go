@@ -219,7 +219,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	expect.OK(t, p.Store().Check())
 }
 
-func TestFollowTellsTheStoreThatItLeads(t *testing.T) {
+func TestOnlyALeaderWrites(t *testing.T) {
 	gate := leader.NewGate()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
 	p := For(h.Context(), h)

@@ -20,8 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// serveREST starts the REST interface, and what only it needs; nothing if it has no
-// address.
+// serveREST starts the REST interface, and what only it needs; nothing if it has no address.
 func serveREST(
 	ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger,
 ) error {

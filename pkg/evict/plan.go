@@ -33,7 +33,7 @@ type plan struct {
 	began  time.Time
 	at     stage
 	why    error   // why the plan is given up; nil where the store refused it
-	told   *victim // the victim of the last event; see tellStuck
+	told   *victim // the victim that the last event named; see tellStuck
 }
 
 // stage is how far a plan has come since the store judged it.
@@ -134,8 +134,9 @@ func (p *plan) try(turn []*victim, step func(*victim) error) (all bool) {
 	return all
 }
 
-// tellStuck writes an event, once, on a victim that was refused after others were deleted.
-// The plan can then be neither completed nor given up for a while.
+// tellStuck writes an event on the asker about a victim that was refused after others were
+// deleted, unless the last event was about the same victim. The plan can then be neither
+// completed nor given up for a while.
 func (e *Executor) tellStuck(p *plan) {
 	v := p.stuckVictim()
 	if !v.refused || v.err == nil || p.told == v {

@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// bite is how many changes are taken at a time. A scheduling cycle may have to wait for one
-// bite, about 50 us.
+// bite is how many changes are taken at a time. A cycle may wait for one bite: 0.14 ms
+// (decision 110), up to 0.4 ms on a loaded machine (docs/performance.md).
 const bite = 256
 
 // Source is where changes come from; a store. The inventory is its only consumer.

@@ -8,9 +8,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
-// Gate says whether this process may act on the cluster. Make one with NewGate
-// (closed) or Always (open for good). All methods may be called from any
-// goroutine.
+// Gate says whether this process may act on the cluster. Make one with NewGate (closed) or
+// Always (open for good). All methods may be called from any goroutine.
 type Gate struct {
 	born time.Time // what the moments of this gate count from
 

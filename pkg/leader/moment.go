@@ -2,8 +2,7 @@ package leader
 
 import "time"
 
-// moment is a time on both clocks: monotonic, counted from some fixed time, and
-// wall.
+// moment is a time on both clocks: monotonic, counted from some fixed time, and wall.
 type moment struct {
 	monotonic time.Duration
 	wall      time.Time

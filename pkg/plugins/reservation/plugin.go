@@ -22,7 +22,8 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = "NodeReservation"
 
-// Plugin charges and releases quota.
+// Plugin keeps pods off nodes that are held for others (Filter, Permit), and charges and
+// releases quota (Reserve, Unreserve).
 type Plugin struct {
 	process *app.Process
 	handle  fwk.Handle

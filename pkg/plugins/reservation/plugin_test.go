@@ -147,9 +147,9 @@ func TestPodsOfNoQueue(t *testing.T) {
 	s.allocated(t, 0)
 }
 
-// TestTheFilterIsNotSkipped: the plugin registers the events that can make its filter
+// TestEventsAndSignature: the plugin registers the events that can make its filter
 // accept a pod, and no PreFilter can skip that filter.
-func TestTheFilterIsNotSkipped(t *testing.T) {
+func TestEventsAndSignature(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
 	expect.Same(t, "name", "NodeReservation", plugin.Name())
 	var events []fwk.ClusterEvent
