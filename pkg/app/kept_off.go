@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
@@ -35,7 +36,7 @@ func (p *Process) KeptOff(node string, pod *corev1.Pod) {
 		p.keptOff.of[node] = map[objects.Ref]bool{}
 	}
 	if len(p.keptOff.of[node]) < mostKeptOff {
-		p.keptOff.of[node][objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}] = true
+		p.keptOff.of[node][informer.RefOf(pod)] = true
 	}
 }
 

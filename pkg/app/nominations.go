@@ -104,7 +104,7 @@ func (n *nominations) list(before map[nomination]int) map[nomination]int {
 	for _, node := range nodes {
 		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
 			if pod := n.current(nominated.GetPod()); n.isAstray(pod, node.Name) {
-				at := nomination{node.Name, objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+				at := nomination{node.Name, informer.RefOf(pod)}
 				found[at] = before[at] + 1
 			}
 		}
@@ -115,13 +115,12 @@ func (n *nominations) list(before map[nomination]int) map[nomination]int {
 // current returns a nominated pod as the informer has it. The scheduler has only the name
 // and UID of a nominated pod that is not in its queue, as one that is being deleted.
 func (n *nominations) current(nominated *corev1.Pod) *corev1.Pod {
-	return cmp.Or(informer.Find(n.pods, objects.Ref{Namespace: nominated.Namespace, Name: nominated.Name, UID: nominated.UID}), nominated)
+	return cmp.Or(informer.Find(n.pods, informer.RefOf(nominated)), nominated)
 }
 
-// isAstray reports whether a pod is nominated to a node that it does not hold, although
-// only its hold can have nominated it. A pod in its scheduling cycle is not astray,
-// because the cycle decides. A hold begins before the nomination, so holds are read after
-// nominations.
+// isAstray reports whether a pod is nominated to a node that it does not hold, although only
+// its hold can have nominated it. A pod in its scheduling cycle is not astray, because the
+// cycle decides. A hold begins before the nomination, so holds are read after nominations.
 func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	profile := pod.Spec.SchedulerName
 	if !n.process.Managed(profile) && !(n.process.peer(profile) && n.process.RequiredNode(pod) != "") {
@@ -143,7 +142,7 @@ func (n *nominations) clear(ctx context.Context, at nomination) (needsRetry bool
 		}
 		return false
 	}
-	n.handle.DeleteNominatedPodIfExists(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, UID: at.UID}})
+	n.handle.DeleteNominatedPodIfExists(informer.Named(at.Ref))
 	return true
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -23,8 +22,8 @@ func (p *Process) startLoops(ctx context.Context, h fwk.Handle, s *store.Store, 
 	p.reconcileNominations(ctx, h, s, logger)
 }
 
-// pump is the only goroutine that passes the scheduler's queue the pods that may enter,
-// and the store the time. It holds no lock when it calls either.
+// pump passes admitted pods to the scheduler's queue, and the time to the store. It holds no
+// lock when it calls either. Other activations (retryAll) pass pods whose gate then decides.
 func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	timer := p.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -100,9 +99,7 @@ func (p *Process) onStartedLeading(ctx context.Context, s *store.Store) {
 func podsOf(refs []objects.Ref) map[string]*corev1.Pod {
 	pods := make(map[string]*corev1.Pod, len(refs))
 	for _, r := range refs {
-		pods[r.Namespace+"/"+r.Name] = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID},
-		}
+		pods[r.Namespace+"/"+r.Name] = informer.Named(r)
 	}
 	return pods
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -38,7 +38,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
 			Node:          pod.Spec.NodeName,
 			Deleting:      pod.DeletionTimestamp != nil,
 			DeletionGrace: seconds(pod.DeletionGracePeriodSeconds),
-			Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+			Terminal:      Ended(pod),
 			Gated:         len(pod.Spec.SchedulingGates) > 0,
 			Claim:         Claim(pod),
 			Health:        health(pod),
@@ -77,6 +77,21 @@ func Condition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition
 		}
 	}
 	return nil
+}
+
+// RefOf returns the reference to a pod.
+func RefOf(p *corev1.Pod) objects.Ref {
+	return objects.Ref{Namespace: p.Namespace, Name: p.Name, UID: p.UID}
+}
+
+// Named returns a pod that has only what its reference says.
+func Named(r objects.Ref) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID}}
+}
+
+// Ended reports whether a pod has ended, so that it uses nothing.
+func Ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // Find returns the pod of a reference; nil if it is gone or another pod has its name.

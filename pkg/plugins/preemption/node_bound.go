@@ -129,8 +129,8 @@ func (pl *Plugin) addAssumed(in *output.NodeBoundPlanInput, info fwk.NodeInfo) m
 
 // exists reports whether a pod exists, as far as is known, and uses resources.
 func (pl *Plugin) exists(pod *corev1.Pod) bool {
-	now := informer.Find(pl.pods, objects.Ref{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
-	return now != nil && now.Status.Phase != corev1.PodSucceeded && now.Status.Phase != corev1.PodFailed
+	now := informer.Find(pl.pods, informer.RefOf(pod))
+	return now != nil && !informer.Ended(now)
 }
 
 // amounts returns what a pod requests of each type.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
@@ -132,9 +131,8 @@ func (pl *Plugin) dropOtherNominations(s *store.Store, pod *corev1.Pod) {
 		if h.Asker == pod.UID {
 			continue
 		}
-		pl.handle.DeleteNominatedPodIfExists(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
-		})
+		other := objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}
+		pl.handle.DeleteNominatedPodIfExists(informer.Named(other))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
@@ -112,7 +113,7 @@ func (s *stage) takeSnapshot() {
 	for _, p := range pods {
 		at := s.withNode(p)
 		switch {
-		case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+		case informer.Ended(p):
 		case next.byName[at.Spec.NodeName] != nil:
 			pi := last[p.UID]
 			if pi == nil || pi.Pod != at {
