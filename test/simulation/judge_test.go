@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,32 +65,48 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 		}
 	}
 	params := planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}
-	if err = judge.Lawful(world, decision, params); err != nil && w.placeWaiting(&ask, hold.Node, world) {
-		err = judge.Lawful(world, decision, params)
+	err = judge.Lawful(world, decision, params)
+	for _, also := range append([]types.UID{""}, w.waitedLately(hold)...) {
+		if err == nil || judge.Lawful(w.placeWaiting(&ask, hold, world, also), decision, params) == nil {
+			return nil
+		}
 	}
 	return err
 }
 
-// placeWaiting takes the requests of pods of the asker's queue that wait for room of a node from
-// the free room there: a plan counts these pods as placed (docs/laws.md, holds). It tells whether
-// there are any. It asks the store which pods wait, because the witness notes a plan only after
-// the pod's cycle.
-func (w *witness) placeWaiting(ask *objects.Pod, node string, world *planner.World) (found bool) {
-	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == node })
+// waitedLately returns the pods that waited for room of a held node when the hold began or later.
+// Another plan or another answer may have ended the wait since a plan counted it.
+func (w *witness) waitedLately(hold *reservations.Hold) (out []types.UID) {
+	for uid, o := range w.waits {
+		if o.node == hold.Node && (o.ended.IsZero() || !o.ended.Before(hold.Since)) {
+			out = append(out, uid)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// placeWaiting returns a world in which pods of the asker's queue that wait for room of a held node
+// have it, and so has one more pod, empty for none: a plan counts these pods as placed
+// (docs/laws.md, holds). It asks the store which pods wait, because the witness notes a plan only
+// after the pod's cycle.
+func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, world *planner.World, also types.UID) *planner.World {
+	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == hold.Node })
 	free := slices.Clone(world.Nodes[i].Free)
 	for uid, p := range w.pods {
 		x, known := w.Explanation(uid, time.Now())
-		waits := known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == node
+		waits := uid == also || known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == hold.Node
 		if waits && uid != ask.UID && p.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] && p.Priority >= ask.Priority {
 			free.Add(amounts(p.Request), -1)
-			found = true
 		}
 	}
 	for t, most := range world.Nodes[i].Free {
 		free[t] = max(free[t], min(most, 0))
 	}
-	world.Nodes[i].Free = free
-	return found
+	beside, node := *world, *world.Nodes[i]
+	node.Free, beside.Nodes = free, slices.Clone(world.Nodes)
+	beside.Nodes[i] = &node
+	return &beside
 }
 
 // waiting is a pod of which the last plan waits for room of a node that becomes free without victims.
@@ -97,6 +114,10 @@ type waiting struct {
 	node  string
 	pod   objects.Pod
 	tried time.Time
+	ended time.Time // when another plan had another answer; zero for a pod that waits
+	// unplanned: its last cycle had another answer and made no plan. It may wait still: only some
+	// reasons why no plan is made end that.
+	unplanned bool
 }
 
 var roomAnswer = regexp.MustCompile(`^WaitingForRoom: (?:pods on )?node (\S+) (?:has room for the pod once|ended while this pod was tried)`)
@@ -120,7 +141,12 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 	if !planned && node != "" {
 		return
 	}
-	delete(w.waits, pod.UID)
+	if o, waits := w.waits[pod.UID]; waits && o.ended.IsZero() {
+		if o.unplanned = !planned; planned {
+			o.tried, o.ended = time.Time{}, time.Now()
+		}
+		w.waits[pod.UID] = o
+	}
 	if node == "" || !pending || ask.RequiredNode != "" {
 		return
 	}
@@ -139,7 +165,7 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 				w.in.name, pod.Name, node, free, others, ask.Request)
 		}
 	}
-	w.waits[pod.UID] = waiting{node, ask, x.Room.Tried}
+	w.waits[pod.UID] = waiting{node: node, pod: ask, tried: x.Room.Tried}
 }
 
 // waitBefore is what the pods of a queue request that wait for room of a node, and that a plan for
@@ -149,8 +175,10 @@ func (w *witness) waitBefore(ask *objects.Pod, node string) (sum resources.Vecto
 		p, pending := w.pendingPod(uid)
 		group := p.Labels[objects.PodGroupLabel]
 		switch {
-		case uid == ask.UID, o.node != node, !pending, p.Labels[placement.KeyQueue] != ask.Labels[placement.KeyQueue]:
-		case !p.Request.Equal(o.pod.Request), p.Priority != o.pod.Priority, p.Priority < ask.Priority: // another pod now
+		case uid == ask.UID, o.node != node, !o.ended.IsZero(), o.unplanned, !pending, p.Deleting, p.Labels[placement.KeyQueue] != ask.Labels[placement.KeyQueue]:
+		case !maps.Equal(p.Labels, o.pod.Labels), !maps.Equal(p.Annotations, o.pod.Annotations), !p.Request.Equal(o.pod.Request), p.Priority != o.pod.Priority:
+			// The store places it anew, and it waits from its next plan on.
+		case p.Priority < ask.Priority:
 		case w.in.sim.settings.groups && group != "" && group == ask.Labels[objects.PodGroupLabel]:
 		default:
 			sum = sum.Add(p.Request)

@@ -333,7 +333,7 @@ type observed struct {
 	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
 	planBegan map[types.UID]bool      // whether other victims of each asker of such a pod are gone
 	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
-	waits     map[types.UID]waiting   // pods of which the last plan waits for room
+	waits     map[types.UID]waiting   // pods of which a plan waited for room
 }
 
 // ownTime is how long holds of a namespace that wait for pods of their own closed a node, in a
