@@ -93,3 +93,30 @@ func TestAttemptsOfARunningPod(t *testing.T) {
 	expect.Same(t, "attempts that readers see", 1, s.model.RecordOf(s.model.Pods["p"]).Attempts())
 	expect.Holds(t, s.Check())
 }
+
+// TestBlockedPodOfACompleteGroup: a pod that waits for its PodGroup returns to the order when the
+// group is complete, although a plan for it is due before pods are admitted.
+func TestBlockedPodOfACompleteGroup(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  b"), model.Options{})
+	s.FollowPodGroups()
+	s.Start(epoch)
+	for _, name := range []string{"x1", "x2", "other"} {
+		p := askingPod(name)
+		if name != "other" {
+			p.Labels[objects.PodGroupLabel] = "x"
+		}
+		if name == "x1" {
+			p.Node = "n1"
+		}
+		s.Upsert(p, epoch)
+	}
+	s.SetPodGroup("ns", "x", 3, epoch)
+	s.NoNode("other", "", reasons.Brief(reasons.NoNodeFits), epoch)
+	s.TakeActivations()
+	later := epoch.Add(time.Minute)
+	s.Gate("other", later) // the order is about to change, so no pod is admitted
+	s.SetPodGroup("ns", "x", 1, later)
+	s.Tick(later)
+	s.TakeActivations()
+	expect.Holds(t, s.Check())
+}

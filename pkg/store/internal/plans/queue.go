@@ -82,7 +82,7 @@ func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 // of a queue above its leaf is used up.
 func isStuck(p *model.Pod) bool {
 	switch p.State {
-	case state.GroupBlocked, state.Unschedulable, state.BackingOff:
+	case state.Unschedulable, state.BackingOff: // one that is GroupBlocked is about to be woken
 		return true
 	case state.Queued:
 		if p.HeldByClass() {
