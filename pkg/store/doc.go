@@ -13,7 +13,7 @@
 //	Admitted: it is first in the order, a slot is free and every quota allows it
 //	    from Queued
 //	Admitted: a plan may be made for it, or its held node has room
-//	    from Unschedulable, BackingOff
+//	    from Queued, Unschedulable, BackingOff
 //	Scheduling: Gate
 //	    from Admitted
 //	Queued: a quota refused it, others go first, or its PodGroup cannot start any more
