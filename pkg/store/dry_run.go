@@ -145,7 +145,7 @@ func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.plans.RequiredView(&own, n, p, now)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMax(r.Queues, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMaxPath(r.Queues, p)}
 		r.NodeBound = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.NodeBoundParams}
 	}
 	r.World.Types, r.World.Queues = own.Names(), r.Queues

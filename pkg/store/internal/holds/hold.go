@@ -72,7 +72,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 	}
 	x.m.History.NoteHold(output.HoldBegan, &h)
 	for _, uid := range h.Chosen {
-		x.choose(x.m.Pods[uid], p.UID)
+		x.markVictim(x.m.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
 	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.m.Cache.Nodes.Arrivals()
@@ -86,9 +86,9 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 	return nil
 }
 
-// choose makes a pod a victim of an asker, or of none if asker is empty. A pod without a
+// markVictim makes a pod a victim of an asker, or of none if asker is empty. A pod without a
 // node is gone already.
-func (x *Holds) choose(v *model.Pod, asker types.UID) {
+func (x *Holds) markVictim(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
 		x.m.SetChosenBy(v, asker)
 		x.m.ChargeMoving(v)
@@ -101,7 +101,7 @@ func (x *Holds) choose(v *model.Pod, asker types.UID) {
 func (x *Holds) spare(h *reservations.Hold, keep []types.UID) (stay []*model.Pod) {
 	for _, uid := range h.Chosen {
 		if v := x.m.Pods[uid]; v != nil && v.ChosenBy == h.Asker && !slices.Contains(keep, uid) {
-			if x.choose(v, ""); v.On() != nil && !x.m.CountsAsLeaving(v) {
+			if x.markVictim(v, ""); v.On() != nil && !x.m.CountsAsLeaving(v) {
 				stay = append(stay, v)
 			}
 		}
@@ -223,11 +223,11 @@ func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	old, _ := x.m.Preemption.Ledger.Of(p.UID)
 	stay := x.spare(&old, h.Chosen)
 	for _, uid := range h.Chosen {
-		x.choose(x.m.Pods[uid], p.UID)
+		x.markVictim(x.m.Pods[uid], p.UID)
 	}
 	h.Node = old.Node
 	h.Awaited = x.Awaited(&h)
-	x.Choose(p, h, now)
+	x.UpdateHold(p, h, now)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	for _, v := range stay {
 		x.Stays(v, now)

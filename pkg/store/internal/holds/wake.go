@@ -65,8 +65,8 @@ func (x *Holds) RetryOthers(node string) {
 	}
 }
 
-// Choose stores a new decision about the hold of an asker.
-func (x *Holds) Choose(p *model.Pod, h reservations.Hold, now time.Time) {
+// UpdateHold stores a new decision about the hold of an asker.
+func (x *Holds) UpdateHold(p *model.Pod, h reservations.Hold, now time.Time) {
 	held, _ := x.m.Preemption.Ledger.Of(p.UID)
 	before := x.m.Preemption.Ledger.RequestOnly(held.Node)
 	if slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return !slices.Contains(held.Awaited, uid) }) {

@@ -109,7 +109,7 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPla
 	n := x.m.Cache.Nodes.Get(p.RequiredNode)
 	t := &x.m.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p, now)
-	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMax(x.m.Cache.Tree(), p)}
+	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMaxPath(x.m.Cache.Tree(), p)}
 	if h, ok := x.m.Preemption.Ledger.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
@@ -151,8 +151,8 @@ func (x *Plans) ownTimeLeft(p *model.Pod, now time.Time) time.Duration {
 	return x.m.Preemption.OwnTime.Left(p.UID, p.RequiredNode, p.Namespace, x.m.Preemption.HoldTimeout, now)
 }
 
-// OverMax is the path of the queue that [holds.OverMax] returns; empty for none.
-func OverMax(v queues.View, p *model.Pod) string {
+// OverMaxPath is the path of the queue that [holds.OverMax] returns; empty for none.
+func OverMaxPath(v queues.View, p *model.Pod) string {
 	if q := holds.OverMax(v, p); q != nil {
 		return q.Path
 	}

@@ -35,11 +35,11 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	timeUsedUp := x.ownTimeLeft(p, now) <= 0
 	switch {
 	case d.Outcome == daemonset.NoHold || d.Outcome == planner.Refuse:
-		why = x.rejectPlan(p, d, rejectedReason(x.m.Cache.Tree(), p, d), now)
+		why = x.refuseNode(p, d, rejectedReason(x.m.Cache.Tree(), p, d), now)
 	case (nothingChosen || timeUsedUp) && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep room from all
 		// others for that time.
-		why = x.rejectPlan(p, d, reasons.New(reasons.WaitingForRoom,
+		why = x.refuseNode(p, d, reasons.New(reasons.WaitingForRoom,
 			"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", n.Name()), now)
 	default:
 		held, why = x.holdNodeBound(p, d, now)
@@ -61,8 +61,8 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	return held, why
 }
 
-// rejectPlan ends the plan without a hold, and ends the hold if there is one.
-func (x *Plans) rejectPlan(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
+// refuseNode ends the plan without a hold, and ends the hold if there is one.
+func (x *Plans) refuseNode(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
 	var again time.Time
 	if d.Stopped != planner.RuleExtender { // else the decision says nothing about the node
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
@@ -201,7 +201,7 @@ func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
 func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
 	x.states.EndCycle(p)
 	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
-	x.holds.Choose(p, h, now)
+	x.holds.UpdateHold(p, h, now)
 	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
