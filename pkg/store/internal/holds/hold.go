@@ -36,10 +36,11 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	  └──────────── the plan failed, or the room was taken,            bound: the
 //	                or the node is gone, or a time-out                 hold ends
 //
-// An asker with a hold is Unschedulable. Once victims are chosen for it, the scheduler's
-// queueing hints do not move it. The store lets it through when there is room, and
-// retries a few times, because the scheduler's cache may learn later than the store that
-// the last victim is gone.
+// While it waits, an asker with a hold is Unschedulable, or BackingOff if it has a time. It is
+// Admitted and Scheduling while it is tried on its node, and Assumed until its bind is seen. Once
+// victims are chosen for it, the scheduler's queueing hints do not move it. The store lets it
+// through when there is room, and retries a few times, because the scheduler's cache may learn
+// later than the store that the last victim is gone.
 //
 // A hold ends for these reasons (reservations.End):
 //
@@ -52,8 +53,7 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 //	                   pod needs it, or another process decides
 //	GivenUp            the plan is not lawful any more or could not be carried out, the node is
 //	                   not held after a new decision, a limit of a user or application refuses
-//	                   the asker, or the asker, its queue or its PodGroup changed, or
-//	                   its gang may not start
+//	                   it, or the asker, its queue or its PodGroup changed, or its gang may not start
 
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) error {
