@@ -108,9 +108,9 @@ func TestContradictionsAreFound(t *testing.T) {
 	}
 }
 
-// TestNoQueueIsOwedRoom: the explanation says that law 4 stops a pod from preempting, both
+// TestExplanationNamesLaw4: the explanation says that law 4 stops a pod from preempting, both
 // before and after its queue's delay.
-func TestNoQueueIsOwedRoom(t *testing.T) {
+func TestExplanationNamesLaw4(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
 	p := askingPod("p")

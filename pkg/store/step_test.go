@@ -14,9 +14,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// TestWrongJournalsAreNoticed: an independent reader of journals notices steps that are
+// TestWrongStepsAreNoticed: an independent reader of journals notices steps that are
 // missing, doubled, or about another hold.
-func TestWrongJournalsAreNoticed(t *testing.T) {
+func TestWrongStepsAreNoticed(t *testing.T) {
 	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold", "the queue is not said", "the time is not said"} {
 		t.Run(bug, func(t *testing.T) {
 			expectNotice(t, func(r *readers) { r.forge = func(steps []output.Step) []output.Step { return forge(steps, bug) } })

@@ -20,7 +20,7 @@ func askingPod(name string) objects.Pod {
 // to do. That it is told of all work is asserted by the scripts.
 func TestWakeOnlyWithWork(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
-	expect := func(what string, times int) {
+	wakes := func(what string, times int) {
 		t.Helper()
 		expect.Same(t, what+": times told", times, len(s.Wake()))
 		for range len(s.Wake()) {
@@ -28,18 +28,18 @@ func TestWakeOnlyWithWork(t *testing.T) {
 		}
 	}
 	s.Start(epoch)
-	expect("nothing is there", 0)
+	wakes("nothing is there", 0)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	expect("a pod is let through", 1)
+	wakes("a pod is let through", 1)
 	s.TakeActivations()
 	s.NextDeadline()
 	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
-	expect("no deadline is earlier than before", 0)
+	wakes("no deadline is earlier than before", 0)
 	s.Gate(p.UID, epoch)
 	s.Tick(epoch.Add(time.Second))
 	s.Tick(epoch.Add(time.Second))
-	expect("it backed off, and is let through", 1)
+	wakes("it backed off, and is let through", 1)
 }
 
 // Assume does not admit the next pod, because the scheduler waits for it; the reader of

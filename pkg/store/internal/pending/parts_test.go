@@ -12,9 +12,9 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// TestLost: pods are brought back at most once a second for all lost pods, and a lost pod
+// TestFreedUnseen: pods are brought back at most once a second for all lost pods, and a lost pod
 // is forgotten once a cycle saw it as gone, or after five minutes.
-func TestLost(t *testing.T) {
+func TestFreedUnseen(t *testing.T) {
 	var l pending.FreedUnseen
 	if l.Tick(epoch) || !l.Due().IsZero() {
 		t.Error("none is lost, and pods are brought back")

@@ -44,9 +44,9 @@ func TestMoreRoom(t *testing.T) {
 	expect.Holds(t, x.Check())
 }
 
-// TestRefused checks that a holder is taken once when the queue that refuses it got more
+// TestBlockedHolders checks that a holder is taken once when the queue that refuses it got more
 // room, in the given order, and only while that queue refuses it.
-func TestRefused(t *testing.T) {
+func TestBlockedHolders(t *testing.T) {
 	x := pending.NewBlockedHolders[int]()
 	at := func(q queues.ID) queues.Verdict { return queues.Verdict{At: q, Reason: reasons.Brief(reasons.OverMax)} }
 	take := func(want ...int) {
