@@ -65,7 +65,7 @@ func (s *core) timerEnded(p *model.Pod, now time.Time) {
 			s.states.Expire(p, now)
 		}
 	case state.Bound:
-		s.life.Overstay(p, now)
+		s.life.LeavingTimeEnded(p, now)
 	}
 }
 

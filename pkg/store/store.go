@@ -146,7 +146,7 @@ func (s *core) endChangeUnfilled(now time.Time) {
 	toWrite := len(s.model.Out.Work) > 0
 	s.mu.Unlock()
 	if toWrite {
-		history.Signal(s.model.Out.ToWrite)
+		history.Signal(s.model.Out.WorkReady)
 	}
 	if wake {
 		history.Signal(s.model.Out.Wake)
@@ -188,7 +188,7 @@ func (s *core) fill(now time.Time) {
 }
 
 // Work delivers a value when there is work to take.
-func (s *Store) Work() <-chan struct{} { return s.model.Out.ToWrite }
+func (s *Store) Work() <-chan struct{} { return s.model.Out.WorkReady }
 
 // TakeWork returns what to write to the cluster. Items about the same asker must be
 // written in this order.

@@ -56,7 +56,7 @@ func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
-	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request), instead: x.m.Cache.Books.Instead(&p.CachePod)}
+	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request), instead: x.m.Cache.Books.WithoutSlotOf(&p.CachePod)}
 	if tree := x.m.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)

@@ -34,9 +34,9 @@ func (c Change) ForPlans() bool {
 	return !c.Allocated.IsZero() || !c.Leaving.IsZero() || !c.Arriving.IsZero()
 }
 
-// Orders tells whether the change matters to the order of queues, which depends on
+// ChangesOrder tells whether the change matters to the order of queues, which depends on
 // what is committed and on the part of it that plans take.
-func (c Change) Orders() bool {
+func (c Change) ChangesOrder() bool {
 	more := c.Allocated.Add(c.Admitted).Add(c.Arriving)
 	return !more.IsZero() || !c.Leaving.IsZero() || !c.Preempted.IsZero()
 }
@@ -121,9 +121,9 @@ func (b *Books) Rebuild(apps iter.Seq[*App]) {
 
 // The verdicts of the books on one more request of an application:
 //
-//	CheckQuota   all quotas: max on the path of its queue, limits of its owner, maxapplications
-//	Instead      the same, as if another pod had no slot
-//	CheckLimits  without max: what preemption never makes room in
+//	CheckQuota     all quotas: max on the path of its queue, limits of its owner, maxapplications
+//	WithoutSlotOf  the same, as if a pod had no slot
+//	CheckLimits    without max: what preemption never makes room in
 
 // CheckQuota is the verdict of all quotas on one more request of an application. counted tells
 // whether the application is taken as counted against maxapplications.
@@ -146,8 +146,8 @@ func (b *Books) CheckLimits(view queues.View, a *App, counted bool, request reso
 	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
 }
 
-// Instead returns CheckQuota on what is committed, as if p had no slot of the window.
-func (b *Books) Instead(p *Pod) func(a *App, request resources.Vector) queues.Verdict {
+// WithoutSlotOf returns the verdict of all quotas, on what is committed, as if p had no slot.
+func (b *Books) WithoutSlotOf(p *Pod) func(a *App, request resources.Vector) queues.Verdict {
 	on, counted := queues.OnCommitted, true
 	if p.in&Admitted != 0 {
 		own, less := p.app, queues.NewDemand()

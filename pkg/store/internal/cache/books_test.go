@@ -36,8 +36,8 @@ func TestChargeOfALeavingPod(t *testing.T) {
 	p, two := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}}), queuestest.Vector("vcore=2")
 	app("root.a", "u").Join(p)
 	b.Charge(p, two, cache.Allocated)
-	if c := b.Charge(p, two, cache.Allocated|cache.Leaving); !c.Orders() || !c.ForPlans() {
-		t.Errorf("matters to orders %v, to plans %v", c.Orders(), c.ForPlans())
+	if c := b.Charge(p, two, cache.Allocated|cache.Leaving); !c.ChangesOrder() || !c.ForPlans() {
+		t.Errorf("matters to orders %v, to plans %v", c.ChangesOrder(), c.ForPlans())
 	}
 }
 

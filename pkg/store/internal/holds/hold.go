@@ -157,7 +157,7 @@ func (x *Holds) Release(p *model.Pod, h reservations.Hold, e *preemption.Ending,
 	}
 	p.Asker.LastHoldSince = h.Since
 	x.m.EnterStep(p, output.Step{Kind: output.StepEnded, Hold: h, Ended: e.End, Reason: e.Why, Losses: losses}, now)
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
 
 // retryWithoutHold sets when a pod that lost its hold and still needs a node is tried

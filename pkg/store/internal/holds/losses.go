@@ -64,7 +64,7 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 		why, n := x.countLoss(p, x.tookNode(p, x.m.Cache.Nodes.Get(h.Node)), false, now)
 		p.Asker.Losses.LostDecision, p.Asker.ArrivalsAtHold = h.Decision, x.m.Cache.Nodes.Arrivals()
 		x.m.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
-		x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
+		x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
 	}
 	return p.PlanFrom()
 }
@@ -173,7 +173,7 @@ func (x *Holds) SuspectRefusal(p *model.Pod, now time.Time) {
 		r.Took = x.tookNode(p, p.On()).Text
 	}
 	x.m.Preemption.KubeletRejections.Suspect(r, now)
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkInquire, Hold: h})
 }
 
 // KubeletRefused counts a loss if a kubelet had no room for an asker, and passes the

@@ -238,7 +238,7 @@ func (x *Holds) FailedHolder(p *model.Pod, now time.Time) {
 func (x *Holds) NextTry(p *model.Pod, h *reservations.Hold, now time.Time) time.Time {
 	wait, last := p.Asker.Miss(x.m.Preemption.RetryInterval)
 	if last {
-		x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
+		x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkRecord, Hold: *h})
 	}
 	return now.Add(wait)
 }

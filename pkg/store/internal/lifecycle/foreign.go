@@ -46,14 +46,14 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.states.Disarm(p)
 		x.states.Enter(p, state.Bound)
 	}
-	x.renewForeign(p, event)
+	x.applyToForeign(p, event)
 	x.moveForeign(p, event.Node, now)
 	x.noteNomination(event, now)
 	if touched {
 		x.m.TouchPod(p)
 	}
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
-	x.follow(p, now)
+	x.readClaim(p, now)
 	if p.RequiredNode != "" {
 		x.holds.Supersede(p.On(), now)
 	}
@@ -88,8 +88,8 @@ func (x *Lifecycle) changeForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		p.Asker.Impossible = false
 		x.states.ReturnBy(p, now)
 	}
-	x.renewForeign(p, event)
-	x.follow(p, now)
+	x.applyToForeign(p, event)
+	x.readClaim(p, now)
 	x.states.RetryTooEarly(p, now)
 }
 
@@ -108,8 +108,8 @@ func (x *Lifecycle) moveForeign(p *model.Pod, node string, now time.Time) {
 	}
 }
 
-// renewForeign takes over the content of an event and the owners of the pod.
-func (x *Lifecycle) renewForeign(p *model.Pod, event *objects.Pod) {
+// applyToForeign takes over the content of an event and the owners of the pod.
+func (x *Lifecycle) applyToForeign(p *model.Pod, event *objects.Pod) {
 	x.m.History.Changed(p)
 	same := p.Deleting == event.Deleting && slices.Equal(p.Owners, event.Owners)
 	if !same {

@@ -19,9 +19,9 @@ import (
 // all pods of its groups wait together with the pod that asks for Hard, regardless of the
 // order in which they arrive.
 
-// enlist updates the gang of a pod. It is called before the pod is placed, for every
+// updateGang updates the gang of a pod. It is called before the pod is placed, for every
 // event that may change what the pod asks for.
-func (x *Lifecycle) enlist(p *model.Pod, now time.Time) {
+func (x *Lifecycle) updateGang(p *model.Pod, now time.Time) {
 	name, hard := x.asksForHard(p)
 	if p.Gang != nil && !(hard && p.Gang.Name == name && p.Gang.HardPods[p.UID] != nil) {
 		x.leaveGang(p, now)

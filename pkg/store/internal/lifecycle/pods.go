@@ -46,9 +46,9 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 	x.Apply(&event, now)
 }
 
-// Overstay handles the end of the time for which a deleted pod counts as leaving. A victim
+// LeavingTimeEnded handles the end of the time for which a deleted pod counts as leaving. A victim
 // of a plan in force still counts; see [model.Pod.Lingers].
-func (x *Lifecycle) Overstay(p *model.Pod, now time.Time) {
+func (x *Lifecycle) LeavingTimeEnded(p *model.Pod, now time.Time) {
 	x.m.NoteOverdue(p)
 	x.m.DropWaitingState(p, now)
 	if !x.m.CountsAsLeaving(p) {
@@ -108,7 +108,7 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	x.holds.Inherit(p, now)
 	p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
 	x.states.JoinGroup(p)
-	x.enlist(p, now)
+	x.updateGang(p, now)
 	if x.m.Started {
 		x.Place(p, now)
 		x.plans.RestoreHold(p, now)
@@ -172,7 +172,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		x.m.History.Begin(p.App, now)
 		x.resize(p, event, now)
 		x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
-		x.follow(p, now)
+		x.readClaim(p, now)
 		x.m.DropWaitingState(p, now)
 		return
 	}
@@ -181,16 +181,16 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 		x.m.ApplyEvent(p, event)
 		x.m.History.Changed(p)
 		x.states.JoinGroup(p)
-		x.enlist(p, now)
+		x.updateGang(p, now)
 		if x.m.Started {
 			x.Place(p, now)
 		}
 		return
 	}
-	x.renewPod(p, event)
+	x.applyToPod(p, event)
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
-	x.follow(p, now)
+	x.readClaim(p, now)
 	x.m.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
 	x.m.DropWaitingState(p, now)
 }
@@ -201,7 +201,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	if elsewhere {
 		x.m.History.NotePod(output.Released, p)
 	}
-	x.renewPod(p, event)
+	x.applyToPod(p, event)
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		x.m.Charge(p, event.Request, p.In())
@@ -229,9 +229,9 @@ func (x *Lifecycle) checkAsAssumed(p *model.Pod, event *objects.Pod, now time.Ti
 	}
 }
 
-// renewPod takes over the content of an event. It updates the application if the event
+// applyToPod takes over the content of an event. It updates the application if the event
 // changes whether the pod lives, or its owners or originator setting.
-func (x *Lifecycle) renewPod(p *model.Pod, event *objects.Pod) {
+func (x *Lifecycle) applyToPod(p *model.Pod, event *objects.Pod) {
 	same := p.App == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
 		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
@@ -252,8 +252,8 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 		p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode
 	sameMeta := maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
 	if sameSpec && (sameMeta || p.Asker.HoldsNode() && x.staysPut(p, event)) {
-		x.renewPod(p, event)
-		x.follow(p, now)
+		x.applyToPod(p, event)
+		x.readClaim(p, now)
 		x.demand.Read(p)
 		return
 	}
@@ -271,7 +271,7 @@ func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
 	p.Asker.Impossible = false
 	x.m.History.Tally(p)
 	x.states.JoinGroup(p)
-	x.enlist(p, now)
+	x.updateGang(p, now)
 	if x.m.Started {
 		x.Place(p, now)
 	}
@@ -305,10 +305,10 @@ func (x *Lifecycle) DeleteLastSeenPending(uid types.UID, now time.Time) {
 	}
 }
 
-// follow handles changes of what is written on a pod. A standby follows the leader's
-// holds. The leader gets its own claims back as events and adopts only those it does not
+// readClaim updates the hold of a pod by the claim that is written on it. A standby follows the
+// leader's holds. The leader gets its own claims back as events and adopts only those it does not
 // know, which are from an earlier process.
-func (x *Lifecycle) follow(p *model.Pod, now time.Time) {
+func (x *Lifecycle) readClaim(p *model.Pod, now time.Time) {
 	switch {
 	case !x.m.Started:
 		return

@@ -19,7 +19,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	x.History.Apps.Add(a)
 	x.queuesChanged(a.Leaf, c)
 	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
-	if c.Orders() {
+	if c.ChangesOrder() {
 		x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
 	}
 }
@@ -71,7 +71,7 @@ func (p *Pod) moves(longest time.Duration) cache.Columns {
 	switch {
 	case p.Lingers(longest):
 		return 0
-	case p.Leaves() && !p.OwnChose && (p.ChosenBy != "" || p.Preempted):
+	case p.Leaves() && !p.ChosenByOwn && (p.ChosenBy != "" || p.Preempted):
 		return cache.Leaving | cache.Preempted
 	case p.Leaves():
 		return cache.Leaving

@@ -48,7 +48,7 @@ func New(spec *config.Spec, options Options) *Model {
 		Preemption:      preemption.New(),
 		PreemptionQueue: preemption.NewQueue[*App](),
 		History:         newHistory(),
-		Out:             Outbox{Wake: make(chan struct{}, 1), ToWrite: make(chan struct{}, 1)},
+		Out:             Outbox{Wake: make(chan struct{}, 1), WorkReady: make(chan struct{}, 1)},
 	}
 	x.Cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
 		if p := x.Pods[uid]; p != nil {

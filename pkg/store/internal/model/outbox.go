@@ -15,7 +15,7 @@ type Outbox struct {
 	Work         []output.Work // for the executor
 	LastDeadline time.Time     // the next deadline as last returned to the caller
 	Wake         chan struct{} // activate, vacated, or the deadline
-	ToWrite      chan struct{} // work
+	WorkReady    chan struct{} // work
 }
 
 // Moved tells whether the next deadline is earlier than the one last returned; zero is no
@@ -28,8 +28,8 @@ func (o *Outbox) Moved(next time.Time) bool {
 	return true
 }
 
-// ToWrite adds an item, unless this process is a standby.
-func (x *Model) ToWrite(w output.Work) {
+// AddWork adds an item, unless this process is a standby.
+func (x *Model) AddWork(w output.Work) {
 	if !x.Standby {
 		x.Out.Work = append(x.Out.Work, w)
 	}

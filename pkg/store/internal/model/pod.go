@@ -34,8 +34,8 @@ type Pod struct {
 	// counts as leaving.
 	Overdue bool
 
-	ChosenBy types.UID // the asker that chose it as a victim; empty for none
-	OwnChose bool      // that asker is node-bound and one of its own (IsOfItsOwn)
+	ChosenBy    types.UID // the asker that chose it as a victim; empty for none
+	ChosenByOwn bool      // that asker is node-bound and has the pod's namespace or queue (IsOfItsOwn)
 
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none

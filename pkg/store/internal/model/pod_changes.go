@@ -35,7 +35,7 @@ func (x *Model) ChangeGuarded(p *Pod, change func()) {
 func (x *Model) SetChosenBy(p *Pod, asker types.UID) {
 	if p.ChosenBy != asker {
 		a := x.Pods[asker]
-		x.ChangeGuarded(p, func() { p.ChosenBy, p.OwnChose = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
+		x.ChangeGuarded(p, func() { p.ChosenBy, p.ChosenByOwn = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
 	}
 }
 

@@ -222,7 +222,7 @@ func (x *Plans) victimNote(asker, v *model.Pod, h *reservations.Hold) string {
 		note = fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
 			asker.Namespace, asker.Name, x.m.Cache.Path(asker.App.Leaf), h.Node, x.m.Cache.Path(v.App.Leaf))
 	}
-	if v.OwnChose {
+	if v.ChosenByOwn {
 		note += reservations.OwnVictim
 	}
 	return note

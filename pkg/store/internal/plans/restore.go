@@ -62,7 +62,7 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 	placed, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
 	x.m.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
 	if placed.NodeBound {
 		x.holds.Supersede(x.m.Cache.Nodes.Get(placed.Node), now)
 	} else {

@@ -70,7 +70,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.ToldAt = now
-	x.m.ToWrite(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
 }
 
 // takeVictims returns the victims of a plan and counts them, if all of them are still there
