@@ -77,9 +77,9 @@ func (x *Holds) UpdateHold(p *model.Pod, h reservations.Hold, now time.Time) {
 	x.wakeIfLessIsKept(held.Node, before, p.UID, now)
 }
 
-// wakeIfLessIsKept has other pods and holders than an asker tried again if a hold of a node keeps only
-// its request that did not before. If that were done after each decision, two askers of a node would
-// have each other tried again without end.
+// wakeIfLessIsKept has others than an asker tried again when a hold of the node begins to keep only
+// its request. Only that change counts: if each decision had them tried again, two askers of one node
+// would wake each other without end.
 func (x *Holds) wakeIfLessIsKept(node string, before map[types.UID]bool, asker types.UID, now time.Time) {
 	for holder := range x.m.Preemption.Ledger.RequestOnly(node) {
 		if !before[holder] {

@@ -86,9 +86,9 @@ func (x *Model) CheckPodQuota(p *Pod, on queues.Basis) queues.Verdict {
 	return x.Cache.Books.CheckQuota(&p.App.CacheApp, p.App.Counted(), p.Request, on)
 }
 
-// CheckPodLimits is the verdict of the quotas that preemption never makes room in, on a pod
-// that holds a node or is to hold one. Pods that hold one count, and a pod that holds one
-// counts already. A pod of no queue has no quotas.
+// CheckPodLimits is the verdict of the quotas that preemption never makes room in (users, groups,
+// maxapplications). It counts pods that have a node, and those that hold one unless the pod itself
+// holds one (Basis). A pod of no queue has none.
 func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
 	if p.App == nil {
 		return queues.Granted

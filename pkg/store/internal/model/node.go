@@ -104,9 +104,9 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 	return free
 }
 
-// WaitingBefore returns, by node, the requests of pods that wait for room there which becomes free
-// without victims, and that a plan for an asker counts as placed (docs/laws.md, holds): those of its
-// queue that have no lower priority, are not of its PodGroup, and waited before its hold began.
+// WaitingBefore returns, by node, the requests of pods that wait for room which becomes free without
+// victims. A plan for p counts them as placed (docs/laws.md, holds). They are pods of p's queue, of no
+// lower priority and not of its PodGroup; if p holds a node, those that waited before its hold began.
 func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
 	h, holds := x.Preemption.Ledger.Of(p.UID)
 	before := map[string]resources.Vector{}

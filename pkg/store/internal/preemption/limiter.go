@@ -13,7 +13,7 @@ import (
 // paid per node, from an account that refills with time. A plan that makes room is free.
 //
 //	        a failed plan overdraws the account
-//	fresh ─────────────────────────────────────► tired
+//	open ─────────────────────────────────────► throttled
 //	  ▲                                            │
 //	  └────────────────────────────────────────────┘
 //	          the account is full again
@@ -29,8 +29,8 @@ type Limiter struct {
 	turns   int           // how many pods take turns at a time
 	// paid is the time up to which the account is used: later than now is overdrawn, a
 	// whole credit before now or earlier is full.
-	paid  time.Time
-	tired bool
+	paid      time.Time
+	throttled bool
 	// The current round of victims began at that time.
 	began   time.Time
 	victims int
@@ -59,20 +59,20 @@ func NewLimiter(perNode time.Duration, turns int) Limiter {
 func (l *Limiter) PlanFailed(nodes, filterCalls int, now time.Time) {
 	visits := nodes + filterCalls*visitsPerCall
 	l.paid = Latest(l.paid, now.Add(-credit)).Add(time.Duration(visits) * l.perNode)
-	l.tired = l.tired || l.paid.After(now)
+	l.throttled = l.throttled || l.paid.After(now)
 }
 
 // Recover ends the turns if the account is full at that time.
 func (l *Limiter) Recover(now time.Time) {
-	l.tired = l.tired && l.paid.After(now.Add(-credit))
+	l.throttled = l.throttled && l.paid.After(now.Add(-credit))
 }
 
 // TakesTurns tells whether the account was overdrawn and is not full yet.
-func (l *Limiter) TakesTurns() bool { return l.tired }
+func (l *Limiter) TakesTurns() bool { return l.throttled }
 
 // PlansFrom is when a plan may be made: now, or when the account is no longer overdrawn.
 func (l *Limiter) PlansFrom(now time.Time) time.Time {
-	if !l.tired {
+	if !l.throttled {
 		return now
 	}
 	return Latest(now, l.paid)
@@ -81,7 +81,7 @@ func (l *Limiter) PlansFrom(now time.Time) time.Time {
 // Room is how many pods may join the order of the preemption queue, given how many are in it.
 func (l *Limiter) Room(waiting int) int {
 	switch {
-	case !l.tired:
+	case !l.throttled:
 		return math.MaxInt
 	case waiting > 0:
 		return 0
@@ -111,7 +111,7 @@ func (p *Preemption) VictimsChosen(n int, now time.Time) {
 
 // Check verifies that only a used account makes pods take turns.
 func (l *Limiter) Check() error {
-	if l.tired && l.paid.IsZero() || l.victims < 0 {
+	if l.throttled && l.paid.IsZero() || l.victims < 0 {
 		return errors.New("plan limiter: pods take turns, and no plan was paid for")
 	}
 	return nil
