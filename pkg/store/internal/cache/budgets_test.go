@@ -123,9 +123,9 @@ func TestBudgetsCount(t *testing.T) {
 			case "pod":
 				before := pods[name]
 				pods[name] = replica(name, kind(rapid.IntRange(0, 2).Draw(t, "kind")))
-				p.Change(before, pods[name])
+				p.PodChanged(before, pods[name])
 			case "gone":
-				p.Change(pods[name], cache.Guarded{})
+				p.PodChanged(pods[name], cache.Guarded{})
 				delete(pods, name)
 			case "budget":
 				b := objects.Budget{Namespace: "ns", Name: name, Generation: rapid.Int64Range(0, 2).Draw(t, "generation")}

@@ -87,8 +87,12 @@ func (n *Node) takeOff(p *Pod) {
 	n.pods = n.pods[:last]
 }
 
-// Nodes are the nodes that are known or have pods, by name. A node that changed for plans
-// is noted until Take. Make one with NewNodes.
+// Nodes are the nodes that are known or have pods, by name. Make one with NewNodes.
+//
+// A node changes for plans when a plan for it may have another result: its allocatable, its cordon,
+// what filters see of it, its pods (what they use, whether they leave, how they are protected), its
+// holds, or the pods that wait there; all nodes with the settings. Changed notes that until Take.
+// RouteNodes of package model tells the watches, the node-bound pods and the planning snapshot.
 type Nodes struct {
 	byName     map[string]*Node
 	generation uint64
@@ -136,8 +140,7 @@ func (t *Nodes) Changed(n *Node) {
 	t.changed = append(t.changed, n.name)
 }
 
-// ChangedRoom notes a change of a node that may leave more room on it. nil stands for no
-// node.
+// ChangedRoom notes a change of a node that may leave more room on it. nil stands for no node.
 func (t *Nodes) ChangedRoom(n *Node) {
 	if n != nil {
 		t.Changed(n)
@@ -176,8 +179,7 @@ func (t *Nodes) Upsert(name string, allocatable resources.Vector) (n *Node, more
 	return n, more, came, true
 }
 
-// SetSchedulable sets whether new pods may go to a node. It tells whether this is a
-// change.
+// SetSchedulable sets whether new pods may go to a node, and tells whether this is a change.
 func (t *Nodes) SetSchedulable(name string, schedulable bool) (n *Node, changed bool) {
 	n = t.of(name)
 	if changed = n.cordoned == schedulable; changed {

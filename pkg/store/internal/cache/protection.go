@@ -128,9 +128,8 @@ func (d *Protection) DeleteBudget(namespace, name string) bool {
 	return true
 }
 
-// Change updates the sums of budgets after a change of a pod. The zero Guarded is a pod
-// that is not there.
-func (d *Protection) Change(before, after Guarded) {
+// PodChanged updates the sums of budgets after a change. The zero Guarded is a pod that is not there.
+func (d *Protection) PodChanged(before, after Guarded) {
 	if len(d.of) == 0 || before.Pod != nil && after.Pod != nil &&
 		before.healthy() == after.healthy() && before.Chosen == after.Chosen && maps.Equal(before.Labels, after.Labels) {
 		return

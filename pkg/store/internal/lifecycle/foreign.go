@@ -32,7 +32,7 @@ func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Tim
 		x.m.Pods[p.UID] = p
 		x.m.CountForeign(p, 1)
 		x.holds.Inherit(p, now)
-		x.m.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+		x.m.Cache.Protection.PodChanged(cache.Guarded{}, p.Guarded())
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}

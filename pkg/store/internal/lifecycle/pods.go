@@ -101,7 +101,7 @@ func (x *Lifecycle) Delete(uid types.UID, now time.Time) {
 func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	p := model.NewPod(event, x.m.NoWaitState)
 	x.m.Pods[p.UID] = p
-	x.m.Cache.Protection.Change(cache.Guarded{}, p.Guarded())
+	x.m.Cache.Protection.PodChanged(cache.Guarded{}, p.Guarded())
 	x.m.Unplaced[p.UID] = p
 	x.m.History.Tally(p)
 	x.m.History.Changed(p)
@@ -142,7 +142,7 @@ func (x *Lifecycle) drop(p *model.Pod, now time.Time) {
 		x.m.LeaveForGood(p, now)
 	}
 	x.m.Pending.Keys.Remove(p.UID)
-	x.m.Cache.Protection.Change(p.Guarded(), cache.Guarded{})
+	x.m.Cache.Protection.PodChanged(p.Guarded(), cache.Guarded{})
 	x.m.Preemption.Undeletable.Forget(p.UID)
 	delete(x.m.Pods, p.UID)
 	delete(x.m.Unplaced, p.UID)

@@ -15,13 +15,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// RouteNodes tells watches, the planning snapshot and waiting askers which nodes
-// changed for plans.
+// RouteNodes passes on which nodes changed for plans; see [cache.Nodes].
 func (x *Model) RouteNodes() {
 	for _, name := range x.Cache.Nodes.Take() {
 		x.Preemption.Watches.Change(preemption.WatchedNode(name))
 		x.Preemption.NodeBound.Change(name)
-		x.Preemption.Snapshot.Change(name)
+		x.Preemption.Snapshot.MarkStale(name)
 	}
 }
 

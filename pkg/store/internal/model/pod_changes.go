@@ -28,7 +28,7 @@ func (x *Model) ApplyEvent(p *Pod, event *objects.Pod) {
 func (x *Model) ChangeGuarded(p *Pod, change func()) {
 	before := p.Guarded()
 	change()
-	x.Cache.Protection.Change(before, p.Guarded())
+	x.Cache.Protection.PodChanged(before, p.Guarded())
 }
 
 // SetChosenBy marks a pod as a victim of an asker, or of none if asker is empty.

@@ -226,15 +226,15 @@ func TestSnapshotIsRenewed(t *testing.T) {
 		}
 		return names
 	}
-	s.Change("c")
-	s.Change("a")
+	s.MarkStale("c")
+	s.MarkStale("a")
 	if got := renew(); got != "ac" || made != "ac" {
 		t.Errorf("%s, made %s", got, made)
 	}
 	before := s.Nodes()
 	there["a"] = false
 	for _, name := range []string{"b", "a", "gone"} {
-		s.Change(name)
+		s.MarkStale(name)
 	}
 	if !s.IsStale("a") || s.IsStale("c") {
 		t.Error("the wrong nodes are stale")

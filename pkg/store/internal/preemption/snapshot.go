@@ -55,8 +55,8 @@ type Snapshot struct {
 // Nodes returns the nodes by name, as of the last Update.
 func (s *Snapshot) Nodes() []*planner.Node { return s.nodes }
 
-// Change notes that a node must be made again.
-func (s *Snapshot) Change(node string) {
+// MarkStale notes that a node must be made again.
+func (s *Snapshot) MarkStale(node string) {
 	if s.stale == nil {
 		s.stale = map[string]bool{}
 	}
