@@ -47,9 +47,9 @@ func (x *Slots) GiveWay(p *model.Pod, node string, seen int, now time.Time) bool
 	return true
 }
 
-// Ahead returns the pods that go before an admitted pod that is about to run on a node,
+// findAhead returns the pods that go before an admitted pod that is about to run on a node,
 // in the order of model.ComparePods.
-func (x *Slots) Ahead(p *model.Pod, n *cache.Node) []*model.Pod {
+func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 	own := p.AskInfo()
 	levels := x.m.Pending.Order.Levels(&own)
 	if levels == order.AllLevels {
@@ -158,7 +158,7 @@ func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Ti
 		x.states.putBack(p)
 		return true
 	}
-	ahead := x.Ahead(p, n)
+	ahead := x.findAhead(p, n)
 	if len(ahead) == 0 {
 		return false
 	}

@@ -64,7 +64,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
 	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
-	x.NoteOwn(p, &h, h.Since)
+	x.noteOwn(p, &h, h.Since)
 	before := x.m.Preemption.Ledger.RequestOnly(h.Node)
 	if err := x.m.Preemption.Ledger.Place(h); err != nil {
 		x.m.Preemption.OwnTime.End(p.UID, h.Since)

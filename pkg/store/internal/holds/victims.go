@@ -53,11 +53,11 @@ func (x *Holds) AwaitsItsOwn(asker *model.Pod, n *cache.Node) bool {
 	})
 }
 
-// NoteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or leaving
+// noteOwn notes which of the pods that an asker waits for are of its own namespace, chosen or leaving
 // anyway, beside those of its hold before. It bounds the hold of a node-bound asker by what is left
 // for them from now on; see [preemption.OwnTime]. The members of a PodGroup that has not started
 // count on the room of their nodes, so the hold of one of them keeps the node.
-func (x *Holds) NoteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
+func (x *Holds) noteOwn(p *model.Pod, h *reservations.Hold, now time.Time) {
 	var own []types.UID
 	for _, uid := range h.Awaited {
 		if x.m.Pods[uid].Namespace == p.Namespace {

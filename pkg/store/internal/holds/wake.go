@@ -39,17 +39,17 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 	for _, asker := range x.m.Preemption.Ledger.VictimStays(v.UID) {
 		p := x.m.Pods[asker]
 		h, _ := x.m.Preemption.Ledger.Of(asker)
-		x.RetryOthers(h.Node)
+		x.retryOthers(h.Node)
 		if x.Ready(p, &h) || !x.hasRoom(p, &h) { // skip a holder that has room and leaves it to a node-bound pod or to its PodGroup
 			x.states.ReturnBy(p, now)
 		}
 	}
 }
 
-// WakeHolders calls WakeHolder for the holders of a node except one, and RetryOthers, after room there
+// WakeHolders calls WakeHolder for the holders of a node except one, and retryOthers, after room there
 // became free or a hold keeps less.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
-	x.RetryOthers(node)
+	x.retryOthers(node)
 	for _, h := range x.m.Preemption.Ledger.On(node) {
 		if h.Asker != except {
 			x.WakeHolder(x.m.Pods[h.Asker], now)
@@ -57,9 +57,9 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	}
 }
 
-// RetryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
+// retryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
 // other pods may have room there since a hold or the room changed.
-func (x *Holds) RetryOthers(node string) {
+func (x *Holds) retryOthers(node string) {
 	if len(x.m.Preemption.Ledger.RequestOnly(node)) > 0 {
 		x.m.Freed(node)
 	}
@@ -72,7 +72,7 @@ func (x *Holds) UpdateHold(p *model.Pod, h reservations.Hold, now time.Time) {
 	if slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return !slices.Contains(held.Awaited, uid) }) {
 		before = nil // more room will be free beside it
 	}
-	x.NoteOwn(p, &h, now)
+	x.noteOwn(p, &h, now)
 	x.m.Preemption.Ledger.Choose(p.UID, h, now)
 	x.wakeIfLessIsKept(held.Node, before, p.UID, now)
 }

@@ -47,7 +47,7 @@ func (x *Lifecycle) Upsert(event objects.Pod, now time.Time) {
 }
 
 // LeavingTimeEnded handles the end of the time for which a deleted pod counts as leaving. A victim
-// of a plan in force still counts; see [model.Pod.Lingers].
+// of a plan in force still counts; see [model.Model.CountsAsLeaving].
 func (x *Lifecycle) LeavingTimeEnded(p *model.Pod, now time.Time) {
 	x.m.NoteOverdue(p)
 	x.m.DropWaitingState(p, now)

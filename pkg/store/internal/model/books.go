@@ -69,7 +69,7 @@ const moving = cache.Arriving | cache.Leaving | cache.Preempted
 // owner deletes.
 func (p *Pod) moves(longest time.Duration) cache.Columns {
 	switch {
-	case p.Lingers(longest):
+	case p.lingers(longest):
 		return 0
 	case p.Leaves() && !p.ChosenByOwn && (p.ChosenBy != "" || p.Preempted):
 		return cache.Leaving | cache.Preempted

@@ -167,7 +167,7 @@ func (p *Pod) Queue(tree *queues.Draft) string {
 	return tree.Queue(p.App.Leaf).Path
 }
 
-// Columns are the columns that a pod in its state is charged in; see Lingers for longest.
+// Columns are the columns that a pod in its state is charged in; see lingers for longest.
 func (p *Pod) Columns(longest time.Duration) cache.Columns {
 	switch {
 	case p.App == nil:
@@ -287,10 +287,10 @@ func (p *Pod) PlanFrom() (time.Time, reasons.Reason) {
 	return l.Until, why
 }
 
-// Lingers tells whether the pod was deleted, is no victim of a plan in force, and is overdue or has
+// lingers tells whether the pod was deleted, is no victim of a plan in force, and is overdue or has
 // a grace period over the longest that counts as leaving ([preemption.Options.LongestLeaving]). No
 // plan counts on its room.
-func (p *Pod) Lingers(longest time.Duration) bool {
+func (p *Pod) lingers(longest time.Duration) bool {
 	return p.Deleting && p.ChosenBy == "" && (p.Overdue || p.DeletionGrace > longest)
 }
 

@@ -100,7 +100,7 @@ func (x *Model) NoteOverdue(p *Pod) {
 
 // CountsAsLeaving tells whether plans count on the room of a pod.
 func (x *Model) CountsAsLeaving(p *Pod) bool {
-	return p.Leaves() && !p.Lingers(x.Preemption.LongestLeaving())
+	return p.Leaves() && !p.lingers(x.Preemption.LongestLeaving())
 }
 
 // GuardedPods yields all pods as budgets see them.
