@@ -96,7 +96,7 @@ var hostileCases = []hostileCase{
 	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil, 0, string(reasons.TooManyResourceTypes)},
 	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil, 0, string(reasons.TooManyResourceTypes)},
 	{"types-burst", "the same 20 pods at once", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil, 4 * time.Second, string(reasons.TooManyResourceTypes)},
-	{"types-plain", "pods of default-scheduler with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200), foreign) }, func(e *env, n int) { e.flood(n, foreign) }, nil, 15 * time.Second, corev1.PodReasonUnschedulable},
+	{"types-plain", "pods of default-scheduler with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200), foreign) }, func(e *env, n int) { e.flood(n, foreign) }, nil, 25 * time.Second, corev1.PodReasonUnschedulable},
 	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil, 0, corev1.PodReasonUnschedulable},
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, 0, corev1.PodReasonUnschedulable},
 	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, 0, string(reasons.InvalidQueueName)},
