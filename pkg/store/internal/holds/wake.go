@@ -57,8 +57,7 @@ func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	}
 }
 
-// retryOthers has the pods tried again that a hold of a node keeps off, if it keeps only its request:
-// other pods may have room there since a hold or the room changed.
+// retryOthers has the pods tried again that a node's holds keep off, if one keeps only its request.
 func (x *Holds) retryOthers(node string) {
 	if len(x.m.Preemption.Ledger.RequestOnly(node)) > 0 {
 		x.m.Freed(node)

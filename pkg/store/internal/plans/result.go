@@ -56,7 +56,8 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	if err := x.holds.PlaceHold(p, h, now); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
-	if stale {
+	held, _ := x.m.Preemption.Ledger.Of(p.UID)
+	if stale || len(byFilters) == 0 && x.holds.Ready(p, &held) { // it fits now, beside pods that wait
 		x.states.ReturnBy(p, now)
 	}
 	p.Asker.Decision, p.Asker.ByFilters = d, byFilters
