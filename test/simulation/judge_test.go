@@ -66,8 +66,8 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 	}
 	params := planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}
 	err = judge.Lawful(world, decision, params)
-	for _, also := range append([]types.UID{""}, w.waitedLately(hold)...) {
-		if err == nil || judge.Lawful(w.placeWaiting(&ask, hold, world, also), decision, params) == nil {
+	for _, only := range append([]types.UID{""}, w.waitedLately(hold)...) {
+		if err == nil || judge.Lawful(w.placeWaiting(&ask, hold, world, only), decision, params) == nil {
 			return nil
 		}
 	}
@@ -87,15 +87,15 @@ func (w *witness) waitedLately(hold *reservations.Hold) (out []types.UID) {
 }
 
 // placeWaiting returns a world in which pods of the asker's queue that wait for room of a held node
-// have it, and so has one more pod, empty for none: a plan counts these pods as placed
-// (docs/laws.md, holds). It asks the store which pods wait, because the witness notes a plan only
-// after the pod's cycle.
-func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, world *planner.World, also types.UID) *planner.World {
+// have it, or one pod, if it is named: a plan counts these pods as placed (docs/laws.md, holds). It
+// asks the store which pods wait, because the witness notes a plan only after the pod's cycle. What
+// the store says is of the pod's last plan: a pod that was placed anew since then does not wait.
+func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, world *planner.World, only types.UID) *planner.World {
 	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == hold.Node })
 	free := slices.Clone(world.Nodes[i].Free)
 	for uid, p := range w.pods {
 		x, known := w.Explanation(uid, time.Now())
-		waits := uid == also || known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == hold.Node
+		waits := uid == only || only == "" && known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == hold.Node
 		if waits && uid != ask.UID && p.Labels[placement.KeyQueue] == ask.Labels[placement.KeyQueue] && p.Priority >= ask.Priority {
 			free.Add(amounts(p.Request), -1)
 		}
