@@ -23,7 +23,7 @@ func (p *Process) startLoops(ctx context.Context, h fwk.Handle, s *store.Store, 
 }
 
 // pump passes admitted pods to the scheduler's queue, and the time to the store. It holds no
-// lock when it calls either. Other activations (retryAll) pass pods whose gate then decides.
+// lock when it calls either. retryAll activates waiting pods, too; the gate decides about each.
 func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	timer := p.Clock.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -156,7 +156,7 @@ func reportOf(name string, why reasons.Reason) output.Report {
 	return output.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
 }
 
-// reportFull is the report of a pod whose queue is full.
+// reportFull is the report of a pod in a queue that is full.
 func reportFull(name string) output.Report { return reportOf(name, overMax("full")) }
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }

@@ -16,8 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// Gone tells the ledger that a pod is gone, and calls WakeHolders for its node, "" for none, and for the
-// nodes whose holders waited for it.
+// Gone tells the ledger that a pod is gone. It calls WakeHolders for the node of the pod, "" for none,
+// and for each node that is held by a pod which waited for it.
 func (x *Holds) Gone(uid types.UID, node string, now time.Time) {
 	nodes := []string{node}
 	for _, asker := range x.m.Preemption.Ledger.VictimGone(uid, now) {

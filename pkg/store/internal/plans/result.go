@@ -57,7 +57,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	held, _ := x.m.Preemption.Ledger.Of(p.UID)
-	if stale || len(byFilters) == 0 && x.holds.Ready(p, &held) { // it fits now, beside pods that wait
+	if stale || len(byFilters) == 0 && x.holds.Ready(p, &held) { // it fits now: the plan counted pods that wait
 		x.states.ReturnBy(p, now)
 	}
 	p.Asker.Decision, p.Asker.ByFilters = d, byFilters
