@@ -235,7 +235,7 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 }
 
 // besideOwn tells whether a pod fits a node beside holders that wait only for pods of their own
-// namespace, once these are gone. It does not apply where other holders or those of a PodGroup are on
+// namespace: beside those that fit now, and beside all once these pods are gone. It does not apply where other holders or those of a PodGroup are on
 // the node, where the pod is of such a namespace or has a claim on the node, or where the pod does not fit now.
 func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies bool) {
 	in.api.mu.Lock()
@@ -252,7 +252,7 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 		there[p.GetPod().UID] = request(p.GetPod())
 		free = free.Sub(request(p.GetPod()))
 	}
-	later, owned := free, map[types.UID]bool{} // owned by a DaemonSet pod that waits for them
+	now, later, owned := free, free, map[types.UID]bool{} // owned by a DaemonSet pod that waits for them
 	for _, h := range holds.On(name) {
 		for _, uid := range h.Awaited {
 			owned[uid] = owned[uid] || h.NodeBound && h.Group == "" && !holds.Placed(h.Asker) && w.pods[uid].Namespace == h.Namespace
@@ -274,9 +274,11 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 			return false, false
 		}
 		if _, nominated := there[h.Asker]; !nominated {
-			later = later.Sub(h.Request)
+			if later = later.Sub(h.Request); now.Covers(h.Request) {
+				now = now.Sub(h.Request)
+			}
 		}
-		applies, open = true, open && later.Covers(request(pod))
+		applies, open = true, open && later.Covers(request(pod)) && now.Covers(request(pod))
 	}
 	return open, applies && free.Covers(request(pod))
 }

@@ -50,8 +50,7 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state f
 	return pl.besideFirst(s, pod, node, first, left, request)
 }
 
-// besideFirst rejects a node for a pod if it would take too much of what is left there for the pods
-// that go first.
+// besideFirst rejects a node for a pod if it would take room there of pods that go first.
 func (pl *Plugin) besideFirst(s *store.Store, pod *corev1.Pod, node fwk.NodeInfo, first []*store.NodeBoundPod, left, request resources.Vector) *fwk.Status {
 	name, holds := node.Node().Name, s.Holds()
 	for _, p := range first {
@@ -85,15 +84,14 @@ func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 	return bound.GoFirst(informer.Allocatable(node.Node()))
 }
 
-// LeavesRoom tells whether a pod leaves enough room on a node for the holders that keep only their
-// requests from it.
+// LeavesRoom tells whether a pod leaves enough room for the holders that keep their requests from it.
 func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node fwk.NodeInfo) bool {
 	kept := holds.Keeping(node.Node().Name, p)
 	return len(kept) == 0 || besideHolds(free(node), kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 
-// besideHolds returns what others may use now of the free room of a node, so that each holder in its
-// turn fits once the pods are gone that it and those before it wait for.
+// besideHolds returns what others may use now of the free room of a node, so that each holder fits in
+// its turn: now if it does, else once the pods are gone that it and those before it wait for.
 func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.NodeInfo) resources.Vector {
 	later, there := left, map[types.UID]*corev1.Pod{}
 	if len(holds) > 0 {
@@ -109,7 +107,9 @@ func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.Node
 			}
 		}
 		if !isOn(node, holds[i].Asker) {
-			later = later.Sub(holds[i].Request)
+			if later = later.Sub(holds[i].Request); left.Covers(holds[i].Request) {
+				left = left.Sub(holds[i].Request)
+			}
 		}
 		left = left.Sub(left.Sub(later).Floor0()) // the smaller of both
 	}
