@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 var start = time.Unix(1000, 0)
@@ -277,6 +278,34 @@ func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
 			got = append(got, h.Asker)
 		}
 		expect.Same(t, fmt.Sprintf("for %+v", c.pod), c.want, got)
+	}
+}
+
+// TestHoldersGetTheirRoomInTheirTurn: a holder that fits has its room now. What a later holder waits
+// for may stay longer, so it makes up for no room that an earlier one needs.
+func TestHoldersGetTheirRoomInTheirTurn(t *testing.T) {
+	cpu := func(milli resources.Amount) resources.Vector {
+		return resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: milli})
+	}
+	asks := func(milli resources.Amount, awaits ...types.UID) Hold {
+		return Hold{Request: cpu(milli), Waits: Waits{Awaited: awaits}}
+	}
+	uses := func(uid types.UID) resources.Vector {
+		return cpu(map[types.UID]resources.Amount{"soon": 100, "late": 300}[uid])
+	}
+	for _, c := range []struct {
+		want  resources.Amount
+		holds []Hold
+	}{
+		{300, nil},
+		{200, []Hold{asks(100, "soon")}},
+		{300, []Hold{asks(400, "soon", "late", "elsewhere")}},
+		{50, []Hold{asks(350, "soon"), asks(300, "late")}},
+		{100, []Hold{asks(200, "soon"), asks(200, "soon", "late")}},
+		{100, []Hold{asks(100, "soon"), asks(500, "late")}},
+		{0, []Hold{asks(400, "soon"), asks(100, "soon", "late")}},
+	} {
+		expect.Same(t, fmt.Sprint("left beside ", c.holds), c.want, LeftBeside(cpu(300), c.holds, uses).Get(resources.CPU))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // View is an immutable snapshot of a ledger. Any number of goroutines may read it. The
@@ -125,6 +127,26 @@ func (v *View) Keeping(node string, pod Pod) (out []Hold) {
 		}
 	}
 	return out
+}
+
+// LeftBeside returns what a pod may use of the free room of a node, so that each of the holders fits
+// there in its turn: now if it does, else once the pods are gone that it and those before it wait for.
+// The holders are in serving order. uses returns what a pod uses on the node; zero if it is not there.
+func LeftBeside(free resources.Vector, holders []Hold, uses func(types.UID) resources.Vector) resources.Vector {
+	left, later, counted := free, free, map[types.UID]bool{}
+	for i := range holders {
+		h := &holders[i]
+		for _, uid := range h.Awaited {
+			if !counted[uid] {
+				later, counted[uid] = later.Add(uses(uid)), true
+			}
+		}
+		if later = later.Sub(h.Request); left.Covers(h.Request) {
+			left = left.Sub(h.Request)
+		}
+		left = left.Sub(left.Sub(later).Floor0()) // the smaller of both
+	}
+	return left
 }
 
 // MayJoin reports whether a plan may use a node that other pods hold. It may unless a

@@ -40,7 +40,10 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state f
 	if !left.Covers(request) {
 		return nil // other filters report this
 	}
-	if left = besideHolds(left, kept, node); !left.Covers(request) {
+	if len(kept) > 0 {
+		left = besideHolds(kept, node)
+	}
+	if !left.Covers(request) {
 		pl.process.KeptOff(name, pod)
 		if LeavesRoom(s.Holds(), p, pod, node) {
 			return nil // a hold ended before the wait was recorded: no event would requeue the pod
@@ -87,33 +90,26 @@ func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 // LeavesRoom tells whether a pod leaves enough room for the holders that keep their requests from it.
 func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node fwk.NodeInfo) bool {
 	kept := holds.Keeping(node.Node().Name, p)
-	return len(kept) == 0 || besideHolds(free(node), kept, node).Covers(informer.Requests(pod, app.Requests()))
+	return len(kept) == 0 || besideHolds(kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 
-// besideHolds returns what others may use now of the free room of a node, so that each holder fits in
-// its turn: now if it does, else once the pods are gone that it and those before it wait for.
-func besideHolds(left resources.Vector, holds []reservations.Hold, node fwk.NodeInfo) resources.Vector {
-	later, there := left, map[types.UID]*corev1.Pod{}
-	if len(holds) > 0 {
-		for _, p := range node.GetPods() {
-			there[p.GetPod().UID] = p.GetPod()
+// besideHolds returns what a pod may use of the free room of a node beside holders.
+func besideHolds(holders []reservations.Hold, node fwk.NodeInfo) resources.Vector {
+	there := map[types.UID]*corev1.Pod{}
+	for _, p := range node.GetPods() {
+		there[p.GetPod().UID] = p.GetPod()
+	}
+	for i := range holders {
+		if there[holders[i].Asker] != nil {
+			holders[i].Request = resources.Vector{} // it is counted on the node
 		}
 	}
-	for i := range holds {
-		for _, uid := range holds[i].Awaited {
-			if pod := there[uid]; pod != nil {
-				later = later.Add(informer.Requests(pod, app.Requests()))
-				delete(there, uid)
-			}
+	return reservations.LeftBeside(free(node), holders, func(uid types.UID) resources.Vector {
+		if pod := there[uid]; pod != nil {
+			return informer.Requests(pod, app.Requests())
 		}
-		if !isOn(node, holds[i].Asker) {
-			if later = later.Sub(holds[i].Request); left.Covers(holds[i].Request) {
-				left = left.Sub(holds[i].Request)
-			}
-		}
-		left = left.Sub(left.Sub(later).Floor0()) // the smaller of both
-	}
-	return left
+		return resources.Vector{}
+	})
 }
 
 // isOn reports whether the scheduler's snapshot has a pod on a node.

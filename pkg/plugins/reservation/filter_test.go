@@ -1,7 +1,6 @@
 package reservation
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -247,30 +246,6 @@ func nodeOf(on ...*corev1.Pod) *framework.NodeInfo {
 		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10"),
 	}}})
 	return info
-}
-
-// TestHoldersGetTheirRoomInTheirTurn: a holder that fits has its room now. What a later holder waits
-// for may stay longer, so it makes up for no room that an earlier one needs.
-func TestHoldersGetTheirRoomInTheirTurn(t *testing.T) {
-	node := nodeOf(plugintest.Pod("soon", 100), plugintest.Pod("late", 300), plugintest.Pod("stays", 300)) // 300 are free
-	hold := func(asker types.UID, milliCPU resources.Amount, awaits ...types.UID) reservations.Hold {
-		h := reservations.Hold{Asker: asker, Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: milliCPU})}
-		h.Awaited = awaits
-		return h
-	}
-	for _, c := range []struct {
-		want  resources.Amount
-		holds []reservations.Hold
-	}{
-		{200, []reservations.Hold{hold("a", 100, "uid-soon")}},
-		{300, []reservations.Hold{hold("a", 400, "uid-soon", "uid-late")}},
-		{50, []reservations.Hold{hold("a", 350, "uid-soon"), hold("b", 300, "uid-late")}},
-		{100, []reservations.Hold{hold("a", 200, "uid-soon"), hold("b", 200, "uid-soon", "uid-late")}},
-		{100, []reservations.Hold{hold("a", 100, "uid-soon"), hold("b", 500, "uid-late")}},
-		{0, []reservations.Hold{hold("a", 400, "uid-soon"), hold("b", 100, "uid-soon", "uid-late")}},
-	} {
-		expect.Same(t, fmt.Sprint("left beside ", c.holds), c.want, besideHolds(free(node), c.holds, node).Get(resources.CPU))
-	}
 }
 
 // TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.

@@ -173,44 +173,19 @@ func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 }
 
 // hasRoom tells whether an asker fits its node now, while leaving pods still count, by amounts
-// and every quota. Holders before it that fit now come first. Each of the others must still fit once
-// the pods are gone that it and those before it wait for.
+// and every quota, and leaves room for the holders before it.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	n := x.m.Cache.Nodes.Get(h.Node)
-	if n == nil {
+	if n == nil || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
 		return false
 	}
-	room, before := n.Room(), x.m.HoldersBefore(h.Node, p.UID)
-	var later []reservations.Hold
-	for _, b := range before {
-		if room.Covers(b.Request) {
-			room = room.Sub(b.Request)
-		} else {
-			later = append(later, b)
+	left := reservations.LeftBeside(n.Room(), x.m.HoldersBefore(h.Node, p.UID), func(uid types.UID) resources.Vector {
+		if v := x.m.Pods[uid]; v != nil && v.On() == n && v.ChosenBy != p.UID {
+			return v.Uses()
 		}
-	}
-	if !room.Covers(p.Request) || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
-		return false
-	}
-	return x.fitInTurn(n, room.Sub(p.Request), later, p.UID)
-}
-
-// fitInTurn tells whether each of the holders of a node fits in room once the pods are gone that it and
-// those before it wait for, without the victims of an asker.
-func (x *Holds) fitInTurn(n *cache.Node, room resources.Vector, holders []reservations.Hold, without types.UID) bool {
-	counted := map[types.UID]bool{}
-	for i := range holders {
-		for _, v := range x.m.AwaitedBy(holders[i:i+1], without) {
-			if v.On() == n && !counted[v.UID] {
-				room, counted[v.UID] = room.Add(v.Uses()), true
-			}
-		}
-		if !room.Covers(holders[i].Request) {
-			return false
-		}
-		room = room.Sub(holders[i].Request)
-	}
-	return true
+		return resources.Vector{}
+	})
+	return left.Covers(p.Request)
 }
 
 // FailedHolder handles a failed cycle of an asker with a hold. It is tried again soon

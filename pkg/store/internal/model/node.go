@@ -143,23 +143,6 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 	})
 }
 
-// AwaitedBy returns the pods on nodes that holders wait for, by UID, without the victims of
-// one asker; nil for none.
-func (x *Model) AwaitedBy(holders []reservations.Hold, without types.UID) []*Pod {
-	var uids []types.UID
-	for i := range holders {
-		uids = append(uids, holders[i].Awaited...)
-	}
-	slices.Sort(uids)
-	var out []*Pod
-	for _, uid := range slices.Compact(uids) {
-		if p := x.Pods[uid]; p != nil && p.On() != nil && p.ChosenBy != without {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // PlanningWorld returns the current planning snapshot, for plans made without the lock.
 func (x *Model) PlanningWorld() *planner.World {
 	x.UpdateSnapshot()
