@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // markPaddock is the label of the pods of an installation.
@@ -189,7 +190,7 @@ partitions:
 }
 
 // TestNamespaceQueue is a namespace bound to one queue: a table of the pods that the API
-// server accepts, and the queue in which the scheduler puts each.
+// server accepts, and the queue of one whose label and annotation differ.
 func TestNamespaceQueue(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-namespace-queue.yaml"))
 	e := setup(t, `
@@ -234,6 +235,12 @@ partitions:
 	there := e.create("there", 1, inQueue("root.team.day"))[0]
 	e.awaitRunning(there)
 	e.awaitRefused(e.createPod(e.pod("missing", "missing", inQueue("root.team.noon"))), reasons.QueueNotFound)
+	differ := e.pod("differ", "differ", inQueue("root.team.day"))
+	differ.Annotations = map[string]string{placement.KeyQueue: "root.other"}
+	e.awaitRunning(e.createPod(differ))
+	e.awaitQueue("root.team.day", "has the pod whose annotation names another queue", func(q *documents.Queue) bool {
+		return q.AllocatedResource["vcore"] == 2000
+	})
 	patch := func(change string, subresources ...string) error {
 		_, err := suite.client.CoreV1().Pods(e.ns).Patch(t.Context(), there.Name, types.MergePatchType, []byte(change), metav1.PatchOptions{}, subresources...)
 		return err
@@ -289,6 +296,7 @@ func TestBoundedPods(t *testing.T) {
 		}{
 			{"the largest annotations", large(65536), 0, ""},
 			{"larger annotations", large(65537), 0, tooLarge},
+			{"annotations of long characters", marks{"annotation note": strings.Repeat("😀", 65536/4)}, 0, tooLarge},
 			{"the most types", nil, 64, ""},
 			{"a type more", nil, 65, tooMany},
 		} {
