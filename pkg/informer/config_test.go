@@ -84,7 +84,7 @@ func (h *told) next(t *testing.T, seen *int, source string) string {
 		}
 		return nil
 	})
-	line, ok := strings.CutSuffix(h.all()[*seen], " from "+source)
+	line, _, ok := strings.Cut(h.all()[*seen], " from "+source)
 	if !ok {
 		t.Errorf("%q does not name its source, %s", h.all()[*seen], source)
 	}

@@ -141,6 +141,9 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	if err == nil && (c.own || len(like) > 0) && !own && hasKey(defaults, key) {
 		err = ErrFallsBack(key, like)
 	}
+	if err == nil && configs.UID != "" && !own && hasKey(defaults, key) {
+		source += "; the document is that of " + config.DefaultsConfigMap + ", because " + config.QueuesConfigMap + " has no key " + key
+	}
 	now := outcome{
 		document: string(document), cluster: options[config.ClusterIDOption],
 		expected: c.had || defaults.UID != "" || configs.UID != "",
