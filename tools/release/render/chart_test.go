@@ -144,6 +144,19 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestOnlyAuthorizedAccountsReadByDefault: the chart's default does not show the pods of one tenant to
+// another.
+func TestOnlyAuthorizedAccountsReadByDefault(t *testing.T) {
+	for authorization, want := range map[string]bool{"": true, "None": false} {
+		var values map[string]any
+		if authorization != "" {
+			values = nest("rest.authorization", authorization)
+		}
+		text := expect.Get(Chart(chartDir, standard(values)))(t)
+		expect.Same(t, "authorized with "+authorization, want, strings.Contains(string(text), "restAuthorization: Delegated\n"))
+	}
+}
+
 // The Go runtime is told a part of the memory limit, whatever that is.
 func TestMemoryLimit(t *testing.T) {
 	limits := func(memory any) map[string]any { return map[string]any{"limits": map[string]any{"memory": memory}} }
