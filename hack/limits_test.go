@@ -20,7 +20,7 @@ const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
-	mostOfAll   = 58012 // lines of all packages; lower it when lines go
+	mostOfAll   = 58033 // lines of all packages; lower it when lines go
 )
 
 // Types of packages that mirror documents (apis, pkg/rest) may have any number of fields.

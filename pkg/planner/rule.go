@@ -17,7 +17,7 @@ const (
 	RuleLeaving      Rule = "leaving already"
 	RuleLingering    Rule = "leaving, and there for longer than a hold"
 	RuleRefused      Rule = "its deletion was refused"
-	RuleTooSlow      Rule = "of its own namespace, with a grace period (maxVictimGrace bounds it) longer than the node may still be held for such pods"
+	RuleTooSlow      Rule = "of its own namespace, and too slow to stop (maxVictimGrace bounds that)"
 	RuleBinding      Rule = "being bound"
 	RuleForeign      Rule = "foreign pod"
 	RuleNotNeeded    Rule = "frees nothing that is needed"

@@ -211,7 +211,7 @@ var table = []Entry{
 	{RoomAwaited, "The pod can run on one node only, which is held for it, and no other pod is made to leave there, or not yet.",
 		"Read the sentence: it says what is waited for and counts the pods that may not go, by rule. The rules are in docs/laws.md (D1 to D8)."},
 	{RoomImpossible, "The pod can run on one node only, and would not fit there even if all other pods left that may.",
-		"Read the sentence: it counts the pods that may not go, by rule. Move other pods away, raise the priority of the pod, or keep its DaemonSet off the node."},
+		"Read the sentence: it counts the pods that may not go, by rule, and says what helps. A higher priority of the pod helps against rule \"higher priority\", and argument daemonSetNamespaces against laws 2, 5 and 7 and a disabled policy."},
 	{HoldTimedOut, "The node was held for the pod for as long as reservationTimeout allows: the pods that had to leave did not, or they were gone and the pod did not start there.",
 		"Read the FailedScheduling events of the pod for what the node lacks; another plan is made by itself."},
 	{HoldSuperseded, "Others took the room that was held for the pod: a DaemonSet pod, which can run on no other node, or pods of another scheduler, because of which the kubelet may have refused the pod.",

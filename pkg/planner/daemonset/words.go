@@ -2,6 +2,7 @@ package daemonset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,8 @@ func (d Decision) Sentence() string {
 			return fmt.Sprintf("node %s is not held: its filters (taints, ports, volumes, affinity) refuse the pod, %s%s; remove what is in the way, or keep its DaemonSet off the node (D1)",
 				d.Node, d.withoutCandidates("also"), d.excluded())
 		}
-		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
-			d.Node, d.short(), d.withoutCandidates("and would not fit even"), d.excluded())
+		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, %sor keep its DaemonSet off the node (D1)",
+			d.Node, d.short(), d.withoutCandidates("and would not fit even"), d.excluded(), d.more())
 	}
 	switch d.Stopped {
 	case planner.RuleExtender:
@@ -106,6 +107,22 @@ func rejections(list []planner.Rejection) string {
 
 // String names the selection and what it rejected.
 func (t Trial) String() string { return fmt.Sprintf("%s (%s)", t.Selection, rejections(t.Rejected)) }
+
+// more says what makes more pods candidates.
+func (d Decision) more() (s string) {
+	if d.rejects(RulePriority) {
+		s = "raise the pod's priority, "
+	}
+	if d.rejects(planner.Law2, planner.Law5, planner.Law7, planner.RuleDisabled) {
+		s += "add namespace " + d.Ask.Namespace + " to daemonSetNamespaces (D2), "
+	}
+	return s
+}
+
+// rejects tells whether one of some rules excludes a pod.
+func (d Decision) rejects(rules ...planner.Rule) bool {
+	return slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return slices.Contains(rules, r.Rule) })
+}
 
 // withoutCandidates says, after a prefix, that it is not enough if all pods go that may be
 // preempted.
