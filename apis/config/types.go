@@ -138,7 +138,7 @@ type QueueSortArgs struct {
 	// not being deleted. This needs the right to list and watch daemonsets. Claimed: an owner
 	// of the pod has kind DaemonSet, as with YuniKorn. Every user that may make pods can
 	// write such an owner and so take room of queues with a guarantee, so Claimed is for
-	// clusters of one tenant. Default: Verified.
+	// clusters of one tenant. With Claimed a hold ends with its pod, and not with the DaemonSet. Default: Verified.
 	// Bounds: Verified or Claimed.
 	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`
 
@@ -234,7 +234,8 @@ type NodeReservationArgs struct {
 
 	// ReservationTimeout is how long a node stays held for an asker after the
 	// last victim is gone, or, while victims are there, after they were told to
-	// go, as a duration. Default: 10m. Bounds: 100ms to 24h.
+	// go, or, without victims, after the hold began, as a duration. No hold lasts
+	// longer than twice that. Default: 10m. Bounds: 100ms to 24h.
 	ReservationTimeout *metav1.Duration `json:"reservationTimeout,omitempty"`
 
 	// MaxVictimGrace bounds the time that a preempted pod has to stop, as a
