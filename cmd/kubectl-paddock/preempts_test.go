@@ -123,7 +123,7 @@ func (p *preempting) plan(name string) {
 	if input == nil {
 		return
 	}
-	d := search.Plan(input.World, input.Ask, planner.Params{})
+	d := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if d.Outcome == planner.Refuse {
 		p.RejectPlan(uid, &d, p.now)
 		return

@@ -14,8 +14,8 @@ import (
 type Case struct {
 	// Name is unique: the file, and the number of the plan in it.
 	Name string
-	// World is the state when the plan is made; it is not shared.
-	World *World
+	// State is that when the plan is made; it is not shared.
+	State *State
 	// Ask is the asker.
 	Ask Ask
 	// Strict is argument strictGuarantee.
@@ -47,12 +47,12 @@ func casesOf(t *testing.T, path, name string) []Case {
 	t.Helper()
 	var cases []Case
 	expected := ""
-	story := Tell(func(w *World, a Ask, strict bool) (Outcome, string, error) {
+	story := Tell(func(s *State, a Ask, strict bool) (Outcome, string, error) {
 		want, err := ReadOutcome(a.Name, expected)
 		if err != nil {
 			return want, "", err
 		}
-		cases = append(cases, Case{fmt.Sprintf("%s/%d", name, len(cases)+1), w.clone(), a, strict, want})
+		cases = append(cases, Case{fmt.Sprintf("%s/%d", name, len(cases)+1), s.clone(), a, strict, want})
 		return want, expected, nil
 	})
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -1,4 +1,4 @@
-// Package scenario reads scenarios of preemption: small worlds written in a file, the
+// Package scenario reads scenarios of preemption: small clusters written in a file, the
 // askers in them, and the decisions. The files are in pkg/planner/testdata. Two drivers
 // run the same scenarios:
 //

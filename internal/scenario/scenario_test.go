@@ -15,7 +15,7 @@ import (
 
 const stories = "../../pkg/planner/testdata"
 
-// Every plan of every file is a case, and its asker is nowhere in its world.
+// Every plan of every file is a case, and its asker is nowhere in its state.
 func TestCases(t *testing.T) {
 	cases := Cases(t, stories)
 	if len(cases) < 120 {
@@ -29,11 +29,11 @@ func TestCases(t *testing.T) {
 		}
 		names[c.Name] = true
 		kinds[c.Want.Kind]++
-		if c.Want.Asker != c.Ask.Name || len(c.World.Nodes) == 0 || c.Ask.Request[resources.Pods] != 1 {
+		if c.Want.Asker != c.Ask.Name || len(c.State.Nodes) == 0 || c.Ask.Request[resources.Pods] != 1 {
 			t.Errorf("%s: %+v wants %v", c.Name, c.Ask, c.Want)
 		}
-		for i := range c.World.Pods {
-			if c.World.Pods[i].Name == c.Ask.Name {
+		for i := range c.State.Pods {
+			if c.State.Pods[i].Name == c.Ask.Name {
 				t.Errorf("%s: %s asks and runs", c.Name, c.Ask.Name)
 			}
 		}
@@ -43,20 +43,20 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// The commands that follow do not change the world of a case.
+// The commands that follow do not change the state of a case.
 func TestCasesAreCutOut(t *testing.T) {
 	for _, c := range Cases(t, stories) {
 		switch c.Name {
 		case "loops/flow1/1":
 			want := Outcome{Asker: "p3", Kind: planner.Preempt, Node: "n1", Victims: []string{"t5"}}
-			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) {
-				t.Errorf("before: %d pods, %v", len(c.World.Pods), c.Want)
+			if len(c.State.Pods) != 7 || !cmp.Equal(c.Want, want) {
+				t.Errorf("before: %d pods, %v", len(c.State.Pods), c.Want)
 			}
 		case "loops/flow1/2":
-			last := c.World.Pods[len(c.World.Pods)-1]
+			last := c.State.Pods[len(c.State.Pods)-1]
 			want := Outcome{Asker: "t5'", Kind: planner.Refuse, Rule: planner.Law4}
-			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) || last.Name != "p3" || last.Age != -time.Second {
-				t.Errorf("after: %d pods, the last %+v, %v", len(c.World.Pods), last, c.Want)
+			if len(c.State.Pods) != 7 || !cmp.Equal(c.Want, want) || last.Name != "p3" || last.Age != -time.Second {
+				t.Errorf("after: %d pods, the last %+v, %v", len(c.State.Pods), last, c.Want)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 		{begin + "plan p\n----\n", "p does not ask"},
 		{begin + "restart p\n----\n", "p did not leave"},
 	} {
-		story := Tell(func(*World, Ask, bool) (Outcome, string, error) { return Outcome{}, "", nil })
+		story := Tell(func(*State, Ask, bool) (Outcome, string, error) { return Outcome{}, "", nil })
 		var err error
 		datadriven.RunTestFromString(t, test.text, func(_ *testing.T, d *datadriven.TestData) string {
 			if err == nil {
@@ -101,11 +101,11 @@ func TestWrongOutcomesAreRefused(t *testing.T) {
 // No node of a scenario has more pods than fit, because the cluster would reject them.
 func TestNodesAreNotOvercommitted(t *testing.T) {
 	for _, c := range Cases(t, stories) {
-		for _, n := range c.World.Nodes {
+		for _, n := range c.State.Nodes {
 			left := maps.Clone(n.Allocatable)
-			for i := range c.World.Pods {
-				for name, a := range c.World.Pods[i].Request {
-					if c.World.Pods[i].Node == n.Name {
+			for i := range c.State.Pods {
+				for name, a := range c.State.Pods[i].Request {
+					if c.State.Pods[i].Node == n.Name {
 						left[name] -= a
 					}
 				}

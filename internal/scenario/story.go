@@ -12,14 +12,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// Decide decides about an asker in a world, and returns the text to print. With strict,
-// argument strictGuarantee is set. The world must not be changed.
-type Decide func(w *World, a Ask, strict bool) (Outcome, string, error)
+// Decide decides about an asker in a state, and returns the text to print. With strict,
+// argument strictGuarantee is set. The state must not be changed.
+type Decide func(s *State, a Ask, strict bool) (Outcome, string, error)
 
-// Story is the state of a file that is being read: the world after the commands so far.
+// Story is the state of a file that is being read: the one after the commands so far.
 // It is for one goroutine.
 type Story struct {
-	World
+	State
 	decide  Decide
 	asks    map[string]Ask // could be planned
 	left    map[string]Pod // by name
@@ -70,7 +70,7 @@ func (s *Story) begin(tree string) error {
 	if err != nil {
 		return err
 	}
-	*s = Story{World: World{Root: spec.Root}, decide: s.decide, asks: map[string]Ask{}, left: map[string]Pod{}}
+	*s = Story{State: State{Root: spec.Root}, decide: s.decide, asks: map[string]Ask{}, left: map[string]Pod{}}
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (s *Story) plan(name string, strict bool) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s does not ask", name)
 	}
-	o, text, err := s.decide(&s.World, a, strict)
+	o, text, err := s.decide(&s.State, a, strict)
 	o.Asker, s.last = name, o
 	return text, err
 }

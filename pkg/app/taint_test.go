@@ -100,7 +100,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 		if input == nil {
 			return fmt.Errorf("no input: %v", why)
 		}
-		d := search.Plan(input.World, input.Ask, planner.Params{})
+		d := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 		if why := s.AcceptPlan(asker.UID, &d, p.Clock.Now()); !why.None() {
 			return fmt.Errorf("no claim: %v", why)
 		}

@@ -184,7 +184,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := search.Plan(input.World, input.Ask, planner.Params{})
+	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
 	if why := l.AcceptPlan("a1", &plan, l.now); !why.None() {

@@ -67,7 +67,7 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	if input == nil {
 		tb.Fatal(why)
 	}
-	d := search.Plan(input.World, input.Ask, planner.Params{})
+	d := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if why := s.AcceptPlan(asker, &d, at); !why.None() {
 		tb.Fatal(why)
 	}

@@ -30,7 +30,7 @@ type city struct {
 	max bool
 }
 
-func (c city) world(tb testing.TB) (*planner.World, *planner.Ask) {
+func (c city) snapshot(tb testing.TB) (*planner.Snapshot, *planner.Ask) {
 	tb.Helper()
 	chance := rand.New(rand.NewPCG(1, 2))
 	v := view{}
@@ -51,7 +51,7 @@ func (c city) world(tb testing.TB) (*planner.World, *planner.Ask) {
 			leaves = append(leaves, add(p, fmt.Sprintf("l%d", j)))
 		}
 	}
-	w := &planner.World{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, 50)}
+	snapshot := &planner.Snapshot{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, 50)}
 	used := map[queues.ID]planner.Amounts{}
 	for i := range c.nodes {
 		node := planner.Node{Name: fmt.Sprintf("node-%04d", i), Allocatable: planner.Amounts{0, 0, 110}, Free: planner.Amounts{1, 1, 110}}
@@ -61,14 +61,14 @@ func (c city) world(tb testing.TB) (*planner.World, *planner.Ask) {
 				shape %= c.shapes
 			}
 			p := &planner.Pod{
-				UID: fmt.Sprintf("pod-%08d", len(w.Nodes)*1000+len(node.Pods)), Name: "p", Leaf: leaves[1+chance.IntN(len(leaves)-1)],
+				UID: fmt.Sprintf("pod-%08d", len(snapshot.Nodes)*1000+len(node.Pods)), Name: "p", Leaf: leaves[1+chance.IntN(len(leaves)-1)],
 				Request: planner.Amounts{1000 + int64(shape%1000)*7, 1000 + int64(shape/1000%1000)*7, 1},
 				Created: epoch.Add(time.Duration(chance.IntN(100_000)) * time.Second), Priority: int32(chance.IntN(3)),
 				OptedOut: chance.IntN(10) == 0, Originator: chance.IntN(10) == 0,
 			}
 			p.App = fmt.Sprintf("app-%d", p.Leaf)
 			if chance.IntN(10) == 0 {
-				p.Budgets = []int{chance.IntN(len(w.Budgets))}
+				p.Budgets = []int{chance.IntN(len(snapshot.Budgets))}
 			}
 			for t, amount := range p.Request {
 				node.Allocatable[t] += amount
@@ -84,7 +84,7 @@ func (c city) world(tb testing.TB) (*planner.World, *planner.Ask) {
 			}
 			node.Pods = append(node.Pods, p)
 		}
-		w.Nodes = append(w.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
+		snapshot.Nodes = append(snapshot.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
 	}
 	for id, u := range used {
 		v[id].Allocated = vector(u)
@@ -100,7 +100,7 @@ func (c city) world(tb testing.TB) (*planner.World, *planner.Ask) {
 	if c.max {
 		v[1].Max = resources.LimitFrom(v[1].Allocated.Map())
 	}
-	return w, &planner.Ask{
+	return snapshot, &planner.Ask{
 		UID: "asker", Name: "asker", Leaf: leaves[0], App: "asker", Priority: 5, Request: planner.Amounts{c.want, c.want, 1},
 	}
 }
@@ -110,7 +110,7 @@ func vector(a planner.Amounts) resources.Vector {
 		resources.Entry{Name: resources.Memory, Amount: resources.Amount(a[1])})
 }
 
-// cases are the kinds of large worlds that are measured.
+// cases are the kinds of large cases that are measured.
 var cases = []struct {
 	name   string
 	change func(*city)
@@ -133,11 +133,11 @@ func BenchmarkPlan(b *testing.B) {
 			big := size
 			big.slack, big.want = 100_000, 4000
 			c.change(&big)
-			w, ask := big.world(b)
+			snapshot, ask := big.snapshot(b)
 			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", c.name, big.nodes, big.nodes*big.podsPerNode), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if d := search.Plan(w, ask, planner.Params{}); d.Outcome != c.want {
+					if d := search.Plan(snapshot, ask, planner.Params{}); d.Outcome != c.want {
 						b.Fatal(d)
 					}
 				}
@@ -156,8 +156,8 @@ func TestAllocationsDoNotFollowPods(t *testing.T) {
 		allocs := func(nodes, pods int) float64 {
 			big := c
 			big.nodes, big.podsPerNode = nodes, pods
-			w, ask := big.world(t)
-			return testing.AllocsPerRun(1, func() { search.Plan(w, ask, planner.Params{}) })
+			snapshot, ask := big.snapshot(t)
+			return testing.AllocsPerRun(1, func() { search.Plan(snapshot, ask, planner.Params{}) })
 		}
 		small, large := allocs(200, 20), allocs(800, 40)
 		if large > small*1.5+500 {

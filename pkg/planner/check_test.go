@@ -21,16 +21,16 @@ import (
 )
 
 // A planFunc is search.Plan, or one with a planted bug.
-type planFunc func(*model, *rand.Rand) (*planner.World, planner.Decision, planner.Params)
+type planFunc func(*model, *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params)
 
 // real is the planner under test.
-func real(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
-	w, ask, p := m.world(chance)
-	return w, search.Plan(w, ask, p), p
+func real(m *model, chance *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+	snapshot, ask, p := m.snapshot(chance)
+	return snapshot, search.Plan(snapshot, ask, p), p
 }
 
 // check compares the result of a planner for a model with all independent checks: the
-// oracle, Lawful, and the planner itself on the same world in another order.
+// oracle, Lawful, and the planner itself on the same snapshot in another order.
 func check(m *model, plan planFunc, seed uint64) error {
 	o := newOracle(m)
 	if m.fits != nil {
@@ -41,11 +41,11 @@ func check(m *model, plan planFunc, seed uint64) error {
 }
 
 func (o *oracle) check(want choice, found bool, plan planFunc, seed uint64) error {
-	w, d, p := plan(o.model, nil)
+	snapshot, d, p := plan(o.model, nil)
 	if err := o.compareWith(d, want, found); err != nil {
 		return err
 	}
-	if err := judge.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(snapshot, d, p); err != nil {
 		return fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
@@ -56,21 +56,21 @@ func (o *oracle) check(want choice, found bool, plan planFunc, seed uint64) erro
 
 // checkFits is check with filters, for which the best plan is not guaranteed.
 func (o *oracle) checkFits(plan planFunc, seed uint64) error {
-	w, d, p := plan(o.model, nil)
+	snapshot, d, p := plan(o.model, nil)
 	if err := fitsCheck(o.model, d); err != nil {
 		return err
 	}
-	if err := judge.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(snapshot, d, p); err != nil {
 		return fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	return o.repeat(d, plan, seed)
 }
 
-// repeat plans in the same world in another order.
+// repeat plans in the same snapshot in another order.
 func (o *oracle) repeat(d planner.Decision, plan planFunc, seed uint64) error {
 	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
 	if diff := differ(essence(d), essence(again)); diff != "" {
-		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)
+		return fmt.Errorf("the same snapshot in another order is decided otherwise: %s", diff)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package planner describes the problem of preemption and its result: which pods are
 // preempted for an asker, and why.
 //
-//	world.go    the input: a frozen [World], an [Ask] and [Params]
+//	snapshot.go the input: a frozen [Snapshot], an [Ask] and [Params]
 //	group.go    the pods that must start together with the asker
 //	digest.go   the pods of a node, in the form that plans read
 //	rule.go     the rules, among them laws 1 to 7

@@ -47,9 +47,9 @@ func (f *filters) fits(node string, without []string) planner.Fit {
 
 func (f *filters) plan(m *model, most int) planner.Decision {
 	f.model, m.fits = m, f.fits
-	w, ask, p := m.world(nil)
+	snapshot, ask, p := m.snapshot(nil)
 	p.MaxFits = most
-	return search.Plan(w, ask, p)
+	return search.Plan(snapshot, ask, p)
 }
 
 // TestFitsThatPassChangeNothing: the filters are called once.
@@ -73,8 +73,8 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 	}
 }
 
-// TestFitsOnRandomWorlds has blocking pods that the planner does not know of.
-func TestFitsOnRandomWorlds(t *testing.T) {
+// TestFitsOnRandomCases has blocking pods that the planner does not know of.
+func TestFitsOnRandomCases(t *testing.T) {
 	widened, refused := 0, 0
 	for seed := uint64(1); seed <= 8000; seed++ {
 		m, f := inTheWay(seed)
@@ -94,7 +94,7 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 	}
 }
 
-// inTheWay is a random world in which the filters reject the asker on a node with certain
+// inTheWay is a random case in which the filters reject the asker on a node with certain
 // pods, or on some nodes.
 func inTheWay(seed uint64) (*model, *filters) {
 	m := generate(seed, 8)
@@ -141,14 +141,14 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 				return d, false
 			}
 			f.calls = 0
-			w, ask, p := m.world(nil)
+			snapshot, ask, p := m.snapshot(nil)
 			p.Fits = func(node string, without []*planner.Pod) planner.Fit {
 				if f.fits(node, uidsOf(without)) == planner.Passes {
 					return planner.Passes
 				}
 				return planner.Never
 			}
-			d := search.Plan(w, ask, p)
+			d := search.Plan(snapshot, ask, p)
 			o := newOracle(m)
 			all := slices.ContainsFunc(upTo(len(m.nodes)), func(node int) bool {
 				set := o.all(node)
@@ -200,8 +200,8 @@ func (f *filters) swap(m *model, plant func(o *oracle, node int, set []int) ([]i
 	node, set := o.chosen(d)
 	set, planted := plant(o, node, set)
 	if planted {
-		w, ask, _ := m.world(nil)
-		d = o.decision(w, ask, choice{node: node, victims: set}, true)
+		snapshot, ask, _ := m.snapshot(nil)
+		d = o.decision(snapshot, ask, choice{node: node, victims: set}, true)
 	}
 	d.FitsCalls, f.calls = calls, calls
 	return d, planted
@@ -332,19 +332,19 @@ func TestFitsNextNode(t *testing.T) {
 }
 
 // TestFitsManyNodes: however many nodes the filters reject for good, the plan is the one
-// for the world without these nodes.
+// for the snapshot without these nodes.
 func TestFitsManyNodes(t *testing.T) {
 	late := 0
 	for seed := uint64(1); seed <= 400; seed++ {
 		chance := rand.New(rand.NewPCG(seed, 6))
 		c := city{nodes: 6 + chance.IntN(12), podsPerNode: 1 + chance.IntN(6), shapes: chance.IntN(3) * 4, slack: 100_000, want: 1000 + chance.Int64N(15_000)}
-		w, ask := c.world(t)
+		snapshot, ask := c.snapshot(t)
 		never := map[string]bool{}
-		for _, n := range w.Nodes {
+		for _, n := range snapshot.Nodes {
 			never[n.Name] = chance.IntN(10) < 8
 		}
-		without, asked, want := *w, 0, planner.Decision{}
-		for without.Nodes = slices.Clone(w.Nodes); ; asked++ {
+		without, asked, want := *snapshot, 0, planner.Decision{}
+		for without.Nodes = slices.Clone(snapshot.Nodes); ; asked++ {
 			if want = search.Plan(&without, ask, planner.Params{}); !never[want.Node] {
 				break
 			}
@@ -353,7 +353,7 @@ func TestFitsManyNodes(t *testing.T) {
 		if asked > 4 {
 			late++
 		}
-		got := search.Plan(w, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
+		got := search.Plan(snapshot, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 			if never[node] {
 				return planner.Never
 			}
@@ -364,6 +364,6 @@ func TestFitsManyNodes(t *testing.T) {
 		}
 	}
 	if late < 40 {
-		t.Errorf("only %d worlds had more than the first few plans refused", late)
+		t.Errorf("only %d cases had more than the first few plans refused", late)
 	}
 }

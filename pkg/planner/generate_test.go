@@ -16,7 +16,7 @@ type generator struct {
 	m *model
 	// pods is the largest number of pods.
 	pods int
-	// crowded makes worlds in which most pods may be preempted, and most are on one node.
+	// crowded makes cases in which most pods may be preempted, and most are on one node.
 	crowded bool
 	// bounded is a queue above the ask's with a max that the asker should exceed; 0 for
 	// none.

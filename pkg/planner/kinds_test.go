@@ -141,7 +141,7 @@ func (o *oracle) keptPool(pods []int) []int {
 	return pods[:32]
 }
 
-// sparse makes a world with 20 to 60 pods of few kinds, on 10 to 40 nodes, and an asker
+// sparse makes a case with 20 to 60 pods of few kinds, on 10 to 40 nodes, and an asker
 // that would exceed the max of the parent of its queue.
 func sparse(seed uint64) *model {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 9)), m: &model{types: []string{"vcore"}}}
@@ -236,17 +236,17 @@ func (g *generator) tightQueues(parent int) {
 	}
 }
 
-// checkSparse compares the result of a planner for a world of few kinds with the oracle.
+// checkSparse compares the result of a planner for a case of few kinds with the oracle.
 // The planner must find a plan if there is one, and the best one if it reports that it
 // was exhaustive. checkSparse returns the best plan and whether it is the planner's.
 func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, err error) {
 	o := newOracle(m)
 	want, found := o.bestOfKinds()
-	w, d, p := plan(m, nil)
+	snapshot, d, p := plan(m, nil)
 	if refused := d.Outcome == planner.Refuse; refused == found {
 		return want, false, fmt.Errorf("outcome is %s (%s), want %v on node %d", d.Outcome, d, want.cost.uids, want.node)
 	}
-	if err := judge.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(snapshot, d, p); err != nil {
 		return want, false, fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
@@ -261,12 +261,12 @@ func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, 
 
 // TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of
 // few kinds.
-func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseWorlds(t, 1_500, 1) }
+func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseCases(t, 1_500, 1) }
 
-func sparseWorlds(t *testing.T, worlds, first uint64) {
+func sparseCases(t *testing.T, cases, first uint64) {
 	t.Helper()
 	plans, best, elsewhere := 0, 0, 0
-	for seed := first; seed < first+worlds; seed++ {
+	for seed := first; seed < first+cases; seed++ {
 		m := sparse(seed)
 		want, right, err := checkSparse(m, real, seed)
 		if err != nil {
@@ -283,9 +283,9 @@ func sparseWorlds(t *testing.T, worlds, first uint64) {
 			elsewhere++
 		}
 	}
-	t.Logf("%d worlds: %d plans, %d the best, %d with victims elsewhere", worlds, plans, best, elsewhere)
-	if plans < int(worlds)/4 || elsewhere < int(worlds)/8 || best < plans*19/20 {
-		t.Errorf("%d worlds: %d plans, %d the best, %d with victims elsewhere", worlds, plans, best, elsewhere)
+	t.Logf("%d cases: %d plans, %d the best, %d with victims elsewhere", cases, plans, best, elsewhere)
+	if plans < int(cases)/4 || elsewhere < int(cases)/8 || best < plans*19/20 {
+		t.Errorf("%d cases: %d plans, %d the best, %d with victims elsewhere", cases, plans, best, elsewhere)
 	}
 }
 
@@ -305,9 +305,9 @@ func TestSmallPoolsAreNoticed(t *testing.T) {
 		case foundToo:
 			wrong = "all is said"
 		}
-		_, _, err := checkSparse(m, func(m *model, _ *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
-			w, ask, p := m.world(nil)
-			return w, newOracle(m).decision(w, ask, c, foundToo), p
+		_, _, err := checkSparse(m, func(m *model, _ *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+			snapshot, ask, p := m.snapshot(nil)
+			return snapshot, newOracle(m).decision(snapshot, ask, c, foundToo), p
 		}, seed)
 		if err == nil || !strings.HasPrefix(err.Error(), wrong) {
 			t.Fatalf("sparse(%d): 32 pods make %v instead of %v: %v", seed, c.cost.uids, want.cost.uids, err)
@@ -315,7 +315,7 @@ func TestSmallPoolsAreNoticed(t *testing.T) {
 		noticed[wrong]++
 	}
 	if min(noticed["outcome is refuse"], noticed["all is said"]) < 5 {
-		t.Errorf("32 pods are too few in few worlds: %v", noticed)
+		t.Errorf("32 pods are too few in few cases: %v", noticed)
 	}
 }
 

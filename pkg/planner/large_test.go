@@ -20,16 +20,16 @@ import (
 // needs each victim, and is the same in any order. There is a plan if taking the
 // candidates in order of harm yields one.
 
-func TestLargeWorlds(t *testing.T) { largeWorlds(t, 400, 1) }
+func TestLargeCases(t *testing.T) { largeCases(t, 400, 1) }
 
-func largeWorlds(t *testing.T, worlds, first uint64) {
+func largeCases(t *testing.T, cases, first uint64) {
 	t.Helper()
 	bounded, several := 0, 0
-	for seed := first; seed < first+worlds; seed++ {
-		m := largeWorld(seed)
+	for seed := first; seed < first+cases; seed++ {
+		m := largeCase(seed)
 		d, err := sound(m, real, seed)
 		if err != nil {
-			t.Fatalf("largeWorld(%d): %v\n%s", seed, err, m)
+			t.Fatalf("largeCase(%d): %v\n%s", seed, err, m)
 		}
 		if !d.Exhaustive {
 			bounded++
@@ -38,14 +38,14 @@ func largeWorlds(t *testing.T, worlds, first uint64) {
 			several++
 		}
 	}
-	if bounded < int(worlds)/100 || several < int(worlds)/40 {
-		t.Errorf("of %d worlds %d are too large to weigh all, %d have several victims", worlds, bounded, several)
+	if bounded < int(cases)/100 || several < int(cases)/40 {
+		t.Errorf("of %d cases %d are too large to weigh all, %d have several victims", cases, bounded, several)
 	}
 }
 
-// largeWorld has up to 60 pods that are all different, so that the search cannot group
+// largeCase has up to 60 pods that are all different, so that the search cannot group
 // them.
-func largeWorld(seed uint64) *model {
+func largeCase(seed uint64) *model {
 	m := generate(seed, 60)
 	for i, p := range m.pods {
 		p.request = slices.Clone(p.request)
@@ -67,8 +67,8 @@ func largeWorld(seed uint64) *model {
 // sound checks a decision that need not be the best.
 func sound(m *model, plan planFunc, seed uint64) (planner.Decision, error) {
 	o := newOracle(m)
-	w, d, p := plan(m, nil)
-	if err := judge.Lawful(w, d, p); err != nil {
+	snapshot, d, p := plan(m, nil)
+	if err := judge.Lawful(snapshot, d, p); err != nil {
 		return d, fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
@@ -102,7 +102,7 @@ func (o *oracle) greedy(node int) []int {
 }
 
 // TestUnsoundPlansAreNoticed plants planners that violate the guarantees for large
-// worlds. Each changes the decision of the real one, with all its fields.
+// cases. Each changes the decision of the real one, with all its fields.
 func TestUnsoundPlansAreNoticed(t *testing.T) {
 	for _, c := range []struct {
 		bug, want string
@@ -116,25 +116,25 @@ func TestUnsoundPlansAreNoticed(t *testing.T) {
 	} {
 		noticed := 0
 		for seed := uint64(1); seed <= 2000 && noticed < 20; seed++ {
-			m := largeWorld(seed)
+			m := largeCase(seed)
 			planted := false
-			_, err := sound(m, func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
-				w, d, p := real(m, chance)
+			_, err := sound(m, func(m *model, chance *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+				snapshot, d, p := real(m, chance)
 				if d.Outcome == planner.Preempt {
 					o := newOracle(m)
 					node, set := o.chosen(d)
 					if set, planted = c.plant(o, node, set); planted {
-						d = o.decision(w, d.Ask, choice{node: node, victims: set}, set != nil)
+						d = o.decision(snapshot, d.Ask, choice{node: node, victims: set}, set != nil)
 						d.Exhaustive = false
 					}
 				}
-				return w, d, p
+				return snapshot, d, p
 			}, seed)
 			if !planted {
 				continue
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("largeWorld(%d) with %s: %v", seed, c.bug, err)
+				t.Fatalf("largeCase(%d) with %s: %v", seed, c.bug, err)
 			}
 			noticed++
 		}
@@ -184,53 +184,53 @@ func TestAlikePodsAreWeighedTogether(t *testing.T) {
 	}
 }
 
-// TestDegenerateWorlds has worlds for which no plan is possible; Plan must not panic.
-func TestDegenerateWorlds(t *testing.T) {
+// TestDegenerateCases has cases for which no plan is possible; Plan must not panic.
+func TestDegenerateCases(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		change  func(*model, *planner.World, *planner.Ask)
+		change  func(*model, *planner.Snapshot, *planner.Ask)
 		outcome planner.Outcome
 		stopped planner.Rule
 	}{
-		{"no nodes", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes = nil }, planner.Refuse, ""},
-		{"no pods", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes[0].Pods = nil }, planner.Refuse, ""},
-		{"no queue", func(_ *model, _ *planner.World, a *planner.Ask) { a.Leaf = 77 }, planner.Refuse, planner.RuleNoQueue},
-		{"no request", func(_ *model, _ *planner.World, a *planner.Ask) { a.Request = nil }, planner.Wait, ""},
-		{"huge request", func(_ *model, _ *planner.World, a *planner.Ask) { a.Request[0] = math.MaxInt64 }, planner.Refuse, planner.RuleTooLittle},
-		{"node overcommitted without end", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes[0].Free[0] = math.MinInt64 }, planner.Refuse, planner.RuleTooLittle},
-		{"huge pods", func(_ *model, w *planner.World, _ *planner.Ask) {
-			for _, p := range w.Nodes[0].Pods {
+		{"no nodes", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) { snapshot.Nodes = nil }, planner.Refuse, ""},
+		{"no pods", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) { snapshot.Nodes[0].Pods = nil }, planner.Refuse, ""},
+		{"no queue", func(_ *model, _ *planner.Snapshot, a *planner.Ask) { a.Leaf = 77 }, planner.Refuse, planner.RuleNoQueue},
+		{"no request", func(_ *model, _ *planner.Snapshot, a *planner.Ask) { a.Request = nil }, planner.Wait, ""},
+		{"huge request", func(_ *model, _ *planner.Snapshot, a *planner.Ask) { a.Request[0] = math.MaxInt64 }, planner.Refuse, planner.RuleTooLittle},
+		{"node overcommitted without end", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) { snapshot.Nodes[0].Free[0] = math.MinInt64 }, planner.Refuse, planner.RuleTooLittle},
+		{"huge pods", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) {
+			for _, p := range snapshot.Nodes[0].Pods {
 				p.Request[0] = math.MaxInt64
 			}
 		}, planner.Refuse, planner.Law2},
-		{"pod of a queue that is gone", func(_ *model, w *planner.World, _ *planner.Ask) {
-			for _, p := range w.Nodes[0].Pods {
+		{"pod of a queue that is gone", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) {
+			for _, p := range snapshot.Nodes[0].Pods {
 				p.Leaf = 55
 			}
 		}, planner.Refuse, planner.RuleForeign},
-		{"queue that became a parent", func(_ *model, w *planner.World, _ *planner.Ask) {
-			for _, p := range w.Nodes[0].Pods {
+		{"queue that became a parent", func(_ *model, snapshot *planner.Snapshot, _ *planner.Ask) {
+			for _, p := range snapshot.Nodes[0].Pods {
 				p.Leaf = queues.RootID
 			}
 		}, planner.Refuse, planner.Law3},
-		{"max without end", func(m *model, w *planner.World, a *planner.Ask) {
+		{"max without end", func(m *model, snapshot *planner.Snapshot, a *planner.Ask) {
 			m.queues[1].max[0] = 1
-			w.Queues = m.view(upTo(3))
+			snapshot.Queues = m.view(upTo(3))
 			a.Request[0] = math.MaxInt64
 		}, planner.Refuse, planner.RuleTooLittle},
 	} {
 		m := pair()
 		m.queues[2].guaranteed[0] = 0
-		w, ask, p := m.world(nil)
-		c.change(m, w, ask)
-		for i, n := range w.Nodes {
-			w.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
+		snapshot, ask, p := m.snapshot(nil)
+		c.change(m, snapshot, ask)
+		for i, n := range snapshot.Nodes {
+			snapshot.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
 		}
-		d := search.Plan(w, ask, p)
+		d := search.Plan(snapshot, ask, p)
 		if d.Outcome != c.outcome || d.Stopped != c.stopped {
 			t.Errorf("%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
 		}
-		if err := judge.Lawful(w, d, p); err != nil {
+		if err := judge.Lawful(snapshot, d, p); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

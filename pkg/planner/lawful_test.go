@@ -15,10 +15,10 @@ import (
 
 // verdicts calls Lawful for sets of victims, lawful and other ones, whether or not a
 // planner would choose them, and passes the verdicts of oracle and Lawful on.
-func verdicts(worlds uint64, seen func(m *model, o *oracle, node int, set []int, err error)) {
-	for seed := uint64(1); seed <= worlds; seed++ {
+func verdicts(cases uint64, seen func(m *model, o *oracle, node int, set []int, err error)) {
+	for seed := uint64(1); seed <= cases; seed++ {
 		m := generate(seed, 6)
-		w, ask, p := m.world(nil)
+		snapshot, ask, p := m.snapshot(nil)
 		o := newOracle(m)
 		chance := rand.New(rand.NewPCG(seed, 3))
 		for range 6 {
@@ -29,8 +29,8 @@ func verdicts(worlds uint64, seen func(m *model, o *oracle, node int, set []int,
 					set = append(set, i)
 				}
 			}
-			d := o.decision(w, ask, choice{node: node, victims: set}, true)
-			seen(m, o, node, set, judge.Lawful(w, d, p))
+			d := o.decision(snapshot, ask, choice{node: node, victims: set}, true)
+			seen(m, o, node, set, judge.Lawful(snapshot, d, p))
 		}
 	}
 }
@@ -83,35 +83,35 @@ func TestLawfulNoticesEachLaw(t *testing.T) {
 	t.Log(noticed)
 }
 
-func TestLawfulOnANewerWorld(t *testing.T) {
+func TestLawfulOnANewerSnapshot(t *testing.T) {
 	m := pair()
-	w, ask, p := m.world(nil)
-	d := search.Plan(w, ask, p)
-	if err := judge.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+	snapshot, ask, p := m.snapshot(nil)
+	d := search.Plan(snapshot, ask, p)
+	if err := judge.Lawful(snapshot, d, p); d.Outcome != planner.Preempt || err != nil {
 		t.Fatalf("%v: %v", d, err)
 	}
 	for _, c := range []struct {
 		name, want string
-		change     func(*model, *planner.World)
+		change     func(*model, *planner.Snapshot)
 	}{
-		{"victim gone", "default/v1 is not there", func(m *model, _ *planner.World) { m.pods = m.pods[:1] }},
-		{"victim leaving", "never a victim", func(m *model, _ *planner.World) { m.pods[1].protection = planner.Leaving }},
-		{"node gone", "node n is not there", func(m *model, _ *planner.World) { m.nodes[0].name = "other" }},
-		{"guarantee raised", "law 2: queue root.b would use 0.002 of 0.004 guaranteed vcore", func(m *model, _ *planner.World) { m.queues[2].guaranteed[0] = 4 }},
-		{"guarantee reached", "law 4: queue root.a uses 0.002 of 0.002 guaranteed vcore", func(m *model, _ *planner.World) { m.waiting = []mwaiting{{1, -1, []int64{2}}} }},
-		{"node smaller", "node n then has 0.001 vcore, and the asker requests 0.002", func(m *model, _ *planner.World) { m.nodes[0].allocatable[0] = 3 }},
-		{"queue of the victim gone", "never a victim", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(2)) }},
-		{"queue of the asker gone", "asker's queue", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(1)) }},
+		{"victim gone", "default/v1 is not there", func(m *model, _ *planner.Snapshot) { m.pods = m.pods[:1] }},
+		{"victim leaving", "never a victim", func(m *model, _ *planner.Snapshot) { m.pods[1].protection = planner.Leaving }},
+		{"node gone", "node n is not there", func(m *model, _ *planner.Snapshot) { m.nodes[0].name = "other" }},
+		{"guarantee raised", "law 2: queue root.b would use 0.002 of 0.004 guaranteed vcore", func(m *model, _ *planner.Snapshot) { m.queues[2].guaranteed[0] = 4 }},
+		{"guarantee reached", "law 4: queue root.a uses 0.002 of 0.002 guaranteed vcore", func(m *model, _ *planner.Snapshot) { m.waiting = []mwaiting{{1, -1, []int64{2}}} }},
+		{"node smaller", "node n then has 0.001 vcore, and the asker requests 0.002", func(m *model, _ *planner.Snapshot) { m.nodes[0].allocatable[0] = 3 }},
+		{"queue of the victim gone", "never a victim", func(m *model, snapshot *planner.Snapshot) { delete(snapshot.Queues.(view), queues.ID(2)) }},
+		{"queue of the asker gone", "asker's queue", func(m *model, snapshot *planner.Snapshot) { delete(snapshot.Queues.(view), queues.ID(1)) }},
 	} {
 		changed := pair()
-		c.change(changed, &planner.World{Queues: view{}})
-		now, _, _ := changed.world(nil)
+		c.change(changed, &planner.Snapshot{Queues: view{}})
+		now, _, _ := changed.snapshot(nil)
 		c.change(changed, now)
 		expect.Fails(t, judge.Lawful(now, d, p), c.want)
 	}
 	twice := d
 	twice.Victims = append(twice.Victims, twice.Victims...)
-	expect.Fails(t, judge.Lawful(w, twice, p), "twice")
+	expect.Fails(t, judge.Lawful(snapshot, twice, p), "twice")
 }
 
 // pair is a full node with two pods of root.b, and an asker of root.a, which has a

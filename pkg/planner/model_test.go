@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// A model is a small world written down plainly: usage by queue and node. Whatever a
+// A model is a small cluster written down plainly: usage by queue and node. Whatever a
 // planner gets computed (usage of queues, free capacity of nodes) is derived from the
-// model, by [model.world] for the planner and by the oracle for itself.
+// model, by [model.snapshot] for the planner and by the oracle for itself.
 type model struct {
 	types   []string
 	queues  []*mqueue // root first, parents before their children
@@ -136,9 +136,9 @@ type view map[queues.ID]*queues.Queue
 
 func (v view) Queue(id queues.ID) *queues.Queue { return v[id] }
 
-// world translates the model and prepares the nodes. With a random source it changes the
+// snapshot translates the model and prepares the nodes. With a random source it changes the
 // order of types, queue IDs, budgets, nodes and the pods on them.
-func (m *model) world(chance *rand.Rand) (*planner.World, *planner.Ask, planner.Params) {
+func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, planner.Params) {
 	types, budgets := upTo(len(m.types)), upTo(len(m.budgets))
 	ids := upTo(len(m.queues))
 	nodes, pods := upTo(len(m.nodes)), upTo(len(m.pods))
@@ -154,12 +154,12 @@ func (m *model) world(chance *rand.Rand) (*planner.World, *planner.Ask, planner.
 		}
 		return out
 	}
-	w := &planner.World{Queues: m.view(ids)}
+	snapshot := &planner.Snapshot{Queues: m.view(ids)}
 	for _, t := range types {
-		w.Types = append(w.Types, m.types[t])
+		snapshot.Types = append(snapshot.Types, m.types[t])
 	}
 	for _, b := range budgets {
-		w.Budgets = append(w.Budgets, m.budgets[b])
+		snapshot.Budgets = append(snapshot.Budgets, m.budgets[b])
 	}
 	for _, n := range nodes {
 		node := &planner.Node{Name: m.nodes[n].name, Allocatable: amounts(m.nodes[n].allocatable)}
@@ -171,7 +171,7 @@ func (m *model) world(chance *rand.Rand) (*planner.World, *planner.Ask, planner.
 				node.Pods = append(node.Pods, m.pods[i].pod(ids, budgets, amounts))
 			}
 		}
-		w.Nodes = append(w.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
+		snapshot.Nodes = append(snapshot.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
 	}
 	ask := &planner.Ask{
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,
@@ -181,7 +181,7 @@ func (m *model) world(chance *rand.Rand) (*planner.World, *planner.Ask, planner.
 	if m.fits != nil {
 		p.Fits = func(node string, without []*planner.Pod) planner.Fit { return m.fits(node, uidsOf(without)) }
 	}
-	return w, ask, p
+	return snapshot, ask, p
 }
 
 // group translates the pods that start together with the asker; nil for none.

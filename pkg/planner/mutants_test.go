@@ -17,8 +17,8 @@ type mutant struct {
 }
 
 // mutants are the laws and criteria that a planner can omit. Each omission must be
-// noticed on at least the given number of 6,000 random worlds. This shows that check sees
-// the bug, and that the generator makes worlds in which the law decides. Law 5 is not
+// noticed on at least the given number of 6,000 random cases. This shows that check sees
+// the bug, and that the generator makes cases in which the law decides. Law 5 is not
 // listed: if resources are the obstacle, a needed victim uses a contested type, and then
 // law 2 is stricter (but see TestLawfulNoticesEachLaw).
 var mutants = []mutant{
@@ -56,7 +56,7 @@ var mutants = []mutant{
 
 // strict are the laws that a planner can interpret too broadly, and searches that
 // consider too little. Each must miss an existing plan on at least the given number of
-// 6,000 random worlds.
+// 6,000 random cases.
 var strict = []mutant{
 	{[]string{"wide law 1"}, 40},         // pods that opted out are never preempted
 	{[]string{"wide law 2"}, 4},          // a queue keeps uncontested types of which it is already below its guarantee
@@ -94,7 +94,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 	})
 }
 
-// notice checks that each mutant is noticed on every world on which it has an effect, until
+// notice checks that each mutant is noticed on every case on which it has an effect, until
 // it was noticed as often as it says.
 func notice(t *testing.T, mutants []mutant, hasEffect func(want choice, found bool, other func() (choice, bool)) bool) {
 	t.Helper()
@@ -131,19 +131,19 @@ func TestChanceIsNoticed(t *testing.T) {
 		if slices.Equal(order.cost.uids, total.cost.uids) {
 			continue // the order of the model hides it from the other checks
 		}
-		first := func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
-			w, ask, p := m.world(chance)
+		first := func(m *model, chance *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+			snapshot, ask, p := m.snapshot(chance)
 			if chance == nil {
-				return w, newOracle(m).decision(w, ask, total, found), p
+				return snapshot, newOracle(m).decision(snapshot, ask, total, found), p
 			}
-			return w, newOracle(m).decision(w, ask, order, found), p
+			return snapshot, newOracle(m).decision(snapshot, ask, order, found), p
 		}
 		if err := check(m, first, seed); err == nil || !strings.Contains(err.Error(), "another order") {
 			t.Fatalf("generate(%d, 8): %v", seed, err)
 		}
 		return
 	}
-	t.Fatal("no world has two equally harmful plans")
+	t.Fatal("no case has two equally harmful plans")
 }
 
 // TestOraclePlansAreAccepted shows that the mutants are rejected because of their bugs.
@@ -157,15 +157,15 @@ func TestOraclePlansAreAccepted(t *testing.T) {
 
 // buggy is the oracle as a planner, without some laws or criteria.
 func buggy(without ...string) planFunc {
-	return func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
-		w, ask, p := m.world(chance)
+	return func(m *model, chance *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+		snapshot, ask, p := m.snapshot(chance)
 		c, found := newOracle(m, without...).best()
-		return w, newOracle(m).decision(w, ask, c, found), p
+		return snapshot, newOracle(m).decision(snapshot, ask, c, found), p
 	}
 }
 
 // decision converts a choice to a planner's decision.
-func (o *oracle) decision(w *planner.World, ask *planner.Ask, c choice, found bool) planner.Decision {
+func (o *oracle) decision(snapshot *planner.Snapshot, ask *planner.Ask, c choice, found bool) planner.Decision {
 	d := planner.Decision{Ask: ask, Outcome: planner.Refuse, Exhaustive: true}
 	if !found {
 		d = o.refusal()
@@ -185,7 +185,7 @@ func (o *oracle) decision(w *planner.World, ask *planner.Ask, c choice, found bo
 			d.Contested = append(d.Contested, o.types[t])
 		}
 	}
-	for _, n := range w.Nodes {
+	for _, n := range snapshot.Nodes {
 		for _, p := range n.Pods {
 			i := slices.IndexFunc(o.pods, func(q *mpod) bool { return q.uid == p.UID })
 			if !slices.Contains(c.victims, i) {

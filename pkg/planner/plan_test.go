@@ -13,28 +13,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 )
 
-// TestPlanAgainstOracle compares Plan with brute force on random worlds.
+// TestPlanAgainstOracle compares Plan with brute force on random cases.
 func TestPlanAgainstOracle(t *testing.T) {
-	againstOracle(t, 20_000, 1, kindOfWorld{"generate(%d, 8)", func(seed uint64) *model { return generate(seed, 8) }}, everyDay)
+	againstOracle(t, 20_000, 1, caseKind{"generate(%d, 8)", func(seed uint64) *model { return generate(seed, 8) }}, everyDay)
 }
 
-// kindOfWorld draws random worlds by their seed; name is the format of the call that
-// draws a world again.
-type kindOfWorld struct {
+// caseKind draws random cases by their seed; name is the format of the call that
+// draws a case again.
+type caseKind struct {
 	name string
 	draw func(seed uint64) *model
 }
 
-// upToSixteen are worlds with at most as many candidates as are considered exactly. In
-// every other world most pods are candidates, on one node.
-var upToSixteen = kindOfWorld{"upToSixteen.draw(%d)", func(seed uint64) *model {
+// upToSixteen are cases with at most as many candidates as are considered exactly. In
+// every other case most pods are candidates, on one node.
+var upToSixteen = caseKind{"upToSixteen.draw(%d)", func(seed uint64) *model {
 	if seed%2 == 0 {
 		return generate(seed, 16)
 	}
 	return generateCrowd(seed, 17)
 }}
 
-// sixteen are the minimal frequencies of kinds of worlds, in thousandths, among
+// sixteen are the minimal frequencies of kinds of cases, in thousandths, among
 // upToSixteen.
 var sixteen = map[string]uint64{
 	"candidates 10": 15, "candidates 12": 10, "candidates 14": 5, "candidates 16": 5,
@@ -44,14 +44,14 @@ var sixteen = map[string]uint64{
 	"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20,
 }
 
-// TestPlanAgainstOracleAmongMany uses a few of the worlds of the nightly test.
+// TestPlanAgainstOracleAmongMany uses a few of the cases of the nightly test.
 func TestPlanAgainstOracleAmongMany(t *testing.T) {
 	againstOracle(t, 2_000, 1, upToSixteen, sixteen)
 }
 
-// againstOracle plans in the worlds of the seeds from first on, on all cores. Shares are
-// the minimal frequencies of kinds of worlds, in thousandths.
-func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares map[string]uint64) {
+// againstOracle plans in the cases of the seeds from first on, on all cores. Shares are
+// the minimal frequencies of kinds of cases, in thousandths.
+func againstOracle(t *testing.T, cases, first uint64, kind caseKind, shares map[string]uint64) {
 	t.Helper()
 	var next atomic.Uint64
 	var wrong atomic.Bool
@@ -63,7 +63,7 @@ func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares 
 			mine := waitCounts{}
 			for !wrong.Load() {
 				seed := first + next.Add(1) - 1
-				if seed >= first+worlds {
+				if seed >= first+cases {
 					break
 				}
 				m := kind.draw(seed)
@@ -81,11 +81,11 @@ func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares 
 		})
 	}
 	work.Wait()
-	all.require(t, worlds, shares)
+	all.require(t, cases, shares)
 	t.Log(all)
 }
 
-// waitCounts counts kinds of worlds, to notice a generator that makes worlds without variety.
+// waitCounts counts kinds of cases, to notice a generator that makes cases without variety.
 type waitCounts map[string]uint64
 
 func (c waitCounts) count(o *oracle, best choice, found bool) {
@@ -118,7 +118,7 @@ func (c waitCounts) add(d waitCounts) {
 	}
 }
 
-// everyDay is the minimal frequency of kinds of worlds, in thousandths, among small ones.
+// everyDay is the minimal frequency of kinds of cases, in thousandths, among small ones.
 var everyDay = map[string]uint64{
 	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2, "candidates 8": 2,
 	"opted out": 10, "violations": 10, "victims elsewhere": 5,
@@ -128,12 +128,12 @@ var everyDay = map[string]uint64{
 }
 
 // require fails unless there was at least the given share, in thousandths, of each kind
-// of world.
-func (c waitCounts) require(t *testing.T, worlds uint64, shares map[string]uint64) {
+// of case.
+func (c waitCounts) require(t *testing.T, cases uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
-		if c[what]*1000 < least*worlds {
-			t.Errorf("%d of %d worlds have %q, want %d in 1000", c[what], worlds, what, least)
+		if c[what]*1000 < least*cases {
+			t.Errorf("%d of %d cases have %q, want %d in 1000", c[what], cases, what, least)
 		}
 	}
 }
@@ -174,13 +174,13 @@ func TestBarredNodes(t *testing.T) {
 			m.nodes = append(m.nodes, &mnode{"other", []int64{2}})
 			m.pods = append(m.pods, &mpod{uid: "v2", app: "b", queue: 2, node: 1, request: []int64{2}})
 			c.change(m)
-			w, ask, p := m.world(nil)
+			snapshot, ask, p := m.snapshot(nil)
 			var asked []string
 			p.Barred = func(node string) bool {
 				asked = append(asked, node)
 				return node == c.barred
 			}
-			d := search.Plan(w, ask, p)
+			d := search.Plan(snapshot, ask, p)
 			if d.Node != c.node || !slices.Equal(uids(d), c.victims) || !slices.Equal(asked, c.asked) {
 				t.Errorf("%s; asked about %q", d, asked)
 			}
@@ -228,9 +228,9 @@ func misers(queues, pods, few int) *model {
 func TestPoolHasRoomForAll(t *testing.T) {
 	for _, c := range []struct{ queues, pods, few int }{{1, 40, 3}, {1, 200, 3}, {3, 60, 6}, {12, 50, 10}, {40, 5, 41}} {
 		m := misers(c.queues, c.pods, c.few)
-		w, ask, p := m.world(nil)
-		d := search.Plan(w, ask, p)
-		if err := judge.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+		snapshot, ask, p := m.snapshot(nil)
+		d := search.Plan(snapshot, ask, p)
+		if err := judge.Lawful(snapshot, d, p); d.Outcome != planner.Preempt || err != nil {
 			t.Errorf("%+v: %s: %v", c, d, err)
 			continue
 		}

@@ -10,13 +10,13 @@ import (
 )
 
 // places tells whether some pod has requirements on a node beside room.
-func places(w *scenario.World, a *scenario.Ask) bool {
-	return a.Place != scenario.Place{} || slices.ContainsFunc(w.Pods, func(p scenario.Pod) bool { return p.Place != scenario.Place{} })
+func places(state *scenario.State, a *scenario.Ask) bool {
+	return a.Place != scenario.Place{} || slices.ContainsFunc(state.Pods, func(p scenario.Pod) bool { return p.Place != scenario.Place{} })
 }
 
 // fit is the filters' answer for an asker on a node, amounts aside, without the named
 // pods and the leaving pods of the node. Pods that wait for a held node are ignored.
-func fit(w *scenario.World, a *scenario.Ask, node string, without []string) planner.Fit {
+func fit(state *scenario.State, a *scenario.Ask, node string, without []string) planner.Fit {
 	stays := func(p *scenario.Pod) bool {
 		return p.Protection != planner.Leaving && (p.Node != node || !slices.Contains(without, p.Name))
 	}
@@ -24,15 +24,15 @@ func fit(w *scenario.World, a *scenario.Ask, node string, without []string) plan
 		return p.Node == node && stays(&p) && (excludes(&a.Place, &p.Place) || excludes(&p.Place, &a.Place))
 	}
 	members := func(group, node string) (n int) {
-		for i := range w.Pods {
-			if p := &w.Pods[i]; p.Node == node && p.Group == group && stays(p) {
+		for i := range state.Pods {
+			if p := &state.Pods[i]; p.Node == node && p.Group == group && stays(p) {
 				n++
 			}
 		}
 		return n
 	}
 	switch {
-	case slices.ContainsFunc(w.Pods, inTheWay):
+	case slices.ContainsFunc(state.Pods, inTheWay):
 		return planner.Fails
 	case a.Beside != "" && members(a.Beside, node) == 0:
 		return planner.Never // no leaving pod brings it there
@@ -40,8 +40,8 @@ func fit(w *scenario.World, a *scenario.Ask, node string, without []string) plan
 		return planner.Passes
 	}
 	most := math.MaxInt
-	for i := range w.Nodes {
-		most = min(most, 1+members(a.Spread, w.Nodes[i].Name))
+	for i := range state.Nodes {
+		most = min(most, 1+members(a.Spread, state.Nodes[i].Name))
 	}
 	now := members(a.Spread, node)
 	if a.Group == a.Spread {
@@ -64,7 +64,7 @@ func TestFitOfPlaces(t *testing.T) {
 	}
 	leaving := pod("leaving", "n3", scenario.Place{Port: 80, Group: "web"})
 	leaving.Protection = planner.Leaving
-	w := &scenario.World{
+	state := &scenario.State{
 		Nodes: []scenario.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
 		Pods: []scenario.Pod{
 			pod("a", "n1", scenario.Place{Port: 80}), pod("b", "n1", scenario.Place{Group: "web"}), pod("c", "n1", scenario.Place{Group: "web"}),
@@ -102,7 +102,7 @@ func TestFitOfPlaces(t *testing.T) {
 		{scenario.Place{Spread: "web"}, "n1", nil, planner.Fails},
 		{scenario.Place{Spread: "web"}, "n1", []string{"c"}, planner.Passes},
 	} {
-		if got := fit(w, &scenario.Ask{Place: test.place}, test.node, test.without); got != test.want {
+		if got := fit(state, &scenario.Ask{Place: test.place}, test.node, test.without); got != test.want {
 			t.Errorf("%+v on %s without %v: %v, want %v", test.place, test.node, test.without, got, test.want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestScenarios runs the scenarios of testdata, see package scenario. After each plan it
-// also runs brute force, Lawful and the planner on the world in another order, and reads
+// also runs brute force, Lawful and the planner on the snapshot in another order, and reads
 // the decision as it is printed. A line that begins with !! reports a difference.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
@@ -75,8 +75,8 @@ plan p1
 
 // deciding runs a planner in a scenario.
 func deciding(plan planFunc) scenario.Decide {
-	return func(w *scenario.World, a scenario.Ask, strict bool) (scenario.Outcome, string, error) {
-		m := modelOf(w, a, strict)
+	return func(state *scenario.State, a scenario.Ask, strict bool) (scenario.Outcome, string, error) {
+		m := modelOf(state, a, strict)
 		_, d, _ := plan(m, nil)
 		d.Ask.Name = a.Name
 		outcome, out := outcomeOf(&d), printed(&d)
@@ -93,10 +93,10 @@ func deciding(plan planFunc) scenario.Decide {
 	}
 }
 
-// modelOf is the world of a scenario as a model.
-func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
+// modelOf is the state of a scenario as a model.
+func modelOf(state *scenario.State, a scenario.Ask, strict bool) *model {
 	m := &model{types: scenario.Types(), strict: strict}
-	for q := range w.Root.All() {
+	for q := range state.Root.All() {
 		i := m.addQueue(m.find(q.Path[:max(strings.LastIndexByte(q.Path, '.'), 0)]), q.Name)
 		m.queues[i].policies = q.Policies
 		for t, name := range m.types {
@@ -108,26 +108,26 @@ func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 			}
 		}
 	}
-	for _, n := range w.Nodes {
+	for _, n := range state.Nodes {
 		m.nodes = append(m.nodes, &mnode{n.Name, amountsOf(n.Allocatable)})
 	}
-	for _, b := range w.Budgets {
+	for _, b := range state.Budgets {
 		m.budgets = append(m.budgets, b.Allowed)
 	}
-	for i := range w.Pods {
-		m.pods = append(m.pods, m.podOf(w, &w.Pods[i]))
+	for i := range state.Pods {
+		m.pods = append(m.pods, m.podOf(state, &state.Pods[i]))
 	}
-	for _, x := range w.Waiting {
+	for _, x := range state.Waiting {
 		m.waiting = append(m.waiting, mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)})
 	}
 	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never, nil}
-	if places(w, &a) {
-		m.fits = func(node string, without []string) planner.Fit { return fit(w, &a, node, without) }
+	if places(state, &a) {
+		m.fits = func(node string, without []string) planner.Fit { return fit(state, &a, node, without) }
 	}
 	return m
 }
 
-func (m *model) podOf(w *scenario.World, p *scenario.Pod) *mpod {
+func (m *model) podOf(state *scenario.State, p *scenario.Pod) *mpod {
 	const now = 1_000_000
 	out := &mpod{
 		uid: p.Name, app: p.App, queue: m.find(p.Queue), node: m.node(p.Node), request: amountsOf(p.Request),
@@ -135,7 +135,7 @@ func (m *model) podOf(w *scenario.World, p *scenario.Pod) *mpod {
 		optedOut: p.OptedOut, originator: p.Originator, protection: p.Protection,
 	}
 	for _, name := range p.Budgets {
-		out.budgets = append(out.budgets, slices.IndexFunc(w.Budgets, func(b scenario.Budget) bool { return b.Name == name }))
+		out.budgets = append(out.budgets, slices.IndexFunc(state.Budgets, func(b scenario.Budget) bool { return b.Name == name }))
 	}
 	return out
 }

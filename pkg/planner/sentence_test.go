@@ -93,13 +93,13 @@ func TestSentences(t *testing.T) {
 func TestSentencesAreOneLine(t *testing.T) {
 	for seed := uint64(1); seed <= 3000; seed++ {
 		m := generate(seed, 8)
-		w, ask, p := m.world(nil)
-		for i := range w.Nodes {
-			for _, pod := range w.Nodes[i].Pods {
+		snapshot, ask, p := m.snapshot(nil)
+		for i := range snapshot.Nodes {
+			for _, pod := range snapshot.Nodes[i].Pods {
 				pod.UID, pod.Name = "uid-"+pod.UID, "pod"
 			}
 		}
-		d := search.Plan(w, ask, p)
+		d := search.Plan(snapshot, ask, p)
 		all := []string{d.Sentence()}
 		for i := range d.Victims {
 			all = append(all, d.VictimNote(i))

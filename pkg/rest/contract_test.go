@@ -174,7 +174,7 @@ partitions:
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := search.Plan(input.World, input.Ask, planner.Params{})
+	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if c.store.AcceptPlan(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
 		t.Fatal(plan.Sentence())
 	}

@@ -160,7 +160,7 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := search.Plan(input.World, input.Ask, planner.Params{})
+	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
 		return c.store.RejectPlan(uid, &plan, c.now).Text + "\n"
 	}

@@ -87,7 +87,7 @@ func BenchmarkReclaim(b *testing.B) {
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}
-				d := search.Plan(a.World, a.Ask, planner.Params{StrictGuarantee: a.Strict})
+				d := search.Plan(a.Snapshot, a.Ask, planner.Params{StrictGuarantee: a.Strict})
 				if why := s.AcceptPlan(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
 					s.NoNode(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 					b.Fatalf("%s: %s %s", r.Name, d, why)

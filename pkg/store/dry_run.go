@@ -44,9 +44,9 @@ type DryRun struct {
 	Holds   *reservations.View
 
 	// Request is what the pod would be charged.
-	Request resources.Vector
-	World   *planner.World
-	Ask     *planner.Ask
+	Request  resources.Vector
+	Planning *planner.Snapshot
+	Ask      *planner.Ask
 	// Params does not have the filters.
 	Params planner.Params
 	// Delay is how long a pod of the queue has to wait before it may preempt.
@@ -76,7 +76,7 @@ func (s *Readers) DryRun(event objects.Pod, now time.Time) *DryRun {
 		s.dryRunQuota(r, p)
 	}
 	if r.Unplaced.None() {
-		s.dryRunWorld(r, p, now)
+		s.dryRunSnapshot(r, p, now)
 	}
 	return r
 }
@@ -135,11 +135,11 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
 }
 
-// dryRunWorld takes the planning snapshot. The types that only the pod requests are not
+// dryRunSnapshot takes the planning snapshot. The types that only the pod requests are not
 // added to those of real plans.
-func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
-	r.World = s.model.PlanningWorld()
-	r.World.Nodes = s.plans.BesideWaiting(p, r.World.Nodes)
+func (s *core) dryRunSnapshot(r *DryRun, p *model.Pod, now time.Time) {
+	r.Planning = s.model.PlanningSnapshot()
+	r.Planning.Nodes = s.plans.BesideWaiting(p, r.Planning.Nodes)
 	own := s.model.Preemption.Snapshot.Types.Clone()
 	r.Ask = model.AskOf(&own, p)
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
@@ -148,5 +148,5 @@ func (s *core) dryRunWorld(r *DryRun, p *model.Pod, now time.Time) {
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMaxPath(r.Queues, p)}
 		r.NodeBound = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.NodeBoundParams}
 	}
-	r.World.Types, r.World.Queues = own.Names(), r.Queues
+	r.Planning.Types, r.Planning.Queues = own.Names(), r.Queues
 }

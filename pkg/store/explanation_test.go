@@ -28,7 +28,7 @@ import (
 func (s *script) explainAll(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		uid := s.pods[name].UID
-		if r := s.store.DryRun(*s.pods[name], s.now); r.Unplaced.None() && (r.World == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
+		if r := s.store.DryRun(*s.pods[name], s.now); r.Unplaced.None() && (r.Planning == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
 			fmt.Fprintf(w, "!! %s: no dry run in queue %s\n", name, r.Placement.Path)
 		}
 		x, known := s.store.Explanation(uid, s.now)
@@ -142,7 +142,7 @@ func TestPreviewCountsPodsThatWaitForRoom(t *testing.T) {
 	next := askingPod("next")
 	previewed := func() planner.Outcome {
 		r := s.DryRun(next, later)
-		return search.Plan(r.World, r.Ask, r.Params).Outcome
+		return search.Plan(r.Planning, r.Ask, r.Params).Outcome
 	}
 	waiting := askingPod("waiting")
 	s.Upsert(waiting, epoch)
@@ -151,7 +151,7 @@ func TestPreviewCountsPodsThatWaitForRoom(t *testing.T) {
 	if in == nil {
 		t.Fatal(why)
 	}
-	d := search.Plan(in.World, in.Ask, planner.Params{})
+	d := search.Plan(in.Snapshot, in.Ask, planner.Params{})
 	expect.Same(t, "the first one", reasons.WaitingForRoom, s.RejectPlan(waiting.UID, &d, later).Code)
 	expect.Same(t, "while the first one waits", planner.Preempt, previewed())
 }

@@ -77,7 +77,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 				if a != nil {
 					out.plans[r.UID]++
 					seconds[int(now.Sub(epoch)/time.Second)]++
-					d := search.Plan(a.World, a.Ask, planner.Params{})
+					d := search.Plan(a.Snapshot, a.Ask, planner.Params{})
 					if d.Outcome == planner.Preempt {
 						if r.UID != "wanted" || !s.AcceptPlan(r.UID, &d, now).None() {
 							t.Fatalf("%s: %s", r.Name, d)

@@ -59,7 +59,7 @@ func (a *arena) ask(i int, now time.Time) {
 		a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
-	d := search.Plan(input.World, input.Ask, planner.Params{StrictGuarantee: input.Strict})
+	d := search.Plan(input.Snapshot, input.Ask, planner.Params{StrictGuarantee: input.Strict})
 	switch {
 	case d.Outcome != planner.Preempt:
 		a.RejectPlan(p.UID, &d, now)

@@ -48,7 +48,7 @@ func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
 		}
 		return why.String(), why.Code.IsQuota()
 	}
-	d := search.Plan(input.World, input.Ask, planner.Params{StrictGuarantee: input.Strict, Fits: s.fits})
+	d := search.Plan(input.Snapshot, input.Ask, planner.Params{StrictGuarantee: input.Strict, Fits: s.fits})
 	if d.Outcome != planner.Preempt {
 		return s.store.RejectPlan(p.UID, &d, s.now).String(), false
 	}

@@ -97,7 +97,7 @@ func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
 // originators lists the pods on nodes that plans see as originators.
 func (s *script) originators() string {
 	var names []string
-	for _, n := range s.store.model.PlanningWorld().Nodes {
+	for _, n := range s.store.model.PlanningSnapshot().Nodes {
 		for _, p := range n.Pods {
 			if p.Originator {
 				names = append(names, p.Name)

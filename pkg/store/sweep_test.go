@@ -65,7 +65,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 						s.NoNode(r.UID, "kind", why, now)
 						continue
 					}
-					d := search.Plan(a.World, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
+					d := search.Plan(a.Snapshot, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 						if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
 							return planner.Passes
 						}

@@ -34,7 +34,7 @@ var nasty = []string{
 
 // hostile is a cluster with names chosen by an attacker.
 func hostile(t testing.TB) *site {
-	w := webtest.New(t, `
+	c := webtest.New(t, `
 partitions:
 - name: default
   placementrules: [{name: provided, create: true}]
@@ -52,18 +52,18 @@ partitions:
 `)
 	for i, name := range nasty {
 		older := map[string]time.Duration{"waiting": -time.Second} // then the running pod is no originator
-		w.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
+		c.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
 		add := func(kind, queue, node string) {
-			w.Add(objects.Pod{
+			c.Add(objects.Pod{
 				Identity: objects.Identity{
 					UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name,
-					Created:     w.Now.Add(older[kind]),
+					Created:     c.Now.Add(older[kind]),
 					Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
 					Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
 				},
 				Spec:    objects.Spec{Foreign: kind == "foreign"},
 				Status:  objects.Status{Node: node},
-				Request: w.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
+				Request: c.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
 			})
 		}
 		add("running", "root.a", name)
@@ -73,28 +73,28 @@ partitions:
 		add("foreign", "", name)
 	}
 	for i := range 3 {
-		w.Add(objects.Pod{
+		c.Add(objects.Pod{
 			Identity: objects.Identity{
 				UID: types.UID(fmt.Sprint("uid-more-", i)), Namespace: nasty[0], Name: nasty[1],
 				Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: nasty[2]},
 			},
 			Spec:    objects.Spec{Priority: -1},
 			Status:  objects.Status{Node: nasty[0]},
-			Request: w.Amounts("vcore=1 pods=1"),
+			Request: c.Amounts("vcore=1 pods=1"),
 		})
 	}
-	w.Add(objects.Pod{
+	c.Add(objects.Pod{
 		Identity: objects.Identity{
 			UID: "uid-asker", Namespace: nasty[0], Name: nasty[0],
 			Labels: map[string]string{placement.KeyQueue: "root.b", placement.KeyApplicationID: "<asker>"},
 		},
-		Request: w.Amounts("vcore=3 pods=1"),
+		Request: c.Amounts("vcore=3 pods=1"),
 	})
-	w.Preempt("asker")
-	s := newSite(w)
+	c.Preempt("asker")
+	s := newSite(c)
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: \"<script>alert(1)</script>\"}\n    - {name: c, '<b>': 1}\n"))
 	s.configuration.Source = nasty[0]
-	s.configuration.Failure = &web.Failure{At: w.Now, Source: nasty[1], Err: err}
+	s.configuration.Failure = &web.Failure{At: c.Now, Source: nasty[1], Err: err}
 	s.checks = []web.CheckResult{{Name: nasty[0], Description: nasty[1], DiagnosisMessage: nasty[4]}}
 	return s
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// site is the pages of a world.
+// site is the pages of a cluster.
 type site struct {
 	*web.Pages
-	world         *webtest.World
+	cluster       *webtest.Cluster
 	configuration web.Configuration
 	checks        []web.CheckResult
 	checked       time.Time
@@ -32,12 +32,12 @@ type site struct {
 	mux           *http.ServeMux
 }
 
-func newSite(w *webtest.World) *site {
-	s := &site{world: w, mux: http.NewServeMux(), taint: "held=<of>-"}
-	s.configuration = web.Configuration{Source: "the test", Since: w.Now.Add(-time.Hour)}
-	s.checks, s.checked = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}, w.Now.Add(-3*time.Second)
+func newSite(c *webtest.Cluster) *site {
+	s := &site{cluster: c, mux: http.NewServeMux(), taint: "held=<of>-"}
+	s.configuration = web.Configuration{Source: "the test", Since: c.Now.Add(-time.Hour)}
+	s.checks, s.checked = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}, c.Now.Add(-3*time.Second)
 	s.Pages = web.New(web.Options{
-		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
+		Inventory: c.Inventory, Record: c.Record, Clock: c.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
 		Taint:         func(node string) string { return s.taint + node },
 		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
@@ -55,18 +55,18 @@ func (s *site) get(method, path, tag string) *httptest.ResponseRecorder {
 	if tag != "" {
 		r.Header.Set("If-None-Match", tag)
 	}
-	w := httptest.NewRecorder()
-	s.mux.ServeHTTP(w, r)
-	return w
+	c := httptest.NewRecorder()
+	s.mux.ServeHTTP(c, r)
+	return c
 }
 
 func (s *site) page(t testing.TB, path string) string {
 	t.Helper()
-	w := s.get(http.MethodGet, path, "")
-	if w.Code != http.StatusOK {
-		t.Fatalf("%s: status %d: %s", path, w.Code, w.Body)
+	c := s.get(http.MethodGet, path, "")
+	if c.Code != http.StatusOK {
+		t.Fatalf("%s: status %d: %s", path, c.Code, c.Body)
 	}
-	return w.Body.String()
+	return c.Body.String()
 }
 
 func parsed(t testing.TB, page string) *html.Node {
@@ -125,17 +125,17 @@ func textOf(t testing.TB, page string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// TestPages goes through testdata: pages of the busy world, as text or as they are.
+// TestPages goes through testdata: pages of the busy cluster, as text or as they are.
 func TestPages(t *testing.T) {
 	s := newSite(webtest.Busy(t))
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: a b, resources: {max: {vcore: x}}}\n"))
 	failed := web.Configuration{
-		Source: "the test", Since: s.world.Now.Add(-time.Hour),
-		Failure: &web.Failure{At: s.world.Now, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
+		Source: "the test", Since: s.cluster.Now.Add(-time.Hour),
+		Failure: &web.Failure{At: s.cluster.Now, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
 	}
 	corrected := failed
 	later := *failed.Failure
-	later.Corrected, later.Err = s.world.Now.Add(time.Minute), errors.New("open queues.yaml: no such file or directory")
+	later.Corrected, later.Err = s.cluster.Now.Add(time.Minute), errors.New("open queues.yaml: no such file or directory")
 	corrected.Failure = &later
 	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -145,25 +145,25 @@ func TestPages(t *testing.T) {
 			case d.HasArg("corrected"):
 				s.configuration = corrected
 			default:
-				s.configuration = web.Configuration{Source: "the test", Since: s.world.Now.Add(-time.Hour)}
+				s.configuration = web.Configuration{Source: "the test", Since: s.cluster.Now.Add(-time.Hour)}
 			}
 			s.checks = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}
 			if d.HasArg("wrong") {
 				s.checks = append(s.checks, web.CheckResult{Name: "Pods", Description: "none is lost", DiagnosisMessage: "pod team/x is lost"})
 			}
-			w := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
+			c := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
 			var out string
 			switch d.Cmd {
 			case "text":
-				out = textOf(t, w.Body.String())
+				out = textOf(t, c.Body.String())
 			case "html":
-				_, after, _ := strings.Cut(w.Body.String(), "<h2>")
+				_, after, _ := strings.Cut(c.Body.String(), "<h2>")
 				out, _, _ = strings.Cut("<h2>"+after, "</main>")
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
-			if w.Code != http.StatusOK {
-				out = fmt.Sprintf("status %d\n%s", w.Code, out)
+			if c.Code != http.StatusOK {
+				out = fmt.Sprintf("status %d\n%s", c.Code, out)
 			}
 			return strings.TrimRight(out, "\n") + "\n"
 		})
@@ -192,11 +192,11 @@ func TestHeader(t *testing.T) {
 		"X-Content-Type-Options":  "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "private, no-cache", "Access-Control-Allow-Origin": "",
 	}
-	check := func(name string, w *httptest.ResponseRecorder, status int) {
+	check := func(name string, c *httptest.ResponseRecorder, status int) {
 		t.Helper()
-		expect.Same(t, name+": status", status, w.Code)
+		expect.Same(t, name+": status", status, c.Code)
 		for key, value := range want {
-			expect.Same(t, name+": header "+key, value, w.Header().Get(key))
+			expect.Same(t, name+": header "+key, value, c.Header().Get(key))
 		}
 	}
 	for _, path := range s.addresses() {
@@ -213,15 +213,15 @@ func TestHeader(t *testing.T) {
 		check("HEAD "+path, s.get(http.MethodHead, path, ""), http.StatusOK)
 		check(path+" again", s.get(http.MethodGet, path, got.Header().Get("ETag")), http.StatusNotModified)
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-			w := s.get(method, path, "")
-			check(method+" "+path, w, http.StatusMethodNotAllowed)
-			expect.Same(t, method+" "+path+": Allow", "GET, HEAD", w.Header().Get("Allow"))
+			c := s.get(method, path, "")
+			check(method+" "+path, c, http.StatusMethodNotAllowed)
+			expect.Same(t, method+" "+path+": Allow", "GET, HEAD", c.Header().Get("Allow"))
 		}
 	}
 	for path, says := range map[string]string{"/?queue=root.nowhere": "no queue root.nowhere", "/node?name=x": "no node x", "/node": "no node"} {
-		w := s.get(http.MethodGet, path, "")
-		check(path, w, http.StatusNotFound)
-		if !strings.Contains(w.Body.String(), says) {
+		c := s.get(http.MethodGet, path, "")
+		check(path, c, http.StatusNotFound)
+		if !strings.Contains(c.Body.String(), says) {
 			t.Errorf("%s does not say %q", path, says)
 		}
 	}
@@ -229,10 +229,10 @@ func TestHeader(t *testing.T) {
 
 // TestAnswersAgainOnlyWhatChanged asks for pages that the asker has.
 func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
-	w := webtest.Busy(t)
-	s := newSite(w)
+	c := webtest.Busy(t)
+	s := newSite(c)
 	still := []string{"/", "/?queue=root.sandbox", "/nodes", "/configuration"}
-	held := "/node?name=" + w.Inventory.View().Holds.All()[0].Node
+	held := "/node?name=" + c.Inventory.View().Holds.All()[0].Node
 	moving := []string{held, "/waiting", "/decisions", "/health"}
 	tags := map[string]string{}
 	expect := func(what string, paths []string, changed bool) {
@@ -251,29 +251,29 @@ func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	all := append(slices.Clone(still), moving...)
 	expect("at first", all, true)
 	expect("again", all, false)
-	w.Step(time.Second)
+	c.Step(time.Second)
 	expect("a second later", append(still, held), false)
 	s.taint = "kept=<of>-"
 	expect("another taint", []string{held}, true)
 	expect("a second later", []string{"/waiting", "/decisions"}, true) // they say how long ago
-	w.Pod("new", "root.sandbox", "new", "vcore=100m", "rack-2-a")
+	c.Pod("new", "root.sandbox", "new", "vcore=100m", "rack-2-a")
 	expect("a pod more", []string{"/", "/?queue=root.sandbox", "/nodes"}, true)
 	expect("a pod more", []string{"/configuration"}, false)
-	s.configuration.Failure = &web.Failure{At: w.Now, Source: "maps", Err: errors.New("forbidden")}
+	s.configuration.Failure = &web.Failure{At: c.Now, Source: "maps", Err: errors.New("forbidden")}
 	expect("another configuration", still, true)
 	s.checks[0].Succeeded, s.checks[0].DiagnosisMessage = false, "it is not"
 	expect("something is wrong", []string{"/health"}, true)
-	w.Clock.SetTime(w.Now.Add(time.Hour))
-	other := newSite(w)
+	c.Clock.SetTime(c.Now.Add(time.Hour))
+	other := newSite(c)
 	if got := other.get(http.MethodGet, "/", tags["/"]); got.Code != http.StatusOK { // its configuration is valid
 		t.Errorf("another process answers %d for a page of this one", got.Code)
 	}
 }
 
 func TestBeforeTheStart(t *testing.T) {
-	w := webtest.Unstarted(t)
-	s := newSite(w)
-	s.configuration = web.Configuration{Failure: &web.Failure{At: w.Now, Source: "maps", Err: errors.New("forbidden")}}
+	c := webtest.Unstarted(t)
+	s := newSite(c)
+	s.configuration = web.Configuration{Failure: &web.Failure{At: c.Now, Source: "maps", Err: errors.New("forbidden")}}
 	for _, path := range []string{"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health"} {
 		page := s.page(t, path)
 		for _, says := range []string{"has not begun", "there was none before it"} {
@@ -368,8 +368,8 @@ func textOfNode(n *html.Node) string {
 
 // BenchmarkPages answers for a large cluster. Before each answer a pod comes and goes.
 func BenchmarkPages(b *testing.B) {
-	w := webtest.Large(b)
-	s := newSite(w)
+	c := webtest.Large(b)
+	s := newSite(c)
 	for _, path := range []string{
 		"/", "/?queue=root.p7", "/?queue=root.p7.q7", "/?find=q", "/?show=short", "/waiting", "/waiting?each=pod&page=40", "/waiting?queue=root.p0",
 		"/nodes", "/nodes?show=held", "/node?name=node-007", "/decisions", "/configuration", "/health",
@@ -378,8 +378,8 @@ func BenchmarkPages(b *testing.B) {
 			b.ReportAllocs()
 			size := 0
 			for b.Loop() {
-				w.Pod("passing", "root.p1.q1", "passing", "vcore=1", "")
-				w.Store.Delete("uid-passing", w.Now)
+				c.Pod("passing", "root.p1.q1", "passing", "vcore=1", "")
+				c.Store.Delete("uid-passing", c.Now)
 				size = len(s.page(b, path))
 			}
 			b.ReportMetric(float64(size), "bytes/answer")

@@ -45,15 +45,15 @@ func eval[T any](t *testing.T, tab *Tab, expression string) T {
 	return expect.Get(Eval[T](tab, expression))(t)
 }
 
-// serve serves the pages of a world, as the scheduler does.
-func serve(t *testing.T, w *webtest.World, configuration web.Configuration) string {
+// serve serves the pages of a cluster, as the scheduler does.
+func serve(t *testing.T, c *webtest.Cluster, configuration web.Configuration) string {
 	t.Helper()
 	server := rest.NewServer(rest.Options{
-		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Build: map[string]string{"buildVersion": "v0-test"},
+		Inventory: c.Inventory, Record: c.Record, Clock: c.Clock, Build: map[string]string{"buildVersion": "v0-test"},
 		Configuration: func() web.Configuration { return configuration },
 		Leading:       func() bool { return true },
 		Taint:         func(string) string { return "" },
-		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return w.Store.Check() }}},
+		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return c.Store.Check() }}},
 	})
 	server.CheckHealth()
 	s := httptest.NewServer(server.Handler())
@@ -73,7 +73,7 @@ func failed(t *testing.T) web.Configuration {
 	}
 }
 
-// views are pages of each world.
+// views are pages of each cluster.
 var views = map[string][]string{
 	"empty": {"", "waiting", "nodes", "decisions", "configuration", "health"},
 	"one":   {"", "?queue=root.only", "waiting", "nodes", "decisions", "configuration", "health"},
@@ -98,26 +98,26 @@ func TestPages(t *testing.T) {
 	t.Log("pictures are in", where)
 	one := webtest.New(t, "partitions: [{name: default, queues: [{name: root, queues: [{name: only}]}]}]")
 	known := web.Configuration{Source: "file queues.yaml", Since: one.Now.Add(-time.Minute)}
-	worlds := map[string]string{
+	clusters := map[string]string{
 		"empty": serve(t, webtest.New(t, ""), web.Configuration{}),
 		"one":   serve(t, one, known),
 		"busy":  serve(t, webtest.Busy(t), failed(t)),
 		"large": serve(t, webtest.Large(t), known),
 	}
-	for world, pages := range views {
+	for cluster, pages := range views {
 		for name, look := range looks {
-			if world != "busy" && name != "wide" {
+			if cluster != "busy" && name != "wide" {
 				continue // no colours or layout change
 			}
 			tab := expect.Get(b.Open(look))(t)
 			for _, page := range pages {
-				expect.OK(t, tab.Go(worlds[world]+"/"+page))
+				expect.OK(t, tab.Go(clusters[cluster]+"/"+page))
 				for _, problem := range tab.Problems() {
-					t.Errorf("%s /%s, %s: %s", world, page, name, problem)
+					t.Errorf("%s /%s, %s: %s", cluster, page, name, problem)
 				}
-				keep(t, tab, strings.Join([]string{world, name, fileName(page)}, "-"))
-				checkWidth(t, tab, world+" /"+page+", "+name)
-				checkNames(t, tab, world+" /"+page+", "+name)
+				keep(t, tab, strings.Join([]string{cluster, name, fileName(page)}, "-"))
+				checkWidth(t, tab, cluster+" /"+page+", "+name)
+				checkNames(t, tab, cluster+" /"+page+", "+name)
 			}
 			expect.OK(t, tab.Close())
 		}

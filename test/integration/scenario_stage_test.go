@@ -98,15 +98,15 @@ func (p *playhouse) makeClasses() {
 	}
 	for _, c := range p.plays {
 		add(c.Ask)
-		for i := range c.World.Pods {
-			a := c.World.Pods[i].Ask
+		for i := range c.State.Pods {
+			a := c.State.Pods[i].Ask
 			add(a)
-			if a.Never = c.World.Pods[i].Originator; a.Never { // its companion
+			if a.Never = c.State.Pods[i].Originator; a.Never { // its companion
 				add(a)
 			}
 		}
-		for i := range c.World.Waiting {
-			add(c.World.Waiting[i].Ask)
+		for i := range c.State.Waiting {
+			add(c.State.Waiting[i].Ask)
 		}
 	}
 	delete(classes, "")
@@ -119,8 +119,8 @@ func (p *playhouse) makeClasses() {
 
 // nodeSpec is the single node of a play.
 func (p *playhouse) nodeSpec(c *play, name string) localcluster.NodeSpec {
-	i := slices.IndexFunc(c.World.Nodes, func(n scenario.Node) bool { return n.Name == name })
-	list := resourceList(c.World.Nodes[i].Allocatable)
+	i := slices.IndexFunc(c.State.Nodes, func(n scenario.Node) bool { return n.Name == name })
+	list := resourceList(c.State.Nodes[i].Allocatable)
 	spec := localcluster.NodeSpec{
 		NamePrefix: fmt.Sprintf("%s-%s-%s", p.id, c.name, name), Labels: map[string]string{pool: p.id, caseLabel: c.name},
 		CPU: list.Cpu().String(), Memory: list.Memory().String(), Pods: list.Pods().Value(), Extended: map[string]string{},
@@ -138,7 +138,7 @@ func (p *playhouse) makeNodes() {
 	var names []string
 	var nodes []*corev1.Node
 	for _, c := range p.plays {
-		for _, n := range c.World.Nodes {
+		for _, n := range c.State.Nodes {
 			node := expect.Get(p.nodeSpec(c, n.Name).Node(0))(p)
 			nodes, names = append(nodes, node), append(names, node.Name)
 		}
@@ -152,8 +152,8 @@ func (p *playhouse) makeNodes() {
 }
 
 func (p *playhouse) makeBudgets(c *play) error {
-	for i := range c.World.Budgets {
-		b := c.stage.Budget(c.World, &c.World.Budgets[i])
+	for i := range c.State.Budgets {
+		b := c.stage.Budget(c.State, &c.State.Budgets[i])
 		b.Status = policyv1.PodDisruptionBudgetStatus{}
 		if _, err := suite.client.PolicyV1().PodDisruptionBudgets(b.Namespace).Create(p.Context(), b, metav1.CreateOptions{}); err != nil {
 			return err
@@ -205,8 +205,8 @@ func (p *playhouse) makePods() {
 // generation returns the pods with the age of that number, the oldest first.
 func (c *play) generation(number int) (generation, bool) {
 	var ages []time.Duration
-	for i := range c.World.Pods {
-		ages = append(ages, c.World.Pods[i].Age)
+	for i := range c.State.Pods {
+		ages = append(ages, c.State.Pods[i].Age)
 	}
 	slices.SortFunc(ages, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	ages = slices.Compact(ages)
@@ -214,9 +214,9 @@ func (c *play) generation(number int) (generation, bool) {
 	if number >= len(ages) {
 		return g, false
 	}
-	for i := range c.World.Pods {
-		if c.World.Pods[i].Age == ages[number] {
-			g.pods = append(g.pods, &c.World.Pods[i])
+	for i := range c.State.Pods {
+		if c.State.Pods[i].Age == ages[number] {
+			g.pods = append(g.pods, &c.State.Pods[i])
 		}
 	}
 	return g, true
@@ -255,8 +255,8 @@ func (p *playhouse) bear(g generation) (same bool, err error) {
 
 // makeCompanions makes pods originators by creating their companions.
 func (p *playhouse) makeCompanions(c *play) error {
-	for i := range c.World.Pods {
-		if x := &c.World.Pods[i]; x.Originator {
+	for i := range c.State.Pods {
+		if x := &c.State.Pods[i]; x.Originator {
 			companion := c.stage.Companion(x, c.pods[x.Name])
 			if _, err := suite.client.CoreV1().Pods(p.ns).Create(p.Context(), companion, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("create pod %s: %w", companion.Name, err)
@@ -269,8 +269,8 @@ func (p *playhouse) makeCompanions(c *play) error {
 // makeHolders makes the askers that hold a node already.
 func (p *playhouse) makeHolders(c *play) error {
 	api := suite.client.CoreV1().Pods(p.ns)
-	for i := range c.World.Waiting {
-		x := &c.World.Waiting[i]
+	for i := range c.State.Waiting {
+		x := &c.State.Waiting[i]
 		pod, err := api.Create(p.Context(), c.stage.Asker(&x.Ask), metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -287,7 +287,7 @@ func (p *playhouse) makeHolders(c *play) error {
 // leaving returns the pods of a node that are terminating.
 func (c *play) leaving(node string) []types.UID {
 	var uids []types.UID
-	for _, x := range c.World.Pods {
+	for _, x := range c.State.Pods {
 		if x.Protection == planner.Leaving && x.Node == node {
 			uids = append(uids, c.pods[x.Name].UID)
 		}
@@ -312,7 +312,7 @@ func (p *playhouse) awaitRunningAll() {
 
 // sendAway deletes the pods that the scenario has leaving, with a long grace period.
 func (p *playhouse) sendAway(c *play) error {
-	for _, x := range c.World.Pods {
+	for _, x := range c.State.Pods {
 		if x.Protection == planner.Leaving {
 			if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{}); err != nil {
 				return err
@@ -326,8 +326,8 @@ func (p *playhouse) sendAway(c *play) error {
 func (p *playhouse) awaitBudgets() {
 	p.Helper()
 	for _, c := range p.plays {
-		for i := range c.World.Budgets {
-			b := c.stage.Budget(c.World, &c.World.Budgets[i])
+		for i := range c.State.Budgets {
+			b := c.stage.Budget(c.State, &c.State.Budgets[i])
 			eventually(p, patience, "budget "+b.Name+" of "+c.Name+" is counted", func() (bool, string) {
 				now := expect.Get(suite.client.PolicyV1().PodDisruptionBudgets(p.ns).Get(p.Context(), b.Name, metav1.GetOptions{}))(p)
 				return now.Status.ObservedGeneration == now.Generation && now.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed, fmt.Sprintf("%+v", now.Status)
@@ -341,8 +341,8 @@ func (p *playhouse) awaitKnown() {
 	p.Helper()
 	want := resources.Amount(0)
 	for _, c := range p.plays {
-		for i := range c.World.Pods {
-			if x := c.World.Pods[i].Protection; x != planner.Foreign && x != planner.Static { // static pods are foreign, too
+		for i := range c.State.Pods {
+			if x := c.State.Pods[i].Protection; x != planner.Foreign && x != planner.Static { // static pods are foreign, too
 				want++
 			}
 		}
@@ -421,7 +421,7 @@ func (p *playhouse) makeWay() {
 	p.Helper()
 	now := int64(0)
 	p.ok(each(p.plays, func(c *play) error {
-		for _, x := range c.World.Pods {
+		for _, x := range c.State.Pods {
 			if x.Protection == planner.Leaving {
 				if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 					return err

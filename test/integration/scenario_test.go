@@ -55,7 +55,7 @@ func TestScenarios(t *testing.T) {
 	var trees []queueTree
 	for i, c := range plays {
 		c.name = fmt.Sprintf("c%03d", i)
-		tree := expect.Get(queuesOf(c.World, c.name, askDelay))(t)
+		tree := expect.Get(queuesOf(c.State, c.name, askDelay))(t)
 		trees = append(trees, tree)
 	}
 	document := expect.Get(queuesDocument(trees...))(t)
@@ -136,8 +136,8 @@ func (c *play) outcomeByName() scenario.Outcome {
 // kinds describes pods without their names; sorted.
 func (c *play) kinds(names []string) []string {
 	var kinds []string
-	for i := range c.World.Pods {
-		x := c.World.Pods[i]
+	for i := range c.State.Pods {
+		x := c.State.Pods[i]
 		if slices.Contains(names, c.stage.Name(x.Name)) {
 			if x.Name = ""; !x.OwnApp {
 				x.App = ""
@@ -167,12 +167,12 @@ func (c *play) judge(e *env) {
 // judgeEnd checks which pods are left, and where. An asker that was refused beside
 // leaving pods may be allowed more once they are gone, which the scenario does not say.
 func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
-	leaving := slices.ContainsFunc(c.World.Pods, func(x scenario.Pod) bool { return x.Protection == planner.Leaving })
+	leaving := slices.ContainsFunc(c.State.Pods, func(x scenario.Pod) bool { return x.Protection == planner.Leaving })
 	if leaving && c.want().Kind == planner.Refuse {
 		return
 	}
-	for i := range c.World.Pods {
-		x := &c.World.Pods[i]
+	for i := range c.State.Pods {
+		x := &c.State.Pods[i]
 		if x.Protection == planner.Leaving {
 			continue
 		}

@@ -32,8 +32,8 @@ func factsOf(c *scenario.Case) []fact {
 		facts = append(facts, strict)
 	}
 	queues := map[string]string{c.Ask.App: c.Ask.Queue}
-	for i := range c.World.Pods {
-		p := &c.World.Pods[i]
+	for i := range c.State.Pods {
+		p := &c.State.Pods[i]
 		if queue, known := queues[p.App]; p.OwnApp && known && queue != p.Queue {
 			facts = append(facts, twoQueues)
 		}
@@ -45,7 +45,7 @@ func factsOf(c *scenario.Case) []fact {
 			facts = append(facts, daemon)
 		}
 	}
-	for _, x := range c.World.Waiting {
+	for _, x := range c.State.Waiting {
 		if x.Node == "" {
 			facts = append(facts, planWithoutNode)
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// queueTree is the queues of a world, as package config reads them.
+// queueTree is the queues of a state, as package config reads them.
 type queueTree map[string]any
 
-// queuesOf returns the tree of a world under the name of its root on the stage. Every leaf
+// queuesOf returns the tree of a state under the name of its root on the stage. Every leaf
 // has the delay. It is an error if root itself has settings and is not root on the stage,
 // because the settings would have an effect there.
-func queuesOf(w *scenario.World, name string, delay time.Duration) (queueTree, error) {
-	root := w.Root
+func queuesOf(state *scenario.State, name string, delay time.Duration) (queueTree, error) {
+	root := state.Root
 	if len(quotas(root)) > 0 || len(root.Properties) > 0 {
 		return nil, fmt.Errorf("root has settings")
 	}

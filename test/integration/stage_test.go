@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// stage turns the world of a scenario into objects of the cluster. Scenarios abbreviate
+// stage turns the state of a scenario into objects of the cluster. Scenarios abbreviate
 // some facts. On the stage:
 //
 //   - every pod is an application of its own unless the scenario names one, because
@@ -148,10 +148,10 @@ func (s *stage) budgetLabel(name string) string { return budgetPrefix + s.Name(n
 
 // Budget returns a budget of the scenario with the status that a controller would give
 // it. It allows at most as many disruptions as it covers pods.
-func (s *stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
+func (s *stage) Budget(state *scenario.State, b *scenario.Budget) *policyv1.PodDisruptionBudget {
 	covered := int64(0)
-	for i := range w.Pods {
-		if slices.Contains(w.Pods[i].Budgets, b.Name) && w.Pods[i].Protection != planner.Leaving {
+	for i := range state.Pods {
+		if slices.Contains(state.Pods[i].Budgets, b.Name) && state.Pods[i].Protection != planner.Leaving {
 			covered++
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 // unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
 // the asker has been tried as often as needed, and no such plan exists any more. The
-// world is that of judge, made of the calls to the store. The plan need not be the best
+// snapshot is that of judge, made of the calls to the store. The plan need not be the best
 // one. With PodGroups nothing is judged, because there are always some pods at Permit.
 // The caller holds the lock.
 func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
@@ -50,7 +50,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	if s.addRan(used); !spec.PreemptionEnabled || used.refuses(claimantOf(&ask), exceptMax) != "" {
 		return nil // it makes room below max only
 	}
-	world, d, err := w.world(&ask, &reservations.Hold{}, nil, nil, spec)
+	snapshot, d, err := w.snapshot(&ask, &reservations.Hold{}, nil, nil, spec)
 	if errors.Is(err, errSkipped) {
 		return nil
 	}
@@ -58,14 +58,14 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		return err
 	}
 	s.count(asked)
-	for i, n := range world.Nodes {
+	for i, n := range snapshot.Nodes {
 		for _, p := range n.Pods {
 			p.Protection = w.protects(p)
 		}
-		world.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
+		snapshot.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
 	}
 	holds, only := w.Holds(), onlyNode(pod)
-	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
+	d = search.Plan(snapshot, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
 		return n == nil || only != "" && only != name || n.Spec.Unschedulable || refuses(n, pod) || !holds.MayJoin(name, pod.UID).OK || !holds.MayUse(name, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace}).OK || !s.nominatedBefore(pod, name).IsZero() || s.hauntedByUpstream(in, name)
 	}})

@@ -51,8 +51,8 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 }
 
 // group returns the pods that have to start together with an asker; nil if they are not
-// known. The world already has its nodes.
-func (p *portrait) group(ask *objects.Pod, minMember int, w *planner.World) *planner.Group {
+// known. The snapshot already has its nodes.
+func (p *portrait) group(ask *objects.Pod, minMember int, snapshot *planner.Snapshot) *planner.Group {
 	name := ask.Labels[objects.PodGroupLabel]
 	if name == "" || minMember == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (p *portrait) group(ask *objects.Pod, minMember int, w *planner.World) *pla
 		return nil
 	}
 	var free resources.Vector
-	for _, n := range w.Nodes {
+	for _, n := range snapshot.Nodes {
 		if !p.cordoned[n.Name] {
 			free = free.Add(p.freeFor(n.Name, ask.UID).Floor0())
 		}

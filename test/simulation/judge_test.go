@@ -50,7 +50,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 	if hold.NodeBound {
 		return w.judgeRequired(&ask, hold, going, inPermit)
 	}
-	world, decision, err := w.world(&ask, hold, going, inPermit, spec)
+	snapshot, decision, err := w.snapshot(&ask, hold, going, inPermit, spec)
 	if errors.Is(err, errSkipped) {
 		w.in.sim.count(undecided)
 		return nil
@@ -65,9 +65,9 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 		}
 	}
 	params := planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}
-	err = judge.Lawful(world, decision, params)
+	err = judge.Lawful(snapshot, decision, params)
 	for _, only := range append([]types.UID{""}, w.waitedLately(hold)...) {
-		if err == nil || judge.Lawful(w.placeWaiting(&ask, hold, world, only), decision, params) == nil {
+		if err == nil || judge.Lawful(w.placeWaiting(&ask, hold, snapshot, only), decision, params) == nil {
 			return nil
 		}
 	}
@@ -86,13 +86,13 @@ func (w *witness) waitedLately(hold *reservations.Hold) (out []types.UID) {
 	return out
 }
 
-// placeWaiting returns a world in which pods of the asker's queue that wait for room of a held node
+// placeWaiting returns a snapshot in which pods of the asker's queue that wait for room of a held node
 // have it, or one pod, if it is named: a plan counts these pods as placed (docs/laws.md, holds). It
 // asks the store which pods wait, because the witness notes a plan only after the pod's cycle. What
 // the store says is of the pod's last plan: a pod that was placed anew since then does not wait.
-func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, world *planner.World, only types.UID) *planner.World {
-	i := slices.IndexFunc(world.Nodes, func(n *planner.Node) bool { return n.Name == hold.Node })
-	free := slices.Clone(world.Nodes[i].Free)
+func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, snapshot *planner.Snapshot, only types.UID) *planner.Snapshot {
+	i := slices.IndexFunc(snapshot.Nodes, func(n *planner.Node) bool { return n.Name == hold.Node })
+	free := slices.Clone(snapshot.Nodes[i].Free)
 	for uid, p := range w.pods {
 		x, known := w.Explanation(uid, time.Now())
 		waits := uid == only || only == "" && known && x.Room != nil && awaitedRoom(x.Room.Refused.String()) == hold.Node
@@ -100,11 +100,11 @@ func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, world 
 			free.Add(amounts(p.Request), -1)
 		}
 	}
-	for t, most := range world.Nodes[i].Free {
+	for t, most := range snapshot.Nodes[i].Free {
 		free[t] = max(free[t], min(most, 0))
 	}
-	beside, node := *world, *world.Nodes[i]
-	node.Free, beside.Nodes = free, slices.Clone(world.Nodes)
+	beside, node := *snapshot, *snapshot.Nodes[i]
+	node.Free, beside.Nodes = free, slices.Clone(snapshot.Nodes)
 	beside.Nodes[i] = &node
 	return &beside
 }
@@ -212,9 +212,9 @@ func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[objects.PodGroupLabel] == name
 }
 
-// world makes the world that a plan for an asker is judged on. In this world no pod
+// snapshot makes the snapshot that a plan for an asker is judged on. In it no pod
 // arrives or leaves for the asker itself.
-func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.World, planner.Decision, error) {
+func (w *witness) snapshot(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.Snapshot, planner.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := planner.Decision{Outcome: planner.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
@@ -228,13 +228,13 @@ func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []outpu
 	if !p.charge(ask.UID) {
 		return nil, d, errSkipped
 	}
-	world := &planner.World{Types: kinds, Queues: p.draft}
+	snapshot := &planner.Snapshot{Types: kinds, Queues: p.draft}
 	for name := range w.nodes {
-		world.Nodes = append(world.Nodes, p.node(name, ask.UID))
+		snapshot.Nodes = append(snapshot.Nodes, p.node(name, ask.UID))
 	}
-	slices.SortFunc(world.Nodes, func(a, b *planner.Node) int { return strings.Compare(a.Name, b.Name) })
-	d.Ask.Group = p.group(ask, w.minMember, world)
-	for _, n := range world.Nodes {
+	slices.SortFunc(snapshot.Nodes, func(a, b *planner.Node) int { return strings.Compare(a.Name, b.Name) })
+	d.Ask.Group = p.group(ask, w.minMember, snapshot)
+	for _, n := range snapshot.Nodes {
 		for _, v := range n.Pods {
 			if slices.ContainsFunc(going, func(g output.Victim) bool { return string(g.UID) == v.UID }) {
 				d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
@@ -244,10 +244,10 @@ func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []outpu
 	if len(d.Victims) != len(going) {
 		return nil, d, fmt.Errorf("%d are to go, and %d of them have a node", len(going), len(d.Victims))
 	}
-	return world, d, nil
+	return snapshot, d, nil
 }
 
-// portrait is a world that is being built.
+// portrait is a snapshot that is being built.
 type portrait struct {
 	*witness
 	draft    *queues.Draft

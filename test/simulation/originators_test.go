@@ -47,7 +47,7 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 	if led == "" {
 		return
 	}
-	world, d, err := w.world(&ask, h, nil, nil, w.Spec())
+	snapshot, d, err := w.snapshot(&ask, h, nil, nil, w.Spec())
 	if err != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 	for _, set := range subsets(others, 3) {
 		d.Victims = nil
 		var frees resources.Vector
-		for _, n := range world.Nodes {
+		for _, n := range snapshot.Nodes {
 			for _, v := range n.Pods {
 				if n.Name == h.Node && slices.Contains(set, types.UID(v.UID)) {
 					d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
@@ -63,7 +63,7 @@ func (w *witness) judgeChoice(h *reservations.Hold) {
 				}
 			}
 		}
-		if frees.Covers(takes) && judge.Lawful(world, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}) == nil {
+		if frees.Covers(takes) && judge.Lawful(snapshot, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}) == nil {
 			w.in.sim.fault("%s chooses originator %s for %s on %s, and without it there is a lawful plan: %v", w.in.name, led, ask.Name, h.Node, d)
 			return
 		}

@@ -49,22 +49,22 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 			continue
 		}
 		hold := reservations.Hold{Node: node}
-		world, d, err := w.world(&ask, &hold, []output.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
+		snapshot, d, err := w.snapshot(&ask, &hold, []output.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
 		if err != nil {
 			continue
 		}
-		if draft := world.Queues.(*queues.Draft); w.isOwed(draft, &got, &ask, false) || !w.isOwed(draft, &ask, &got, true) {
+		if draft := snapshot.Queues.(*queues.Draft); w.isOwed(draft, &got, &ask, false) || !w.isOwed(draft, &ask, &got, true) {
 			continue
 		}
 		if rest.Covers(ask.Request) {
-			v := queues.Admit(world.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving)
-			if v.OK() || !slices.Contains(ancestors(got.Labels[placement.KeyQueue]), world.Queues.Queue(v.At).Path) {
+			v := queues.Admit(snapshot.Queues, d.Ask.Leaf, ask.Request, queues.OnArriving)
+			if v.OK() || !slices.Contains(ancestors(got.Labels[placement.KeyQueue]), snapshot.Queues.Queue(v.At).Path) {
 				continue // what leaves a queue that the other pod does not count against is not gone
 			}
 			w.in.sim.count(underMax)
 		}
 		w.in.sim.count(rooms)
-		if err := judge.Lawful(world, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}); err != nil {
+		if err := judge.Lawful(snapshot, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}); err != nil {
 			continue
 		}
 		w.in.sim.fault("%s gives the room on node %s to %s of %s, priority %d; %s of %s, priority %d (%v) waits, fits it, and may preempt it there",

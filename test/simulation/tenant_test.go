@@ -740,11 +740,11 @@ func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []
 	if !w.in.sim.settings.leave || ask.Namespace != evil || ask.Foreign {
 		return nil
 	}
-	world, d, err := w.world(ask, hold, going, inPermit, w.Spec())
+	snapshot, d, err := w.snapshot(ask, hold, going, inPermit, w.Spec())
 	if err != nil {
 		return nil // a removed queue, or a pod that D4 is about
 	}
-	its := world.Queues.(*queues.Draft)
+	its := snapshot.Queues.(*queues.Draft)
 	takes := map[string]resources.Vector{}
 	for _, v := range d.Victims {
 		for q := range its.Ancestors(v.Leaf) {

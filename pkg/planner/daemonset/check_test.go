@@ -21,12 +21,12 @@ type planFunc func(*model, *rand.Rand) (*daemonset.Node, daemonset.Decision, dae
 
 // real is the planner under test.
 func real(m *model, chance *rand.Rand) (*daemonset.Node, daemonset.Decision, daemonset.Params) {
-	n, ask, p := m.world(chance)
+	n, ask, p := m.input(chance)
 	return n, daemonset.Plan(n, ask, p), p
 }
 
 // check compares the result of a planner for a model with all independent checks: the
-// oracle, Judge, and the planner itself on the same world in another order.
+// oracle, Judge, and the planner itself on the same input in another order.
 func check(m *model, plan planFunc, seed uint64) error {
 	o := newOracle(m)
 	return o.check(o.decide(), plan, seed)
@@ -45,7 +45,7 @@ func (o *oracle) check(want verdict, plan planFunc, seed uint64) error {
 	}
 	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
 	if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
-		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)
+		return fmt.Errorf("the same input in another order is decided otherwise: %s", diff)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@
 // an asker, unless daemonSetNamespaces leaves its namespace out (guarantees.go). Its victims
 // may be of its own queue and application. The remaining problem is about one node:
 //
-//	world.go      the input
+//	node.go       the input
 //	need.go       what the asker lacks on the node (D7)
 //	candidates.go which pods may be preempted (D4), and in what order (D5)
 //	choose.go     the selections single and multiple, and the real filters (D6)

@@ -16,7 +16,7 @@ func TestJudgeAgainstOracle(t *testing.T) {
 	for seed := uint64(1); seed <= 8000; seed++ {
 		m := generate(seed, 6)
 		o, chance := newOracle(m), rand.New(rand.NewPCG(seed, 9))
-		n, ask, p := m.world(nil)
+		n, ask, p := m.input(nil)
 		for range 8 {
 			var set []int
 			for i := range m.pods {

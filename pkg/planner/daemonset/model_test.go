@@ -13,7 +13,7 @@ import (
 
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A model is the problem in plain numbers: the oracle reads it, and the planner's world
+// A model is the problem in plain numbers: the oracle reads it, and the planner's input
 // is made from it. Its filters are ports that only one pod may use.
 type model struct {
 	node        string
@@ -57,9 +57,9 @@ type settings struct {
 	delay              int
 }
 
-// world makes the planner's input. With a random source, everything is in another order,
+// input makes the planner's input. With a random source, everything is in another order,
 // including the types.
-func (m *model) world(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemonset.Params) {
+func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemonset.Params) {
 	types, pods, budgets := upTo(len(m.types)), upTo(len(m.pods)), upTo(len(m.budgets))
 	if chance != nil {
 		for _, list := range [][]int{types, pods, budgets} {

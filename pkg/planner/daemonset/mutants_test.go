@@ -103,7 +103,7 @@ func TestChanceIsNoticed(t *testing.T) {
 			continue // the order of the model hides it from the other checks
 		}
 		plan := func(m *model, chance *rand.Rand) (*daemonset.Node, daemonset.Decision, daemonset.Params) {
-			n, ask, p := m.world(chance)
+			n, ask, p := m.input(chance)
 			if chance == nil {
 				return n, newOracle(m).decision(ask, want), p
 			}
@@ -129,7 +129,7 @@ func TestOraclePlansAreAccepted(t *testing.T) {
 // buggy is the oracle as a planner, without some rules.
 func buggy(without ...string) planFunc {
 	return func(m *model, chance *rand.Rand) (*daemonset.Node, daemonset.Decision, daemonset.Params) {
-		n, ask, p := m.world(chance)
+		n, ask, p := m.input(chance)
 		return n, newOracle(m).decision(ask, newOracle(m, without...).decide()), p
 	}
 }

@@ -13,10 +13,10 @@ import (
 // TestPlanAgainstOracle compares Plan with brute force on random nodes.
 func TestPlanAgainstOracle(t *testing.T) { againstOracle(t, 20_000, 8, 1) }
 
-func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
+func againstOracle(t *testing.T, cases uint64, pods int, first uint64) {
 	t.Helper()
 	seen := waitCounts{}
-	for seed := first; seed < first+worlds; seed++ {
+	for seed := first; seed < first+cases; seed++ {
 		m := generate(seed, pods)
 		o := newOracle(m)
 		want := o.decide()
@@ -25,7 +25,7 @@ func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 		}
 		seen.count(o, want)
 	}
-	seen.require(t, worlds)
+	seen.require(t, cases)
 }
 
 // waitCounts counts kinds of nodes, to notice a generator that makes nodes without variety.
@@ -45,7 +45,7 @@ func (c waitCounts) count(o *oracle, v verdict) {
 	c[what]++
 }
 
-func (c waitCounts) require(t *testing.T, worlds uint64) {
+func (c waitCounts) require(t *testing.T, cases uint64) {
 	t.Helper()
 	for what, perMille := range map[string]uint64{
 		"fits": 20, "hold": 10, "no hold: " + string(planner.RuleTooLittle): 20, "no hold: " + string(planner.RuleFilters): 20,
@@ -53,8 +53,8 @@ func (c waitCounts) require(t *testing.T, worlds uint64) {
 		"hold: " + string(daemonset.RuleDelay): 5, "hold: " + string(daemonset.RuleNoVictims): 20,
 		"single 1": 20, "single 1 by filters": 10, "multiple 1": 20, "multiple 2": 20, "multiple 3": 10, "multiple 4": 2, "multiple 2 by filters": 5,
 	} {
-		if c[what]*1000 < perMille*worlds {
-			t.Errorf("only %d of %d worlds are %q", c[what], worlds, what)
+		if c[what]*1000 < perMille*cases {
+			t.Errorf("only %d of %d cases are %q", c[what], cases, what)
 		}
 	}
 	if t.Failed() {
@@ -70,7 +70,7 @@ func TestAskerThatRequiresAnotherPod(t *testing.T) {
 		m := generate(seed, 8)
 		m.filters, m.refuse = true, false
 		chance := rand.New(rand.NewPCG(seed, 3))
-		n, ask, p := m.world(nil)
+		n, ask, p := m.input(nil)
 		if len(n.Pods) == 0 {
 			continue
 		}

@@ -37,7 +37,7 @@ import (
 //	place NAME             the asker runs on its node
 //
 // An age is 1h by default. After each plan, the test also runs brute force, Judge and the
-// planner on the world in another order. A line that begins with !! reports a difference.
+// planner on the input in another order. A line that begins with !! reports a difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		s := &story{plan: real, nodes: map[string]*place{}, asks: map[string]*asker{}}

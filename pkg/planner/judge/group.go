@@ -18,12 +18,12 @@ func (j *judge) groupBelow(q *queues.Queue, t string) (all, least resources.Amou
 		return all, least
 	}
 	for _, share := range j.d.Ask.Group.Shares {
-		leaf := j.w.Queues.Queue(share.Leaf)
+		leaf := j.snapshot.Queues.Queue(share.Leaf)
 		if leaf == nil || !queues.Within(leaf.Path, q.Path) {
 			continue
 		}
-		all = all.Add(vectorOf(j.w, share.Request).Get(t))
-		if one := vectorOf(j.w, share.Least).Get(t); one > 0 && (least == 0 || one < least) {
+		all = all.Add(vectorOf(j.snapshot, share.Request).Get(t))
+		if one := vectorOf(j.snapshot, share.Least).Get(t); one > 0 && (least == 0 || one < least) {
 			least = one
 		}
 	}
@@ -50,11 +50,11 @@ func (j *judge) groupHasEnough() []error {
 	for _, t := range j.contested {
 		root := path[len(path)-1]
 		all, _ := j.groupBelow(root, t)
-		enough := vectorOf(j.w, g.Free).Get(t)
+		enough := vectorOf(j.snapshot, g.Free).Get(t)
 		for i, lca := range path {
 			if i > 0 && j.law4(path[:i]) == nil {
 				for _, child := range lca.Children {
-					if c := j.w.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
+					if c := j.snapshot.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
 						enough = enough.Add(j.aboveGuarantee(c, t))
 					}
 				}
@@ -75,7 +75,7 @@ func (j *judge) groupHasEnough() []error {
 func (j *judge) aboveGuarantee(q *queues.Queue, t string) resources.Amount {
 	var sum, below resources.Amount
 	for _, child := range q.Children {
-		if c := j.w.Queues.Queue(child); c != nil {
+		if c := j.snapshot.Queues.Queue(child); c != nil {
 			sum, below = sum.Add(j.aboveGuarantee(c, t)), below.Add(c.Used().Get(t))
 		}
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Lawful judges a decision by the laws. Its world may be newer than that of the decision,
+// Lawful judges a decision by the laws. Its snapshot may be newer than that of the decision,
 // but must name the same types in the same order (new ones may follow). It shares no code
 // with package search: it adds up what the victims take from each queue, and applies each
 // law to the sums and to each victim. It checks neither whether a better plan exists nor, for
 // victims on the asker's node, whether each is needed, which only the real filters know.
 // A decision to wait is judged by whether the asker fits; one to refuse is always accepted.
 // The error lists every law that is broken.
-func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
+func Lawful(snapshot *planner.Snapshot, d planner.Decision, p planner.Params) error {
 	if d.Outcome == planner.Refuse {
 		return nil
 	}
-	j := &judge{w: w, d: d, p: p, ask: vectorOf(w, d.Ask.Request)}
+	j := &judge{snapshot: snapshot, d: d, p: p, ask: vectorOf(snapshot, d.Ask.Request)}
 	if err := j.find(); err != nil {
 		return err
 	}
@@ -45,32 +45,32 @@ func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
 
 // judge checks one decision.
 type judge struct {
-	w       *planner.World
-	d       planner.Decision
-	p       planner.Params
-	ask     resources.Vector
-	node    *planner.Node
-	victims []*planner.Pod
-	nodes   []string // of the victims, in the same order
+	snapshot *planner.Snapshot
+	d        planner.Decision
+	p        planner.Params
+	ask      resources.Vector
+	node     *planner.Node
+	victims  []*planner.Pod
+	nodes    []string // of the victims, in the same order
 	// contested are the types of which the node or a queue of the asker has too little, and
 	// all requested types if there is none.
 	contested []string
 }
 
 // vectorOf returns amounts as a vector.
-func vectorOf(w *planner.World, a planner.Amounts) resources.Vector {
+func vectorOf(snapshot *planner.Snapshot, a planner.Amounts) resources.Vector {
 	var entries []resources.Entry
 	for t, amount := range a {
-		entries = append(entries, resources.Entry{Name: w.Types[t], Amount: resources.Amount(amount)})
+		entries = append(entries, resources.Entry{Name: snapshot.Types[t], Amount: resources.Amount(amount)})
 	}
 	return resources.VectorOf(entries...)
 }
 
-// find looks up the node and the victims in the current world.
+// find looks up the node and the victims in the current snapshot.
 func (j *judge) find() error {
 	where := map[string]string{}
 	pods := map[string]*planner.Pod{}
-	for _, n := range j.w.Nodes {
+	for _, n := range j.snapshot.Nodes {
 		if n.Name == j.d.Node {
 			j.node = n
 		}
@@ -81,7 +81,7 @@ func (j *judge) find() error {
 	if j.node == nil {
 		return fmt.Errorf("node %s is not there", j.d.Node)
 	}
-	if j.w.Queues.Queue(j.d.Ask.Leaf) == nil {
+	if j.snapshot.Queues.Queue(j.d.Ask.Leaf) == nil {
 		return errors.New("the asker's queue is not there")
 	}
 	seen := map[string]bool{}
@@ -92,7 +92,7 @@ func (j *judge) find() error {
 			return fmt.Errorf("victim %s/%s is not there", v.Namespace, v.Name)
 		case seen[v.UID]:
 			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
-		case p.Protection != planner.Unprotected || j.w.Queues.Queue(p.Leaf) == nil:
+		case p.Protection != planner.Unprotected || j.snapshot.Queues.Queue(p.Leaf) == nil:
 			return fmt.Errorf("victim %s/%s is never a victim of queue preemption", v.Namespace, v.Name)
 		}
 		seen[v.UID] = true
@@ -104,13 +104,13 @@ func (j *judge) find() error {
 
 // pathToRoot lists the queue and its ancestors, leaf first.
 func (j *judge) pathToRoot(id queues.ID) []*queues.Queue {
-	return slices.Collect(queues.Ancestors(j.w.Queues, id))
+	return slices.Collect(queues.Ancestors(j.snapshot.Queues, id))
 }
 
 // below splits the path from a leaf to root at the lowest common ancestor with the other
 // leaf.
 func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
-	otherPath := j.w.Queues.Queue(other).Path
+	otherPath := j.snapshot.Queues.Queue(other).Path
 	for _, q := range j.pathToRoot(leaf) {
 		if queues.Within(otherPath, q.Path) {
 			return side, q
@@ -126,7 +126,7 @@ func (j *judge) findContested() []string {
 	var node, over, all []string
 	for name, want := range j.ask.All() {
 		all = append(all, name)
-		if vectorOf(j.w, j.node.Free).Get(name) < want {
+		if vectorOf(j.snapshot, j.node.Free).Get(name) < want {
 			node = append(node, name)
 		}
 		for _, q := range j.pathToRoot(j.d.Ask.Leaf) {
@@ -174,7 +174,7 @@ func (j *judge) judgeVictim(v *planner.Pod) error {
 	if err := j.law4(askSide); err != nil {
 		return err
 	}
-	request := vectorOf(j.w, v.Request)
+	request := vectorOf(j.snapshot, v.Request)
 	for _, q := range victimSide {
 		if !slices.ContainsFunc(j.contested, func(t string) bool {
 			g, _ := q.Guaranteed.Get(t)
@@ -193,7 +193,7 @@ func (j *judge) fences(v *planner.Pod, lca *queues.Queue) error {
 			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}
-	if q := j.w.Queues.Queue(v.Leaf); j.isDisabled(q) {
+	if q := j.snapshot.Queues.Queue(v.Leaf); j.isDisabled(q) {
 		return fmt.Errorf("preemption is disabled in queue %s", q.Path)
 	}
 	return nil
@@ -243,12 +243,12 @@ func (j *judge) guarantees() []error {
 	taken := map[queues.ID]resources.Vector{}
 	for _, v := range j.victims {
 		for _, q := range j.pathToRoot(v.Leaf) {
-			taken[q.ID] = taken[q.ID].Add(vectorOf(j.w, v.Request))
+			taken[q.ID] = taken[q.ID].Add(vectorOf(j.snapshot, v.Request))
 		}
 	}
 	var errs []error
 	for id, loss := range taken {
-		q := j.w.Queues.Queue(id)
+		q := j.snapshot.Queues.Queue(id)
 		for t, g := range q.Guaranteed.All() {
 			if err := j.law2(q, t, g, loss.Get(t), slices.Contains(j.contested, t)); err != nil {
 				errs = append(errs, err)
@@ -263,7 +263,7 @@ func (j *judge) guarantees() []error {
 // queue above the asker, law 2a for one of the victims.
 func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
 	used := q.Used().Get(t)
-	if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+	if queues.Within(j.snapshot.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
 		has := used.Add(q.Arriving.Get(t))
 		if after := has.Sub(loss).Add(j.ask.Get(t)); after < min(g, has) {
 			return fmt.Errorf("law 2: common queue %s would use %s", q.Path, ofGuaranteed(t, after, g))
@@ -286,8 +286,8 @@ func ofGuaranteed(t string, used, g resources.Amount) string {
 func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var lost, gained resources.Vector
 	for id, loss := range taken {
-		q := j.w.Queues.Queue(id)
-		if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+		q := j.snapshot.Queues.Queue(id)
+		if queues.Within(j.snapshot.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
 			continue
 		}
 		missing := q.Guaranteed.Missing(q.Used())

@@ -11,10 +11,10 @@ import (
 
 // roomOnNode judges whether the victims free what the asker lacks on its node.
 func (j *judge) roomOnNode() error {
-	free := vectorOf(j.w, j.node.Free)
+	free := vectorOf(j.snapshot, j.node.Free)
 	for i, v := range j.victims {
 		if j.nodes[i] == j.node.Name {
-			free = free.Add(vectorOf(j.w, v.Request))
+			free = free.Add(vectorOf(j.snapshot, v.Request))
 		}
 	}
 	for name, want := range j.ask.All() {
@@ -35,8 +35,8 @@ func (j *judge) roomBelowMax(victims []*planner.Pod) error {
 		}
 		used := q.Used().Add(q.Arriving)
 		for _, v := range victims {
-			if queues.Within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
-				used = used.Sub(vectorOf(j.w, v.Request))
+			if queues.Within(j.snapshot.Queues.Queue(v.Leaf).Path, q.Path) {
+				used = used.Sub(vectorOf(j.snapshot, v.Request))
 			}
 		}
 		if !q.Max.Allows(used, j.ask) {

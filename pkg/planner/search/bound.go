@@ -17,7 +17,7 @@ func (s *nodeSearch) fillSupply() {
 	s.youngest = grown(s.youngest, n)
 	s.youngest[n] = time.Time{}
 	s.smallest[n] = s.smallest[n][:0]
-	for range s.world.Types {
+	for range s.snapshot.Types {
 		s.smallest[n] = append(s.smallest[n], math.MaxInt64)
 	}
 	for i := n - 1; i >= 0; i-- {

@@ -1,7 +1,7 @@
 // Package search finds the pods to preempt for an asker: the best set of victims that the
 // seven laws allow.
 //
-// [Plan] is a function of a frozen [planner.World], a [planner.Ask] and [planner.Params];
+// [Plan] is a function of a frozen [planner.Snapshot], a [planner.Ask] and [planner.Params];
 // it returns a [planner.Decision]. It reads no clock and calls nothing outside except
 // Params.Fits, the only connection to the real filters, and that only for sets that fit by
 // arithmetic.

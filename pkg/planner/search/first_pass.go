@@ -151,7 +151,7 @@ func (pl *planning) try(sv *survey, c *candidate) {
 	}
 	h := harmless
 	if c.Budget != planner.NoBudget {
-		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
+		pl.allowed = append(pl.allowed[:0], pl.snapshot.Budgets...)
 	}
 	h.add(c, pl.allowed)
 	best := pl.toBeat()

@@ -20,7 +20,7 @@ func (s *problem) findRequests() {
 		s.requests[d].Add(s.ask.Request, s.ask.Request)
 	}
 	for _, share := range g.Shares {
-		for q := s.world.Queues.Queue(share.Leaf); q != nil; q = s.world.Queues.Queue(q.Parent) {
+		for q := s.snapshot.Queues.Queue(share.Leaf); q != nil; q = s.snapshot.Queues.Queue(q.Parent) {
 			if d := slices.IndexFunc(s.path, func(a *account) bool { return a.queue.ID == q.ID }); d >= 0 {
 				s.requests[d].Add(share.Request, share.Least)
 			}
@@ -48,7 +48,7 @@ func (cv *contestedView) above(t int) int64 {
 		}
 		for _, child := range cv.path[d].queue.Children {
 			if d+1 == len(cv.path) || child != cv.path[d+1].queue.ID {
-				sum = planner.Plus(sum, cv.aboveIn(cv.world.Queues.Queue(child), t))
+				sum = planner.Plus(sum, cv.aboveIn(cv.snapshot.Queues.Queue(child), t))
 			}
 		}
 	}
@@ -60,16 +60,16 @@ func (cv *contestedView) aboveIn(q *queues.Queue, t int) int64 {
 	if q == nil {
 		return 0
 	}
-	name := cv.world.Types[t]
+	name := cv.snapshot.Types[t]
 	used := int64(q.Used().Get(name))
 	own, sum := used, int64(0)
 	for _, child := range q.Children {
-		if c := cv.world.Queues.Queue(child); c != nil {
+		if c := cv.snapshot.Queues.Queue(child); c != nil {
 			own = planner.Minus(own, int64(c.Used().Get(name)))
 			sum = planner.Plus(sum, cv.aboveIn(c, t))
 		}
 	}
-	if !queues.PreemptionDisabled(cv.world.Queues, q) { // a queue that became a parent may have pods of its own
+	if !queues.PreemptionDisabled(cv.snapshot.Queues, q) { // a queue that became a parent may have pods of its own
 		sum = planner.Plus(sum, max(own, 0))
 	}
 	if g, ok := q.Guaranteed.Get(name); ok {
@@ -106,7 +106,7 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 		alone.requests = nil
 		for i, c := range d.Asks {
 			at := slices.IndexFunc(pl.path, func(a *account) bool { return a.queue.Path == c.Queue })
-			t := slices.Index(pl.world.Types, c.Type)
+			t := slices.Index(pl.snapshot.Types, c.Type)
 			if !alone.underGuarantee(pl.path[at], t) {
 				return nil
 			}
@@ -125,10 +125,10 @@ func (pl *planning) together(d *planner.Decision) *planner.Together {
 			return nil
 		}
 		cv := slices.MinFunc(poor, func(a, b *contestedView) int {
-			return cmp.Compare(pl.world.Types[a.lacking], pl.world.Types[b.lacking])
+			return cmp.Compare(pl.snapshot.Types[a.lacking], pl.snapshot.Types[b.lacking])
 		})
 		t := cv.lacking
-		out.Type, out.Requested = pl.world.Types[t], resources.Amount(cv.requests[0].Request.At(t))
+		out.Type, out.Requested = pl.snapshot.Types[t], resources.Amount(cv.requests[0].Request.At(t))
 		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(cv.above(t))
 		return out
 	}

@@ -113,7 +113,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 	slices.SortFunc(p.created, func(a, b time.Time) int { return b.Compare(a) })
 	slices.Sort(p.uids)
 	p.waste = resources.Share{}
-	for t := range sv.world.Types {
+	for t := range sv.snapshot.Types {
 		freed := int64(0)
 		for i := range victims {
 			if victims[i].onNode {
@@ -160,5 +160,5 @@ func (s *problem) violations(of []candidate) int64 {
 	for i := range of {
 		pods[i] = of[i].Pod
 	}
-	return planner.Violations(pods, s.world.Budgets)
+	return planner.Violations(pods, s.snapshot.Budgets)
 }

@@ -55,7 +55,7 @@ type contestedView struct {
 
 // newView returns the laws where these types are contested.
 func (s *problem) newView(contested []int) *contestedView {
-	cv := &contestedView{problem: s, contested: contested, isContested: make([]bool, len(s.world.Types))}
+	cv := &contestedView{problem: s, contested: contested, isContested: make([]bool, len(s.snapshot.Types))}
 	for _, t := range contested {
 		cv.isContested[t] = true
 	}
@@ -161,7 +161,7 @@ func (cv *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
 			break
 		}
 	}
-	lv.room, lv.tight = make([]int64, len(cv.world.Types)), make([]bool, len(cv.world.Types))
+	lv.room, lv.tight = make([]int64, len(cv.snapshot.Types)), make([]bool, len(cv.snapshot.Types))
 	for t := range lv.room {
 		lv.room[t] = unbounded
 		for _, a := range r.counts {
@@ -197,7 +197,7 @@ func (cv *contestedView) findShort(lv *leafVerdict, r *pathToLCA) {
 // would not end.
 func (s *problem) gains() [][]int64 {
 	out := make([][]int64, len(s.path))
-	sum := make([]int64, len(s.world.Types))
+	sum := make([]int64, len(s.snapshot.Types))
 	for d := len(s.path) - 1; d >= 0; d-- {
 		out[d] = slices.Clone(sum)
 		a := s.path[d]
@@ -270,7 +270,7 @@ func (cv *contestedView) takableFrom(a *account) []int64 {
 	if cv.takable[a.index] != nil {
 		return cv.takable[a.index]
 	}
-	out := make([]int64, len(cv.world.Types))
+	out := make([]int64, len(cv.snapshot.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {

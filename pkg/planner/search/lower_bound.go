@@ -92,7 +92,7 @@ func leastVictims(amount, most int64) int { return int(min((amount-1)/most+1, ma
 // harm frees, and the second at which the youngest of them was created.
 func (sv *survey) minWaste(h *harm) (waste resources.Share, youngest int64) {
 	sv.least = sv.least[:0]
-	for range sv.world.Types {
+	for range sv.snapshot.Types {
 		sv.least = append(sv.least, math.MaxInt64)
 	}
 	youngest = math.MinInt64

@@ -77,8 +77,8 @@ func (s *nodeSearch) start(sv *survey, candidates []candidate, toBeat *plan) {
 	for _, g := range sv.goals {
 		s.left = append(s.left, g.amount)
 	}
-	s.allowed = append(s.allowed[:0], sv.world.Budgets...)
-	s.freed = append(s.freed[:0], make([]int64, len(sv.world.Types))...)
+	s.allowed = append(s.allowed[:0], sv.snapshot.Budgets...)
+	s.freed = append(s.freed[:0], make([]int64, len(sv.snapshot.Types))...)
 	s.loss, s.losing = append(s.loss[:0], s.freed...), 0
 	s.fillBudget()
 	s.fillSupply()

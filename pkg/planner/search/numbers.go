@@ -35,7 +35,7 @@ func (s *problem) noteHigher(e *planner.Entry, r *pathToLCA, n *planner.Node) {
 func (s *problem) change(a *account, t int, taken int64) planner.Change {
 	c := planner.Change{
 		Queue:      a.queue.Path,
-		Type:       s.world.Types[t],
+		Type:       s.snapshot.Types[t],
 		Used:       resources.Amount(a.used[t]),
 		Taken:      resources.Amount(taken),
 		Guaranteed: resources.Amount(a.guaranteed[t]),
@@ -68,7 +68,7 @@ func sorted(list []planner.Change) []planner.Change {
 func (pl *planning) changes(p *plan) []planner.Change {
 	var out []planner.Change
 	for _, a := range pl.accounts {
-		for t := range pl.world.Types {
+		for t := range pl.snapshot.Types {
 			if taken := p.takenFrom(a, t); taken > 0 && a.named[t] {
 				out = append(out, pl.change(a, t, taken))
 			}
@@ -129,10 +129,10 @@ func (pl *planning) excesses(p *plan) []planner.Excess {
 	var out []planner.Excess
 	for _, g := range pl.over {
 		a := pl.path[g.depth]
-		most, _ := a.queue.Max.Get(pl.world.Types[g.typ])
+		most, _ := a.queue.Max.Get(pl.snapshot.Types[g.typ])
 		x := planner.Excess{
 			Queue: a.queue.Path,
-			Type:  pl.world.Types[g.typ],
+			Type:  pl.snapshot.Types[g.typ],
 			Used:  resources.Amount(a.expected[g.typ]),
 			Asked: resources.Amount(pl.ask.Request.At(g.typ)),
 			Max:   most,
@@ -155,7 +155,7 @@ func (pl *planning) explain(d *planner.Decision) {
 		return
 	}
 	d.OverMax = pl.excesses(nil)
-	for t, name := range pl.world.Types {
+	for t, name := range pl.snapshot.Types {
 		if slices.ContainsFunc(pl.views, func(cv *contestedView) bool { return cv.isContested[t] }) {
 			d.Contested = append(d.Contested, name)
 		}

@@ -43,7 +43,7 @@ func (pl *planning) decision(o planner.Outcome) planner.Decision {
 // longer than a hold lasts, or those of which a deletion was refused.
 func (pl *planning) protected(by planner.Protection) []string {
 	var out []string
-	for _, n := range pl.world.Nodes {
+	for _, n := range pl.snapshot.Nodes {
 		for _, p := range n.Pods {
 			if p.Protection != by {
 				continue
@@ -102,13 +102,13 @@ func (pl *planning) accept(p *plan) planner.Decision {
 	d.Node = p.node.Name
 	d.OptedOut, d.Violations = p.harm.optedOut, p.harm.violations
 	for _, t := range p.view.contested {
-		d.Contested = append(d.Contested, pl.world.Types[t])
+		d.Contested = append(d.Contested, pl.snapshot.Types[t])
 	}
 	for _, c := range p.victims {
 		v := pl.victim(c.Pod, c.node, c.path)
 		for _, t := range p.view.contested {
 			if c.request.At(t) > 0 {
-				v.Uses = append(v.Uses, pl.world.Types[t])
+				v.Uses = append(v.Uses, pl.snapshot.Types[t])
 			}
 		}
 		d.Victims = append(d.Victims, v)

@@ -74,7 +74,7 @@ func (s *problem) pathFrom(leaf queues.ID) *pathToLCA {
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *problem) newPath(leaf queues.ID) *pathToLCA {
-	r := &pathToLCA{leaf: s.world.Queues.Queue(leaf)}
+	r := &pathToLCA{leaf: s.snapshot.Queues.Queue(leaf)}
 	switch {
 	case r.leaf == nil:
 		r.barred = byForeign
@@ -85,7 +85,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 	}
 	var l priorityShift
 	s.way = s.way[:0]
-	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
+	for q := r.leaf; q != nil; q = s.snapshot.Queues.Queue(q.Parent) {
 		a := s.account(q)
 		if a.depth >= 0 {
 			r.lca = a.depth
@@ -111,7 +111,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 		r.barred = byLaw3
 	case r.lca < s.fence:
 		r.barred = byLaw7
-	case queues.PreemptionDisabled(s.world.Queues, r.leaf):
+	case queues.PreemptionDisabled(s.snapshot.Queues, r.leaf):
 		r.barred = byDisabled
 	}
 	return r

@@ -32,11 +32,11 @@ const (
 )
 
 // Plan decides which pods are preempted for an asker, or why none are.
-func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision {
+func Plan(snapshot *planner.Snapshot, ask *planner.Ask, p planner.Params) planner.Decision {
 	if p.MaxFits <= 0 {
 		p.MaxFits = defaultMaxFits
 	}
-	s, ok := newProblem(w, ask, p)
+	s, ok := newProblem(snapshot, ask, p)
 	pl := &planning{problem: s, mostPlans: 1, poolSize: poolSize, visitsLeft: visitsInAll, exhaustive: true}
 	switch {
 	case !ok:
@@ -47,8 +47,8 @@ func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision
 	if p.Fits != nil {
 		pl.mostPlans = min(plansKept, p.MaxFits)
 	}
-	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, compareNames) {
-		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), compareNames)
+	if pl.nodes = snapshot.Nodes; !slices.IsSortedFunc(pl.nodes, compareNames) {
+		pl.nodes = slices.SortedFunc(slices.Values(snapshot.Nodes), compareNames)
 	}
 	for {
 		pl.firstPass()

@@ -8,12 +8,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// problem is the planning problem of one asker in a world.
+// problem is the planning problem of one asker in a snapshot.
 type problem struct {
-	world  *planner.World
-	ask    *planner.Ask
-	app    uint32 // hash of ask.App
-	params planner.Params
+	snapshot *planner.Snapshot
+	ask      *planner.Ask
+	app      uint32 // hash of ask.App
+	params   planner.Params
 
 	accounts []*account   // in order of their first use
 	byQueue  []*account   // by queue ID
@@ -46,9 +46,9 @@ type goal struct {
 }
 
 // newProblem returns the problem, or false if the ask's queue does not exist.
-func newProblem(w *planner.World, ask *planner.Ask, p planner.Params) (*problem, bool) {
-	s := &problem{world: w, ask: ask, app: planner.HashApp(ask.App), params: p}
-	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
+func newProblem(snapshot *planner.Snapshot, ask *planner.Ask, p planner.Params) (*problem, bool) {
+	s := &problem{snapshot: snapshot, ask: ask, app: planner.HashApp(ask.App), params: p}
+	for q := snapshot.Queues.Queue(ask.Leaf); q != nil; q = snapshot.Queues.Queue(q.Parent) {
 		s.path = append(s.path, s.account(q))
 	}
 	slices.Reverse(s.path)
@@ -62,13 +62,13 @@ func newProblem(w *planner.World, ask *planner.Ask, p planner.Params) (*problem,
 			s.fence = d
 		}
 	}
-	for t := range w.Types {
+	for t := range snapshot.Types {
 		s.typesByName = append(s.typesByName, t)
 		if ask.Request.At(t) > 0 {
 			s.wanted = append(s.wanted, t)
 		}
 	}
-	slices.SortFunc(s.typesByName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
+	slices.SortFunc(s.typesByName, func(a, b int) int { return cmp.Compare(snapshot.Types[a], snapshot.Types[b]) })
 	s.findOver()
 	s.findRequests()
 	return s, len(s.path) > 0
@@ -79,7 +79,7 @@ func (s *problem) findOver() {
 	for d := 1; d < len(s.path); d++ {
 		a := s.path[d]
 		for _, t := range s.wanted {
-			most, limited := a.queue.Max.Get(s.world.Types[t])
+			most, limited := a.queue.Max.Get(s.snapshot.Types[t])
 			if !limited {
 				continue
 			}
@@ -137,7 +137,7 @@ func (s *problem) account(q *queues.Queue) *account {
 	if a := s.byQueue[q.ID]; a != nil {
 		return a
 	}
-	n := len(s.world.Types)
+	n := len(s.snapshot.Types)
 	a := &account{
 		queue:      q,
 		index:      len(s.accounts),
@@ -150,7 +150,7 @@ func (s *problem) account(q *queues.Queue) *account {
 		tight:      make([]bool, n),
 	}
 	used, expected, has := q.Used(), q.Expected(), q.Has()
-	for t, name := range s.world.Types {
+	for t, name := range s.snapshot.Types {
 		a.used[t], a.expected[t], a.has[t] = int64(used.Get(name)), int64(expected.Get(name)), int64(has.Get(name))
 		if g, ok := q.Guaranteed.Get(name); ok {
 			a.guaranteed[t], a.named[t] = int64(g), true

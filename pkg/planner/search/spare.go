@@ -63,7 +63,7 @@ func (s *nodeSearch) spare(passes func([]candidate) bool) []candidate {
 
 // planOf returns the plan with these victims.
 func (s *nodeSearch) planOf(victims []candidate) *plan {
-	allowed, h := slices.Clone(s.world.Budgets), harmless
+	allowed, h := slices.Clone(s.snapshot.Budgets), harmless
 	for i := range victims {
 		h.add(&victims[i], allowed)
 	}

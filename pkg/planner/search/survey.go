@@ -110,10 +110,10 @@ func (s *problem) classOf(e *planner.Entry) planner.Class {
 	case e.Budget == planner.NoBudget || e.Class == planner.ClassOptedOut:
 		return e.Class
 	case e.Budget == planner.ManyBudgets:
-		if e.Pod.Violates(s.world.Budgets) {
+		if e.Pod.Violates(s.snapshot.Budgets) {
 			return planner.ClassViolator
 		}
-	case s.world.Budgets[e.Budget] <= 0:
+	case s.snapshot.Budgets[e.Budget] <= 0:
 		return planner.ClassViolator
 	}
 	return e.Class
@@ -224,7 +224,7 @@ func helps(request planner.Amounts, lca int, onNode bool, goals []goal) bool {
 }
 
 // byHarm orders candidates: the least harm first, among equal harm the largest, then the
-// youngest. Equivalent candidates are neighbours. The order of the world's types has no
+// youngest. Equivalent candidates are neighbours. The order of the snapshot's types has no
 // influence.
 func (s *problem) byHarm(a, b *candidate) int {
 	switch {

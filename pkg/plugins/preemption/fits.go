@@ -17,10 +17,10 @@ import (
 // trial runs the scheduler's own filters for nodes without some of their pods. It is the
 // only place where the rules of queues and of nodes meet. It changes copies only.
 type trial struct {
-	handle fwk.Handle
-	state  fwk.CycleState
-	pod    *corev1.Pod
-	world  *planner.World
+	handle   fwk.Handle
+	state    fwk.CycleState
+	pod      *corev1.Pod
+	snapshot *planner.Snapshot
 	// exists reports whether a pod in the snapshot still exists. The store may have heard
 	// of the end of a pod before the snapshot did, and informers hear of it before both.
 	// Nil if the snapshot has no such pods.
@@ -32,12 +32,12 @@ type trial struct {
 	extenders *extenders
 }
 
-func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *planner.World, exists func(*corev1.Pod) bool) *trial {
+func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, planning *planner.Snapshot, exists func(*corev1.Pod) bool) *trial {
 	return &trial{
 		handle:    handle,
 		state:     state,
 		pod:       pod,
-		world:     w,
+		snapshot:  planning,
 		exists:    exists,
 		endedOn:   map[string]map[types.UID]bool{},
 		extenders: newExtenders(handle, pod),
@@ -65,11 +65,11 @@ func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 
 // pods returns the pods of a node as the store has them.
 func (t *trial) pods(node string) []*planner.Pod {
-	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n *planner.Node, name string) int { return cmp.Compare(n.Name, name) })
+	at, found := slices.BinarySearchFunc(t.snapshot.Nodes, node, func(n *planner.Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {
 		return nil
 	}
-	return t.world.Nodes[at].Pods
+	return t.snapshot.Nodes[at].Pods
 }
 
 // leaving returns the pods that leave a node in any case.
@@ -103,7 +103,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 	gone := uidsOf(append(t.leaving(node), without...))
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	going := t.extenders.newRemoval(without, t.world.Budgets)
+	going := t.extenders.newRemoval(without, t.snapshot.Budgets)
 	ended := t.ended(info, node) // counting an ended pod would cost another pod its place
 	removed, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] || ended[uid] })
 	if !ok {

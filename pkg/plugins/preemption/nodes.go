@@ -13,12 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// candidates returns the nodes of the world on which preemption might help: those that
+// candidates returns the nodes of the snapshot on which preemption might help: those that
 // the filters rejected for a reason that pods may cause. A node that was rejected only
 // because other pods hold it counts, too: a plan may join its holders.
-func candidates(w *planner.World, statuses fwk.NodeToStatusReader) []*planner.Node {
-	out := make([]*planner.Node, 0, len(w.Nodes))
-	for _, n := range w.Nodes {
+func candidates(planning *planner.Snapshot, statuses fwk.NodeToStatusReader) []*planner.Node {
+	out := make([]*planner.Node, 0, len(planning.Nodes))
+	for _, n := range planning.Nodes {
 		status := statuses.Get(n.Name)
 		if status.Code() == fwk.Unschedulable || status.Plugin() == reservation.Name {
 			out = append(out, n)
@@ -63,7 +63,7 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 
 // rejectedAnyway replaces the filters of a cycle that a quota ended before they ran. It
 // returns the nodes that reject the pod whatever pods leave; nil if there are no nodes. The
-// pods of these nodes stay in the world: they may be preempted for the quota.
+// pods of these nodes stay in the snapshot: they may be preempted for the quota.
 func (pl *Plugin) rejectedAnyway(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*planner.Node) map[string]bool {
 	if len(nodes) == 0 {
 		return nil

@@ -259,17 +259,17 @@ func (pl *Plugin) makeRoom(
 	if input == nil {
 		return "", why
 	}
-	w := *input.World
+	planning := *input.Snapshot
 	var barred func(node string) bool
 	if filtersRan {
-		w.Nodes = candidates(&w, statuses)
+		planning.Nodes = candidates(&planning, statuses)
 	} else { // most plans that the laws reject never need it
-		list := sync.OnceValue(func() map[string]bool { return pl.rejectedAnyway(ctx, state, pod, w.Nodes) })
+		list := sync.OnceValue(func() map[string]bool { return pl.rejectedAnyway(ctx, state, pod, planning.Nodes) })
 		barred = func(node string) bool { return list()[node] }
 	}
-	t := newTrial(pl.handle, state, pod, &w, pl.exists)
+	t := newTrial(pl.handle, state, pod, &planning, pl.exists)
 	began := pl.process.Clock.Now()
-	d := search.Plan(&w, input.Ask, planner.Params{
+	d := search.Plan(&planning, input.Ask, planner.Params{
 		StrictGuarantee: input.Strict,
 		Barred:          barred,
 		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },

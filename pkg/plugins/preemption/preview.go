@@ -290,19 +290,19 @@ func (x *dryRun) obstacle() reasons.Reason {
 
 // plan does what PostFilter would do.
 func (x *dryRun) plan(ctx context.Context) {
-	w, params := *x.r.World, x.r.Params
+	planning, params := *x.r.Planning, x.r.Params
 	if x.r.OverMax.None() {
-		w.Nodes = candidates(&w, framework.NewNodeToStatus(x.statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
+		planning.Nodes = candidates(&planning, framework.NewNodeToStatus(x.statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
 	} else {
 		params.Barred = func(node string) bool {
 			s := x.statuses[node]
 			return s.Code() == fwk.UnschedulableAndUnresolvable && s.Plugin() != reservation.Name
 		}
 	}
-	t := newTrial(x.stage, x.state, x.pod, &w, nil)
+	t := newTrial(x.stage, x.state, x.pod, &planning, nil)
 	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
-	d := t.extenders.addTo(search.Plan(&w, x.r.Ask, params))
-	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
+	d := t.extenders.addTo(search.Plan(&planning, x.r.Ask, params))
+	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, planning.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch d.Outcome {
 	case planner.Refuse:

@@ -306,7 +306,7 @@ func TestVictimsThatWereNotForecastAreNoticed(t *testing.T) {
 // returns how many victims it looked up.
 func checkPlan(s situation, tree *queues.Snapshot, waiting int, f Forecast) (checked int, err error) {
 	asker := s.pods[waiting]
-	w := &planner.World{Types: kinds, Queues: tree}
+	w := &planner.Snapshot{Types: kinds, Queues: tree}
 	var running []*planner.Pod
 	for i, p := range s.pods {
 		if !p.waits {

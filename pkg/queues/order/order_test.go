@@ -50,14 +50,14 @@ func TestOrder(t *testing.T) {
 		if filepath.Ext(file) != ".txt" {
 			return // rapid stores failures there
 		}
-		var w *world
+		var f *fixture
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "tree" {
-				w = newWorld(t, d)
+				f = newFixture(t, d)
 				return ""
 			}
-			out := w.command(t, d)
-			if err := w.r.index.Check(); err != nil {
+			out := f.command(t, d)
+			if err := f.r.index.Check(); err != nil {
 				return out + "!! " + err.Error() + "\n"
 			}
 			return out
@@ -65,62 +65,62 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// world is a tree with asks. The runner makes each change in model and index.
-type world struct {
+// fixture is a tree with asks. The runner makes each change in model and index.
+type fixture struct {
 	r     *runner
 	names map[string]*modelAsk
 }
 
-func newWorld(t *testing.T, d *datadriven.TestData) *world {
-	w := &world{r: newRunner(queuestest.MustTree(t, d.Input), ""), names: map[string]*modelAsk{}}
+func newFixture(t *testing.T, d *datadriven.TestData) *fixture {
+	f := &fixture{r: newRunner(queuestest.MustTree(t, d.Input), ""), names: map[string]*modelAsk{}}
 	var capacity []string
 	for _, arg := range d.CmdArgs {
 		if arg.Key == "strict" {
-			w.r.m.strict = true
-			w.r.index.SetStrict(true)
+			f.r.m.strict = true
+			f.r.index.SetStrict(true)
 			continue
 		}
 		capacity = append(capacity, arg.Vals...)
 	}
-	w.r.m.capacity = queuestest.Vector(strings.Join(capacity, " "))
-	w.r.index.SetCapacity(w.r.m.capacity)
-	return w
+	f.r.m.capacity = queuestest.Vector(strings.Join(capacity, " "))
+	f.r.index.SetCapacity(f.r.m.capacity)
+	return f
 }
 
-func (w *world) command(t *testing.T, d *datadriven.TestData) string {
+func (f *fixture) command(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "asks":
 		for _, line := range strings.Split(d.Input, "\n") {
-			w.ask(t, d, strings.Fields(line))
+			f.ask(t, d, strings.Fields(line))
 		}
 		return ""
 	case "used":
-		leaf, app, _, rest := w.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
-		a := w.app(leaf, app)
-		w.r.use(a, rest.Sub(a.used))
+		leaf, app, _, rest := f.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
+		a := f.app(leaf, app)
+		f.r.use(a, rest.Sub(a.used))
 		return ""
 	case "leaving":
-		leaf, _, _, v := w.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
-		w.r.leave(leaf, v)
+		leaf, _, _, v := f.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
+		f.r.leave(leaf, v)
 		return ""
 	case "block", "unblock":
-		a := w.names[d.CmdArgs[0].Key]
+		a := f.names[d.CmdArgs[0].Key]
 		if d.Cmd == "unblock" {
-			w.r.index.Unblock(w.r.asks[a].Group())
+			f.r.index.Unblock(f.r.asks[a].Group())
 			return ""
 		}
-		q, found := w.r.m.draft.Find(d.CmdArgs[1].Vals[0])
+		q, found := f.r.m.draft.Find(d.CmdArgs[1].Vals[0])
 		if !found {
 			d.Fatalf(t, "no queue %s", d.CmdArgs[1].Vals[0])
 		}
-		w.r.index.Block(w.r.asks[a].Group(), queues.Verdict{At: q.ID})
+		f.r.index.Block(f.r.asks[a].Group(), queues.Verdict{At: q.ID})
 		return ""
 	case "bind":
 		n := -1
 		if len(d.CmdArgs) > 0 {
 			n, _ = strconv.Atoi(d.CmdArgs[0].Key)
 		}
-		return w.bind(n)
+		return f.bind(n)
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
@@ -134,9 +134,9 @@ func argWords(args []datadriven.CmdArg) []string {
 	return words
 }
 
-func (w *world) words(t *testing.T, d *datadriven.TestData, path string, words []string) (leaf queues.ID, app string, key order.AskKey, rest resources.Vector) {
+func (f *fixture) words(t *testing.T, d *datadriven.TestData, path string, words []string) (leaf queues.ID, app string, key order.AskKey, rest resources.Vector) {
 	t.Helper()
-	q, found := w.r.m.draft.Find(path)
+	q, found := f.r.m.draft.Find(path)
 	if !found {
 		d.Fatalf(t, "no queue %s", path)
 	}
@@ -159,47 +159,47 @@ func (w *world) words(t *testing.T, d *datadriven.TestData, path string, words [
 	return q.ID, app, key, queuestest.Vector(strings.Join(amounts, " "))
 }
 
-func (w *world) app(leaf queues.ID, name string) *modelApp {
-	for _, a := range w.r.m.apps {
+func (f *fixture) app(leaf queues.ID, name string) *modelApp {
+	for _, a := range f.r.m.apps {
 		if a.leaf == leaf && a.name == name {
 			return a
 		}
 	}
 	a := &modelApp{leaf: leaf, name: name, submitted: epoch}
-	w.r.m.apps = append(w.r.m.apps, a)
-	w.r.apps[a] = w.r.index.NewApp(leaf, name, a.submitted, a.class)
+	f.r.m.apps = append(f.r.m.apps, a)
+	f.r.apps[a] = f.r.index.NewApp(leaf, name, a.submitted, a.class)
 	return a
 }
 
-func (w *world) ask(t *testing.T, d *datadriven.TestData, words []string) {
-	leaf, name, key, request := w.words(t, d, words[1], words[2:])
+func (f *fixture) ask(t *testing.T, d *datadriven.TestData, words []string) {
+	leaf, name, key, request := f.words(t, d, words[1], words[2:])
 	if request.IsZero() {
 		request = queuestest.Vector("vcore=1")
 	}
 	key.UID = words[0]
-	app := w.app(leaf, name)
+	app := f.app(leaf, name)
 	if key.Created.Before(app.submitted) {
 		app.submitted = key.Created
-		w.r.index.SetSubmitted(w.r.apps[app], key.Created)
+		f.r.index.SetSubmitted(f.r.apps[app], key.Created)
 	}
 	a := &modelAsk{app: app, key: key, request: request}
-	w.r.m.asks = append(w.r.m.asks, a)
-	w.r.asks[a] = w.r.index.Push(w.r.apps[app], key, request, "")
-	w.names[key.UID] = a
+	f.r.m.asks = append(f.r.m.asks, a)
+	f.r.asks[a] = f.r.index.Push(f.r.apps[app], key, request, "")
+	f.names[key.UID] = a
 }
 
 // bind takes asks in the order of the index; the model is not used.
-func (w *world) bind(n int) string {
+func (f *fixture) bind(n int) string {
 	var b strings.Builder
 	for ; n != 0; n-- {
-		next, ok := w.r.index.Next()
+		next, ok := f.r.index.Next()
 		if !ok {
 			break
 		}
-		a := w.names[next.UID()]
-		fmt.Fprintf(&b, "%s %s\n", strings.TrimPrefix(w.r.m.draft.Queue(a.app.leaf).Path, "root."), a.key.UID)
-		w.r.use(a.app, a.request)
-		w.r.remove(a)
+		a := f.names[next.UID()]
+		fmt.Fprintf(&b, "%s %s\n", strings.TrimPrefix(f.r.m.draft.Queue(a.app.leaf).Path, "root."), a.key.UID)
+		f.r.use(a.app, a.request)
+		f.r.remove(a)
 	}
 	return b.String()
 }

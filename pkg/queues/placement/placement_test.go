@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestPlacement runs the files of testdata. Each file is a world of its own: a
+// TestPlacement runs the files of testdata. Each file is a script of its own: a
 // tree, rules, a namespace and a pod, set by commands and kept until the next
 // command of the same name.
 //
@@ -65,45 +65,45 @@ func TestPlacement(t *testing.T) {
 }
 
 func runFile(t *testing.T, path string) {
-	w := world{tree: tree{}}
+	f := fixture{tree: tree{}}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		switch d.Cmd {
 		case "tree":
-			w.tree = parseTree(t, d)
+			f.tree = parseTree(t, d)
 			return ""
 		case "rules":
-			w.rules = parseRules(t, d)
+			f.rules = parseRules(t, d)
 			return ""
 		case "namespace":
-			w.namespace = placement.Namespace{}
-			decode(t, d, &w.namespace)
+			f.namespace = placement.Namespace{}
+			decode(t, d, &f.namespace)
 			return ""
 		case "pod":
 			var manifest struct{ Metadata placement.Pod }
 			decode(t, d, &manifest)
-			w.pod = manifest.Metadata
+			f.pod = manifest.Metadata
 			return ""
 		case "identify":
-			return w.identify(d)
+			return f.identify(d)
 		case "place":
-			return w.place(t, d)
+			return f.place(t, d)
 		case "quota":
-			return w.quota()
+			return f.quota()
 		}
 		d.Fatalf(t, "unknown command %q", d.Cmd)
 		return ""
 	})
 }
 
-type world struct {
+type fixture struct {
 	tree      tree
 	rules     []config.Rule
 	namespace placement.Namespace
 	pod       placement.Pod
 }
 
-func (w *world) identify(d *datadriven.TestData) string {
-	id, reason := placement.Identify(w.pod, d.HasArg("unique-ids"))
+func (f *fixture) identify(d *datadriven.TestData) string {
+	id, reason := placement.Identify(f.pod, d.HasArg("unique-ids"))
 	out := fmt.Sprintf("application=%s queue=%s user=%s groups=%v gang=%v\n",
 		id.Application, id.Queue, id.User.Name, id.User.Groups, id.Gang)
 	if !reason.None() {
@@ -112,9 +112,9 @@ func (w *world) identify(d *datadriven.TestData) string {
 	return out
 }
 
-func (w *world) place(t *testing.T, d *datadriven.TestData) string {
-	id, _ := placement.Identify(w.pod, false)
-	req := placement.Request{Identity: id, Namespace: w.namespace, Running: d.HasArg("running")}
+func (f *fixture) place(t *testing.T, d *datadriven.TestData) string {
+	id, _ := placement.Identify(f.pod, false)
+	req := placement.Request{Identity: id, Namespace: f.namespace, Running: d.HasArg("running")}
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "running":
@@ -128,7 +128,7 @@ func (w *world) place(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
 	}
-	result, reason := placement.Place(w.rules, req, w.tree)
+	result, reason := placement.Place(f.rules, req, f.tree)
 	return show(result, reason)
 }
 
@@ -151,8 +151,8 @@ func show(result placement.Result, reason reasons.Reason) string {
 	return b.String()
 }
 
-func (w *world) quota() string {
-	q, errs := placement.NamespaceQuota(w.namespace.Annotations)
+func (f *fixture) quota() string {
+	q, errs := placement.NamespaceQuota(f.namespace.Annotations)
 	q = cmp.Or(q, &queues.NamespaceQuota{})
 	out := fmt.Sprintf("set=%t max=(%v) guaranteed=(%v) applications=%d\n",
 		!q.Max.IsUnlimited() || !q.Guaranteed.IsNone(), q.Max, q.Guaranteed, q.MaxApplications)

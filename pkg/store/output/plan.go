@@ -9,8 +9,8 @@ import (
 
 // PlanInput is the input of a plan for a pod. It is immutable.
 type PlanInput struct {
-	World *planner.World
-	Ask   *planner.Ask
+	Snapshot *planner.Snapshot
+	Ask      *planner.Ask
 	// Strict is params.StrictGuarantee.
 	Strict bool
 }

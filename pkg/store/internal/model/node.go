@@ -143,10 +143,10 @@ func (x *Model) HoldersBefore(node string, asker types.UID) []reservations.Hold 
 	})
 }
 
-// PlanningWorld returns the current planning snapshot, for plans made without the lock.
-func (x *Model) PlanningWorld() *planner.World {
+// PlanningSnapshot returns the current planning snapshot, for plans made without the lock.
+func (x *Model) PlanningSnapshot() *planner.Snapshot {
 	x.UpdateSnapshot()
-	return &planner.World{
+	return &planner.Snapshot{
 		Types: x.Preemption.Snapshot.Names(), Queues: x.Cache.Snapshot(),
 		Nodes: x.Preemption.Snapshot.Nodes(), Budgets: x.DisruptionsLeft(true),
 	}

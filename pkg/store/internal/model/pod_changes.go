@@ -114,7 +114,7 @@ func (x *Model) GuardedPods() iter.Seq[cache.Guarded] {
 	}
 }
 
-// DisruptionsLeft is what the budgets still allow, for [planner.World]. Victims of plans
+// DisruptionsLeft is what the budgets still allow, for [planner.Snapshot]. Victims of plans
 // in force count as gone if inForce is true.
 func (x *Model) DisruptionsLeft(inForce bool) []int64 {
 	return x.Cache.Protection.Left(x.GuardedPods(), inForce)

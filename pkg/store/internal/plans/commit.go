@@ -166,7 +166,7 @@ func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.
 // lawful checks the laws for victims of an asker, on the current state.
 func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) error {
 	x.m.UpdateSnapshot() // the victims stay in this state
-	w := &planner.World{Queues: x.m.Cache.Tree(), Budgets: x.m.DisruptionsLeft(true)}
+	snapshot := &planner.Snapshot{Queues: x.m.Cache.Tree(), Budgets: x.m.DisruptionsLeft(true)}
 	t := &x.m.Preemption.Snapshot.Types
 	ask := model.AskOf(t, p)
 	ask.Group = x.groupFor(p, p.Asker.Decision)
@@ -179,14 +179,14 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if n := x.m.Cache.Nodes.Get(name); n != nil && n.Known() {
-			w.Nodes = append(w.Nodes, x.m.ViewOf(t, n, p.UID))
+			snapshot.Nodes = append(snapshot.Nodes, x.m.ViewOf(t, n, p.UID))
 		}
 	}
-	w.Nodes, w.Types = x.BesideWaiting(p, w.Nodes), t.Names()
+	snapshot.Nodes, snapshot.Types = x.BesideWaiting(p, snapshot.Nodes), t.Names()
 	if err := x.holds.Needed(p, h, left); err != nil { // first, because laws are judged for what the asker lacks
 		return err
 	}
-	return judge.Lawful(w, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
+	return judge.Lawful(snapshot, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
 }
 
 // withinBudgets returns an error if the victims violate more disruption budgets than the plan had

@@ -75,9 +75,9 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 	x.m.Preemption.Watches.PlanBegins()
 	ask := model.AskOf(&x.m.Preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = x.groupFor(p, nil)
-	w := x.m.PlanningWorld()
-	w.Nodes = p.Sweeping().Rest(x.BesideWaiting(p, w.Nodes))
-	return &output.PlanInput{Ask: ask, World: w, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
+	snapshot := x.m.PlanningSnapshot()
+	snapshot.Nodes = p.Sweeping().Rest(x.BesideWaiting(p, snapshot.Nodes))
+	return &output.PlanInput{Ask: ask, Snapshot: snapshot, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // BesideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for

@@ -27,8 +27,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// World is a store with what shows it.
-type World struct {
+// Cluster is a store with what shows it.
+type Cluster struct {
 	tb        testing.TB
 	Store     *store.Store
 	Inventory *inventory.Inventory
@@ -37,47 +37,47 @@ type World struct {
 	Now       time.Time
 }
 
-// New is a world that has begun, with the document in force; empty is the built-in one.
-func New(tb testing.TB, document string) *World {
+// New is a cluster that has begun, with the document in force; empty is the built-in one.
+func New(tb testing.TB, document string) *Cluster {
 	tb.Helper()
-	w := Unstarted(tb)
+	c := Unstarted(tb)
 	if document != "" {
-		w.Configure(document)
+		c.Configure(document)
 	}
-	w.Store.Start(w.Now)
-	return w
+	c.Store.Start(c.Now)
+	return c
 }
 
-// Unstarted is a world in which nothing was scheduled yet.
-func Unstarted(tb testing.TB) *World {
+// Unstarted is a cluster in which nothing was scheduled yet.
+func Unstarted(tb testing.TB) *Cluster {
 	tb.Helper()
-	w := &World{tb: tb, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.Store = store.New(config.Default(), store.Options{})
-	w.Clock = clocktesting.NewFakeClock(w.Now)
-	w.Inventory = inventory.New(w.Store)
-	w.Record = record.New(w.Store.Follow(output.Decisions))
-	return w
+	c := &Cluster{tb: tb, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	c.Store = store.New(config.Default(), store.Options{})
+	c.Clock = clocktesting.NewFakeClock(c.Now)
+	c.Inventory = inventory.New(c.Store)
+	c.Record = record.New(c.Store.Follow(output.Decisions))
+	return c
 }
 
 // Configure puts a document into force.
-func (w *World) Configure(document string) {
-	w.tb.Helper()
+func (c *Cluster) Configure(document string) {
+	c.tb.Helper()
 	spec, err := config.Parse([]byte(document))
 	if err != nil {
-		w.tb.Fatal(err)
+		c.tb.Fatal(err)
 	}
-	w.Store.Configure(spec, w.Now)
+	c.Store.Configure(spec, c.Now)
 }
 
 // Amounts reads "vcore=2 memory=1Gi".
-func (w *World) Amounts(text string) resources.Vector {
-	w.tb.Helper()
+func (c *Cluster) Amounts(text string) resources.Vector {
+	c.tb.Helper()
 	var entries []resources.Entry
 	for _, part := range strings.Fields(text) {
 		name, number, _ := strings.Cut(part, "=")
 		amount, err := queuestest.Amount(name, number)
 		if err != nil {
-			w.tb.Fatal(err)
+			c.tb.Fatal(err)
 		}
 		entries = append(entries, resources.Entry{Name: name, Amount: amount})
 	}
@@ -85,27 +85,27 @@ func (w *World) Amounts(text string) resources.Vector {
 }
 
 // Node adds a node.
-func (w *World) Node(name, allocatable string) {
-	w.tb.Helper()
-	w.Store.UpsertNode(name, w.Amounts(allocatable), w.Now)
+func (c *Cluster) Node(name, allocatable string) {
+	c.tb.Helper()
+	c.Store.UpsertNode(name, c.Amounts(allocatable), c.Now)
 }
 
 // Pod adds a pod of a queue; it runs if there is a node.
-func (w *World) Pod(name, queue, app, request, node string) {
-	w.tb.Helper()
-	w.Add(objects.Pod{
+func (c *Cluster) Pod(name, queue, app, request, node string) {
+	c.tb.Helper()
+	c.Add(objects.Pod{
 		Identity: objects.Identity{
 			Name:        name,
 			Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
 			Annotations: map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["research"]}`},
 		},
 		Status:  objects.Status{Node: node},
-		Request: w.Amounts(request + " pods=1"),
+		Request: c.Amounts(request + " pods=1"),
 	})
 }
 
 // Add adds a pod; what has no namespace, UID or time is given one.
-func (w *World) Add(p objects.Pod) {
+func (c *Cluster) Add(p objects.Pod) {
 	if p.UID == "" {
 		p.UID = types.UID("uid-" + p.Name)
 	}
@@ -113,39 +113,39 @@ func (w *World) Add(p objects.Pod) {
 		p.Namespace = "team"
 	}
 	if p.Created.IsZero() {
-		p.Created = w.Now
+		p.Created = c.Now
 	}
 	if p.Node != "" {
-		p.Scheduled = w.Now
+		p.Scheduled = c.Now
 	}
-	w.Store.Upsert(p, w.Now)
+	c.Store.Upsert(p, c.Now)
 }
 
 // Step lets time go on.
-func (w *World) Step(by time.Duration) {
-	w.Now = w.Now.Add(by)
-	w.Clock.SetTime(w.Now)
-	w.Store.Tick(w.Now)
+func (c *Cluster) Step(by time.Duration) {
+	c.Now = c.Now.Add(by)
+	c.Clock.SetTime(c.Now)
+	c.Store.Tick(c.Now)
 }
 
 // Preempt makes a plan for a pod that no node took, and holds its node if there is
 // a lawful one.
-func (w *World) Preempt(name string) {
-	w.tb.Helper()
+func (c *Cluster) Preempt(name string) {
+	c.tb.Helper()
 	uid := types.UID("uid-" + name)
-	w.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
-	w.Step(time.Minute)
-	input, why := w.Store.BeginPlan(uid, "", nil, w.Now)
+	c.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), c.Now)
+	c.Step(time.Minute)
+	input, why := c.Store.BeginPlan(uid, "", nil, c.Now)
 	if !why.None() {
-		w.tb.Fatal(why)
+		c.tb.Fatal(why)
 	}
-	plan := search.Plan(input.World, input.Ask, planner.Params{})
+	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
-		w.Store.RejectPlan(uid, &plan, w.Now)
-	} else if why := w.Store.AcceptPlan(uid, &plan, w.Now); !why.None() {
-		w.tb.Fatal(why)
+		c.Store.RejectPlan(uid, &plan, c.Now)
+	} else if why := c.Store.AcceptPlan(uid, &plan, c.Now); !why.None() {
+		c.tb.Fatal(why)
 	}
-	w.Record.Take()
+	c.Record.Take()
 }
 
 const busyDocument = `partitions:
@@ -203,39 +203,39 @@ const busyDocument = `partitions:
 // Busy is a small cluster in which much goes on: queues under and over their
 // guarantee, at their max and behind fences, pods that wait for all kinds of
 // reasons, a held node, pods of other schedulers.
-func Busy(tb testing.TB) *World {
-	w := New(tb, busyDocument)
+func Busy(tb testing.TB) *Cluster {
+	c := New(tb, busyDocument)
 	for _, name := range []string{"rack-1-a", "rack-1-b", "rack-2-a"} {
-		w.Node(name, "vcore=16 memory=64Gi pods=110 ephemeral-storage=200Gi nvidia.com/gpu=2")
-		w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true, Priority: 2000001000}, Status: objects.Status{Node: name}, Request: w.Amounts("vcore=250m memory=200Mi pods=1")})
+		c.Node(name, "vcore=16 memory=64Gi pods=110 ephemeral-storage=200Gi nvidia.com/gpu=2")
+		c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true, Priority: 2000001000}, Status: objects.Status{Node: name}, Request: c.Amounts("vcore=250m memory=200Mi pods=1")})
 	}
-	w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "proxy-rack-1-a"}, Spec: objects.Spec{Foreign: true, Static: true}, Status: objects.Status{Node: "rack-1-a"}, Request: w.Amounts("vcore=100m pods=1")})
-	w.Step(time.Minute)
+	c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "proxy-rack-1-a"}, Spec: objects.Spec{Foreign: true, Static: true}, Status: objects.Status{Node: "rack-1-a"}, Request: c.Amounts("vcore=100m pods=1")})
+	c.Step(time.Minute)
 	for i := range 7 {
-		w.Pod(fmt.Sprint("align-", i), "root.research.genomics", "alignment", "vcore=4 memory=8Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
+		c.Pod(fmt.Sprint("align-", i), "root.research.genomics", "alignment", "vcore=4 memory=8Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
 	}
 	for i := range 6 {
-		w.Pod(fmt.Sprint("front-", i), "root.production.web", "frontend", "vcore=2 memory=2Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
+		c.Pod(fmt.Sprint("front-", i), "root.production.web", "frontend", "vcore=2 memory=2Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
 	}
-	w.Pod("try-0", "root.sandbox", "notebook", "vcore=1500m memory=3Gi", "rack-1-b")
-	w.Step(10 * time.Minute)
+	c.Pod("try-0", "root.sandbox", "notebook", "vcore=1500m memory=3Gi", "rack-1-b")
+	c.Step(10 * time.Minute)
 	for i := range 3 {
-		w.Pod(fmt.Sprint("lattice-", i), "root.research.physics", "lattice", "vcore=4 memory=8Gi", "")
+		c.Pod(fmt.Sprint("lattice-", i), "root.research.physics", "lattice", "vcore=4 memory=8Gi", "")
 	}
 	for i := range 12 {
-		w.Pod(fmt.Sprint("front-", 6+i), "root.production.web", "frontend", "vcore=2 memory=2Gi", "")
+		c.Pod(fmt.Sprint("front-", 6+i), "root.production.web", "frontend", "vcore=2 memory=2Gi", "")
 	}
-	w.Pod("try-1", "root.sandbox", "large", "vcore=8 memory=1Gi", "")
-	w.Pod("try-2", "root.sandbox", "small", "vcore=4 memory=40Gi", "")
-	w.Pod("lost-0", "root.research", "lost", "vcore=1", "")
-	w.Pod("nightly-0", "root.production.batch.nightly", "nightly", "vcore=1", "")
-	w.Step(time.Minute)
-	w.Preempt("lattice-0")
-	w.Preempt("try-2")
-	w.Store.UpsertNode("rack-2-b", w.Amounts("vcore=16 memory=64Gi pods=110"), w.Now)
-	w.Store.SetNodeSchedulable("rack-2-b", false, w.Now)
-	w.Step(90 * time.Second)
-	return w
+	c.Pod("try-1", "root.sandbox", "large", "vcore=8 memory=1Gi", "")
+	c.Pod("try-2", "root.sandbox", "small", "vcore=4 memory=40Gi", "")
+	c.Pod("lost-0", "root.research", "lost", "vcore=1", "")
+	c.Pod("nightly-0", "root.production.batch.nightly", "nightly", "vcore=1", "")
+	c.Step(time.Minute)
+	c.Preempt("lattice-0")
+	c.Preempt("try-2")
+	c.Store.UpsertNode("rack-2-b", c.Amounts("vcore=16 memory=64Gi pods=110"), c.Now)
+	c.Store.SetNodeSchedulable("rack-2-b", false, c.Now)
+	c.Step(90 * time.Second)
+	return c
 }
 
 // Size is how large a cluster is.
@@ -266,17 +266,17 @@ func (s Size) document() string {
 
 // Large is a cluster of 5,000 queues, 1,000 nodes and 20,000 pods of 1,000
 // applications, of which every tenth waits, and a foreign pod on each node.
-func Large(tb testing.TB) *World { return Sized(tb, large) }
+func Large(tb testing.TB) *Cluster { return Sized(tb, large) }
 
 // Sized is one of another size.
-func Sized(tb testing.TB, s Size) *World {
-	w := New(tb, s.document())
+func Sized(tb testing.TB, s Size) *Cluster {
+	c := New(tb, s.document())
 	for i := range s.Nodes {
 		name := fmt.Sprintf("node-%03d", i)
-		w.Node(name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
-		w.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: name}, Request: w.Amounts("vcore=100m memory=64Mi pods=1")})
+		c.Node(name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
+		c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: name}, Request: c.Amounts("vcore=100m memory=64Mi pods=1")})
 	}
-	request := w.Amounts("vcore=1 memory=2Gi pods=1")
+	request := c.Amounts("vcore=1 memory=2Gi pods=1")
 	for i := range s.Pods {
 		app := i % s.Apps
 		p := objects.Pod{
@@ -291,7 +291,7 @@ func Sized(tb testing.TB, s Size) *World {
 		if i%10 != 0 {
 			p.Node = fmt.Sprintf("node-%03d", i%s.Nodes)
 		}
-		w.Add(p)
+		c.Add(p)
 	}
-	return w
+	return c
 }

@@ -18,8 +18,8 @@ func Types() []string { return []string{resources.CPU, resources.Memory, "gpu", 
 // Amounts are quantities by type, in base units; a type that is not named is 0.
 type Amounts map[string]resources.Amount
 
-// World is the state at one moment of a scenario. Names are unique by kind.
-type World struct {
+// State is the state at one moment of a scenario. Names are unique by kind.
+type State struct {
 	// Root is the tree of queues.
 	Root    *config.Queue
 	Nodes   []Node
@@ -81,8 +81,8 @@ type Waiting struct {
 }
 
 // Queue returns the queue of a path, or nil.
-func (w *World) Queue(path string) *config.Queue {
-	for q := range w.Root.All() {
+func (s *State) Queue(path string) *config.Queue {
+	for q := range s.Root.All() {
 		if q.Path == path {
 			return q
 		}
@@ -91,19 +91,19 @@ func (w *World) Queue(path string) *config.Queue {
 }
 
 // clone copies the parts that change during the scenario.
-func (w *World) clone() *World {
-	return &World{
-		Root: w.Root, Nodes: slices.Clone(w.Nodes), Budgets: slices.Clone(w.Budgets),
-		Pods: slices.Clone(w.Pods), Waiting: slices.Clone(w.Waiting),
+func (s *State) clone() *State {
+	return &State{
+		Root: s.Root, Nodes: slices.Clone(s.Nodes), Budgets: slices.Clone(s.Budgets),
+		Pods: slices.Clone(s.Pods), Waiting: slices.Clone(s.Waiting),
 	}
 }
 
 // usage returns the usage of the queues in the types that they guarantee or limit, one a
 // line.
-func (w *World) usage() string {
+func (s *State) usage() string {
 	var b strings.Builder
-	for q := range w.Root.All() {
-		used := w.Used(q.Path)
+	for q := range s.Root.All() {
+		used := s.Used(q.Path)
 		var words []string
 		for _, name := range Types() {
 			now := resources.Format(name, used[name])
@@ -122,10 +122,10 @@ func (w *World) usage() string {
 }
 
 // Used is the usage of the pods in a queue and below, without leaving ones.
-func (w *World) Used(path string) Amounts {
+func (s *State) Used(path string) Amounts {
 	sum := Amounts{}
-	for i := range w.Pods {
-		p := &w.Pods[i]
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		if p.Protection != planner.Leaving && queues.Within(p.Queue, path) {
 			for name, a := range p.Request {
 				sum[name] += a

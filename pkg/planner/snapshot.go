@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Amounts are quantities of the World's types, in base units. A shorter list has nothing
+// Amounts are quantities of the Snapshot's types, in base units. A shorter list has nothing
 // of the types that follow.
 type Amounts []int64
 
@@ -40,9 +40,9 @@ func Rank(b bool) int {
 	return 0
 }
 
-// World is all input of a plan, at one moment. It does not change while a plan is made.
+// Snapshot is all input of a plan, at one moment. It does not change while a plan is made.
 // It does not contain the asker: neither among the pods, nor in what is arriving or held.
-type World struct {
+type Snapshot struct {
 	// Types names the resource types. Amounts follow its order.
 	Types []string
 	// Queues are the queues with their usage.
