@@ -24,10 +24,10 @@ const (
 // wants is what the store wants for an asker and is not done yet; nil for nothing. Later
 // work replaces earlier.
 type wants struct {
-	hold    *output.Work // the claim of this hold on the asker
-	disrupt *output.Work // the victims of its plan deleted
-	ended   *output.Work // the claim of this hold withdrawn; nil once a later hold begins
-	inquire *output.Work // how the asker ended
+	hold     *output.Work // the claim of this hold on the asker
+	deletion *output.Work // the victims of its plan deleted
+	ended    *output.Work // the claim of this hold withdrawn; nil once a later hold begins
+	inquire  *output.Work // how the asker ended
 }
 
 // asker is the desired state of an asker, and the progress towards it. It exists until
@@ -82,12 +82,12 @@ func (a *asker) merge(w *output.Work) (replaced *output.Work) {
 			return w
 		}
 		replaced, a.ended = a.ended, w
-		a.hold, a.disrupt = nil, nil
+		a.hold, a.deletion = nil, nil
 	default:
 		replaced, a.ended = a.ended, nil
 		a.hold = w
-		if w.Kind == output.WorkDisrupt {
-			a.disrupt = w
+		if w.Kind == output.WorkDeleteVictims {
+			a.deletion = w
 		}
 	}
 	return replaced
@@ -112,7 +112,7 @@ func (e *Executor) done(a *asker, w *output.Work) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := false
-	for _, wanted := range []**output.Work{&a.hold, &a.disrupt, &a.ended, &a.inquire} {
+	for _, wanted := range []**output.Work{&a.hold, &a.deletion, &a.ended, &a.inquire} {
 		if *wanted == w && w != nil {
 			*wanted, found = nil, true
 		}
@@ -124,7 +124,7 @@ func (e *Executor) done(a *asker, w *output.Work) bool {
 func (e *Executor) wanted(a *asker, w *output.Work) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return a.disrupt == w
+	return a.deletion == w
 }
 
 // retry records that a try of some work failed. It reports whether it is tried again.
@@ -163,11 +163,11 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 // or not wanted any more.
 func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 	switch p := a.plan; {
-	case p != nil && (p.work != want.disrupt || p.at == planOver):
+	case p != nil && (p.work != want.deletion || p.at == planOver):
 		return e.endPlan(ctx, a, want)
 	case p != nil:
 		return e.advance(ctx, a)
-	case want.disrupt != nil:
+	case want.deletion != nil:
 		return e.beginPlan(ctx, a, want)
 	case want.hold != nil:
 		err := e.writeClaim(ctx, a, want.hold)
@@ -190,12 +190,12 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 
 // beginPlan writes the claim of a hold, has its node tainted, and commits its plan.
 func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
-	w := want.disrupt
+	w := want.deletion
 	if err := e.writeClaim(ctx, a, want.hold); err != nil {
 		if e.retry(ctx, a, w, err) {
 			return err
 		}
-		e.giveUp(a, w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
+		e.failPlan(a, w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
 			w.Hold.Node, w.Namespace, w.Name, err))
 		return nil
 	}
@@ -203,7 +203,7 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 		if e.retry(ctx, a, w, err) {
 			return err
 		}
-		e.giveUp(a, w, cannotTaint(w, err))
+		e.failPlan(a, w, cannotTaint(w, err))
 		return nil
 	}
 	if !e.wanted(a, w) || e.stopped(ctx, nil) {
@@ -252,9 +252,9 @@ func (e *Executor) completePlan(a *asker, p *plan) {
 	}
 }
 
-// giveUp reports to the store that the plan cannot be completed, unless its hold is
+// failPlan reports to the store that the plan cannot be completed, unless its hold is
 // already over: the asker may have another hold by now.
-func (e *Executor) giveUp(a *asker, w *output.Work, why reasons.Reason, refused ...output.Undeletable) {
+func (e *Executor) failPlan(a *asker, w *output.Work, why reasons.Reason, refused ...output.Undeletable) {
 	if e.done(a, w) {
 		e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
 		e.Store.FailPlan(w.UID, why, refused, e.Clock.Now())

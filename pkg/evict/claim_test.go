@@ -29,7 +29,7 @@ func clear(w output.Work) output.Work {
 
 func TestWhenItBecameClearIsWritten(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		pass(time.Second)
 		w = clear(w)
 		o.books.queue(w)
@@ -57,7 +57,7 @@ func TestWhenItBecameClearIsWritten(t *testing.T) {
 func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("patch", "a", lasting()["forbidden"]))
-		o.books.queue(clear(disruptFor("a")))
+		o.books.queue(clear(deleteFor("a")))
 		pass(time.Second)
 		if !strings.Contains(o.log(), "Cannot write the claim again") || !strings.Contains(o.log(), `pod="ns/a"`) {
 			t.Errorf("the log is silent:\n%s", o.log())
@@ -69,9 +69,9 @@ func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
 // again, even if some victims are gone.
 func TestAClaimThatIsThere(t *testing.T) {
 	story(t, []string{"a", "v2"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1", "v2")
+		w := deleteFor("a", "v1", "v2")
 		o.cluster.update("a", func(p *corev1.Pod) { p.Status.Conditions = append(p.Status.Conditions, heldCondition(w.Hold.Claim())) })
-		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		o.books.plan(deleteFor("a", "v2"), victimsOf("a", "v2")...)
 		pass(time.Second)
 		if got := o.cluster.story(); !slices.Equal(got, []string{"patch v2 DisruptionTarget=True PreemptionByScheduler", "delete v2"}) {
 			t.Errorf("calls %v", got)
@@ -119,7 +119,7 @@ func TestTheEndsOfAHold(t *testing.T) {
 		{reservations.GivenUp, reasons.HoldGivenUp, "HoldGivenUp", 1},
 	} {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
-			w := disruptFor("a")
+			w := deleteFor("a")
 			o.books.plan(w)
 			pass(time.Second)
 			o.cluster.forget()
@@ -153,7 +153,7 @@ func TestTheEndsOfAHold(t *testing.T) {
 // reported by an event only.
 func TestLostRoomIsReported(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := disruptFor("a")
+		w := deleteFor("a")
 		o.books.plan(w)
 		pass(time.Second)
 		before := o.cluster.condition("a", reservations.HeldCondition)
@@ -191,7 +191,7 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 		{"gone", "", "", false, "gone ", ""},
 	} {
 		storyOf(t, c.name, []string{"a"}, func(t *testing.T, o *office) {
-			w := disruptFor("a")
+			w := deleteFor("a")
 			w.Kind = output.WorkInquire
 			switch {
 			case c.other:
@@ -234,7 +234,7 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 		{"deleted, and never nominated", reservations.Deleted, "", "", false},
 	} {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
-			w := disruptFor("a")
+			w := deleteFor("a")
 			o.books.plan(w)
 			pass(time.Second)
 			o.cluster.update("a", func(p *corev1.Pod) {
@@ -260,7 +260,7 @@ func TestReleaseForADeletedAsker(t *testing.T) {
 	for name, change := range waysToGo("a") {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
 			change(o.cluster)
-			o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+			o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
 			pass(time.Minute)
 			if p := o.cluster.get("a"); p != nil && len(p.Status.Conditions) > 0 || len(o.cluster.events()) > 0 || len(o.cluster.story()) > 1 {
 				t.Errorf("%s: calls %v, events %q", name, o.cluster.story(), o.cluster.events())
@@ -273,7 +273,7 @@ func TestReleaseForADeletedAsker(t *testing.T) {
 func TestAReleaseIsNotForgotten(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("patch", "a", errors.New("reset")))
-		o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+		o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
 		pass(time.Hour)
 		o.lead.Store(false)
 		o.cluster.fail(nil)
@@ -293,9 +293,9 @@ func TestAReleaseIsNotForgotten(t *testing.T) {
 // TestAReleaseThatIsLate: a late release does not withdraw the claim of a later hold.
 func TestAReleaseThatIsLate(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		first := disruptFor("a", "v1")
+		first := deleteFor("a", "v1")
 		pass(time.Second)
-		second := disruptFor("a", "v2")
+		second := deleteFor("a", "v2")
 		o.cluster.update("a", func(p *corev1.Pod) {
 			p.Status.Conditions = append(p.Status.Conditions, heldCondition(second.Hold.Claim()))
 		})
@@ -316,7 +316,7 @@ func TestAReleaseThatIsRefused(t *testing.T) {
 	for name, err := range lasting() {
 		story(t, []string{"a"}, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "a", err))
-			o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+			o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
 			pass(time.Hour)
 			if len(o.cluster.story()) != 1 || !strings.Contains(o.log(), "Cannot take back the claim") || !strings.Contains(o.log(), `pod="ns/a"`) {
 				t.Errorf("%s: calls %v\n%s", name, o.cluster.story(), o.log())

@@ -25,11 +25,11 @@ import (
 
 func TestRoomIsMade(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "w1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1", "v2")
+		w := deleteFor("a", "v1", "v2")
 		o.books.plan(w, victimsOf("a", "v1", "v2")...)
 		pass(time.Second)
 		o.expectGone(t, "v1", "v2")
-		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+		o.expect(t, "committed [uid-a], deleted [uid-a], failed 0")
 		held := o.cluster.condition("a", reservations.HeldCondition)
 		want := corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "MakingRoom",
 			Message: w.Hold.Claim().Message(), LastTransitionTime: metav1.NewTime(w.Hold.Since.Truncate(time.Second))}
@@ -50,10 +50,10 @@ func TestRoomIsMade(t *testing.T) {
 
 func TestAHoldWithoutVictims(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.books.plan(disruptFor("a"))
+		o.books.plan(deleteFor("a"))
 		pass(time.Second)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+		o.expect(t, "committed [uid-a], deleted [uid-a], failed 0")
 		if got := o.cluster.story(); !slices.Equal(got, []string{"patch a paddock.io/NodeHeld=True WaitingForRoom"}) {
 			t.Errorf("calls %v", got)
 		}
@@ -67,7 +67,7 @@ func TestAHoldWithoutVictims(t *testing.T) {
 // TestAHoldThatMayNotHaveVictimsYet: the condition and the event have one reason and say why.
 func TestAHoldThatMayNotHaveVictimsYet(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a")
+		w := deleteFor("a")
 		w.Hold.Note = "victims there are chosen as soon as the limits allow"
 		o.books.plan(w)
 		pass(time.Second)
@@ -84,10 +84,10 @@ func TestAHoldThatMayNotHaveVictimsYet(t *testing.T) {
 func TestPlanThatIsRefusedAtCommit(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.books.off = reasons.New(reasons.HoldGivenUp, "queue root.a has its guarantee by now")
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		if len(o.cluster.events()) > 0 {
 			t.Errorf("events %q", o.cluster.events())
 		}
@@ -98,9 +98,9 @@ func TestAnAskerThatIsGone(t *testing.T) {
 	for name, change := range waysToGo("a") {
 		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
 			change(o.cluster)
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(time.Minute)
-			o.expect(t, "committed [], disrupted [], given up 1")
+			o.expect(t, "committed [], deleted [], failed 1")
 			if o.cluster.get("v1") == nil || len(o.cluster.condition("a", reservations.HeldCondition).Type) > 0 {
 				t.Errorf("calls %v", o.cluster.story())
 			}
@@ -112,11 +112,11 @@ func TestAClaimThatCannotBeWritten(t *testing.T) {
 	for name, err := range lasting() {
 		story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "a", err))
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(50 * time.Millisecond)
-			o.expect(t, "committed [], disrupted [], given up 1")
-			if !strings.Contains(o.books.givenUp[0], "node n1: the claim of pod ns/a cannot be written") || !strings.Contains(o.books.givenUp[0], err.Error()) {
-				t.Errorf("%s: %q", name, o.books.givenUp)
+			o.expect(t, "committed [], deleted [], failed 1")
+			if !strings.Contains(o.books.failed[0], "node n1: the claim of pod ns/a cannot be written") || !strings.Contains(o.books.failed[0], err.Error()) {
+				t.Errorf("%s: %q", name, o.books.failed)
 			}
 			if !strings.Contains(o.log(), "Cannot take back the claim") {
 				t.Errorf("%s: the log is silent\n%s", name, o.log())
@@ -126,11 +126,11 @@ func TestAClaimThatCannotBeWritten(t *testing.T) {
 	for name, err := range transient() {
 		story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "a", err))
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(29 * time.Second)
-			o.expect(t, "committed [], disrupted [], given up 0")
+			o.expect(t, "committed [], deleted [], failed 0")
 			pass(10 * time.Second)
-			o.expect(t, "committed [], disrupted [], given up 1")
+			o.expect(t, "committed [], deleted [], failed 1")
 			// A try may have taken effect: the release is not dropped.
 			pass(10 * time.Minute)
 			o.cluster.fail(nil)
@@ -147,7 +147,7 @@ func TestTriesAreAtFixedTimes(t *testing.T) {
 		o.cluster.latency = 0
 		o.cluster.fail(func(n int, _ call) fault { return fault{err: []error{errors.New("reset"), nil}[n/9]} })
 		start := time.Now()
-		o.books.plan(disruptFor("a"))
+		o.books.plan(deleteFor("a"))
 		pass(time.Minute)
 		var at []time.Duration
 		for _, c := range o.cluster.made() {
@@ -162,7 +162,7 @@ func TestTriesAreAtFixedTimes(t *testing.T) {
 func TestACallWithoutAnAnswer(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.fail(func(n int, _ call) fault { return fault{hang: n%2 == 1} })
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(4900 * time.Millisecond)
 		if len(o.cluster.made()) != 1 {
 			t.Errorf("calls %v", o.cluster.story())
@@ -177,14 +177,14 @@ func TestAStandbyWritesNothing(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.lead.Store(false)
 		pass(time.Second)
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		if len(o.cluster.made()) > 0 || len(o.books.queued) != 1 {
 			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), len(o.books.queued))
 		}
 		o.lead.Store(true) // without a signal
 		pass(2 * time.Second)
-		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+		o.expect(t, "committed [uid-a], deleted [uid-a], failed 0")
 	})
 }
 
@@ -199,7 +199,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 				}
 				return fault{}
 			})
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 			pass(time.Minute)
 			if n := len(o.cluster.made()); n != k {
 				t.Errorf("after %d calls the lease was lost, and there were %d: %v", k, n, o.cluster.story())
@@ -207,7 +207,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 			o.lead.Store(true)
 			pass(10 * time.Second)
 			o.expectGone(t, "v1", "v2")
-			if len(o.books.disrupted) != 1 || len(o.books.givenUp) > 0 || len(o.cluster.made()) > 6 {
+			if len(o.books.deleted) != 1 || len(o.books.failed) > 0 || len(o.cluster.made()) > 6 {
 				t.Errorf("%s; calls %v", o.books.outcome(), o.cluster.story())
 			}
 		})
@@ -217,11 +217,11 @@ func TestTheLeaseIsLost(t *testing.T) {
 func TestDifferentAskersSideBySide(t *testing.T) {
 	story(t, []string{"a", "b", "v1", "v2"}, func(t *testing.T, o *office) {
 		o.cluster.fail(func(_ int, c call) fault { return fault{hang: c.pod == "v1"} })
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-		o.books.plan(disruptFor("b", "v2"), victimsOf("b", "v2")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("b", "v2"), victimsOf("b", "v2")...)
 		pass(time.Second)
 		o.expectGone(t, "v2")
-		o.expect(t, "committed [uid-a uid-b], disrupted [uid-b], given up 0")
+		o.expect(t, "committed [uid-a uid-b], deleted [uid-b], failed 0")
 	})
 }
 
@@ -230,12 +230,12 @@ func TestDifferentAskersSideBySide(t *testing.T) {
 // end is told once.
 func TestALaterHoldReplacesARelease(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		first := disruptFor("a", "v1")
+		first := deleteFor("a", "v1")
 		o.cluster.fail(on("patch", "a", apierrors.NewInternalError(errors.New("etcd"))))
 		o.books.queue(release(first, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "node n1: pod ns/d took the room")))
 		pass(time.Minute)
 		o.cluster.forget()
-		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		o.books.plan(deleteFor("a", "v2"), victimsOf("a", "v2")...)
 		pass(20 * time.Second)
 		o.expectGone(t)
 		o.cluster.fail(nil)
@@ -258,7 +258,7 @@ func TestALaterHoldReplacesARelease(t *testing.T) {
 // are chosen for it. They are deleted by the work that has them in its claim.
 func TestWorkThatIsOvertaken(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		first, second := disruptFor("a"), disruptFor("a", "v1")
+		first, second := deleteFor("a"), deleteFor("a", "v1")
 		second.Hold.Since = first.Hold.Since
 		o.books.committing = func() {
 			o.books.committing = nil
@@ -269,7 +269,7 @@ func TestWorkThatIsOvertaken(t *testing.T) {
 		want := []string{"patch a paddock.io/NodeHeld=True WaitingForRoom", "patch a paddock.io/NodeHeld=True MakingRoom", "patch v1 DisruptionTarget=True PreemptionByScheduler", "delete v1"}
 		expect.Same(t, "calls", want, o.cluster.story())
 		o.expectGone(t, "v1")
-		o.expect(t, "committed [uid-a uid-a], disrupted [uid-a], given up 0")
+		o.expect(t, "committed [uid-a uid-a], deleted [uid-a], failed 0")
 	})
 }
 
@@ -286,12 +286,12 @@ func TestCallsInFlight(t *testing.T) {
 			for _, name := range []string{asker, victim} {
 				expect.OK(t, c.tracker.Tracker().Add(pod(name)))
 			}
-			o.books.plan(disruptFor(asker, victim), victimsOf(asker, victim)...)
+			o.books.plan(deleteFor(asker, victim), victimsOf(asker, victim)...)
 		}
 		pass(time.Minute)
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if c.most != 16 || len(o.books.disrupted) != 30 || len(o.open) > 0 {
+		if c.most != 16 || len(o.books.deleted) != 30 || len(o.open) > 0 {
 			t.Errorf("%d calls in flight, want 16; %d askers left; %s", c.most, len(o.open), o.books.outcome())
 		}
 	})
@@ -307,11 +307,11 @@ func TestRunEndsAtOnce(t *testing.T) {
 		o.cluster.fail(func(_ int, c call) fault {
 			return fault{hang: c.pod == "v1" || c.pod == "c", err: errors.New("reset")}
 		})
-		o.books.plan(disruptFor("b", "v2"), victimsOf("b", "v2")...)
-		o.books.queue(release(disruptFor("c"), reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "node n1: since 10m")))
+		o.books.plan(deleteFor("b", "v2"), victimsOf("b", "v2")...)
+		o.books.queue(release(deleteFor("c"), reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "node n1: since 10m")))
 		pass(time.Second)
 		o.cluster.fail(func(_ int, c call) fault { return fault{hang: c.verb == "patch"} })
-		o.books.plan(disruptFor("a", "v1", "v3"), victimsOf("a", "v1", "v3")...)
+		o.books.plan(deleteFor("a", "v1", "v3"), victimsOf("a", "v1", "v3")...)
 		pass(time.Second)
 		began, calls := time.Now(), len(o.cluster.made())
 		stop()
@@ -322,7 +322,7 @@ func TestRunEndsAtOnce(t *testing.T) {
 		if n := len(o.cluster.made()); n != calls {
 			t.Errorf("%d calls after the end", n-calls)
 		}
-		if len(o.books.disrupted)+len(o.books.givenUp) > 0 {
+		if len(o.books.deleted)+len(o.books.failed) > 0 {
 			t.Errorf("finished: %s", o.books.outcome())
 		}
 	})
@@ -335,7 +335,7 @@ func TestRunEndsAfterACallInProgress(t *testing.T) {
 		o := newOffice(t, newCluster(t, pods("a")...))
 		o.cluster.latency = 4 * time.Second
 		stop := o.run(t)
-		o.books.plan(disruptFor("a"))
+		o.books.plan(deleteFor("a"))
 		pass(time.Second)
 		began := time.Now()
 		stop()

@@ -57,7 +57,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 		}
 		return fault{err: errors.New("connection lost"), late: how.effect}
 	})
-	first.books.plan(disruptFor("a", planned...), victimsOf("a", planned...)...)
+	first.books.plan(deleteFor("a", planned...), victimsOf("a", planned...)...)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -78,7 +78,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 	stop := second.run(t)
 	pass(5 * time.Minute)
 	err = second.madeRoom(want)
-	second.books.queue(release(disruptFor("a"), reservations.Bound, reasons.Reason{}))
+	second.books.queue(release(deleteFor("a"), reservations.Bound, reasons.Reason{}))
 	pass(5 * time.Minute)
 	stop()
 	cancel()
@@ -95,7 +95,7 @@ func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	taints(TaintIfAllowed)(next)
 	claim := informer.Claim(c.get("a"))
 	if claim == nil {
-		next.books.plan(disruptFor("a", otherwise...), victimsOf("a", otherwise...)...)
+		next.books.plan(deleteFor("a", otherwise...), victimsOf("a", otherwise...)...)
 		return next, otherwise
 	}
 	var left []string
@@ -105,7 +105,7 @@ func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 			left = append(left, name)
 		}
 	}
-	w := disruptFor("a", left...)
+	w := deleteFor("a", left...)
 	w.Hold.Since, w.Hold.Chosen = claim.Since, claim.Victims
 	next.books.plan(w, victimsOf("a", left...)...)
 	return next, want
@@ -126,7 +126,7 @@ func (o *office) madeRoom(want []string) error {
 	if claim := informer.Claim(o.cluster.get("a")); claim == nil || len(claim.Victims) != len(want) {
 		return fmt.Errorf("the claim is %+v", claim)
 	}
-	if !slices.Equal(o.books.disrupted, []types.UID{"uid-a"}) {
+	if !slices.Equal(o.books.deleted, []types.UID{"uid-a"}) {
 		return fmt.Errorf("the store was told: %s", o.books.outcome())
 	}
 	return nil
@@ -221,7 +221,7 @@ var bugs = []planted{
 	{"taints before the claim", inOrder(tainted, claimed, deleted), "is before the claim"},
 	{"claims after the deletes", inOrder(deleted, claimed), "is "},
 	{"claims half of the victims", inOrder(func(ctx context.Context, e *Executor, a *asker) error {
-		half := disruptFor("a", planned[:2]...)
+		half := deleteFor("a", planned[:2]...)
 		return e.writeClaim(ctx, a, &half)
 	}, tainted, deleted, claimed), "want [v1 v2]"},
 	{"marks before the claim", inOrder(each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {

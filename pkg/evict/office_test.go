@@ -37,8 +37,8 @@ type books struct {
 	off       reasons.Reason // what Commit answers; none: the victims
 	committed []types.UID
 	inPermit  []types.UID // of the last Commit
-	disrupted []types.UID
-	givenUp   []string
+	deleted   []types.UID
+	failed    []string
 	calledOff []string                  // of node-bound pods
 	works     map[types.UID]output.Work // the last disruption of an asker
 	keepsOff  map[string][]types.UID    // askers for which a node should be tainted
@@ -106,7 +106,7 @@ func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]ou
 func (b *books) VictimsDeleted(asker types.UID, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.disrupted = append(b.disrupted, asker)
+	b.deleted = append(b.deleted, asker)
 }
 
 func (b *books) VictimsRefused(refused []output.Undeletable, _ time.Time) {
@@ -122,7 +122,7 @@ func (b *books) VictimsRefused(refused []output.Undeletable, _ time.Time) {
 func (b *books) FailPlan(asker types.UID, why reasons.Reason, refused []output.Undeletable, now time.Time) {
 	b.VictimsRefused(refused, now)
 	b.mu.Lock()
-	b.givenUp = append(b.givenUp, why.Text)
+	b.failed = append(b.failed, why.Text)
 	w := b.works[asker]
 	b.mu.Unlock()
 	b.queue(release(w, reservations.GivenUp, why))
@@ -165,7 +165,7 @@ func (b *books) outcome() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.Sort(b.committed)
-	return fmt.Sprintf("committed %v, disrupted %v, given up %d", b.committed, b.disrupted, len(b.givenUp))
+	return fmt.Sprintf("committed %v, deleted %v, failed %d", b.committed, b.deleted, len(b.failed))
 }
 
 func release(w output.Work, ended reservations.End, why reasons.Reason) output.Work {
@@ -177,14 +177,14 @@ func refOf(name string) objects.Ref {
 	return objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
 }
 
-// disruptFor returns the work for a hold of node n1 with chosen victims.
-func disruptFor(asker string, chosen ...string) output.Work {
+// deleteFor returns the work for a hold of node n1 with chosen victims.
+func deleteFor(asker string, chosen ...string) output.Work {
 	h := reservations.Hold{Asker: types.UID("uid-" + asker), Namespace: "ns", Name: asker, Node: "n1", Since: time.Now()}
 	for _, c := range chosen {
 		h.Chosen = append(h.Chosen, types.UID("uid-"+c))
 	}
 	h.Awaited = slices.Clone(h.Chosen)
-	return output.Work{Ref: refOf(asker), Kind: output.WorkDisrupt, Hold: h}
+	return output.Work{Ref: refOf(asker), Kind: output.WorkDeleteVictims, Hold: h}
 }
 
 func victimsOf(asker string, names ...string) []output.Victim {

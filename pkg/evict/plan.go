@@ -104,7 +104,7 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.completePlan(a, p)
 		return nil
 	}
-	if p.why = e.whyGivenUp(a); p.why == nil {
+	if p.why = e.whyFailed(a); p.why == nil {
 		e.tellStuck(p)
 		return cmp.Or(p.stuckVictim().err, errHalted)
 	}
@@ -208,8 +208,8 @@ func (e *Executor) isSuperseded(a *asker) bool {
 	return errors.Is(err, errGone)
 }
 
-// whyGivenUp returns why a plan is given up; nil while it may continue.
-func (e *Executor) whyGivenUp(a *asker) error {
+// whyFailed returns why a plan has failed; nil while it may continue.
+func (e *Executor) whyFailed(a *asker) error {
 	if e.isSuperseded(a) {
 		return errHalted
 	}
@@ -254,7 +254,7 @@ func (e *Executor) endPlan(ctx context.Context, a *asker, want wants) error {
 	}
 	why := p.failure()
 	if !errors.Is(p.why, errBinding) || !p.work.Hold.NodeBound || p.begun() {
-		e.giveUp(a, p.work, why, p.refusals()...)
+		e.failPlan(a, p.work, why, p.refusals()...)
 	} else if e.done(a, p.work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(p.work.Ref), "node", p.work.Hold.Node, "why", why.Text)
 		e.Store.AbortPlan(p.work.UID, why, e.Clock.Now())

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	done = "committed [uid-a], disrupted [uid-a], given up 0"
+	done = "committed [uid-a], deleted [uid-a], failed 0"
 	// doneLate is that of a plan with marks that took more than one try.
-	doneLate = "committed [uid-a uid-a], disrupted [uid-a], given up 0"
+	doneLate = "committed [uid-a uid-a], deleted [uid-a], failed 0"
 )
 
 // TestFailuresThatPass: transient failures of the mark and of the delete, with and
@@ -39,7 +39,7 @@ func TestFailuresThatPass(t *testing.T) {
 					o.cluster.fail(first(3, fault{err: err, late: late}, func(c call) bool {
 						return c.verb == verb && c.pod == "v1"
 					}))
-					o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+					o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 					pass(10 * time.Second)
 					o.expectGone(t, "v1", "v2")
 					o.expect(t, map[string]string{"patch": doneLate, "delete": done}[verb])
@@ -65,7 +65,7 @@ func TestVictimsThatAreGone(t *testing.T) {
 	for name, change := range ways {
 		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
 			change(o.cluster)
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(time.Second)
 			o.expect(t, done)
 			if p := o.cluster.get("v1"); p != nil && p.UID == "another" && p.DeletionTimestamp != nil {
@@ -95,7 +95,7 @@ func TestGraceIsCapped(t *testing.T) {
 		for i := range going {
 			going[i].Grace = mostGrace * time.Second
 		}
-		o.books.plan(disruptFor("a", "v1", "v2", "v3"), going...)
+		o.books.plan(deleteFor("a", "v1", "v2", "v3"), going...)
 		pass(time.Second)
 		o.expectGone(t, "v1", "v2", "v3")
 		for _, c := range o.cluster.made() {
@@ -126,7 +126,7 @@ func TestALongerGraceIsShortened(t *testing.T) {
 		o.cluster.setDeleted("v4", year, year)
 		going := victimsOf("a", "v1", "v2", "v3", "v4", "v5")
 		going[3].Grace = mostGrace * time.Second
-		o.books.plan(disruptFor("a", "v1", "v2", "v3", "v4", "v5"), going...)
+		o.books.plan(deleteFor("a", "v1", "v2", "v3", "v4", "v5"), going...)
 		pass(time.Hour)
 		o.expect(t, done)
 		o.expectGone(t, "v1", "v2", "v3", "v4", "v5")
@@ -149,7 +149,7 @@ func TestAPodThatIsNotShortenedIsSpared(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.setDeleted("v1", 365*24*3600, 30)
 		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Second)
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse || c.Reason != sparedReason {
 			t.Errorf("v1: %+v", c)
@@ -169,11 +169,11 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 				o.cluster.fail(when(fault{err: err}, func(c call) bool {
 					return c.verb == verb && strings.HasPrefix(c.pod, "v") && c.condition.Status != corev1.ConditionFalse
 				}))
-				o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+				o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 				pass(time.Second)
 				o.expectGone(t)
-				o.expect(t, "committed [uid-a], disrupted [], given up 1")
-				if why := o.books.givenUp[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
+				o.expect(t, "committed [uid-a], deleted [], failed 1")
+				if why := o.books.failed[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
 					!strings.Contains(why, err.Error()) || !strings.Contains(why, "of 3 pods that were to go 3 stay") {
 					t.Errorf("given up because %q", why)
 				}
@@ -198,7 +198,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 				})
 			}
 			o.cluster.fail(failing(transient()["unavailable"]))
-			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+			o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 			pass(20 * time.Second)
 			o.expectGone(t)
 			if !last {
@@ -211,7 +211,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 			o.cluster.fail(failing(lasting()["forbidden"]))
 			pass(5 * time.Second)
 			o.expectGone(t)
-			o.expect(t, "committed [uid-a], disrupted [], given up 1")
+			o.expect(t, "committed [uid-a], deleted [], failed 1")
 			o.expectSpared(t, "v1", "v2", "v3")
 		})
 	}
@@ -222,7 +222,7 @@ func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 func TestAMarkThatIsRefusedForAWhile(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("patch", "v1", lasting()["forbidden"]))
-		o.books.plan(disruptFor("a", "v0", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v0", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(20 * time.Second)
 		o.cluster.fail(on("patch", "v2", lasting()["forbidden"]))
 		pass(3 * time.Minute)
@@ -242,17 +242,17 @@ func TestLateMarksAreJudgedAgain(t *testing.T) {
 	}{
 		"lawful": {func(*office) {}, []string{"v1", "v2"}, nil, doneLate},
 		"unlawful": {func(o *office) { o.books.off = reasons.New(reasons.HoldGivenUp, "things changed") },
-			nil, []string{"v1", "v2"}, "committed [uid-a uid-a], disrupted [], given up 0"},
+			nil, []string{"v1", "v2"}, "committed [uid-a uid-a], deleted [], failed 0"},
 		"a victim ended": {func(o *office) {
 			o.cluster.remove("v1")
 			o.books.going["uid-a"] = victimsOf("a", "v2")
 		}, []string{"v1", "v2"}, nil, doneLate},
 		"a victim stays": {func(o *office) { o.books.going["uid-a"] = victimsOf("a", "v2") },
-			[]string{"v2"}, []string{"v1"}, "committed [uid-a uid-a uid-a], disrupted [uid-a], given up 0"},
+			[]string{"v2"}, []string{"v1"}, "committed [uid-a uid-a uid-a], deleted [uid-a], failed 0"},
 	} {
 		storyOf(t, name, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "v2", transient()["unavailable"]))
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 			pass(10 * time.Second)
 			c.happens(o)
 			o.cluster.fail(nil)
@@ -272,9 +272,9 @@ func TestTheVictimThatFailsIsNamed(t *testing.T) {
 			tries++
 			return c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2")
 		}))
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Minute)
-		if why := o.books.givenUp; len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
+		if why := o.books.failed; len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
 			t.Errorf("given up because %q", why)
 		}
 	})
@@ -286,7 +286,7 @@ func TestAVictimTooLargeForTheMark(t *testing.T) {
 	for _, name := range []string{"too large", "no room"} {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "v1", lasting()[name]))
-			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 			pass(time.Second)
 			o.expectGone(t, "v1", "v2")
 			o.expect(t, done)
@@ -305,12 +305,12 @@ func TestAVictimTooLargeForTheMark(t *testing.T) {
 func TestAVictimTooLargeToBeDeleted(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 		o.cluster.fail(when(fault{err: beyondEtcd()}, func(c call) bool { return c.pod == "v1" }))
-		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+		o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 		pass(time.Second)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
 		o.expectSpared(t, "v1", "v2", "v3")
-		if why := o.books.givenUp[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
+		if why := o.books.failed[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
 			t.Errorf("given up because %q", why)
 		}
 		expect.Same(t, "undeletable", []types.UID{"uid-v1"}, o.books.undeletable)
@@ -335,7 +335,7 @@ func TestAFinalFailureStopsTheOthers(t *testing.T) {
 	names := []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
 	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
 		o.cluster.fail(first(1, fault{err: lasting()["forbidden"]}, func(c call) bool { return c.verb == "delete" }))
-		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
+		o.books.plan(deleteFor("a", names...), victimsOf("a", names...)...)
 		pass(90 * time.Millisecond)
 		if n := len(o.cluster.gone()); n > 1 {
 			t.Errorf("%d went after a delete was refused, %v", n, o.cluster.story())
@@ -360,9 +360,9 @@ func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
 			deletes++
 			return fault{}
 		})
-		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
+		o.books.plan(deleteFor("a", names...), victimsOf("a", names...)...)
 		pass(time.Minute)
-		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.givenUp) > 0 {
+		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.failed) > 0 {
 			t.Fatalf("gone %v, %s", gone, o.books.outcome())
 		}
 		// The store knows of the refusal before the hold ends, because another plan may
@@ -396,11 +396,11 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 			return fault{}
 		})
 		pass(70 * time.Second)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
 		if got := o.cluster.gone(); !slices.Equal(got, before) || tries < 5 {
 			t.Errorf("gone %v, before %v; %d tries", got, before, tries)
 		}
-		if why := o.books.givenUp[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
+		if why := o.books.failed[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
 			t.Errorf("given up because %q", why)
 		}
 		o.expectSpared(t, "v3", "v4")
@@ -421,11 +421,11 @@ func TestMarksAreClearedBeforeFailPlan(t *testing.T) {
 			}
 			return on("delete", "v1", lasting()["forbidden"])(0, c)
 		})
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(20 * time.Second)
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		pass(20 * time.Second)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
 		if !strings.Contains(o.log(), "Cannot clear the mark") {
 			t.Errorf("the log is silent:\n%s", o.log())
 		}
@@ -442,7 +442,7 @@ func TestMarksOfAnEarlierProcess(t *testing.T) {
 			})
 		}
 		o.cluster.fail(on("patch", "v3", lasting()["forbidden"]))
-		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+		o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 		pass(time.Second)
 		o.expectSpared(t, "v1", "v2", "v3")
 		for _, call := range o.cluster.story() {
@@ -457,12 +457,12 @@ func TestMarksOfAnEarlierProcess(t *testing.T) {
 func TestAnEndlessFailureIsRolledBack(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool { return c.verb == "delete" }))
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(29 * time.Second)
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		pass(7 * time.Second)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
 		// The delete may have taken effect, so no event says that the pod stays.
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionTrue {
 			t.Errorf("v1: %+v", c)
@@ -477,7 +477,7 @@ func TestPodInPermitIsRejected(t *testing.T) {
 			asked = append(asked, string(uid)+" "+message)
 			return uid == "uid-v1"
 		}
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Second)
 		slices.Sort(asked)
 		expect.Same(t, "asked", []string{"uid-v1 goes for ns/a"}, asked) // the other victim runs
@@ -500,11 +500,11 @@ func TestAPodThatLeftPermit(t *testing.T) {
 		}
 	}
 	storyOf(t, "first", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Minute)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
-		if why := o.books.givenUp; !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
+		if why := o.books.failed; !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
 			t.Errorf("given up for %q", why)
 		}
 		if len(o.books.undeletable) > 0 {
@@ -516,30 +516,30 @@ func TestAPodThatLeftPermit(t *testing.T) {
 		}
 	}, unbound("v1"))
 	storyOf(t, "first, and the asker can run there only", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1", "v2")
+		w := deleteFor("a", "v1", "v2")
 		w.Hold.NodeBound = true
 		o.books.plan(w, victimsOf("a", "v1", "v2")...)
 		pass(time.Minute)
 		o.expectGone(t)
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
 			t.Errorf("called off for %q", why)
 		}
 	}, unbound("v1"))
 	storyOf(t, "last, and its delete times out", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("delete", "v2", transient()["time-out"]))
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(3 * time.Second)
 		o.expectGone(t, "v1")
 		o.cluster.setNode("v2", "n1")
 		pass(3 * time.Minute)
-		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		o.expect(t, "committed [uid-a], deleted [], failed 1")
 		if len(o.books.undeletable) > 0 {
 			t.Errorf("undeletable: %v", o.books.undeletable)
 		}
 	}, unbound("v2"))
 	storyOf(t, "last", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(3 * time.Second)
 		o.expectGone(t, "v1")
 		o.cluster.setNode("v2", "n1")
@@ -551,14 +551,14 @@ func TestAPodThatLeftPermit(t *testing.T) {
 
 // TestNoFurtherVictimGoes: no further victim is deleted once the asker no longer waits.
 func TestNoFurtherVictimGoes(t *testing.T) {
-	bound := release(disruptFor("a"), reservations.Bound, reasons.Reason{})
+	bound := release(deleteFor("a"), reservations.Bound, reasons.Reason{})
 	for _, c := range []struct {
 		name    string
 		happens func(o *office)
 		want    string
 	}{
-		{"the asker was bound", func(o *office) { o.books.queue(bound) }, "committed [uid-a], disrupted [], given up 0"},
-		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, "committed [uid-a], disrupted [], given up 1"},
+		{"the asker was bound", func(o *office) { o.books.queue(bound) }, "committed [uid-a], deleted [], failed 0"},
+		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, "committed [uid-a], deleted [], failed 1"},
 	} {
 		storyOf(t, c.name, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 			o.cluster.latency = time.Second
@@ -568,7 +568,7 @@ func TestNoFurtherVictimGoes(t *testing.T) {
 					c.happens(o)
 				}
 			}))
-			o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+			o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
 			pass(time.Minute)
 			if deletes != 1 {
 				t.Errorf("%d deletes: %v", deletes, o.cluster.story())
@@ -582,12 +582,12 @@ func TestNoFurtherVictimGoes(t *testing.T) {
 // TestAHoldThatIsOverBeforeItsTurn: no pod is disrupted for it.
 func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.books.going[w.UID] = victimsOf("a", "v1")
 		o.books.queue(w, release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
 		pass(time.Minute)
 		o.expectGone(t)
-		o.expect(t, "committed [], disrupted [], given up 0")
+		o.expect(t, "committed [], deleted [], failed 0")
 		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || c.Reason != "HoldNodeGone" {
 			t.Errorf("%+v", c)
 		}
@@ -598,13 +598,13 @@ func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 // were deleted for the asker, although it runs by then.
 func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.cluster.latency = 5 * time.Second / 2
 		o.cluster.fail(atEachDelete(func() { o.books.queue(release(w, reservations.Bound, reasons.Reason{})) }))
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectGone(t, "v1")
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		expect.Same(t, "events", []string{
 			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
 			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/v1.",
@@ -616,14 +616,14 @@ func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 // it no longer does.
 func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := disruptFor("a")
+		w := deleteFor("a")
 		o.books.committing = func() {
 			o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
 			pass(time.Second)
 		}
 		o.books.plan(w)
 		pass(time.Minute)
-		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		o.expect(t, "committed [uid-a], deleted [], failed 0")
 		if told := o.cluster.events(); len(told) > 0 {
 			t.Errorf("events %q", told)
 		}
@@ -634,13 +634,13 @@ func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
 // asker's next hold.
 func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.cluster.fail(on("patch", "a", errors.New("reset")))
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(10 * time.Second)
 		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
 		pass(time.Minute)
-		o.expect(t, "committed [], disrupted [], given up 0")
+		o.expect(t, "committed [], deleted [], failed 0")
 	})
 }
 
@@ -652,9 +652,9 @@ func TestAPlanThatIsReplaced(t *testing.T) {
 		o.cluster.fail(when(fault{err: errors.New("reset"), late: true}, func(c call) bool {
 			return strings.HasPrefix(c.pod, "v") && c.condition.Status == corev1.ConditionTrue
 		}))
-		first := disruptFor("a", "v1", "v2")
+		first := deleteFor("a", "v1", "v2")
 		first.Hold.Decision = "1"
-		second := disruptFor("a", "v2", "v3")
+		second := deleteFor("a", "v2", "v3")
 		second.Hold.Decision = "2"
 		o.cluster.unseen["v1"], o.cluster.unseen["v2"] = o.cluster.get("v1"), o.cluster.get("v2")
 		o.books.plan(first, victimsOf("a", "v1", "v2")...)
@@ -663,7 +663,7 @@ func TestAPlanThatIsReplaced(t *testing.T) {
 		o.books.plan(second, victimsOf("a", "v2", "v3")...)
 		pass(100 * time.Millisecond)
 		o.expectGone(t, "v2", "v3")
-		o.expect(t, "committed [uid-a uid-a], disrupted [uid-a], given up 0")
+		o.expect(t, "committed [uid-a uid-a], deleted [uid-a], failed 0")
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse {
 			t.Errorf("v1 stays and has the mark %+v", c)
 		}

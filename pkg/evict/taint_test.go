@@ -54,7 +54,7 @@ func TestNodeIsTaintedBeforeCommit(t *testing.T) {
 			o.expectTaints(t, heldForA)
 			o.expectGone(t)
 		}
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Second)
 		if !committed {
@@ -81,9 +81,9 @@ func TestNodeIsTaintedBeforeCommit(t *testing.T) {
 func TestHoldsWithoutATaint(t *testing.T) {
 	for name, policy := range map[string]TaintPolicy{"no victims": TaintAlways, "never": TaintNever} {
 		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
-			w := disruptFor("a")
+			w := deleteFor("a")
 			if policy == TaintNever {
-				w = disruptFor("a", "v1")
+				w = deleteFor("a", "v1")
 			}
 			o.books.plan(w, victimsOf("a", "v1")[:len(w.Hold.Chosen)]...)
 			pass(time.Second)
@@ -103,7 +103,7 @@ func TestTheTaintGoesWithTheHold(t *testing.T) {
 		reservations.NodeUnschedulable, reservations.TimedOut, reservations.GivenUp,
 	} {
 		storyOf(t, string(end), []string{"a", "v1"}, func(t *testing.T, o *office) {
-			w := disruptFor("a", "v1")
+			w := deleteFor("a", "v1")
 			o.books.plan(w, victimsOf("a", "v1")...)
 			pass(time.Second)
 			o.expectTaints(t, heldForA)
@@ -122,7 +122,7 @@ func TestTheTaintGoesWithTheHold(t *testing.T) {
 	} {
 		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
 			fails(o)
-			w := disruptFor("a", "v1")
+			w := deleteFor("a", "v1")
 			o.books.plan(w, victimsOf("a", "v1")...)
 			pass(time.Second)
 			if !o.books.off.None() { // a store ends the hold itself
@@ -140,7 +140,7 @@ func TestHoldsShareATaint(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		storyOf(t, fmt.Sprintf("blind=%t", blind), []string{"a", "b", "c", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 			o.cluster.nodes.blind = blind // the informer is late
-			a, b, c := disruptFor("a", "v1"), disruptFor("b", "v2"), disruptFor("c", "v3")
+			a, b, c := deleteFor("a", "v1"), deleteFor("b", "v2"), deleteFor("c", "v3")
 			o.books.plan(a, victimsOf("a", "v1")...)
 			pass(10 * time.Millisecond)
 			o.books.plan(b, victimsOf("b", "v2")...)
@@ -180,7 +180,7 @@ func (l lateNodes) Get(name string) (*corev1.Node, error) {
 // is about to be removed.
 func TestTheTaintStaysForAHoldThatComesBeforeItsRemoval(t *testing.T) {
 	story(t, []string{"a", "b", "v1", "v2"}, func(t *testing.T, o *office) {
-		a, b := disruptFor("a", "v1"), disruptFor("b", "v2")
+		a, b := deleteFor("a", "v1"), deleteFor("b", "v2")
 		o.books.plan(a, victimsOf("a", "v1")...)
 		pass(time.Second)
 		nodes := o.Taints.nodes
@@ -208,7 +208,7 @@ func TestOtherTaintsStay(t *testing.T) {
 		nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{gpu} })
 		nodes.blind = true
 		nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{gpu, disk} })
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Second)
 		o.expectTaints(t, "gpu=yes:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule", heldForA)
@@ -226,12 +226,12 @@ func TestATaintOfAnotherScheduler(t *testing.T) {
 		other := corev1.Taint{Key: reservations.HeldTaint, Value: "batch.uid-x", Effect: corev1.TaintEffectNoSchedule}
 		o.cluster.nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{other} })
 		expect.Same(t, "the filters see", []corev1.Taint{other}, o.cluster.nodes.shown("n1"))
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectTaints(t, other.ToString())
 		o.expectGone(t)
-		o.expect(t, "committed [], disrupted [], given up 1")
-		if why := o.books.givenUp; !strings.Contains(why[0], "another scheduler") {
+		o.expect(t, "committed [], deleted [], failed 1")
+		if why := o.books.failed; !strings.Contains(why[0], "another scheduler") {
 			t.Errorf("why: %q", why)
 		}
 	}, taints(TaintIfAllowed))
@@ -248,7 +248,7 @@ func TestATaintThatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 				o.cluster.fail(refuses(err))
-				w := disruptFor("a", "v1")
+				w := deleteFor("a", "v1")
 				o.books.plan(w, victimsOf("a", "v1")...)
 				pass(time.Second)
 				o.expect(t, done)
@@ -262,11 +262,11 @@ func TestATaintThatIsRefused(t *testing.T) {
 			}, taints(TaintIfAllowed))
 			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 				o.cluster.fail(refuses(err))
-				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 				pass(time.Second)
 				o.expectGone(t)
-				o.expect(t, "committed [], disrupted [], given up 1")
-				if why := o.books.givenUp; !strings.Contains(why[0], "node n1: it cannot be tainted as held") || !strings.Contains(why[0], err.Error()) {
+				o.expect(t, "committed [], deleted [], failed 1")
+				if why := o.books.failed; !strings.Contains(why[0], "node n1: it cannot be tainted as held") || !strings.Contains(why[0], err.Error()) {
 					t.Errorf("why: %q", why)
 				}
 			}, taints(TaintAlways))
@@ -285,7 +285,7 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 			name := fmt.Sprintf("%s/late=%t", name, late)
 			storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
 				o.cluster.fail(first(3, fault{err: err, late: late}, writesNode))
-				w := disruptFor("a", "v1")
+				w := deleteFor("a", "v1")
 				o.books.plan(w, victimsOf("a", "v1")...)
 				pass(10 * time.Second)
 				o.expect(t, done)
@@ -300,11 +300,11 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 	}
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.fail(refuses(errors.New("reset")))
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(29 * time.Second)
-		o.expect(t, "committed [], disrupted [], given up 0")
+		o.expect(t, "committed [], deleted [], failed 0")
 		pass(10 * time.Second)
-		o.expect(t, "committed [], disrupted [], given up 1")
+		o.expect(t, "committed [], deleted [], failed 1")
 		o.expectGone(t)
 	}, taints(TaintIfAllowed))
 }
@@ -321,7 +321,7 @@ func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
 				o.lead.Store(!during)
 				return fault{err: errors.New("reset")}
 			})
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(50 * time.Millisecond) // before the next write
 			o.lead.Store(false)
 			o.cluster.fail(nil)
@@ -350,7 +350,7 @@ func TestTimeWithoutTheLeaseDoesNotCount(t *testing.T) {
 				o.lead.Store(failed == 2)
 				return fault{err: errors.New("reset")}
 			})
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(time.Minute)
 			o.lead.Store(true)
 			pass(10 * time.Second)
@@ -389,7 +389,7 @@ func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
 // TestANodeThatIsGone: no victim is deleted there, and no data of the node is kept.
 func TestANodeThatIsGone(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Second)
 		o.cluster.nodes.remove("n1")
@@ -398,10 +398,10 @@ func TestANodeThatIsGone(t *testing.T) {
 		if left := o.Taints.taintedNodes(); len(left) > 0 {
 			t.Errorf("it still knows of %v", left)
 		}
-		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		o.books.plan(deleteFor("a", "v2"), victimsOf("a", "v2")...)
 		pass(time.Minute)
 		o.expectGone(t, "v1")
-		if why := o.books.givenUp; len(why) != 1 || why[0] != "node n1 is gone" {
+		if why := o.books.failed; len(why) != 1 || why[0] != "node n1 is gone" {
 			t.Errorf("why: %q", why)
 		}
 	}, taints(TaintAlways))
@@ -433,7 +433,7 @@ func TestTaintsThatAreLeft(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		left(o)
 		pass(taintInterval + afterBound/2) // it is about to be removed
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		o.expectWrites(t) // the existing taint is for this hold, too
 		o.expectGone(t, "v1")
@@ -443,7 +443,7 @@ func TestTaintsThatAreLeft(t *testing.T) {
 // TestTaintRemovalIsRetried: the failure is reported and the removal retried.
 func TestTaintRemovalIsRetried(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Second)
 		o.cluster.fail(refuses(lasting()["forbidden"]))
@@ -463,10 +463,10 @@ func TestTaintRemovalIsRetried(t *testing.T) {
 func TestAbortedPlanRemovesTheTaint(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.setNode("v1", "")
-		w := disruptFor("a", "v1")
+		w := deleteFor("a", "v1")
 		w.Hold.NodeBound = true
 		o.books.committing = func() {
-			o.books.queue(output.Work{Ref: refOf("a"), Kind: output.WorkTell, Hold: disruptFor("a").Hold})
+			o.books.queue(output.Work{Ref: refOf("a"), Kind: output.WorkTell, Hold: deleteFor("a").Hold})
 		}
 		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Minute)
@@ -486,7 +486,7 @@ func TestTaintsAreRemovedAtTheEnd(t *testing.T) {
 			o := newOffice(t, newCluster(t, pods("a", "v1")...))
 			taints(TaintIfAllowed)(o)
 			stop := o.run(t)
-			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(time.Second)
 			stop()
 			o.expectTaints(t, heldForA)

@@ -20,9 +20,9 @@ func translateBudget(pdb *policyv1.PodDisruptionBudget) objects.Budget {
 		AlwaysAllow: pdb.Spec.UnhealthyPodEvictionPolicy != nil && *pdb.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow,
 	}
 	if len(pdb.Status.DisruptedPods) > 0 {
-		b.Disrupted = make(map[string]bool, len(pdb.Status.DisruptedPods))
+		b.DisruptedPods = make(map[string]bool, len(pdb.Status.DisruptedPods))
 		for name := range pdb.Status.DisruptedPods {
-			b.Disrupted[name] = true
+			b.DisruptedPods[name] = true
 		}
 	}
 	return b

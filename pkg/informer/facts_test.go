@@ -391,13 +391,13 @@ func TestTranslateBudget(t *testing.T) {
 		if (b.Matches == nil) != (c.covers == "") {
 			t.Errorf("%s: the store can see that it covers no pod: %v", c.name, b.Matches == nil)
 		}
-		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Generation != 7 || b.Disrupted != nil {
+		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Generation != 7 || b.DisruptedPods != nil {
 			t.Errorf("%s: got %+v", c.name, b)
 		}
 	}
 	disrupted := budget("u", 0, web())
 	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
-	expect.Same(t, "disrupted", map[string]bool{"p": true}, translateBudget(disrupted).Disrupted)
+	expect.Same(t, "disrupted", map[string]bool{"p": true}, translateBudget(disrupted).DisruptedPods)
 }
 
 // TestTranslateBudgetStatus checks what is read of the spec and the status apart from the

@@ -82,7 +82,7 @@ func (c *Decisions) Count(s *output.Step) {
 		if s.At.After(s.Hold.Since) {
 			held.WithLabelValues(kindOf(s), string(s.Ended)).Observe(s.At.Sub(s.Hold.Since).Seconds())
 		}
-	case output.StepTakenUp, output.StepDisrupted, output.StepLost: // others say what becomes of it
+	case output.StepTakenUp, output.StepVictimsDeleted, output.StepLost: // others say what becomes of it
 	}
 }
 

@@ -37,7 +37,7 @@ func steps() []output.Step {
 		}},
 		{Ref: p, Kind: output.StepCommitted, Hold: hold, Going: going[:3]},
 		{Ref: p, Kind: output.StepCommitted, Hold: hold, Going: going},
-		{Ref: p, Kind: output.StepDisrupted, Hold: hold},
+		{Ref: p, Kind: output.StepVictimsDeleted, Hold: hold},
 		{Ref: p, Kind: output.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
 		{Ref: d, Kind: output.StepHeld, Hold: forDaemon, NodeBoundDecision: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
 		{Ref: d, Kind: output.StepAborted, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},

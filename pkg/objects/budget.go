@@ -13,6 +13,6 @@ type Budget struct {
 	Allowed, Healthy, Desired int64
 	// AlwaysAllow is unhealthyPodEvictionPolicy AlwaysAllow.
 	AlwaysAllow bool
-	// Disrupted has the names of the disrupted pods that the status already includes.
-	Disrupted map[string]bool
+	// DisruptedPods has the names of the disrupted pods that the status already includes.
+	DisruptedPods map[string]bool
 }

@@ -128,7 +128,7 @@ func TestStagesOfADecision(t *testing.T) {
 	s.hold("a", "d1", "v")
 	first := s.Last("uid-a")
 	s.step(output.StepCommitted, "a", nil)
-	s.step(output.StepDisrupted, "a", nil)
+	s.step(output.StepVictimsDeleted, "a", nil)
 	s.end("a", reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late"))
 	d := s.Last("uid-a")
 	expect.Same(t, "", []string{"held", "committed", "disrupted", "timed out"}, stages(d))
@@ -153,7 +153,7 @@ func TestStagesOfADecision(t *testing.T) {
 	if !ok || e.End != reservations.TimedOut || e.Reason.Text != "late" {
 		t.Errorf("ended %+v, %t", e, ok)
 	}
-	s.step(output.StepDisrupted, "a", nil) // late: it belongs to no hold
+	s.step(output.StepVictimsDeleted, "a", nil) // late: it belongs to no hold
 	expect.Same(t, "stages after the end", 4, len(s.Last("uid-a").Stages))
 }
 

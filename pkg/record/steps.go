@@ -21,7 +21,7 @@ func (r *Record) add(s *output.Step) {
 		r.hold(s)
 	case output.StepTakenUp:
 		r.takeUp(s)
-	case output.StepCommitted, output.StepDisrupted, output.StepAborted:
+	case output.StepCommitted, output.StepVictimsDeleted, output.StepAborted:
 		r.stage(s, s.Kind.String())
 	case output.StepLost:
 		r.lose(s)

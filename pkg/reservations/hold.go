@@ -43,9 +43,9 @@ type Hold struct {
 	// Note says, for people, what a hold waits for that has chosen no victim. It is empty where the
 	// usual text applies. It is not part of the claim.
 	Note string
-	// Disrupted is the time at which pods were last disrupted for the asker; zero for
+	// LastDisruption is the time at which pods were last disrupted for the asker; zero for
 	// never.
-	Disrupted time.Time
+	LastDisruption time.Time
 	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
 
@@ -79,11 +79,11 @@ func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
 func (h *Hold) TimeFrom() time.Time {
 	from := h.Since
 	switch {
-	case len(h.Chosen) == 0 && h.Disrupted.IsZero(): // awaited pods left anyway
+	case len(h.Chosen) == 0 && h.LastDisruption.IsZero(): // awaited pods left anyway
 	case h.Clear() && !h.Patient:
 		from = h.ClearSince
-	case !h.Disrupted.IsZero():
-		from = h.Disrupted
+	case !h.LastDisruption.IsZero():
+		from = h.LastDisruption
 	}
 	if !h.LatestFrom.IsZero() && h.LatestFrom.Before(from) {
 		return h.LatestFrom

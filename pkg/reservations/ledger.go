@@ -218,7 +218,7 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 func (l *Ledger) Commit(asker types.UID, now time.Time) {
 	if h := l.of(asker); h != nil {
 		c := h.copy()
-		c.Committed, c.Disrupted = true, now
+		c.Committed, c.LastDisruption = true, now
 		l.replace(h, &c)
 	}
 }

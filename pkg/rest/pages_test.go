@@ -118,7 +118,7 @@ func TestPages(t *testing.T) {
 				return c.preempt(t, d)
 			case "require":
 				return c.require(t, d)
-			case "commit", "disrupted", "giveup":
+			case "commit", "victims-deleted", "fail":
 				return c.execute(t, d)
 			case "wait":
 				var d0 string
@@ -194,7 +194,7 @@ func (c *cluster) execute(t *testing.T, d *datadriven.TestData) string {
 			return why.Text + "\n"
 		}
 		return fmt.Sprintf("%d go\n", len(going))
-	case "disrupted":
+	case "victims-deleted":
 		c.store.VictimsDeleted(uid, c.now)
 	default:
 		c.store.FailPlan(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), nil, c.now)

@@ -78,7 +78,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 			delete(a.claims, w.UID)
 		}
 		a.mu.Unlock()
-		if w.Kind != output.WorkDisrupt {
+		if w.Kind != output.WorkDeleteVictims {
 			continue
 		}
 		going, why := a.Commit(w.UID, nil, now)

@@ -154,7 +154,7 @@ func (s *script) commit(p *objects.Pod) string {
 	return fmt.Sprintf("to go: [%s]", strings.Join(names, ", "))
 }
 
-var workNames = [...]string{"disrupt", "record", "release", "tell", "inquire"}
+var workNames = [...]string{"delete-victims", "record", "release", "tell", "inquire"}
 
 func (s *script) work() string {
 	var b strings.Builder

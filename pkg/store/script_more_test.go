@@ -81,9 +81,9 @@ func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
 		case arg.Key == "always-allow":
 			b.AlwaysAllow = true
 		case arg.Key == "disrupted":
-			b.Disrupted = map[string]bool{}
+			b.DisruptedPods = map[string]bool{}
 			for _, name := range arg.Vals {
-				b.Disrupted[name] = true
+				b.DisruptedPods[name] = true
 			}
 		case number[arg.Key] != nil:
 			_, _ = fmt.Sscan(value, number[arg.Key])

@@ -91,7 +91,7 @@ import (
 //	at-permit [NAME ...]        the pods that plans find waiting at Permit
 //	port [NAME]                 the filters pass on no node that keeps this pod
 //	commit NAME ...             prints the pods to delete
-//	disrupted NAME ...          give-up NAME ...
+//	victims-deleted NAME ...    fail-plan NAME ...
 //	refuse ASKER NAME ...       the API server refused to delete the pods, and the plan fails
 //	refuse-once NAME ...        the same, and the plan goes on
 //	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
@@ -605,9 +605,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		return s.settle(p)
 	case "commit":
 		return s.commit(p)
-	case "disrupted":
+	case "victims-deleted":
 		st.VictimsDeleted(p.UID, s.now)
-	case "give-up":
+	case "fail-plan":
 		st.FailPlan(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), nil, s.now)
 	case "kubelet-refused":
 		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()

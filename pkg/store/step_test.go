@@ -92,7 +92,7 @@ func (ch *chapter) read(s *output.Step) error {
 		if !held || slices.ContainsFunc(s.Going, func(v output.Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
 			return fmt.Errorf("held %t: %v go, %v were chosen", held, s.Going, s.Hold.Chosen)
 		}
-	case output.StepAborted, output.StepDisrupted:
+	case output.StepAborted, output.StepVictimsDeleted:
 		if !held {
 			return errors.New("it has no hold")
 		}

@@ -278,7 +278,7 @@ func (w *witness) judgeUnhealthy(item *output.Work) {
 		guards, always := !known, false
 		for _, b := range w.budgets {
 			if b.Namespace == p.Namespace && b.Matches != nil && b.Matches(p.Labels) {
-				allowed := b.AlwaysAllow && p.Health == objects.Unready && !b.Disrupted[p.Name]
+				allowed := b.AlwaysAllow && p.Health == objects.Unready && !b.DisruptedPods[p.Name]
 				guards, always = guards || !allowed, always || allowed
 			}
 		}

@@ -518,7 +518,7 @@ func (s *simulation) configureWrongly(d document) string {
 // workWrongly deletes the victims of a plan at once, or leaves their deletions out.
 func (w *witness) workWrongly(work []output.Work) {
 	for i := range work {
-		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDisrupt && !work[i].Hold.NodeBound {
+		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDeleteVictims && !work[i].Hold.NodeBound {
 			work[i].Hold.Chosen = nil
 		}
 	}
@@ -526,7 +526,7 @@ func (w *witness) workWrongly(work []output.Work) {
 		return
 	}
 	for _, item := range work {
-		if item.Kind != output.WorkDisrupt || item.Decision == nil {
+		if item.Kind != output.WorkDeleteVictims || item.Decision == nil {
 			continue
 		}
 		for _, v := range item.Decision.Victims {

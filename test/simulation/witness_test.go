@@ -237,7 +237,7 @@ func (w *witness) TakeWork() []output.Work {
 		case output.WorkRelease:
 			w.countRefused(&work[i])
 			w.noteLoss(&work[i])
-		case output.WorkDisrupt:
+		case output.WorkDeleteVictims:
 			w.judgeNominated(&work[i])
 			w.judgeBudgets(&work[i])
 		}

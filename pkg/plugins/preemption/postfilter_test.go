@@ -44,7 +44,7 @@ func running(name, node string, milliCPU int64) *corev1.Pod {
 func (c *cluster) chosen() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind != output.WorkDisrupt || c.told[w.Hold.Decision] {
+		if w.Kind != output.WorkDeleteVictims || c.told[w.Hold.Decision] {
 			continue
 		}
 		c.told[w.Hold.Decision] = true

@@ -25,8 +25,8 @@ const (
 	StepCommitted
 	// StepAborted is a check that failed: no victim is deleted, and the node stays held.
 	StepAborted
-	// StepDisrupted is the deletion of all victims.
-	StepDisrupted
+	// StepVictimsDeleted is the deletion of all victims.
+	StepVictimsDeleted
 	// StepLost is that other pods took the room that was made. The hold goes on, or it ended with a
 	// bind and the kubelet then refused the pod.
 	StepLost

@@ -16,8 +16,8 @@ import (
 type WorkKind uint8
 
 const (
-	// WorkDisrupt is to write the claim on the asker, commit, then delete the victims.
-	WorkDisrupt WorkKind = iota
+	// WorkDeleteVictims is to write the claim on the asker, commit, then delete the victims.
+	WorkDeleteVictims WorkKind = iota
 	// WorkRecord is to write the claim again: the hold is clear and the asker not bound yet,
 	// or victims were taken out of it.
 	WorkRecord

@@ -86,7 +86,7 @@ func TestBudgetsOf(t *testing.T) {
 	any := func(map[string]string) bool { return true }
 	for _, b := range []objects.Budget{
 		{Namespace: "other", Name: "x", Matches: any}, {Namespace: "ns", Name: "none"}, {Namespace: "ns", Name: "any", Matches: any},
-		{Namespace: "ns", Name: "db", Matches: coversTier}, {Namespace: "ns", Name: "listed", Matches: any, Disrupted: map[string]bool{"a": true}},
+		{Namespace: "ns", Name: "db", Matches: coversTier}, {Namespace: "ns", Name: "listed", Matches: any, DisruptedPods: map[string]bool{"a": true}},
 	} {
 		p.UpsertBudget(b)
 	}
@@ -133,7 +133,7 @@ func TestBudgetsCount(t *testing.T) {
 					b.Matches = coversTier
 				}
 				if rapid.Bool().Draw(t, "disrupted") {
-					b.Disrupted = map[string]bool{"a": true}
+					b.DisruptedPods = map[string]bool{"a": true}
 				}
 				p.UpsertBudget(b)
 			case "no budget":

@@ -97,7 +97,7 @@ func (d *Protection) UpsertBudget(next objects.Budget) bool {
 		d.at[b.index] = b
 		d.of[next.Namespace] = append(d.of[next.Namespace], b)
 	}
-	same := b.Generation == next.Generation && b.Generation > 0 && maps.Equal(b.Disrupted, next.Disrupted)
+	same := b.Generation == next.Generation && b.Generation > 0 && maps.Equal(b.DisruptedPods, next.DisruptedPods)
 	if b.Budget = next; !same {
 		b.healthy, b.chosen, b.uncounted, d.uncounted = 0, 0, true, true
 	}
@@ -164,7 +164,7 @@ func (b *budget) count(p Guarded, n int64) {
 // covers tells whether the budget covers a pod of its namespace. A pod that the status
 // lists as disrupted is already counted there.
 func (b *budget) covers(p Guarded) bool {
-	return b.Matches != nil && b.Matches(p.Labels) && !b.Disrupted[p.Name]
+	return b.Matches != nil && b.Matches(p.Labels) && !b.DisruptedPods[p.Name]
 }
 
 // Budgets lists the indexes in the result of Left that a disruption of a pod counts

@@ -119,7 +119,7 @@ func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
 		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Awaited))
-	case len(h.Chosen) == 0 && (h.Patient || !h.Clear() || h.Disrupted.IsZero()):
+	case len(h.Chosen) == 0 && (h.Patient || !h.Clear() || h.LastDisruption.IsZero()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}
 	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, timeout)

@@ -20,7 +20,7 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 		return
 	}
 	p := x.m.Pods[asker]
-	x.m.EnterStep(p, output.Step{Kind: output.StepDisrupted, Hold: h}, now)
+	x.m.EnterStep(p, output.Step{Kind: output.StepVictimsDeleted, Hold: h}, now)
 	if !h.Patient { // else it has its own deadline, or waits for a change of its node
 		x.holds.WakeHolder(p, now)
 	}

@@ -62,7 +62,7 @@ func (x *Plans) RestoreHold(p *model.Pod, now time.Time) {
 	placed, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.DecidedAt = preemption.DecidedAt(placed.Decision)
 	x.m.EnterStep(p, output.Step{Kind: output.StepTakenUp, Hold: placed, Reason: p.Reason}, now)
-	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: placed})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkDeleteVictims, Hold: placed})
 	if placed.NodeBound {
 		x.holds.Supersede(x.m.Cache.Nodes.Get(placed.Node), now)
 	} else {
@@ -92,7 +92,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		}
 	}
 	if h.Committed {
-		h.Disrupted = preemption.Latest(h.Since, preemption.DecidedAt(h.Decision))
+		h.LastDisruption = preemption.Latest(h.Since, preemption.DecidedAt(h.Decision))
 	}
 	return h
 }
@@ -122,7 +122,7 @@ func (x *Plans) StartLeading(now time.Time) {
 		h, ok := x.m.Preemption.Ledger.Of(p.UID)
 		switch {
 		case ok && x.IsAsClaimed(p, &h):
-			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDisrupt, Hold: h})
+			work = append(work, output.Work{Ref: p.Ref(), Kind: output.WorkDeleteVictims, Hold: h})
 		case ok:
 			x.holds.EndHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
 				"the process that led before has taken the hold of node %s back or changed it", h.Node), now)

@@ -63,7 +63,7 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	p.Asker.Decision, p.Asker.ByFilters = d, byFilters
 	p.Sweeping().Restart()
 	x.m.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
-	x.queueWrite(p, output.WorkDisrupt, nil, now)
+	x.queueWrite(p, output.WorkDeleteVictims, nil, now)
 	return reasons.Reason{}
 }
 

@@ -173,7 +173,7 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 		return err
 	}
 	x.holds.Supersede(x.m.Cache.Nodes.Get(d.Node), now)
-	x.disrupt(p, d, now)
+	x.deleteVictims(p, d, now)
 	return nil
 }
 
@@ -188,13 +188,13 @@ func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservation
 	h.Committed = old.Committed
 	x.states.EndCycle(p)
 	x.holds.Rechoose(p, h, now)
-	x.disrupt(p, d, now)
+	x.deleteVictims(p, d, now)
 }
 
-// disrupt has the victims of the hold disrupted.
-func (x *Plans) disrupt(p *model.Pod, d *daemonset.Decision, now time.Time) {
+// deleteVictims has the victims of the hold deleted.
+func (x *Plans) deleteVictims(p *model.Pod, d *daemonset.Decision, now time.Time) {
 	p.Asker.NodeBoundDecision, p.Asker.Missed = d, 0
-	x.queueWrite(p, output.WorkDisrupt, d, now)
+	x.queueWrite(p, output.WorkDeleteVictims, d, now)
 }
 
 // keepNodeHold keeps the hold of an asker with the victims and the decision that it has.
