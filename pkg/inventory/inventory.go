@@ -79,7 +79,7 @@ func (i *Inventory) lockedView() *View {
 		c := i.source.TakeChanges(bite)
 		i.apply(&c)
 		if c.Rest != nil {
-			i.renew(c.Rest)
+			i.refresh(c.Rest)
 			return i.view
 		}
 	}
@@ -206,14 +206,14 @@ func (i *Inventory) same(rest *output.Rest) bool {
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
 
-// renew replaces the view. Lists that changed are rebuilt, the others are kept.
-func (i *Inventory) renew(rest *output.Rest) {
+// refresh replaces the view. Lists that changed are rebuilt, the others are kept.
+func (i *Inventory) refresh(rest *output.Rest) {
 	if i.same(rest) {
 		return
 	}
 	v := *i.view
 	v.Rest, v.Generation = *rest, v.Generation+1
-	v.Applications, v.Nodes = i.apps.renew(v.Applications), i.nodes.renew(v.Nodes)
+	v.Applications, v.Nodes = i.apps.refresh(v.Applications), i.nodes.refresh(v.Nodes)
 	if i.staleUnplaced {
 		v.Unplaced = slices.SortedFunc(maps.Values(i.unplaced), oldestFirst)
 	}

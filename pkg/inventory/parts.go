@@ -41,9 +41,9 @@ func (p *parts[K, R, M]) touch(x *part[R, M]) {
 
 func (p *parts[K, R, M]) same() bool { return len(p.stale) == 0 && !p.moved }
 
-// renew returns the list as it is now. It keeps the order of the list before, unless members
+// refresh returns the list as it is now. It keeps the order of the list before, unless members
 // came, went or moved.
-func (p *parts[K, R, M]) renew(before []*M) []*M {
+func (p *parts[K, R, M]) refresh(before []*M) []*M {
 	if p.same() {
 		return before
 	}

@@ -51,9 +51,9 @@ func (w *witness) bindToNode(p *objects.Pod, now time.Time) {
 	}
 }
 
-// renewNodeBound lets the pods that can run on a node only go first again. The caller
+// resetNodeBound lets the pods that can run on a node only go first again. The caller
 // holds mu.
-func (w *witness) renewNodeBound(node string, now time.Time) {
+func (w *witness) resetNodeBound(node string, now time.Time) {
 	maps.DeleteFunc(w.firstBound, func(at nodeOf, _ time.Time) bool { return at.node == node })
 	for uid, p := range w.nodeBound {
 		if p.RequiredNode == node {
@@ -68,7 +68,7 @@ func (w *witness) NodeChanged(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.nodes[name]; known {
-		w.renewNodeBound(name, now)
+		w.resetNodeBound(name, now)
 	}
 	w.Store.NodeChanged(name, now)
 }

@@ -161,7 +161,7 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 	defer w.mu.Unlock()
 	w.told++
 	if old, known := w.nodes[name]; !known || !old.Equal(allocatable) {
-		w.renewNodeBound(name, now)
+		w.resetNodeBound(name, now)
 		w.roomier[name] = w.told
 	}
 	w.nodes[name] = allocatable
@@ -177,7 +177,7 @@ func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	defer w.mu.Unlock()
 	w.told++
 	if ok && w.cordoned[name] {
-		w.renewNodeBound(name, now)
+		w.resetNodeBound(name, now)
 	}
 	w.cordoned[name] = !ok
 	w.Store.SetNodeSchedulable(name, ok, now)

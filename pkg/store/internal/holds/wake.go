@@ -142,7 +142,7 @@ func (x *Holds) Ready(p *model.Pod, h *reservations.Hold) bool {
 // them off.
 func (x *Holds) RetryHolders(n *cache.Node, now time.Time) {
 	n.NoteRefiltered()
-	x.m.Preemption.NodeBound.Renew(n.Name(), now)
+	x.m.Preemption.NodeBound.Reset(n.Name(), now)
 	x.m.Freed(n.Name())
 	for _, h := range x.m.Preemption.Ledger.On(n.Name()) {
 		x.states.ReturnBy(x.m.Pods[h.Asker], now)

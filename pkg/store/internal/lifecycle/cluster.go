@@ -50,7 +50,7 @@ func (x *Lifecycle) DeleteNode(name string, now time.Time) {
 	x.m.History.ChangedNode(n)
 	x.m.RouteNodes()
 	x.holds.EndNode(name, reservations.NodeGone, now)
-	x.m.Preemption.NodeBound.Renew(name, now)
+	x.m.Preemption.NodeBound.Reset(name, now)
 }
 
 // SetNodeSchedulable cordons a node, which ends its holds, or opens it.
@@ -61,7 +61,7 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 		kind := output.NodeClosed
 		if schedulable {
 			kind = output.NodeOpened
-			x.m.Preemption.NodeBound.Renew(name, now)
+			x.m.Preemption.NodeBound.Reset(name, now)
 		}
 		x.m.History.AddFact(output.Event{Kind: kind, Node: name})
 	}

@@ -129,7 +129,7 @@ func (x *Plans) StartLeading(now time.Time) {
 		}
 	}
 	x.m.Standby, x.m.Out.Work = false, work
-	x.m.Preemption.NodeBound.RenewAll(now) // while another process led, they could not be tried here
+	x.m.Preemption.NodeBound.ResetAll(now) // while another process led, they could not be tried here
 	if x.m.Started {
 		x.RestoreHolds(now)
 		x.states.RetryAllTooEarly(now)

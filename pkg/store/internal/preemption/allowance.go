@@ -17,8 +17,8 @@ type allowance struct {
 // isOver tells whether no period is under way. One that is used is not over.
 func (a *allowance) isOver(now time.Time) bool { return a.usersNow == 0 && !now.Before(a.periodEnds) }
 
-// renew begins a period if none is under way.
-func (a *allowance) renew(every time.Duration, now time.Time) {
+// beginPeriod begins a period if none is under way.
+func (a *allowance) beginPeriod(every time.Duration, now time.Time) {
 	if a.isOver(now) {
 		a.usedBefore, a.periodEnds = 0, now.Add(every)
 	}

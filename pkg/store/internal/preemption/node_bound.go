@@ -222,7 +222,7 @@ func (b *NodeBound) timeOf(x *boundTo, now time.Time) *boundTime {
 		t = &boundTime{nodeOf: nodeOf{x.node, x.Namespace}, at: ranking.Outside}
 		on[x.Namespace] = t
 	}
-	t.renew(NodeBoundEvery, now)
+	t.beginPeriod(NodeBoundEvery, now)
 	return t
 }
 
@@ -304,9 +304,9 @@ func (b *NodeBound) TakeChanged() (out []types.UID) {
 	return out
 }
 
-// Renew handles a change of a node. It grants all pods of the node their time again from now
+// Reset handles a change of a node. It grants all pods of the node their time again from now
 // on, whether they were tried or not.
-func (b *NodeBound) Renew(node string, now time.Time) {
+func (b *NodeBound) Reset(node string, now time.Time) {
 	b.toShow[node] = struct{}{}
 	for _, x := range b.on[node] {
 		x.tried = false
@@ -322,13 +322,13 @@ func (b *NodeBound) Renew(node string, now time.Time) {
 	}
 }
 
-// RenewAll is Renew for all nodes.
-func (b *NodeBound) RenewAll(now time.Time) {
+// ResetAll is Reset for all nodes.
+func (b *NodeBound) ResetAll(now time.Time) {
 	for node := range b.times {
-		b.Renew(node, now)
+		b.Reset(node, now)
 	}
 	for node := range b.on {
-		b.Renew(node, now)
+		b.Reset(node, now)
 	}
 }
 

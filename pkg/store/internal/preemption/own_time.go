@@ -50,7 +50,7 @@ func (o *OwnTime) Begin(uid types.UID, node, namespace string, timeout time.Dura
 	if o.allowances[at] == nil {
 		o.allowances[at] = &allowance{}
 	}
-	o.allowances[at].renew(6*timeout, since)
+	o.allowances[at].beginPeriod(6*timeout, since)
 	o.allowances[at].enter(since)
 	o.waiting[uid] = ownHold{at, left}
 	return left, true

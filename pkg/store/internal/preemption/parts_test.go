@@ -210,7 +210,7 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	var s preemption.Snapshot
 	there := map[string]bool{"a": true, "b": true, "c": true}
 	made := ""
-	renew := func() string {
+	update := func() string {
 		made = ""
 		s.Update(math.MaxInt, func(name string) *planner.Node {
 			made += name
@@ -228,7 +228,7 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	}
 	s.MarkStale("c")
 	s.MarkStale("a")
-	if got := renew(); got != "ac" || made != "ac" {
+	if got := update(); got != "ac" || made != "ac" {
 		t.Errorf("%s, made %s", got, made)
 	}
 	before := s.Nodes()
@@ -239,13 +239,13 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	if !s.IsStale("a") || s.IsStale("c") {
 		t.Error("the wrong nodes are stale")
 	}
-	if got := renew(); got != "bc" || made != "abgone" || s.IsStale("a") {
+	if got := update(); got != "bc" || made != "abgone" || s.IsStale("a") {
 		t.Errorf("%s, made %s", got, made)
 	}
 	if before[0].Name != "a" || before[1].Name != "c" {
 		t.Error("a list that was handed out has changed")
 	}
-	if renew(); made != "" {
+	if update(); made != "" {
 		t.Errorf("made %s for nothing", made)
 	}
 	before = s.Nodes()
