@@ -173,14 +173,14 @@ func TestResizedPodCounts(t *testing.T) {
 	l, now := newLedger(), time.Now()
 	l.setNode(testNode(t, "n", "cpu", "4"))
 	l.observe(testPod("a", "n", "cpu", "1"), "ns/a", false, now)
-	l.settle("n", true)
+	l.admitWaiting("n", true)
 	for _, c := range []struct {
 		cpu, pod string
 		refused  bool
 	}{{"3", "b", true}, {"2", "c", false}} {
 		l.observe(testPod("a", "n", "cpu", c.cpu), "ns/a", false, now)
 		l.observe(testPod(c.pod, "n", "cpu", "2"), "ns/"+c.pod, false, now)
-		if _, refusals := l.settle("n", true); len(refusals) > 0 != c.refused {
+		if _, refusals := l.admitWaiting("n", true); len(refusals) > 0 != c.refused {
 			t.Errorf("beside a pod resized to %s CPUs: refused are %v", c.cpu, refusals)
 		}
 	}

@@ -53,11 +53,11 @@ func (r *rig) start() {
 		cancel()
 		expect.Holds(r, <-done)
 	}
-	r.settle(2 * time.Second)
+	r.advance(2 * time.Second)
 }
 
-// settle lets time pass. A second is enough for the agent to notice a change.
-func (r *rig) settle(d time.Duration) {
+// advance lets time pass. A second is enough for the agent to notice a change.
+func (r *rig) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
@@ -79,7 +79,7 @@ func (r *rig) gone(name string) bool {
 func (r *rig) create(pod *corev1.Pod) {
 	r.Helper()
 	expect.Get(r.client.CoreV1().Pods("ns").Create(context.Background(), pod, metav1.CreateOptions{}))(r)
-	r.settle(time.Second)
+	r.advance(time.Second)
 }
 
 func (r *rig) update(pod *corev1.Pod) {
@@ -147,7 +147,7 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 func TestLeasesAreRenewed(t *testing.T) {
 	inBubble(t, oneNode(), func(r *rig) {
 		for range 5 {
-			r.settle(10 * time.Second)
+			r.advance(10 * time.Second)
 			if age := time.Since(r.renewed("n")); age > 11*time.Second {
 				r.Errorf("lease is %v old, must be renewed every 10 to 10.4 s", age)
 			}
@@ -202,9 +202,9 @@ func TestPodsEnd(t *testing.T) {
 		complete := testPod("complete", "n", "cpu", "4")
 		complete.Annotations[AnnotationCompleteAfter] = "30s"
 		r.create(complete)
-		r.settle(26 * time.Second)
+		r.advance(26 * time.Second)
 		r.wantPhase("complete", corev1.PodRunning, "")
-		r.settle(4 * time.Second)
+		r.advance(4 * time.Second)
 		r.wantPhase("complete", corev1.PodSucceeded, "")
 		r.create(testPod("next", "n", "cpu", "4")) // takes its place
 		r.wantPhase("next", corev1.PodRunning, "")
@@ -215,7 +215,7 @@ func TestDeletedPodKeepsItsPlaceForItsGracePeriod(t *testing.T) {
 	inBubble(t, oneNode(), func(r *rig) {
 		r.create(testPod("old", "n", "cpu", "4"))
 		r.update(deleting(r.pod("old"), time.Now(), 10))
-		r.settle(9 * time.Second)
+		r.advance(9 * time.Second)
 		r.wantPhase("old", corev1.PodRunning, "")
 		r.create(testPod("hasty", "n", "cpu", "4"))
 		r.wantPhase("hasty", corev1.PodFailed, "OutOfcpu")
@@ -237,11 +237,11 @@ func TestDeletionIsPreciseAndEndsThePod(t *testing.T) {
 		r.create(pod)
 		r.client.ClearActions()
 		r.update(deleting(r.pod("p"), time.Now(), 30))
-		r.settle(2400 * time.Millisecond)
+		r.advance(2400 * time.Millisecond)
 		if r.gone("p") {
 			r.Fatal("pod is gone before its time")
 		}
-		r.settle(200 * time.Millisecond)
+		r.advance(200 * time.Millisecond)
 		if !r.gone("p") {
 			r.Fatal("pod is still there after its time")
 		}
@@ -286,12 +286,12 @@ func TestRestartKeepsTheClockOfADeletion(t *testing.T) {
 	inBubble(t, oneNode(), func(r *rig) {
 		r.create(testPod("p", "n"))
 		r.update(deleting(r.pod("p"), time.Now(), 30))
-		r.settle(10 * time.Second)
+		r.advance(10 * time.Second)
 		r.stop()
-		r.settle(15 * time.Second)
+		r.advance(15 * time.Second)
 		r.start()
 		r.wantPhase("p", corev1.PodRunning, "")
-		r.settle(4 * time.Second)
+		r.advance(4 * time.Second)
 		if !r.gone("p") {
 			r.Error("pod outlived its grace period because of the restart")
 		}
@@ -309,7 +309,7 @@ func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
 		expect.Get(r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}))(r)
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 		r.update(pod)
-		r.settle(time.Second)
+		r.advance(time.Second)
 		if !conditionTrue(r.pod("runs"), corev1.PodReady) || len(staleConditions(r.node("n"), metav1.Time{})) > 0 {
 			r.Error("node or pod is not ready")
 		}
@@ -325,7 +325,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		} {
 			expect.Get(r.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}))(r)
 		}
-		r.settle(time.Second)
+		r.advance(time.Second)
 		r.wantPhase("waits", corev1.PodRunning, "")
 		r.wantPhase("foreign", corev1.PodPending, "")
 		bare := r.node("bare")
@@ -333,11 +333,11 @@ func TestNodesComeAndGo(t *testing.T) {
 			r.Errorf("node was not completed: %+v %+v", bare.Labels, bare.Status)
 		}
 		expect.Same(r, "conditions of a node that is not ours", 0, len(r.node("other").Status.Conditions))
-		r.settle(10 * time.Second) // its lease is made
+		r.advance(10 * time.Second) // its lease is made
 		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}))
-		r.settle(time.Second)
+		r.advance(time.Second)
 		last := r.renewed("bare")
-		r.settle(time.Minute)
+		r.advance(time.Minute)
 		if !r.renewed("bare").Equal(last) {
 			r.Error("the lease of a deleted node is still renewed")
 		}
@@ -359,7 +359,7 @@ func TestFailedCallsAreRepeated(t *testing.T) {
 	}
 	inBubble(t, client, func(r *rig) {
 		r.create(testPod("p", "n"))
-		r.settle(5 * time.Second)
+		r.advance(5 * time.Second)
 		r.wantPhase("p", corev1.PodRunning, "")
 		if s := r.agent.Stats(); s.Errors != 3 {
 			r.Errorf("unexpected stats %+v", s)

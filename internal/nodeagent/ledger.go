@@ -166,11 +166,11 @@ func (b *nodeBook) undecided() (pods []*entry) {
 	return pods
 }
 
-// settle decides every waiting pod of a node, oldest first. Unless final, it stops at the
+// admitWaiting decides every waiting pod of a node, oldest first. Unless final, it stops at the
 // first pod that it would have to reject and returns false: the caller then reads the
-// node again and settles for good. A node that is unknown or has not reported its
+// node again and decides for good. A node that is unknown or has not reported its
 // resources decides nothing. The second result lists the pods that it has just rejected.
-func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entry) {
+func (l *ledger) admitWaiting(node string, final bool) (done bool, refusals []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.nodes[node]

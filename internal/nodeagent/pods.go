@@ -46,7 +46,7 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 	if pod.Spec.NodeName == "" {
 		return nil
 	}
-	if err := a.settle(ctx, pod.Spec.NodeName); err != nil {
+	if err := a.admitWaiting(ctx, pod.Spec.NodeName); err != nil {
 		return err
 	}
 	v, known := a.ledger.verdict(pod.UID)
@@ -64,11 +64,11 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 	return a.perform(ctx, pod, v, next.do)
 }
 
-// settle makes a node decide about its waiting pods. Before it rejects one it reads the
+// admitWaiting makes a node decide about its waiting pods. Before it rejects one it reads the
 // node again, because its resources or labels may just have changed.
-func (a *Agent) settle(ctx context.Context, node string) error {
-	settled, _ := a.ledger.settle(node, false)
-	if settled {
+func (a *Agent) admitWaiting(ctx context.Context, node string) error {
+	done, _ := a.ledger.admitWaiting(node, false)
+	if done {
 		return nil
 	}
 	fresh, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -81,7 +81,7 @@ func (a *Agent) settle(ctx context.Context, node string) error {
 	for _, key := range a.ledger.setNode(fresh) {
 		a.podQueue.Add(key)
 	}
-	_, refusals := a.ledger.settle(node, true)
+	_, refusals := a.ledger.admitWaiting(node, true)
 	for _, e := range refusals {
 		a.counters.change(func(s *Stats) { s.Rejections[e.refusal.reason]++ })
 		klog.FromContext(ctx).Info("pod refused", "pod", e.key, "node", node, "reason", e.refusal.reason, "message", e.refusal.message)

@@ -38,9 +38,9 @@ func watchOptional(informer cache.SharedIndexInformer, handler cache.ResourceEve
 	return o, err
 }
 
-// settled reports whether there is nothing to wait for: the objects that existed have
+// ready reports whether there is nothing to wait for: the objects that existed have
 // reached the handler, or the API server refused. In that case the informer keeps trying.
-func (o *optional) settled() bool { return o.refused.Load() || o.registered.HasSynced() }
+func (o *optional) ready() bool { return o.refused.Load() || o.registered.HasSynced() }
 
 // failed handles an error of the informer, which retries with growing intervals. It logs
 // a missing role once.

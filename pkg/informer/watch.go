@@ -137,7 +137,7 @@ func (w *Watcher) Run(ctx context.Context) {
 // reached the store. PriorityClasses and DaemonSets count only if the scheduler may read
 // them.
 func (w *Watcher) HasSynced() bool {
-	if !w.classes.settled() {
+	if !w.classes.ready() {
 		return false
 	}
 	if d := w.options.daemons; d != nil && !d.told.Load() && !d.refused.Load() {

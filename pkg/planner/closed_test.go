@@ -146,8 +146,8 @@ func (s *closedSystem) try(p *mpod) (node int, gone []*mpod) {
 	return slices.IndexFunc(s.m.nodes, func(n *mnode) bool { return n.name == d.Node }), gone
 }
 
-// settle runs rounds until nothing changes, and then some more in other orders.
-func (s *closedSystem) settle(chance *rand.Rand) error {
+// converge runs rounds until nothing changes, and then some more in other orders.
+func (s *closedSystem) converge(chance *rand.Rand) error {
 	const many = 300
 	for s.round() {
 		if s.preempts > many {
@@ -164,8 +164,8 @@ func (s *closedSystem) settle(chance *rand.Rand) error {
 	return nil
 }
 
-// TestClosedSystemsSettle shows that preemption ends if nothing else happens.
-func TestClosedSystemsSettle(t *testing.T) { closedSystems(t, 1000, 1) }
+// TestClosedSystemsConverge shows that preemption ends if nothing else happens.
+func TestClosedSystemsConverge(t *testing.T) { closedSystems(t, 1000, 1) }
 
 func closedSystems(t *testing.T, systems, first uint64) {
 	t.Helper()
@@ -173,7 +173,7 @@ func closedSystems(t *testing.T, systems, first uint64) {
 	for seed := first; seed < first+systems; seed++ {
 		s := newClosedSystem(seed, real)
 		before := s.m.String()
-		if err := s.settle(rand.New(rand.NewPCG(seed, 12))); err != nil {
+		if err := s.converge(rand.New(rand.NewPCG(seed, 12))); err != nil {
 			t.Fatalf("closed system %d: %v\n%s\nlast: %v", seed, err, before, s.log[max(len(s.log)-8, 0):])
 		}
 		if s.preempts > 0 {
@@ -194,16 +194,16 @@ func TestClosedSystemsNoticeLoops(t *testing.T) {
 	for _, bug := range [][]string{{"law 2", "law 2 shortage"}, {"law 4"}} {
 		looped := false
 		for seed := uint64(1); seed <= 1000 && !looped; seed++ {
-			looped = newClosedSystem(seed, buggy(bug...)).settle(rand.New(rand.NewPCG(seed, 12))) != nil
+			looped = newClosedSystem(seed, buggy(bug...)).converge(rand.New(rand.NewPCG(seed, 12))) != nil
 		}
 		if !looped {
-			t.Errorf("all systems settle without %v", bug)
+			t.Errorf("all systems converge without %v", bug)
 		}
 	}
-	if err := circle(buggy("law 2 shortage")).settle(rand.New(rand.NewPCG(1, 1))); err == nil {
-		t.Errorf("the circle settles without the part of law 2 that is made for it")
+	if err := circle(buggy("law 2 shortage")).converge(rand.New(rand.NewPCG(1, 1))); err == nil {
+		t.Errorf("the circle converges without the part of law 2 that is made for it")
 	}
-	expect.Holds(t, circle(real).settle(rand.New(rand.NewPCG(1, 1))))
+	expect.Holds(t, circle(real).converge(rand.New(rand.NewPCG(1, 1))))
 }
 
 // circle is three queues, each of which could take from the next if a queue could become

@@ -13,7 +13,7 @@ func TestPlanAgainstOracleNightly(t *testing.T) {
 	againstOracle(t, 2_000_000, 1_000_000, upToSixteen, sixteen)
 }
 
-func TestClosedSystemsSettleNightly(t *testing.T) { closedSystems(t, 100_000, 1_000_000) }
+func TestClosedSystemsConvergeNightly(t *testing.T) { closedSystems(t, 100_000, 1_000_000) }
 
 func TestManyAlikePodsOnManyNodesNightly(t *testing.T) { sparseCases(t, 50_000, 1_000_000) }
 

@@ -15,7 +15,7 @@ func (s *core) checkGroups() []error {
 	for _, g := range s.model.Pending.PodGroups.Touched() {
 		touched[g] = true
 	}
-	settled := s.model.Started && !s.model.Pending.Returning()
+	idle := s.model.Started && !s.model.Pending.Returning()
 	for _, p := range s.model.Pods {
 		g := p.PodGroup
 		if g == nil {
@@ -25,7 +25,7 @@ func (s *core) checkGroups() []error {
 		switch {
 		case !g.Knows(p.UID, p, p.State, p.Asker.HoldsNode()):
 			errs = append(errs, fmt.Errorf("PodGroup %s does not know its member %s", g.Name(), p.Name))
-		case settled && !touched[g] && !g.Complete() && p.EquivalenceClass != nil:
+		case idle && !touched[g] && !g.Complete() && p.EquivalenceClass != nil:
 			errs = append(errs, fmt.Errorf("PodGroup %s: it is not complete, and pod %s is in an equivalence class", g.Name(), p.Name))
 		}
 	}
@@ -34,5 +34,5 @@ func (s *core) checkGroups() []error {
 			errs = append(errs, fmt.Errorf("PodGroup %s has %d members, there are %d", g.Name(), g.Len(), members[g]))
 		}
 	}
-	return append(errs, s.model.Pending.PodGroups.Check(settled))
+	return append(errs, s.model.Pending.PodGroups.Check(idle))
 }

@@ -118,8 +118,8 @@ func (s *core) checkAsker(p *model.Pod) error {
 // mayBePlaced tells whether an asker that waits for its victims needs none of them any
 // more, by amounts, and no event is due that brings it back.
 func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
-	settled := s.model.Started && !s.model.Pending.IsFillDue()
-	return settled && p.State == state.Unschedulable && h.OnlyThisNode() && len(p.Asker.ByFilters) == 0 && s.holds.Ready(p, h)
+	idle := s.model.Started && !s.model.Pending.IsFillDue()
+	return idle && p.State == state.Unschedulable && h.OnlyThisNode() && len(p.Asker.ByFilters) == 0 && s.holds.Ready(p, h)
 }
 
 // needsToAsk tells whether a pod must be due for a plan or watch queues.

@@ -83,13 +83,13 @@ func (s *script) nodeFor(p *objects.Pod) string {
 	return "n1"
 }
 
-// settle ends a cycle of a node-bound pod as PostFilter does.
-func (s *script) settle(p *objects.Pod) string {
+// endNodeBoundCycle ends a cycle of a node-bound pod as PostFilter does.
+func (s *script) endNodeBoundCycle(p *objects.Pod) string {
 	judged := s.store.CheckQuota(p.UID)
 	if !p.Foreign && !judged.OK() {
 		s.store.QuotaRefused(p.UID, s.now)
 	}
-	text, held, why := s.settled(p)
+	text, held, why := s.planNodeBound(p)
 	switch {
 	case held, p.Foreign:
 	case !judged.OK() || why.Code == reasons.OverMax:
@@ -100,7 +100,7 @@ func (s *script) settle(p *objects.Pod) string {
 	return text
 }
 
-func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
+func (s *script) planNodeBound(p *objects.Pod) (text string, held bool, why reasons.Reason) {
 	input := s.there
 	if input == nil {
 		input, why = s.store.BeginNodeBoundPlan(p.UID, nil, s.now)

@@ -602,7 +602,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "failed-plan-class":
 		return s.plan(p, "kind")
 	case "failed-there":
-		return s.settle(p)
+		return s.endNodeBoundCycle(p)
 	case "commit":
 		return s.commit(p)
 	case "victims-deleted":

@@ -249,7 +249,7 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 	if s.rush {
 		c.eventually("all pods are known", func() bool { return c.pending() == len(now) })
 	} else {
-		c.settle(len(now))
+		c.awaitPending(len(now))
 	}
 	s.empty(c, r, running, later)
 	return r, c
@@ -292,7 +292,7 @@ func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 		c.api.delete(c.t, gone)
 		r.await(c, step+1-max(s.ahead-1, 0))
 		if s.calm {
-			c.settle(s.pending - r.count())
+			c.awaitPending(s.pending - r.count())
 		}
 	}
 	r.await(c, s.steps)
@@ -312,8 +312,8 @@ func (c *cluster) pending() int {
 	return int(c.store.Snapshot().Root().Pending.Get(resources.Pods))
 }
 
-// settle waits until so many managed pods wait, and none of them for a cycle.
-func (c *cluster) settle(pending int) {
+// awaitPending waits until so many managed pods wait, and none of them for a cycle.
+func (c *cluster) awaitPending(pending int) {
 	c.t.Helper()
 	c.eventually("all pods wait and none is tried", func() bool {
 		return c.pending() == pending && c.store.Snapshot().Root().Admitted.IsZero()

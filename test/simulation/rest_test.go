@@ -45,10 +45,10 @@ const (
 	leadAfter = calmAfter + leaseDuration + 5*retryPeriod
 )
 
-// settle lets all processes work until a process leads, no more events happen and no pod is
+// quiesce lets all processes work until a process leads, no more events happen and no pod is
 // stranded. It returns false if the only events left are conditions of waiting pods and temporary
 // holds of nodes. With PodGroups these may go on for ever: see onlyTold.
-func (s *simulation) settle() (rested bool, err error) {
+func (s *simulation) quiesce() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
 	leaderless := began // since when the processes get all events and none leads
 	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
@@ -122,7 +122,7 @@ func (s *simulation) held() bool {
 func (s *simulation) rest() error {
 	s.calm()
 	began := time.Now()
-	rested, err := s.settle()
+	rested, err := s.quiesce()
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *simulation) clear() error {
 			s.api.drop(s.api.pods, pod)
 		}
 	})
-	if _, err := s.settle(); err != nil {
+	if _, err := s.quiesce(); err != nil {
 		return err
 	}
 	for _, in := range s.instances {

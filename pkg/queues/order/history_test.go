@@ -178,7 +178,7 @@ func (r *runner) step(s step) {
 	case "class":
 		if app, ok := pick(r.m.apps, s.a); ok {
 			app.class = class(s.n)
-			r.m.settle()
+			r.m.dropBlocks()
 			if r.loses != s.kind {
 				r.index.SetClass(r.apps[app], app.class)
 			}
@@ -245,7 +245,7 @@ func (r *runner) shut(s step) {
 	if closed {
 		r.m.closed[k] = true
 	}
-	r.m.settle()
+	r.m.dropBlocks()
 	if r.loses != s.kind {
 		r.index.SetClosed(r.apps[app], request, kind(s.n), closed)
 	}

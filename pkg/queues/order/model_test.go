@@ -60,8 +60,8 @@ func (a *modelAsk) group() modelGroup {
 	return modelGroup{a.app.leaf, a.app.class, a.request.String()}
 }
 
-// settle drops blocks of groups that no longer exist.
-func (m *model) settle() {
+// dropBlocks drops blocks of groups that no longer exist.
+func (m *model) dropBlocks() {
 	left := map[modelGroup]queues.ID{}
 	for _, a := range m.asks {
 		if at, is := m.blocked[a.group()]; is && !m.closed[a.of()] {
@@ -242,5 +242,5 @@ func (m *model) firstOf(leaf *queues.Queue, asks []*modelAsk) *modelAsk {
 // remove removes an ask.
 func (m *model) remove(a *modelAsk) {
 	m.asks = slices.DeleteFunc(m.asks, func(b *modelAsk) bool { return a == b })
-	m.settle()
+	m.dropBlocks()
 }

@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 	run := func(c command) {
 		t.Run(c.page+":"+fmt.Sprint(c.line), func(t *testing.T) {
 			t.Log(c.text)
-			output, err := settled(t.Context(), c, by)
+			output, err := retried(t.Context(), c, by)
 			if err != nil {
 				t.Error(err)
 				return
@@ -68,11 +68,11 @@ func inTurn(commands []command) []command {
 	return out
 }
 
-// settled tries a command until it prints what the page shows. Effects of the stage's
+// retried tries a command until it prints what the page shows. Effects of the stage's
 // setup may not be over: the cluster has until by to come to rest, and later a pod may
 // still be tried at the moment of the query. A command that changes something is tried
 // once.
-func settled(ctx context.Context, c command, by time.Time) (string, error) {
+func retried(ctx context.Context, c command, by time.Time) (string, error) {
 	r, _ := ruleOf(c.text)
 	for tries := 1; ; tries++ {
 		output, err := try(ctx, c.text)

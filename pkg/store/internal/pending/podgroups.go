@@ -217,8 +217,8 @@ func (x *PodGroups[P, D]) Due() time.Time {
 }
 
 // Check verifies the counts of groups, and that every group with blocked members has an
-// event that will let it go on. settled is false while checks of groups are due.
-func (x *PodGroups[P, D]) Check(settled bool) error {
+// event that will let it go on. idle is false while checks of groups are due.
+func (x *PodGroups[P, D]) Check(idle bool) error {
 	var errs []error
 	refused := 0
 	for _, groups := range x.refused {
@@ -231,11 +231,11 @@ func (x *PodGroups[P, D]) Check(settled bool) error {
 		if isRefused {
 			refused--
 		}
-		err := g.check(!settled || touched)
+		err := g.check(!idle || touched)
 		switch {
 		case isRefused == g.refusal.OK() || waits != g.waits:
 			err = fmt.Errorf("refused %v, waiting %v; listed: %v, %v", !g.refusal.OK(), g.waits, isRefused, waits)
-		case settled && !touched && waits && x.placing == nil:
+		case idle && !touched && waits && x.placing == nil:
 			err = errors.New("it waits for another one, and there is none")
 		}
 		if err != nil {
