@@ -88,9 +88,9 @@ type Decision struct {
 	Fence string
 	// OverMax are the queues over their max (law 7).
 	OverMax []Excess
-	// Together says what the asker's group lacks. It is set for a refusal by law 2 or 4
+	// GroupShortage says what the asker's group lacks. It is set for a refusal by law 2 or 4
 	// that applies to the group and not to the asker alone.
-	Together *Together
+	GroupShortage *GroupShortage
 	// Higher is, for a refusal by law 6, the pod with the smallest priority above the
 	// asker's.
 	Higher *Victim

@@ -58,14 +58,14 @@ func (g *generator) generate() *model {
 // whoStartsToo makes pods that start together with the asker, mostly equal to it.
 func (g *generator) whoStartsToo() {
 	for range g.between(1, 4) {
-		mate := mmate{queue: g.m.ask.queue, request: g.m.ask.request}
+		member := mmember{queue: g.m.ask.queue, request: g.m.ask.request}
 		if g.chance(20) {
-			mate.queue = g.leaf(-1)
+			member.queue = g.leaf(-1)
 		}
 		if g.chance(30) {
-			mate.request = g.request(3)
+			member.request = g.request(3)
 		}
-		g.m.ask.mates = append(g.m.ask.mates, mate)
+		g.m.ask.members = append(g.m.ask.members, member)
 	}
 }
 

@@ -43,8 +43,8 @@ func (s *Share) Add(sum, least Amounts) {
 	}
 }
 
-// Together says what a group lacks, with the numbers.
-type Together struct {
+// GroupShortage says what a group lacks, with the numbers.
+type GroupShortage struct {
 	Name string
 	// Pods is the number of pods that must start, with the asker. Requested is their
 	// request of the type; for a refusal by law 4, of those below Queue.
@@ -60,7 +60,7 @@ type Together struct {
 }
 
 // sentence says, for people, why no pods are preempted for a part of the group.
-func (g *Together) sentence() string {
+func (g *GroupShortage) sentence() string {
 	s := fmt.Sprintf("PodGroup %s starts with %d more pods at once, which request %s %s",
 		g.Name, g.Pods, resources.Format(g.Type, g.Requested), g.Type)
 	if g.Queue != "" {

@@ -73,11 +73,11 @@ type mask struct {
 	request  []int64
 	priority int32
 	never    bool
-	mates    []mmate // pods that start together with the asker
+	members  []mmember // pods that start together with the asker
 }
 
-// mmate is a pod that starts together with the asker and has no node.
-type mmate struct {
+// mmember is a pod that starts together with the asker and has no node.
+type mmember struct {
 	queue   int
 	request []int64
 }
@@ -186,22 +186,22 @@ func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, pl
 
 // group translates the pods that start together with the asker; nil for none.
 func (m *model) group(ids []int, amounts func([]int64) planner.Amounts) *planner.Group {
-	if len(m.ask.mates) == 0 {
+	if len(m.ask.members) == 0 {
 		return nil
 	}
-	g := &planner.Group{Name: "default/group", Members: make([]string, len(m.ask.mates))}
+	g := &planner.Group{Name: "default/group", Members: make([]string, len(m.ask.members))}
 	for q := range m.queues {
 		sum, least := make([]int64, len(m.types)), make([]int64, len(m.types))
 		some := false
-		for _, mate := range m.ask.mates {
+		for _, member := range m.ask.members {
 			for t := range m.types {
-				if mate.queue != q || mate.request[t] == 0 {
+				if member.queue != q || member.request[t] == 0 {
 					continue
 				}
-				if some = true; least[t] == 0 || mate.request[t] < least[t] {
-					least[t] = mate.request[t]
+				if some = true; least[t] == 0 || member.request[t] < least[t] {
+					least[t] = member.request[t]
 				}
-				sum[t] += mate.request[t]
+				sum[t] += member.request[t]
 			}
 		}
 		if some {

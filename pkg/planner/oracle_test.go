@@ -295,7 +295,7 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 			if o.without["arriving"] {
 				has -= o.arriving[q][t]
 			}
-			all := o.together(q, t)
+			all := o.groupRequests(q, t)
 			sum := int64(0)
 			for _, a := range all {
 				sum += a
@@ -313,14 +313,14 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 	return some && !(missing && o.wide["law 4"])
 }
 
-// together returns the requests of a type by the asker and by each pod below a queue that
+// groupRequests returns the requests of a type by the asker and by each pod below a queue that
 // starts with it, for those that request it.
-func (o *oracle) together(q, t int) []int64 {
+func (o *oracle) groupRequests(q, t int) []int64 {
 	var out []int64
 	if o.ask.request[t] > 0 {
 		out = append(out, o.ask.request[t])
 	}
-	for _, m := range o.ask.mates {
+	for _, m := range o.ask.members {
 		if m.request[t] > 0 && slices.Contains(o.chain(m.queue), q) && !o.without["law 4 group"] {
 			out = append(out, m.request[t])
 		}
@@ -330,12 +330,12 @@ func (o *oracle) together(q, t int) []int64 {
 
 // enoughForAll is law 2 for all pods that start with the asker.
 func (o *oracle) enoughForAll(s []bool) bool {
-	if len(o.ask.mates) == 0 {
+	if len(o.ask.members) == 0 {
 		return true
 	}
 	for t, contested := range s {
 		need, have := o.ask.request[t], o.freeInAll(t)
-		for _, m := range o.ask.mates {
+		for _, m := range o.ask.members {
 			need += m.request[t]
 		}
 		if contested && need > have+o.above(s, t) {

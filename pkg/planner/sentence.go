@@ -63,8 +63,8 @@ func (d Decision) Kept() string {
 
 // refusal says which rule stopped the asker, with the queues and numbers.
 func (d Decision) refusal() string {
-	if d.Together != nil {
-		return d.Together.sentence()
+	if d.GroupShortage != nil {
+		return d.GroupShortage.sentence()
 	}
 	switch d.Stopped {
 	case Law2:

@@ -41,7 +41,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	began, ask := in.began[pod.UID], request(pod)
 	n := s.api.node(node)
 	knew := min(began[s.api.pods], began[s.api.nodes])
-	s.judgeTogether(in, pod, began)
+	s.judgeMinMember(in, pod, began)
 	if s.api.surprised(in, pod.Name, knew) {
 		s.count(unbound)
 		return true

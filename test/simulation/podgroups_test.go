@@ -107,29 +107,29 @@ func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least
 	return least, found
 }
 
-// countTogether notes, with each pod that is about to be bound, how many members of its
+// countPlacedMembers notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
-func (w *witness) countTogether(p *objects.Pod) {
+func (w *witness) countPlacedMembers(p *objects.Pod) {
 	name := p.Labels[objects.PodGroupLabel]
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
 		return
 	}
-	var mates []mirrored
+	var members []mirrored
 	for _, m := range w.mirror() {
 		if !m.Foreign && m.Namespace == p.Namespace && m.Labels[objects.PodGroupLabel] == name {
-			mates = append(mates, m)
+			members = append(members, m)
 		}
 	}
-	for _, m := range mates {
+	for _, m := range members {
 		if m.binding {
-			w.together[m.UID] = max(w.together[m.UID], len(mates))
+			w.placedMembers[m.UID] = max(w.placedMembers[m.UID], len(members))
 		}
 	}
 }
 
-// admittedMates returns the other members of a pod's PodGroup that may be tried now. The
+// admittedMembers returns the other members of a pod's PodGroup that may be tried now. The
 // caller holds mu.
-func (w *witness) admittedMates(pod *corev1.Pod) (mates []types.UID) {
+func (w *witness) admittedMembers(pod *corev1.Pod) (members []types.UID) {
 	name := groupOf(pod)
 	if !w.in.sim.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
 		return nil
@@ -137,17 +137,17 @@ func (w *witness) admittedMates(pod *corev1.Pod) (mates []types.UID) {
 	for uid, m := range w.pods {
 		_, admitted := w.Key(uid)
 		if admitted && uid != pod.UID && !m.Foreign && m.Node == "" && m.Namespace == name.Namespace && m.Labels[objects.PodGroupLabel] == name.Name {
-			mates = append(mates, uid)
+			members = append(members, uid)
 		}
 	}
-	return mates
+	return members
 }
 
-// judgeMates finds members of a PodGroup that may not be tried any more because another
+// judgeMembers finds members of a PodGroup that may not be tried any more because another
 // member holds a node now. Members are planned for one right after another. The caller
 // holds mu.
-func (w *witness) judgeMates(h *reservations.Hold, mates []types.UID) {
-	for _, uid := range mates {
+func (w *witness) judgeMembers(h *reservations.Hold, members []types.UID) {
+	for _, uid := range members {
 		_, admitted := w.Key(uid)
 		if _, placed := w.placed[uid]; !admitted && !placed {
 			w.in.sim.fault("%s calls %s back when it plans for %s of the same PodGroup", w.in.name, w.pods[uid].Name, h.Name)
@@ -156,20 +156,20 @@ func (w *witness) judgeMates(h *reservations.Hold, mates []types.UID) {
 }
 
 // callBackWrongly calls the other members of a PodGroup back when one holds a node.
-func (w *witness) callBackWrongly(pod *corev1.Pod, mates []types.UID) {
+func (w *witness) callBackWrongly(pod *corev1.Pod, members []types.UID) {
 	if _, holds := w.Holds().Of(pod.UID); !holds || w.in.sim.bug != bugOneByOne {
 		return
 	}
-	for _, uid := range mates {
+	for _, uid := range members {
 		w.Defer(uid, reasons.New(reasons.PodGroupIncomplete, "one after another"), time.Now())
 	}
 }
 
-// judgeTogether finds a member of a PodGroup that is about to be bound although there
+// judgeMinMember finds a member of a PodGroup that is about to be bound although there
 // never were minMember members with a place at a time. The process need not know of
 // members that leave while the pod waits at Permit, or later. The caller holds the lock
 // of the API server.
-func (s *simulation) judgeTogether(in *instance, pod *corev1.Pod, began map[*kind]int64) {
+func (s *simulation) judgeMinMember(in *instance, pod *corev1.Pod, began map[*kind]int64) {
 	name := groupOf(pod)
 	if !s.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
 		return
@@ -179,16 +179,16 @@ func (s *simulation) judgeTogether(in *instance, pod *corev1.Pod, began map[*kin
 		s.fault("%s binds %s, and there was no PodGroup %s", in.name, pod.Name, name)
 		return
 	}
-	placed := s.placedTogether(in, pod.UID, name)
+	placed := s.membersPlaced(in, pod.UID, name)
 	if placed >= least || s.lostMember(name, began[s.api.pods]) {
 		return
 	}
 	s.fault("%s binds %s, and of its PodGroup %s %d have a place, which starts with %d", in.name, pod.Name, name, placed, least)
 }
 
-// placedTogether returns how many members of a PodGroup a process knows to have had a
+// membersPlaced returns how many members of a PodGroup a process knows to have had a
 // place since one of them was given one. The caller holds the lock.
-func (s *simulation) placedTogether(in *instance, uid types.UID, name types.NamespacedName) int {
+func (s *simulation) membersPlaced(in *instance, uid types.UID, name types.NamespacedName) int {
 	w := in.witness
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *simulation) placedTogether(in *instance, uid types.UID, name types.Name
 			placed[m.UID] = true
 		}
 	}
-	return max(len(placed), w.together[uid])
+	return max(len(placed), w.placedMembers[uid])
 }
 
 // lostMember tells whether a member of a PodGroup left its node since a version. The

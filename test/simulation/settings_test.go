@@ -233,9 +233,9 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 		preFilter = ", {name: QueuePreemption}"
 		postFilter = "\n    preEnqueue: {enabled: [{name: QueueSort}]}\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
 	}
-	together := ""
+	coscheduling := ""
 	if a.groups {
-		together = ", {name: Coscheduling}"
+		coscheduling = ", {name: Coscheduling}"
 	}
 	retry, taint, owner, rest := retryInterval, "Never", "Claimed", ""
 	most, mostOfNamespace := mostQueues, mostQueuesOfNamespace
@@ -258,7 +258,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 		taint = "Always"
 	}
 	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, a.timeout,
-		together, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
+		coscheduling, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	expect.OK(t, err)
 	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)

@@ -563,7 +563,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w := p.in.witness
 	w.mu.Lock()
 	delete(w.gaveWay, pod.UID)
-	before, told, spec, mates := w.Holds(), w.told, w.Spec(), w.admittedMates(pod)
+	before, told, spec, members := w.Holds(), w.told, w.Spec(), w.admittedMembers(pod)
 	w.mu.Unlock()
 	if h, holds := before.Of(pod.UID); holds && (p.in.sim.bug == bugMislabelled && !h.NodeBound || p.in.sim.bug == bugClingsThere && h.NodeBound) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "no")
@@ -577,7 +577,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holdWrongly(pod, status)
-	w.callBackWrongly(pod, mates)
+	w.callBackWrongly(pod, members)
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	w.noteWait(pod, status, began, told == w.told && spec == w.Spec() && !removed)
@@ -588,7 +588,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 			w.judgeHoldBegins(&h, before)
 		}
 		w.judgeChoice(&h)
-		w.judgeMates(&h, mates)
+		w.judgeMembers(&h, members)
 	}
 	return result, status
 }

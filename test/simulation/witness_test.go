@@ -42,9 +42,9 @@ type witness struct {
 	// due are the pods that may be deleted: the victims that the store named, by asker. A
 	// delete that is in flight may arrive much later.
 	due map[types.UID]types.UID
-	// together is, for each placed pod that is not known to be bound, how many members of
+	// placedMembers is, for each placed pod that is not known to be bound, how many members of
 	// its PodGroup had a place at a time since its own placement.
-	together map[types.UID]int
+	placedMembers map[types.UID]int
 	// lodged is the placements of pods that are not known to be bound, of both profiles.
 	lodged map[types.UID]lodging
 	// gaveBack is when a lodged pod turned out to use less than its placement, or
@@ -79,7 +79,7 @@ var _ app.Interceptor = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, placedMembers: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 
@@ -103,7 +103,7 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 		if p.Node != "" {
 			w.movesIn(&p, now)
 			delete(w.placed, p.UID)
-			w.countTogether(&p)
+			w.countPlacedMembers(&p)
 		}
 	}
 	if p, ok := w.upsertWrongly(told); ok {
@@ -140,7 +140,7 @@ func (w *witness) goes(uid types.UID) {
 	delete(w.late, uid)
 	w.counts.Delete(uid)
 	delete(w.placed, uid)
-	delete(w.together, uid)
+	delete(w.placedMembers, uid)
 	delete(w.lodged, uid)
 	delete(w.nodeBound, uid)
 }
@@ -296,7 +296,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 	w.told++
 	delete(w.waits, pod.UID)
 	w.placed[pod.UID], w.since[pod.UID] = p, time.Now()
-	w.countTogether(&p)
+	w.countPlacedMembers(&p)
 }
 
 // unreserved records that a cycle has failed; the caller holds mu.
@@ -304,7 +304,7 @@ func (w *witness) unreserved(pod *corev1.Pod) {
 	w.told++
 	w.noteWent(pod.UID)
 	delete(w.placed, pod.UID)
-	delete(w.together, pod.UID)
+	delete(w.placedMembers, pod.UID)
 	delete(w.lodged, pod.UID)
 	w.leftAt[pod.UID] = time.Now()
 	if late, changed := w.late[pod.UID]; changed {

@@ -92,14 +92,14 @@ func (cv *contestedView) lacks() int {
 	return -1
 }
 
-// together returns what the asker's group lacks, if the group is the reason of the
+// groupShortage returns what the asker's group lacks, if the group is the reason of the
 // refusal and the asker alone might get a plan.
-func (pl *planning) together(d *planner.Decision) *planner.Together {
+func (pl *planning) groupShortage(d *planner.Decision) *planner.GroupShortage {
 	g := pl.ask.Group
 	if g == nil {
 		return nil
 	}
-	out := &planner.Together{Name: g.Name, Pods: len(g.Members) + 1}
+	out := &planner.GroupShortage{Name: g.Name, Pods: len(g.Members) + 1}
 	switch d.Stopped {
 	case planner.Law4:
 		alone := *pl.problem

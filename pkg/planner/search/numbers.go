@@ -170,7 +170,7 @@ func (pl *planning) explain(d *planner.Decision) {
 	case planner.Law6:
 		d.Higher = pl.higher
 	}
-	d.Together = pl.together(d)
+	d.GroupShortage = pl.groupShortage(d)
 	for _, c := range d.Asks {
 		d.Named = append(d.Named, c.Queue)
 	}

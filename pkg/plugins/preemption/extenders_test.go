@@ -238,7 +238,7 @@ func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
 // returns other victims is called again with more pods. The laws decide which may be
 // preempted.
 func TestExtendersNameOtherPods(t *testing.T) {
-	mates := func(name string) *corev1.Pod { // of the asker's queue
+	peer := func(name string) *corev1.Pod { // of the asker's queue
 		p := running(name, "n1", 100)
 		p.Labels["queue"] = "root.a"
 		return p
@@ -255,7 +255,7 @@ func TestExtendersNameOtherPods(t *testing.T) {
 		"not the one of least harm": {named: []string{"v2"}, asker: prioritized(plugintest.Pod("asker", 100), 5), chosen: []string{"v2"},
 			pods: []*corev1.Pod{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)}},
 		"no law lets it go": {named: []string{"v1", "kept"}, asker: plugintest.Pod("asker", 100),
-			pods: []*corev1.Pod{running("v1", "n1", 100), mates("kept")}, text: "pod ns/kept would have to go, too, and the plan does not name it"},
+			pods: []*corev1.Pod{running("v1", "n1", 100), peer("kept")}, text: "pod ns/kept would have to go, too, and the plan does not name it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: naming(c.named...)}

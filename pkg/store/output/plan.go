@@ -28,7 +28,7 @@ type NodeBoundPlanInput struct {
 
 // Refusal is why a plan failed, for a decision with outcome [planner.Refuse].
 func Refusal(d *planner.Decision) reasons.Reason {
-	if d.Together != nil {
+	if d.GroupShortage != nil {
 		return reasons.New(reasons.PodGroupBeyondGuarantee, "%s", d.Sentence())
 	}
 	return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())

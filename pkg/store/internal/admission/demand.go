@@ -137,8 +137,8 @@ func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 	}
 	shares, sum := sharesOf(missing), x.m.Pending.Demand.Sum()
 	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a) }
-	if v := checkTogether(x.m, g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
-		if running := checkTogether(x.m, g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
+	if v := checkMembers(x.m, g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
+		if running := checkMembers(x.m, g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
 			return running // as in countOne
 		}
 		return v

@@ -23,7 +23,7 @@ func (x *States) SetPodGroup(name pending.PodGroupName, minMember int) {
 
 // JoinGroup updates the group that a pod names.
 func (x *States) JoinGroup(p *model.Pod) {
-	name := x.m.GroupNamed(p.Pod)
+	name := x.m.GroupNameOf(p.Pod)
 	if p.PodGroup != nil && p.PodGroup.Name() == name {
 		return
 	}

@@ -144,13 +144,13 @@ func (x *PodGroups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
 	if g.Data.Shares == nil {
 		g.Data.Shares = sharesOf(g.Next())
 	}
-	return checkTogether(x.m, g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
+	return checkMembers(x.m, g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
 }
 
-// checkTogether checks the quotas for n members of a group on a basis with the demand
+// checkMembers checks the quotas for n members of a group on a basis with the demand
 // before them: for each application as if the members of those before it had started.
 // counted tells whether an application counts against maxapplications without them.
-func checkTogether(
+func checkMembers(
 	m *model.Model, g *model.PodGroup, n int, shares []model.Share, on queues.Basis, before *queues.Demand, counted func(*model.App) bool,
 ) queues.Verdict {
 	for _, part := range shares {

@@ -31,7 +31,7 @@ func (x *Lifecycle) updateGang(p *model.Pod, now time.Time) {
 	}
 	g := x.m.Gangs[name]
 	if g == nil {
-		g = &model.HardGang{Name: name, HardPods: map[types.UID]*model.Pod{}, KeptBack: map[types.UID]*model.Pod{}}
+		g = &model.HardGang{Name: name, HardPods: map[types.UID]*model.Pod{}, BlockedPods: map[types.UID]*model.Pod{}}
 		x.m.Gangs[name] = g
 	}
 	g.HardPods[p.UID], p.Gang = p, g
@@ -70,12 +70,12 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 	}
 	p.Gang = nil
 	delete(g.HardPods, p.UID)
-	delete(g.KeptBack, p.UID)
+	delete(g.BlockedPods, p.UID)
 	if len(g.HardPods) > 0 {
 		return
 	}
 	delete(x.m.Gangs, g.Name)
-	members := slices.SortedFunc(maps.Values(g.KeptBack), model.CompareAge)
+	members := slices.SortedFunc(maps.Values(g.BlockedPods), model.CompareAge)
 	for _, m := range members {
 		m.Gang = nil
 	}
@@ -92,7 +92,7 @@ func (x *Lifecycle) keepBack(p *model.Pod, id placement.Identity) reasons.Reason
 	if g == nil || id.Shared || id.Gang != placement.GangSoft {
 		return reasons.Reason{}
 	}
-	g.KeptBack[p.UID], p.Gang = p, g
+	g.BlockedPods[p.UID], p.Gang = p, g
 	return reasons.New(reasons.HardGangUnsupported,
 		"application %s has a pod that asks for gangSchedulingStyle=Hard, which is not offered, so no pod of its task groups is started",
 		id.Application)

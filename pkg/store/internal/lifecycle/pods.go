@@ -329,7 +329,7 @@ func (x *Lifecycle) readClaim(p *model.Pod, now time.Time) {
 func (x *Lifecycle) staysPut(p *model.Pod, event *objects.Pod) bool {
 	before, _ := x.m.Identify(p.Pod)
 	after, _ := x.m.Identify(event)
-	return reflect.DeepEqual(before, after) && x.m.GroupNamed(p.Pod) == x.m.GroupNamed(event)
+	return reflect.DeepEqual(before, after) && x.m.GroupNameOf(p.Pod) == x.m.GroupNameOf(event)
 }
 
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its

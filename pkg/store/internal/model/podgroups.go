@@ -13,9 +13,9 @@ import (
 
 // HardGang is an application in which a pending pod asks for a Hard gang.
 type HardGang struct {
-	Name     cache.AppName
-	HardPods map[types.UID]*Pod // pods that ask for it; never empty
-	KeptBack map[types.UID]*Pod // members that are kept back because of them
+	Name        cache.AppName
+	HardPods    map[types.UID]*Pod // pods that ask for it; never empty
+	BlockedPods map[types.UID]*Pod // members that are kept back because of them
 }
 
 // PodGroup is a PodGroup, or a group that pods name and that does not exist.
@@ -27,8 +27,8 @@ type GroupData struct {
 	Losses preemption.Losses // losses until it has started
 }
 
-// GroupNamed is the group that a pod names; zero for none.
-func (x *Model) GroupNamed(p *objects.Pod) pending.PodGroupName {
+// GroupNameOf is the group that a pod names; zero for none.
+func (x *Model) GroupNameOf(p *objects.Pod) pending.PodGroupName {
 	if !x.Pending.PodGroups.Followed || p.Foreign || p.Labels[objects.PodGroupLabel] == "" {
 		return pending.PodGroupName{}
 	}
