@@ -54,7 +54,7 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 		}
 		return func() { s.namespace(ns, errs) }
 	}
-	lead := func(leads bool) func() { return func() { s.leads = leads } }
+	setLeads := func(leads bool) func() { return func() { s.leads = leads } }
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -63,7 +63,7 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 		{"before it leads", wrong(a, "1"), nil},
 		{"another, before it leads", wrong(b, "1", "2"), nil},
 		{"it is something else by now", wrong(a, "3"), nil},
-		{"it leads, but not long enough for a recorder", lead(true), nil},
+		{"it leads, but not long enough for a recorder", setLeads(true), nil},
 		{"it leads", func() {}, []string{"b: 1; 2", "a: 3"}},
 		{"the same again", wrong(a, "3"), nil},
 		{"something else", wrong(a, "4"), []string{"a: 4"}},
@@ -71,11 +71,11 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 		{"repaired again", wrong(a), nil},
 		{"broken as before", wrong(a, "4"), []string{"a: 4"}},
 		{"it leads no more", func() { s.leads = false; wrong(b, "5")() }, nil},
-		{"it leads again", lead(true), nil},
+		{"it leads again", setLeads(true), nil},
 		{"and then", func() {}, []string{"b: 5"}},
 		{"it leads no more", func() { s.leads = false; wrong(b, "6")() }, nil},
 		{"repaired on a standby", wrong(b), nil},
-		{"it leads again, with nothing to say", lead(true), nil},
+		{"it leads again, with nothing to say", setLeads(true), nil},
 		{"and then", func() {}, nil},
 	} {
 		before := len(s.handle.Events())

@@ -54,7 +54,7 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 			after := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: c.hadReason, Message: c.had, LastTransitionTime: since}
 			p := newPod("p", after)
 			p.ResourceVersion = "7"
-			d := newDesk(t, p)
+			d := newFixture(t, p)
 			expect.OK(t, d.Tell(t.Context(), demandOf("p", c.said, c.why)))
 			var want, got []string
 			if c.message != "" {
@@ -81,7 +81,7 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bound := newPod("bound")
 		bound.Spec.NodeName = "node"
-		d := newDesk(t, bound, newPod("seen-late"))
+		d := newFixture(t, bound, newPod("seen-late"))
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			seen := newPod("seen-late")
 			seen.Spec.NodeName = "node"
@@ -102,7 +102,7 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 // TestTellDemandTriesAgainAfterAConflict: the pod was changed in something else.
 func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p"))
+		d := newFixture(t, newPod("p"))
 		refused := false
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if refused {
@@ -139,7 +139,7 @@ func (s slowly) List(l labels.Selector) ([]*corev1.Pod, error) { return s.PodNam
 // pods are written within 5 s where each takes 5 ms.
 func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.Pods = slowly{PodLister: d.Pods}
 		d.many(t, 1500, beyond)
 		defer d.run(t)()
@@ -151,7 +151,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 // TestDemandIsNotWrittenAfterTheLead: the writes that follow each other end with the lead.
 func TestDemandIsNotWrittenAfterTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.many(t, batch, beyond)
 		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			d.leading.Store(false)

@@ -69,8 +69,8 @@ func (v voice) Eventf(regarding, _ runtime.Object, kind, reason, action, note st
 	v.events = append(v.events, fmt.Sprintf("%s: %s %s %s %s: ", v.profile, pod.Name, kind, reason, action)+fmt.Sprintf(note, args...))
 }
 
-// desk is a reporter and all that it deals with. It belongs into a bubble.
-type desk struct {
+// fixture is a reporter and all that it deals with. It belongs into a bubble.
+type fixture struct {
 	*Reporter
 	client   *fake.Clientset
 	pods     cache.Indexer
@@ -80,8 +80,8 @@ type desk struct {
 	log      func() string
 }
 
-func newDesk(t *testing.T, pods ...*corev1.Pod) *desk {
-	d := &desk{
+func newFixture(t *testing.T, pods ...*corev1.Pod) *fixture {
+	d := &fixture{
 		client: fake.NewClientset(), queue: &queue{}, recorder: &recorder{},
 		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 	}
@@ -100,7 +100,7 @@ func newDesk(t *testing.T, pods ...*corev1.Pod) *desk {
 }
 
 // many adds pods and a report of each.
-func (d *desk) many(t *testing.T, n int, report func(name string) output.Report) {
+func (d *fixture) many(t *testing.T, n int, report func(name string) output.Report) {
 	t.Helper()
 	for i := range n {
 		p := newPod(fmt.Sprint("p", i))
@@ -110,7 +110,7 @@ func (d *desk) many(t *testing.T, n int, report func(name string) output.Report)
 }
 
 // run starts the reporter and returns what ends it.
-func (d *desk) run(t *testing.T) (stop func()) {
+func (d *fixture) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); d.Run(ctx) }()
@@ -123,7 +123,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (d *desk) patches() []clienttesting.PatchAction {
+func (d *fixture) patches() []clienttesting.PatchAction {
 	var out []clienttesting.PatchAction
 	for _, a := range d.client.Actions() {
 		if p, ok := a.(clienttesting.PatchAction); ok {
@@ -133,7 +133,7 @@ func (d *desk) patches() []clienttesting.PatchAction {
 	return out
 }
 
-func (d *desk) condition(t *testing.T, name string) corev1.PodCondition {
+func (d *fixture) condition(t *testing.T, name string) corev1.PodCondition {
 	t.Helper()
 	pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{}))(t)
 	for _, c := range pod.Status.Conditions {
@@ -168,7 +168,7 @@ var letThrough = reasons.Reason{}
 
 func TestTellWritesConditionAndEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p"))
+		d := newFixture(t, newPod("p"))
 		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
 		patches := d.patches()
 		if len(patches) != 1 || len(d.client.Actions()) != 1 {
@@ -208,7 +208,7 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, newPod("p", c.before...))
+				d := newFixture(t, newPod("p", c.before...))
 				expect.OK(t, d.Tell(t.Context(), reportOf("p", c.why)))
 				if c.want.LastTransitionTime.IsZero() {
 					c.want.LastTransitionTime = metav1.Now()
@@ -235,7 +235,7 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 // TestTellWarns: a warning is no reason to wait, and takes nothing back.
 func TestTellWarns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p"))
+		d := newFixture(t, newPod("p"))
 		warning := reportOf("p", reasons.New(reasons.SoftGangIgnored, "application a: no gang"))
 		warning.Warning = true
 		expect.OK(t, d.Tell(t.Context(), warning))
@@ -252,7 +252,7 @@ func TestTellLeavesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		replaced := newPod("replaced")
 		replaced.UID = "another"
-		d := newDesk(t, replaced)
+		d := newFixture(t, replaced)
 		for _, name := range []string{"replaced", "gone"} {
 			if err := d.Tell(t.Context(), reportOf(name, overMax("full"))); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -278,7 +278,7 @@ func TestTellWhenThePatchFails(t *testing.T) {
 		{"server in trouble", apierrors.NewInternalError(errors.New("etcd")), true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, newPod("p"))
+			d := newFixture(t, newPod("p"))
 			d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
 			err := d.Tell(t.Context(), reportOf("p", overMax("full")))
 			if (err != nil) != c.told || (c.told && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), "ns/p"))) {
@@ -293,7 +293,7 @@ func TestTellWhenThePatchFails(t *testing.T) {
 
 func TestRunTellsOnlyWhileLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("p"), newPod("q"), newPod("r"))
+		d := newFixture(t, newPod("p"), newPod("q"), newPod("r"))
 		d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full")), reportOf("r", overMax("full"))}
 		d.leading.Store(false)
 		defer d.run(t)()
@@ -323,7 +323,7 @@ func TestRunTellsOnlyWhileLeading(t *testing.T) {
 
 func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.many(t, 200, reportFull)
 		defer d.run(t)()
 		last := 0
@@ -348,7 +348,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 // the permitted rate. Reports about demand that come meanwhile do not wait for them.
 func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("late"))
+		d := newFixture(t, newPod("late"))
 		d.many(t, 300, reportFull)
 		var out atomic.Bool
 		out.Store(true)
@@ -375,7 +375,7 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 // the one that failed.
 func TestRunGoesOnWithOtherPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
+		d := newFixture(t)
 		add := func(name, why string) {
 			p := newPod(name)
 			if d.pods.Add(p) == nil && d.client.Tracker().Add(p) != nil {
@@ -425,7 +425,7 @@ func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: request is too large"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, newPod("p"), newPod("q"))
+			d := newFixture(t, newPod("p"), newPod("q"))
 			d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
 			calls := 0
 			d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {

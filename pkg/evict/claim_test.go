@@ -275,14 +275,14 @@ func TestAReleaseIsNotForgotten(t *testing.T) {
 		o.cluster.fail(on("patch", "a", errors.New("reset")))
 		o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
 		pass(time.Hour)
-		o.lead.Store(false)
+		o.leading.Store(false)
 		o.cluster.fail(nil)
 		before := len(o.cluster.made())
 		pass(time.Hour)
 		if len(o.cluster.made()) != before || len(o.cluster.events()) > 0 {
 			t.Errorf("a standby made %d calls", len(o.cluster.made())-before)
 		}
-		o.lead.Store(true)
+		o.leading.Store(true)
 		pass(time.Second)
 		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || len(o.cluster.events()) != 1 {
 			t.Errorf("%+v, events %q", c, o.cluster.events())

@@ -175,14 +175,14 @@ func TestACallWithoutAnAnswer(t *testing.T) {
 
 func TestAStandbyWritesNothing(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.lead.Store(false)
+		o.leading.Store(false)
 		pass(time.Second)
 		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
 		if len(o.cluster.made()) > 0 || len(o.books.queued) != 1 {
 			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), len(o.books.queued))
 		}
-		o.lead.Store(true) // without a signal
+		o.leading.Store(true) // without a signal
 		pass(2 * time.Second)
 		o.expect(t, "committed [uid-a], deleted [uid-a], failed 0")
 	})
@@ -195,7 +195,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 			o.cluster.fail(func(n int, _ call) fault {
 				if n == k {
-					o.lead.Store(false)
+					o.leading.Store(false)
 				}
 				return fault{}
 			})
@@ -204,7 +204,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 			if n := len(o.cluster.made()); n != k {
 				t.Errorf("after %d calls the lease was lost, and there were %d: %v", k, n, o.cluster.story())
 			}
-			o.lead.Store(true)
+			o.leading.Store(true)
 			pass(10 * time.Second)
 			o.expectGone(t, "v1", "v2")
 			if len(o.books.deleted) != 1 || len(o.books.failed) > 0 || len(o.cluster.made()) > 6 {

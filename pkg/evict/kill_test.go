@@ -51,7 +51,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 		}
 		at = time.Now()
 		if how.lease {
-			first.lead.Store(false)
+			first.leading.Store(false)
 		} else {
 			cancel()
 		}

@@ -201,16 +201,16 @@ type office struct {
 	*Executor
 	cluster *cluster
 	books   *books
-	lead    atomic.Bool
+	leading atomic.Bool
 	log     func() string
 }
 
 func newOffice(t *testing.T, c *cluster) *office {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
 	o := &office{cluster: c, books: newBooks(), log: logger.GetSink().(ktesting.Underlier).GetBuffer().String}
-	o.lead.Store(true)
+	o.leading.Store(true)
 	o.Executor = &Executor{
-		Store: o.books, Client: c, Pods: c, Leading: o.lead.Load,
+		Store: o.books, Client: c, Pods: c, Leading: o.leading.Load,
 		Recorder: func(profile string) clientevents.EventRecorder { return voice{profile: profile, cluster: c} },
 		Reject:   func(types.UID, string) bool { return false },
 		InPermit: func() []types.UID { return nil },

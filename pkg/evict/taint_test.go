@@ -318,16 +318,16 @@ func TestTheLeaseIsLostBeforeTheTaint(t *testing.T) {
 				if c.node == "" {
 					return fault{}
 				}
-				o.lead.Store(!during)
+				o.leading.Store(!during)
 				return fault{err: errors.New("reset")}
 			})
 			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(50 * time.Millisecond) // before the next write
-			o.lead.Store(false)
+			o.leading.Store(false)
 			o.cluster.fail(nil)
 			pass(10 * time.Second)
 			o.expectWrites(t, "taint yunikorn.uid-a n1 failed")
-			o.lead.Store(true)
+			o.leading.Store(true)
 			pass(10 * time.Second)
 			o.expect(t, done)
 			o.expectTaints(t, heldForA)
@@ -347,12 +347,12 @@ func TestTimeWithoutTheLeaseDoesNotCount(t *testing.T) {
 					return fault{}
 				}
 				failed++
-				o.lead.Store(failed == 2)
+				o.leading.Store(failed == 2)
 				return fault{err: errors.New("reset")}
 			})
 			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
 			pass(time.Minute)
-			o.lead.Store(true)
+			o.leading.Store(true)
 			pass(10 * time.Second)
 			o.expect(t, done)
 			expect.Same(t, "writes failed", 2, failed)
@@ -420,11 +420,11 @@ func TestTaintsThatAreLeft(t *testing.T) {
 			o.books.learn(true)
 			left(o)
 			pass(time.Minute)
-			o.lead.Store(false)
+			o.leading.Store(false)
 			o.books.learn(false)
 			pass(time.Minute)
 			o.expectWrites(t)
-			o.lead.Store(true)
+			o.leading.Store(true)
 			pass(4 * taintInterval)
 			o.expectTaints(t)
 			o.expectWrites(t, "untaint n1")
@@ -490,7 +490,7 @@ func TestTaintsAreRemovedAtTheEnd(t *testing.T) {
 			pass(time.Second)
 			stop()
 			o.expectTaints(t, heldForA)
-			o.lead.Store(leads)
+			o.leading.Store(leads)
 			failed := false
 			o.cluster.fail(func(int, call) fault {
 				defer func() { failed = true }()

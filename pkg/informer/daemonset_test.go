@@ -65,10 +65,10 @@ func (r *heard) says(uid types.UID) string {
 	return "ordinary"
 }
 
-// daemonScene is a store fed from a fake API server, with Options that can be changed.
-func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*scene, *heard) {
+// daemonFixture is a store fed from a fake API server, with Options that can be changed.
+func daemonFixture(t *testing.T, client *fake.Clientset, change func(*Options)) (*fixture, *heard) {
 	t.Helper()
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	r := &heard{recorder: s.store, pods: map[types.UID]objects.Pod{}}
 	logger, log := logged(t)
 	o := Options{
@@ -151,7 +151,7 @@ func TestOwnersAreVerified(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, claimed %t", c.name, claims), func(t *testing.T) {
 				client := fake.NewClientset(set("ns", "agent", "u1"), beingDeleted(set("ns", "leaves", "u3")), set("kube-system", "proxy", "u9"),
 					daemonPod("p", profile, "", c.owners...), daemonPod("q", profile, "n1", c.owners...))
-				s, r := daemonScene(t, client, func(o *Options) { o.ClaimedOwners = claims })
+				s, r := daemonFixture(t, client, func(o *Options) { o.ClaimedOwners = claims })
 				s.run(t)
 				plugintest.Eventually(t, synced(s))
 				want := c.want
@@ -174,7 +174,7 @@ func TestOwnersAreVerified(t *testing.T) {
 // DaemonSet may be deleted, or created again with its name, while the pod stays.
 func TestDaemonSetSeenLater(t *testing.T) {
 	client := fake.NewClientset()
-	s, r := daemonScene(t, client, nil)
+	s, r := daemonFixture(t, client, nil)
 	s.run(t)
 	plugintest.Eventually(t, synced(s))
 	plugintest.Eventually(t, func() error { return watched(client, "pods", "daemonsets") })
@@ -240,7 +240,7 @@ func TestDaemonSetsMayBeForbidden(t *testing.T) {
 	client.PrependReactor("list", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "daemonsets"}, "", errors.New("no role"))
 	})
-	s, r := daemonScene(t, client, nil)
+	s, r := daemonFixture(t, client, nil)
 	s.run(t)
 	plugintest.Eventually(t, synced(s))
 	r.eventually(t, "real", "maybe")

@@ -139,7 +139,7 @@ func TestForeign(t *testing.T) {
 
 func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 	client := fake.NewClientset(plugintest.Foreign(managed("a", "f1", "n1")), plugintest.Foreign(managed("b", "f2", "")))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	s.store.heard(t, `foreign f1 on "n1" deleting=false`)
 
@@ -171,7 +171,7 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 // TestWatchLosesSightOfAPodThatEnds has an informer like the scheduler's, for which a pod
 // that has ended looks deleted.
 func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
-	s := newScene(t, fake.NewClientset())
+	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	h := Handler(s.watcher.pod, s.watcher.podGone)
 	h.OnAdd(plugintest.Foreign(managed("a", "f1", "n1")), true)
@@ -189,7 +189,7 @@ func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
 		return n
 	}
 	client := fake.NewClientset(cordoned("n1", false), cordoned("n2", true))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	s.store.heardOf(t, "node n1 schedulable=true", "node n2 schedulable=false")
 	ctx, nodes := t.Context(), client.CoreV1().Nodes()
@@ -223,7 +223,7 @@ func TestWatchFollowsPriorityClasses(t *testing.T) {
 	labelled := class("labelled", "")
 	labelled.Labels = map[string]string{"yunikorn.apache.org/allow-preemption": "false"} // applies to pods only
 	client := fake.NewClientset(class("plain", ""), class("stay", "false"), class("go", "true"), class("odd", "False"), labelled)
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	s.store.heardOf(t, "class plain optOut=false", "class stay optOut=true", "class go optOut=false", "class odd optOut=false", "class labelled optOut=false")
 	ctx, classes := t.Context(), client.SchedulingV1().PriorityClasses()
@@ -261,7 +261,7 @@ func attempts(t *testing.T, client *fake.Clientset, n int) {
 	})
 }
 
-func synced(s *scene) func() error {
+func synced(s *fixture) func() error {
 	return func() error {
 		if !s.watcher.HasSynced() {
 			return errors.New("not synced")
@@ -282,7 +282,7 @@ func TestPriorityClassesMayBeForbidden(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(class("stay", "false"), managed("p", "u1", "n1"))
 			failure := failing(client, refusal)
-			s := newScene(t, client)
+			s := newFixture(t, client)
 			s.run(t)
 			plugintest.Eventually(t, synced(s))
 			attempts(t, client, 2)
@@ -308,7 +308,7 @@ func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(class("stay", "false"))
 	failure := failing(client, errors.New("connection refused"))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.run(t)
 	attempts(t, client, 2)
 	plugintest.Eventually(t, func() error { return watched(client, "pods", "nodes", "namespaces", "poddisruptionbudgets") })
@@ -337,7 +337,7 @@ func web() *metav1.LabelSelector {
 
 func TestWatchFollowsBudgets(t *testing.T) {
 	client := fake.NewClientset(budget("b1", 1, web()))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	s.store.heard(t, "budget ns/b allows 1, covers web: true")
 	ctx, budgets := t.Context(), client.PolicyV1().PodDisruptionBudgets("ns")
@@ -438,7 +438,7 @@ func TestTranslateHealth(t *testing.T) {
 }
 
 func TestUnreadableClaimIsToldOnce(t *testing.T) {
-	s := newScene(t, fake.NewClientset())
+	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	told := func(want int, when string) {
 		t.Helper()

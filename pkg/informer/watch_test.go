@@ -39,8 +39,8 @@ func logged(t *testing.T) (klog.Logger, func() string) {
 	return logger, buffer.String
 }
 
-// scene is a started store, fed by informers on a fake API server.
-type scene struct {
+// fixture is a started store, fed by informers on a fake API server.
+type fixture struct {
 	client  *fake.Clientset
 	store   *recorder
 	watcher *Watcher
@@ -49,9 +49,9 @@ type scene struct {
 	wrong   sync.Map // name of a namespace -> what is wrong with it, as text
 }
 
-func newScene(t *testing.T, client *fake.Clientset) *scene {
+func newFixture(t *testing.T, client *fake.Clientset) *fixture {
 	t.Helper()
-	s := &scene{client: client, factory: informers.NewSharedInformerFactory(client, 0)}
+	s := &fixture{client: client, factory: informers.NewSharedInformerFactory(client, 0)}
 	s.store = &recorder{Store: store.New(config.Default(), store.Options{})}
 	logger, log := logged(t)
 	s.log = log
@@ -66,7 +66,7 @@ func newScene(t *testing.T, client *fake.Clientset) *scene {
 }
 
 // run runs the informers until the test ends.
-func (s *scene) run(t *testing.T) {
+func (s *fixture) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -76,7 +76,7 @@ func (s *scene) run(t *testing.T) {
 }
 
 // start runs the informers and waits until they receive changes.
-func (s *scene) start(t *testing.T) {
+func (s *fixture) start(t *testing.T) {
 	t.Helper()
 	s.run(t)
 	plugintest.Eventually(t, func() error {
@@ -109,7 +109,7 @@ func watched(client *fake.Clientset, names ...string) error {
 }
 
 // uses polls until root has the allocated and pending resources.
-func (s *scene) uses(t *testing.T, allocated, pending string) {
+func (s *fixture) uses(t *testing.T, allocated, pending string) {
 	t.Helper()
 	plugintest.Eventually(t, func() error {
 		root := s.store.Snapshot().Root()
@@ -133,7 +133,7 @@ func node(name, allocatable string) *corev1.Node {
 
 func TestWatchFollowsPods(t *testing.T) {
 	client := fake.NewClientset(managed("running", "u1", "n1"), plugintest.Foreign(managed("other", "u2", "n1")))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	if s.watcher.HasSynced() {
 		t.Fatal("synced before the informers run")
 	}
@@ -167,7 +167,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 	client := fake.NewClientset(managed("p", "u1", "n1"))
 	events := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 1})
 	client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	s.uses(t, "pods=1 vcore=1000", "0")
 
@@ -180,7 +180,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 }
 
 func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
-	s := newScene(t, fake.NewClientset())
+	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	h := s.watcher.podHandler()
 
@@ -209,7 +209,7 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 // seen without a node, may have had one. A pod is not lost if it was reported with a node, or if the
 // watch reported its end.
 func TestLostPod(t *testing.T) {
-	s := newScene(t, fake.NewClientset())
+	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	h := s.watcher.podHandler()
 	for _, uid := range []types.UID{"u1", "u2", "u3", "u4"} {
@@ -236,7 +236,7 @@ func TestLostPod(t *testing.T) {
 // TestLeftNomination: a pod of another scheduler that was nominated to one node and is bound
 // to another one frees room on the first.
 func TestLeftNomination(t *testing.T) {
-	s := newScene(t, fake.NewClientset())
+	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
 	h := s.watcher.podHandler()
 	bind := func(uid types.UID, nominated, node string) {
@@ -263,7 +263,7 @@ func TestLeftNomination(t *testing.T) {
 
 func TestWatchFollowsNodes(t *testing.T) {
 	client := fake.NewClientset(node("n1", "cpu=4 pods=10"))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	capacity := func(want string) {
 		t.Helper()
@@ -290,7 +290,7 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 			"yunikorn.apache.org/namespace.quota": quota}}}
 	}
 	client := fake.NewClientset(namespace(`{"cpu":"2"}`), managed("p", "u1", "n1"))
-	s := newScene(t, client)
+	s := newFixture(t, client)
 	s.start(t)
 	limit := func(want resources.Limit) {
 		t.Helper()

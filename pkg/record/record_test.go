@@ -21,16 +21,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// journal is a source that is told its steps.
-type journal struct {
+// source is a source that is told its steps.
+type source struct {
 	ready chan struct{}
 	steps []output.Step
 	lost  int
 }
 
-func (j *journal) Ready() <-chan struct{} { return j.ready }
+func (j *source) Ready() <-chan struct{} { return j.ready }
 
-func (j *journal) Take(into []output.Event) ([]output.Event, int) {
+func (j *source) Take(into []output.Event) ([]output.Event, int) {
 	for i := range j.steps {
 		into = append(into, output.Event{Kind: output.Decided, Step: &j.steps[i]})
 	}
@@ -44,13 +44,13 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // story is a record and the source it has.
 type story struct {
 	*Record
-	journal *journal
-	now     time.Time
+	source *source
+	now    time.Time
 }
 
 func newStory() *story {
-	j := &journal{ready: make(chan struct{}, 1)}
-	return &story{Record: New(j), journal: j, now: began}
+	j := &source{ready: make(chan struct{}, 1)}
+	return &story{Record: New(j), source: j, now: began}
 }
 
 func refOf(name string) objects.Ref {
@@ -64,7 +64,7 @@ func (s *story) step(kind output.StepKind, asker string, change func(*output.Ste
 	if change != nil {
 		change(&step)
 	}
-	s.journal.steps = append(s.journal.steps, step)
+	s.source.steps = append(s.source.steps, step)
 	s.Take()
 }
 
@@ -365,7 +365,7 @@ func TestQueries(t *testing.T) {
 // was lost is counted.
 func TestRunTellsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{ready: make(chan struct{}, 1), lost: 3}
+		j := &source{ready: make(chan struct{}, 1), lost: 3}
 		r := New(j)
 		var told []output.StepKind
 		r.Follow(func(s *output.Step) {
@@ -376,8 +376,8 @@ func TestRunTellsFollowers(t *testing.T) {
 		})
 		missed := 0
 		r.Missing(func(steps int) { missed += steps })
-		s := &story{Record: New(&journal{}), journal: j, now: began}
-		s.hold("a", "d1") // into the journal, for another record takes nothing from it
+		s := &story{Record: New(&source{}), source: j, now: began}
+		s.hold("a", "d1") // into the source, for another record takes nothing from it
 		s.step(output.StepCommitted, "a", nil)
 		go r.Run(t.Context())
 		j.ready <- struct{}{}

@@ -154,15 +154,15 @@ func TestVectorSplit(t *testing.T) {
 }
 
 func TestVectorFloor0(t *testing.T) {
-	law := func(floor func(Vector) Vector) func(triple) error {
+	law := func(ceil func(Vector) Vector) func(triple) error {
 		return func(c triple) error {
-			f := floor(c.v)
+			f := ceil(c.v)
 			for _, name := range typeNames {
 				if f.Get(name) != max(c.v.Get(name), 0) {
 					return fmt.Errorf("%v has %s=%d", f, name, f.Get(name))
 				}
 			}
-			if f.HasNegative() || !f.Covers(c.v) || !f.Equal(floor(f)) {
+			if f.HasNegative() || !f.Covers(c.v) || !f.Equal(ceil(f)) {
 				return fmt.Errorf("%v of %v", f, c.v)
 			}
 			return nil

@@ -88,8 +88,8 @@ func benchPages() []string {
 // put in its place.
 func pagesOf(s *Server, names ...string) (pages []string) {
 	fill := strings.NewReplacer(append(names, "{partition}", documents.Partition, "{state}", "active")...)
-	for route := range s.routes() {
-		pages = append(pages, "/ws/v1/"+fill.Replace(route))
+	for page := range s.routes() {
+		pages = append(pages, "/ws/v1/"+fill.Replace(page))
 	}
 	return pages
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// readers follow the store of a script by its history, register and journal. After each
+// readers follow the store of a script by its history, its copy and its steps. After each
 // command they compare the derived state with the store.
 type readers struct {
 	history   reader
 	decisions *EventReader
 	copy      *copyOf
-	journal   chapter
+	steps     chapter
 	started   bool
 
 	// Planted bugs.
@@ -31,7 +31,7 @@ type readers struct {
 func newReaders(s *Store) *readers {
 	return &readers{
 		history: reader{facts: s.Follow(output.Facts)}, decisions: s.Follow(output.Decisions),
-		copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}},
+		copy: newCopy(), steps: chapter{holds: map[types.UID]reservations.Hold{}},
 	}
 }
 
@@ -40,7 +40,7 @@ func (r *readers) read(s *Store) error {
 		r.before(s)
 	}
 	if err := r.copy.read(s); err != nil {
-		return fmt.Errorf("register: %w", err)
+		return fmt.Errorf("copy: %w", err)
 	}
 	events, _ := r.decisions.Take(nil)
 	var steps []output.Step
@@ -50,8 +50,8 @@ func (r *readers) read(s *Store) error {
 	if r.forge != nil {
 		steps = r.forge(steps)
 	}
-	if err := r.journal.follow(s, steps); err != nil {
-		return fmt.Errorf("journal: %w", err)
+	if err := r.steps.follow(s, steps); err != nil {
+		return fmt.Errorf("steps: %w", err)
 	}
 	if !r.started { // what existed before Start is not in the history
 		if r.started = s.Ready(); r.started {

@@ -43,7 +43,7 @@ func forge(steps []output.Step, bug string) (out []output.Step) {
 	return out
 }
 
-// chapter is the state that an independent reader derives from the journal of a store.
+// chapter is the state that an independent reader derives from the steps of a store.
 type chapter struct {
 	holds map[types.UID]reservations.Hold // that began and did not end
 }

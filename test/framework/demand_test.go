@@ -45,7 +45,7 @@ type wanted struct {
 	most int
 }
 
-func (w *wanted) see(p *corev1.Pod) {
+func (w *wanted) observe(p *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := condition(p, corev1.PodScheduled)
@@ -82,7 +82,7 @@ func startDemand(t *testing.T, most int) (*cluster, *wanted) {
 	t.Helper()
 	w := &wanted{now: map[types.UID]bool{}}
 	c := start(t, options{queues: fmt.Sprintf(demandQueues, most), backoff: 1})
-	c.api.patched = w.see
+	c.api.patched = w.observe
 	c.addNodes(1, 1)
 	full := onNode(inQueue(pod(managed, "full", 0), "free", "full"), "node-000")
 	c.api.create(t, full)

@@ -84,7 +84,7 @@ func (r *referee) reserved(p *corev1.Pod) {
 	if q := r.ideal.first(); q != nil {
 		r.ideal.take(q.pending[0])
 	}
-	r.lead()
+	r.measureLead()
 	q := p.Labels["queue"]
 	r.running[q] = append(r.running[q], p)
 	select {
@@ -93,7 +93,7 @@ func (r *referee) reserved(p *corev1.Pod) {
 	}
 }
 
-func (r *referee) lead() {
+func (r *referee) measureLead() {
 	var worst int64
 	for i, q := range r.real.queues {
 		d := q.used - r.ideal.queues[i].used

@@ -19,7 +19,7 @@
 // and waits for them, observe_test.go reads REST, metrics, events and the log,
 // podhistory_test.go records the history of a test's pods. apiproxy_test.go stands between
 // a scheduler and the API server and intercepts a chosen write; replicas_test.go has two
-// schedulers on one lease, each behind a proxy that keeps a journal. scenario_test.go
+// schedulers on one lease, each behind a proxy that keeps a log of deeds. scenario_test.go
 // runs the scenarios of preemption, scenario_stage_test.go and stage_*_test.go create
 // their objects. The other files are tests, named after their subjects.
 //

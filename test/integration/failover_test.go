@@ -99,7 +99,7 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 		leader.Fatalf("%s: the leader never came to that point; it runs: %t", name, leader.process.Running())
 	}
 	killed := leader.proxy.sprungAt()
-	if took := standby.journal.between(standby.started, killed, deed.takesLease); len(took) > 0 {
+	if took := standby.deeds.between(standby.started, killed, deed.takesLease); len(took) > 0 {
 		leader.Fatalf("%s: the standby had the lease though the leader lived: %v", name, took)
 	}
 	if did := standby.trespasses(killed); len(did) > 0 {
@@ -148,7 +148,7 @@ func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began 
 		}
 	}
 	granted := func(d deed) bool { return d.evicts() != "" && d.succeeded() }
-	deletes := append(p.leader.journal.between(began, time.Time{}, granted), p.standby.journal.between(began, time.Time{}, granted)...)
+	deletes := append(p.leader.deeds.between(began, time.Time{}, granted), p.standby.deeds.between(began, time.Time{}, granted)...)
 	for _, wrong := range judgeEvictions(claimed, evicted, deletes) {
 		e.Errorf("%s: %s; deletes: %v", name, wrong, deletes)
 	}
@@ -157,7 +157,7 @@ func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began 
 // renewals are the writes of the lease by a replica that was killed.
 func (r *replica) renewals(killed time.Time) []deed {
 	r.Helper()
-	leases := r.journal.between(r.started, killed, deed.takesLease)
+	leases := r.deeds.between(r.started, killed, deed.takesLease)
 	if len(leases) == 0 {
 		r.Fatal("the leader never wrote its lease")
 	}
@@ -168,7 +168,7 @@ func (r *replica) renewals(killed time.Time) []deed {
 // replica with these renewals. The standby compares renewals by a time in whole seconds:
 // three can look like one to it (the lease taken, renewed at once, and renewed half a
 // second later), but not four. So what it counts from is no earlier than the request that
-// wrote the lease the last time but two. The time is that of the journal, not that in the
+// wrote the lease the last time but two. The time is that of the log, not that in the
 // lease, which is of another clock.
 func countsFrom(renewals []deed) time.Time { return renewals[max(len(renewals)-3, 0)].asked }
 
@@ -176,9 +176,9 @@ func countsFrom(renewals []deed) time.Time { return renewals[max(len(renewals)-3
 func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) takeover {
 	r.Helper()
 	renewals := leader.renewals(killed)
-	leased := r.journal.between(killed, time.Time{}, deed.takesLease)
-	acted := r.journal.between(killed, time.Time{}, deed.acts)
-	wrote := r.journal.between(killed, time.Time{}, deed.touchesPods)
+	leased := r.deeds.between(killed, time.Time{}, deed.takesLease)
+	acted := r.deeds.between(killed, time.Time{}, deed.acts)
+	wrote := r.deeds.between(killed, time.Time{}, deed.touchesPods)
 	if len(leased) == 0 || len(acted) == 0 || len(wrote) == 0 {
 		r.Fatalf("%s: the standby wrote the lease %d times, acted %d times, %d times on pods", name, len(leased), len(acted), len(wrote))
 	}
@@ -193,21 +193,21 @@ func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) 
 	if first > takeoverMost {
 		r.Errorf("%s: the standby acted %v after the kill, want at most %v", name, first, takeoverMost)
 	}
-	if read := r.journal.between(killed, time.Time{}, deed.lists); len(read) > 0 {
+	if read := r.deeds.between(killed, time.Time{}, deed.lists); len(read) > 0 {
 		r.Errorf("%s: the standby read all pods again: %v", name, read)
 	}
-	if read := r.journal.between(r.started, killed, deed.lists); len(read) == 0 {
-		r.Errorf("%s: the journal does not have how the standby read the pods at its start", name)
+	if read := r.deeds.between(r.started, killed, deed.lists); len(read) == 0 {
+		r.Errorf("%s: the log does not have how the standby read the pods at its start", name)
 	}
 	o := takeover{name: name, renewed: renewals[len(renewals)-1].at, killed: killed, took: leased[0].at}
 	if o.looks = r.looksUntil(killed, o.took); len(o.looks) == 0 || !o.looks[len(o.looks)-1].tried {
-		r.Errorf("%s: the journal does not have how the standby looked at the lease before it took it: %v", name, o.looks)
+		r.Errorf("%s: the log does not have how the standby looked at the lease before it took it: %v", name, o.looks)
 	}
 	return o
 }
 
 // TestStandbyThatActsIsFound plants a second replica that ignores which replica has the
-// lease: the journal must show it.
+// lease: the log must show it.
 func TestStandbyThatActsIsFound(t *testing.T) {
 	const n = 30 // more than one of two gets to bind before the other; all of them fit
 	careless := func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil }
@@ -216,7 +216,7 @@ func TestStandbyThatActsIsFound(t *testing.T) {
 	both.standby.fill("p", n, inQueue("root.borrows"), requests("cpu", "10m"))
 	for _, r := range []*replica{both.leader, both.standby} {
 		if did := r.trespasses(time.Now()); len(did) == 0 {
-			t.Errorf("the journal of the %s says that it did nothing", r.name)
+			t.Errorf("the log of the %s says that it did nothing", r.name)
 		} else {
 			t.Logf("the %s did %d things, first: %v", r.name, len(did), did[0])
 		}

@@ -70,7 +70,7 @@ func TestLeaseOfAnotherHolder(t *testing.T) {
 	eventually(e, patience, "the scheduler ends, because it has lost the lease", func() (bool, string) {
 		return !e.process.Running(), ""
 	})
-	if did := r.journal.between(stolen.Add(renewDeadline+retryPeriod), time.Time{}, deed.acts); len(did) > 0 {
+	if did := r.deeds.between(stolen.Add(renewDeadline+retryPeriod), time.Time{}, deed.acts); len(did) > 0 {
 		t.Errorf("long after it lost the lease it did this: %v", did)
 	}
 	asker := e.create("asker", 1, inQueue("root.team"), requests("cpu", "2"))[0]

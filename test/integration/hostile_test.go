@@ -107,7 +107,7 @@ var hostileCases = []hostileCase{
 	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, 0, corev1.PodReasonUnschedulable},
 	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, 12 * time.Second, ""},
 	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, 0, corev1.PodReasonUnschedulable},
-	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, asking) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, 0, corev1.PodReasonUnschedulable},
+	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, askerOption) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, 0, corev1.PodReasonUnschedulable},
 	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, 0, ""},
 	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, 0, ""},
 	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, 0, ""},
@@ -427,9 +427,9 @@ func annotated(int) podOption {
 // foreign pods are of no queue. They show what the API server needs for pods of that size.
 func foreign(int) podOption { return ofProfile(corev1.DefaultSchedulerName) }
 
-// asking pods are of as many equivalence classes. None fits beside the pods of queue full, and
+// askerOption pods are of as many equivalence classes. None fits beside the pods of queue full, and
 // the queue is below its guarantee as long as none runs.
-func asking(i int) podOption {
+func askerOption(i int) podOption {
 	return func(p *corev1.Pod) {
 		inQueue("root.asks")(p)
 		requests("cpu", fmt.Sprintf("%dm", 2100+i))(p)

@@ -73,14 +73,14 @@ func (d deed) evicts() string {
 	return parts[6]
 }
 
-// journal is the deeds of one replica.
-type journal struct {
+// deedLog is the deeds of one replica.
+type deedLog struct {
 	mu    sync.Mutex
 	deeds []deed
 }
 
 // note is called by the proxy of the replica; it never fails.
-func (j *journal) note(answer *http.Response) error {
+func (j *deedLog) note(answer *http.Response) error {
 	r := answer.Request
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,7 +89,7 @@ func (j *journal) note(answer *http.Response) error {
 }
 
 // between returns the deeds of some kind in a span of time. A zero end means now.
-func (j *journal) between(from, to time.Time, of func(deed) bool) []deed {
+func (j *deedLog) between(from, to time.Time, of func(deed) bool) []deed {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var out []deed
@@ -107,7 +107,7 @@ type replica struct {
 	*env
 	name    string
 	proxy   *apiProxy
-	journal *journal
+	deeds   *deedLog
 	started time.Time // when it was last started
 }
 
@@ -127,8 +127,8 @@ func elected(s *settings) {
 // newReplica returns a replica that has not been started, and what its settings need.
 func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
 	t.Helper()
-	r := &replica{name: name, proxy: newAPIProxy(t), journal: &journal{}}
-	r.proxy.forward.ModifyResponse = r.journal.note
+	r := &replica{name: name, proxy: newAPIProxy(t), deeds: &deedLog{}}
+	r.proxy.forward.ModifyResponse = r.deeds.note
 	r.proxy.spring = func() { expect.Holds(t, r.process.Kill()) }
 	return r, r.proxy.through
 }
@@ -152,7 +152,7 @@ func electReplicas(t *testing.T, queues string, elected func(*settings), options
 	first.env = setup(t, queues, through, elected)
 	first.started = began
 	eventually(t, patience, "the first replica has the lease", func() (bool, string) {
-		took := first.journal.between(began, time.Time{}, deed.takesLease)
+		took := first.deeds.between(began, time.Time{}, deed.takesLease)
 		return len(took) > 0, ""
 	})
 	second, through := newReplica(t, "second")
@@ -185,7 +185,7 @@ func (r *replica) restart() {
 
 // trespasses are the deeds of a replica since its start that only the leader may do.
 func (r *replica) trespasses(until time.Time) []deed {
-	return r.journal.between(r.started, until, deed.acts)
+	return r.deeds.between(r.started, until, deed.acts)
 }
 
 // judgeEvictions returns what is wrong with the evictions of one preemption: evicted pods

@@ -18,7 +18,7 @@ import (
 // A machine with other work delays what is due, and adds no looks. So looks are counted:
 // those after the lease has run out with which the standby did not take it. Such a look
 // is right only if the standby, which counts from its own answers, had the answer later
-// than the journal. One in a round is tolerated, in one round of five at most.
+// than the log. One in a round is tolerated, in one round of five at most.
 //
 // Times are judged by the median: 4.1 s from the first look after the kill, which is no
 // earlier than the one that saw the last renewal. One round in ten may take longer than
@@ -52,7 +52,7 @@ type takeover struct {
 // whether it tried to take it after each.
 func (r *replica) looksUntil(killed, took time.Time) []look {
 	var out []look
-	for _, d := range r.journal.between(killed, time.Time{}, deed.isOfLease) {
+	for _, d := range r.deeds.between(killed, time.Time{}, deed.isOfLease) {
 		switch {
 		case d.asked.Before(killed) || d.asked.After(took):
 		case d.leases():
@@ -112,9 +112,9 @@ func judgeTakeovers(rounds []takeover) []string {
 	return wrong
 }
 
-// imagined is a round in which a leader that renewed the lease at 0 s is killed at 0.3 s,
+// example is a round in which a leader that renewed the lease at 0 s is killed at 0.3 s,
 // and a standby looks at an interval and takes a lease that has this age by its count.
-func imagined(every, lease time.Duration) takeover {
+func example(every, lease time.Duration) takeover {
 	began := time.Unix(0, 0)
 	o := takeover{name: fmt.Sprintf("every %v for %v", every, lease), renewed: began, killed: began.Add(300 * time.Millisecond)}
 	for next := o.killed.Add(every / 2); o.took.IsZero(); next = next.Add(every) {
@@ -130,18 +130,18 @@ func imagined(every, lease time.Duration) takeover {
 // TestTakeoversAreJudged plants standbys that take the lease too late.
 func TestTakeoversAreJudged(t *testing.T) {
 	const often = 800 * time.Millisecond
-	good := imagined(often, leaseDuration)
+	good := example(often, leaseDuration)
 	refused := good // and taken with the next look
 	refused.took = good.took.Add(often)
 	refused.looks = append(slices.Clone(good.looks), look{asked: refused.took.Add(-time.Millisecond), at: refused.took, tried: true})
-	slow := imagined(looksWithin, leaseDuration)
+	slow := example(looksWithin, leaseDuration)
 	answered := good // the answer reached the standby late: one look more
 	answered.looks = slices.Clone(good.looks)
 	last := len(answered.looks) - 1
 	answered.looks[last].tried = false
 	answered.took = answered.took.Add(often)
 	answered.looks = append(answered.looks, look{asked: answered.took.Add(-time.Millisecond), at: answered.took, tried: true})
-	seldom, seldomer := imagined(2400*time.Millisecond, leaseDuration), imagined(3*time.Second, leaseDuration)
+	seldom, seldomer := example(2400*time.Millisecond, leaseDuration), example(3*time.Second, leaseDuration)
 	half, second := leaseDuration+500*time.Millisecond, leaseDuration+time.Second
 	among := func(n int, others ...takeover) []takeover {
 		return append(slices.Repeat([]takeover{good}, n-len(others)), others...)
@@ -158,13 +158,13 @@ func TestTakeoversAreJudged(t *testing.T) {
 		{"an answer that came late, once", among(5, answered), nil},
 		{"an answer that came late, twice of five", among(5, answered, answered), []string{"in 2 of 5 rounds, want at most 1, " + "the standby " + idles}},
 		{"an answer that came late, one in five", among(50, slices.Repeat([]takeover{answered}, 10)...), nil},
-		{"half a second more than the lease", slices.Repeat([]takeover{imagined(retryPeriod, half)}, 5), []string{idles}},
-		{"half a second more, as seldom as upstream looks", slices.Repeat([]takeover{imagined(looksWithin, half)}, 5), []string{idles, median}},
-		{"a second more than the lease", slices.Repeat([]takeover{imagined(looksWithin, second)}, 5), []string{idles, median}},
-		{"a second more than the lease, once", among(50, imagined(retryPeriod-10*time.Millisecond, second)), []string{idle}},
-		{"twice the lease, once", among(50, imagined(often, 2*leaseDuration)), []string{idle}},
-		{"twice the lease, as seldom as upstream looks", among(50, imagined(looksWithin, 2*leaseDuration)), []string{idle}},
-		{"half of it more, and twice the lease", among(50, imagined(retryPeriod, 3*leaseDuration/2), imagined(often, 2*leaseDuration)), []string{idle, idle}},
+		{"half a second more than the lease", slices.Repeat([]takeover{example(retryPeriod, half)}, 5), []string{idles}},
+		{"half a second more, as seldom as upstream looks", slices.Repeat([]takeover{example(looksWithin, half)}, 5), []string{idles, median}},
+		{"a second more than the lease", slices.Repeat([]takeover{example(looksWithin, second)}, 5), []string{idles, median}},
+		{"a second more than the lease, once", among(50, example(retryPeriod-10*time.Millisecond, second)), []string{idle}},
+		{"twice the lease, once", among(50, example(often, 2*leaseDuration)), []string{idle}},
+		{"twice the lease, as seldom as upstream looks", among(50, example(looksWithin, 2*leaseDuration)), []string{idle}},
+		{"half of it more, and twice the lease", among(50, example(retryPeriod, 3*leaseDuration/2), example(often, 2*leaseDuration)), []string{idle, idle}},
 		{"a late machine, once", among(5, seldomer), nil},
 		{"a late machine, one in ten", among(50, slices.Repeat([]takeover{seldomer}, 5)...), nil},
 		{"too late, twice of five", among(5, seldomer, seldomer), []string{"in 2 of 5 rounds, want at most 1, the standby had the lease " + late}},

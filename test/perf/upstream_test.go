@@ -99,7 +99,7 @@ func (n counts) used(w writer, operations any) map[string]any {
 var upstreamConfigurations = map[string]string{
 	"base":    "",
 	"beside":  twoProfiles + plainPlugins + ourProfile,
-	"asks":    twoProfiles + askingPlugins + ourProfile,
+	"asks":    twoProfiles + daemonSetPlugins + ourProfile,
 	"managed": managedConfiguration,
 }
 
@@ -118,10 +118,10 @@ const plainPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{
     filter: {enabled: [{name: NodeReservation}]}
 `
 
-// askingPlugins are those of manifests/config/two-profiles-daemonsets.yaml:
+// daemonSetPlugins are those of manifests/config/two-profiles-daemonsets.yaml:
 // QueuePreemption is called for every pod, and leaves all pods that are not of DaemonSets
 // to DefaultPreemption.
-const askingPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
+const daemonSetPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
     preFilter: {enabled: [{name: QueuePreemption}]}
     postFilter: {enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}], disabled: [{name: "*"}]}
 `

@@ -30,7 +30,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	if s.settings.groups || s.requestsInvented(pod) || s.pauses(in, pod) || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
 		return nil
 	}
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ask, known := w.pods[pod.UID]
@@ -77,7 +77,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 
 // protects is the protection of a pod that may have been refused to be deleted: for how
 // long it is then no victim is not judged.
-func (w *witness) protects(p *planner.Pod) planner.Protection {
+func (w *interceptor) protects(p *planner.Pod) planner.Protection {
 	if w.tooLarge[types.UID(p.UID)].IsZero() {
 		return p.Protection
 	}
@@ -99,7 +99,7 @@ func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) (kept resourc
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as
 // long as no pod there can be preempted. The callers hold both locks.
 func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Pod) error {
-	w, n := in.witness, s.api.node(ask.RequiredNode)
+	w, n := in.interceptor, s.api.node(ask.RequiredNode)
 	if n == nil || n.Spec.Unschedulable || refuses(n, pod) || s.settings.leave && ask.Namespace == evil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 		return nil
 	}
 	s.count(asked)
-	p := portrait{witness: w}
+	p := portrait{interceptor: w}
 	there := &daemonset.Node{Name: n.Name, Types: kinds, Allocatable: amounts(w.nodes[n.Name])}
 	for _, m := range w.mirror() {
 		if m.Node == n.Name {

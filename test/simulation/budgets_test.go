@@ -208,7 +208,7 @@ func (a *apiServer) changedSince(p *objects.Pod, version int64) bool {
 // plan counts if the plan is in force or has deleted the pod. It does not count if the hold of
 // that plan has ended, and the process may have planned before the event of the delete: until
 // then the pod is one that stays (decision 137).
-func (w *witness) judgeBudgets(item *output.Work) {
+func (w *interceptor) judgeBudgets(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt || len(d.Victims) == 0 {
 		return
@@ -268,7 +268,7 @@ func (w *witness) judgeBudgets(item *output.Work) {
 // that a budget may guard: a pod that is not ready is not guarded by a budget with policy
 // AlwaysAllow. Nothing is judged if pods or budgets changed since the plan was made. The
 // caller holds mu.
-func (w *witness) judgeUnhealthy(item *output.Work) {
+func (w *interceptor) judgeUnhealthy(item *output.Work) {
 	if !w.guardedAt.Before(item.Hold.Since) {
 		return
 	}
@@ -297,7 +297,7 @@ func (w *witness) judgeUnhealthy(item *output.Work) {
 // coveredSince counts the healthy pods, as the process knows them, that a budget covers
 // and that its status does not count. Pods that are being deleted are included, because
 // the plan may be older than the deletion. The caller holds mu.
-func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map[types.UID]bool) int {
+func (w *interceptor) coveredSince(budget *policyv1.PodDisruptionBudget, counted map[types.UID]bool) int {
 	n := 0
 	for uid, p := range w.pods {
 		_, disrupted := budget.Status.DisruptedPods[p.Name]
@@ -311,7 +311,7 @@ func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map
 // onTheirWay are the victims of earlier plans that are in force, or that have deleted them and
 // of which the process knew that at a version of the pods; each with whether it is deleted. The
 // callers hold both locks.
-func (w *witness) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
+func (w *interceptor) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	there := map[types.UID]*corev1.Pod{}
 	for _, pod := range w.in.api.allPods() {

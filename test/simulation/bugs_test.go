@@ -201,7 +201,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
 }
 
-// planted is the state of planted bugs; guarded by the witness.
+// planted is the state of planted bugs; guarded by the interceptor.
 type planted struct {
 	count, gaps int
 	first       map[types.UID]resources.Vector // requests as first passed to the store
@@ -209,7 +209,7 @@ type planted struct {
 }
 
 // upsertWrongly changes an update of a pod, or drops it.
-func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
+func (w *interceptor) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 	first, known := w.first[p.UID]
 	if !known {
 		first = p.Request
@@ -278,7 +278,7 @@ func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 }
 
 // deleteWrongly tells whether a planted bug drops the deletion of a pod.
-func (w *witness) deleteWrongly() bool {
+func (w *interceptor) deleteWrongly() bool {
 	w.count++
 	switch w.in.sim.bug {
 	case bugLostDeletion:
@@ -293,7 +293,7 @@ func (w *witness) deleteWrongly() bool {
 
 // forgetWrongly hides the pods that found no node, or that back off, from the store, each
 // once, until the result is called.
-func (w *witness) forgetWrongly(waited map[types.UID]bool) (remember func()) {
+func (w *interceptor) forgetWrongly(waited map[types.UID]bool) (remember func()) {
 	code, hides := map[string]reasons.Code{bugUnasked: reasons.NoNodeFits, bugUnheard: reasons.BackingOff}[w.in.sim.bug]
 	var hidden []objects.Pod
 	for uid, p := range w.pods {
@@ -311,7 +311,7 @@ func (w *witness) forgetWrongly(waited map[types.UID]bool) (remember func()) {
 }
 
 // commitWrongly adds a pod to the victims of a hold.
-func (w *witness) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
+func (w *interceptor) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
 	if len(going) == 0 {
 		return going
 	}
@@ -330,7 +330,7 @@ func (w *witness) commitWrongly(asker types.UID, going []output.Victim, hold *re
 }
 
 // holdWrongly holds a node for a pod that waits there for pods of its own.
-func (w *witness) holdWrongly(pod *corev1.Pod, status *fwk.Status) {
+func (w *interceptor) holdWrongly(pod *corev1.Pod, status *fwk.Status) {
 	ask := w.pods[pod.UID]
 	if w.in.sim.bug != bugOwn || ask.RequiredNode == "" || !strings.Contains(status.Message(), "once pods of its own") {
 		return
@@ -342,7 +342,7 @@ func (w *witness) holdWrongly(pod *corev1.Pod, status *fwk.Status) {
 }
 
 // temptedBy tells whether a pod is the one that a planted bug adds to the victims.
-func (w *witness) temptedBy(m *mirrored, asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
+func (w *interceptor) temptedBy(m *mirrored, asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
 	there := m.Node == hold.Node
 	switch bug := w.in.sim.bug; bug {
 	case bugLawBroken:
@@ -464,8 +464,8 @@ func (s *simulation) sayAgain() {
 	_, _ = leader.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
 }
 
-// standStill takes a lock and the witness's lock in both orders.
-func (w *witness) standStill() {
+// standStill takes a lock and the interceptor's lock in both orders.
+func (w *interceptor) standStill() {
 	if w.count++; w.count != 50 {
 		return
 	}
@@ -516,7 +516,7 @@ func (s *simulation) configureWrongly(d document) string {
 }
 
 // workWrongly deletes the victims of a plan at once, or leaves their deletions out.
-func (w *witness) workWrongly(work []output.Work) {
+func (w *interceptor) workWrongly(work []output.Work) {
 	for i := range work {
 		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDeleteVictims && !work[i].Hold.NodeBound {
 			work[i].Hold.Chosen = nil
@@ -554,7 +554,7 @@ func unlucky(name string) bool {
 
 // keepWrongly makes the plugin refuse a node to a pod because another one waits for that
 // node, whether this may be tried or not.
-func (w *witness) keepWrongly(ask func() *fwk.Status, pod *corev1.Pod, node string) func() *fwk.Status {
+func (w *interceptor) keepWrongly(ask func() *fwk.Status, pod *corev1.Pod, node string) func() *fwk.Status {
 	return func() *fwk.Status {
 		w.mu.Lock()
 		for uid, p := range w.nodeBound {

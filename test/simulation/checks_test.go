@@ -96,7 +96,7 @@ func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCond
 
 // judgeDelete finds the deletion of a pod without a decision.
 func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, decided := w.due[pod.UID]; !decided && pod.DeletionTimestamp == nil {
@@ -113,7 +113,7 @@ func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
 	}
 }
 
-func (in *instance) store() *store.Store { return in.witness.Store }
+func (in *instance) store() *store.Store { return in.interceptor.Store }
 
 // recount compares the usage of a process with the pods that exist.
 func (in *instance) recount() error {
@@ -139,11 +139,11 @@ func (in *instance) recount() error {
 // are not bound yet. With PodGroups there are always some at Permit. The caller holds the
 // lock.
 func (in *instance) givenBelow(queue string) resources.Vector {
-	in.witness.mu.Lock()
-	defer in.witness.mu.Unlock()
+	in.interceptor.mu.Lock()
+	defer in.interceptor.mu.Unlock()
 	var given resources.Vector
 	for _, pod := range in.api.allPods() {
-		p, placed := in.witness.placed[pod.UID]
+		p, placed := in.interceptor.placed[pod.UID]
 		if placed && pending(pod) && slices.Contains(ancestors(p.Labels[placement.KeyQueue]), queue) {
 			given = given.Add(p.Request)
 		}

@@ -273,7 +273,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		return nil
 	})
 	if ours && errors.Is(err, errTooLarge) {
-		c.in.witness.noteRefused(deleted)
+		c.in.interceptor.noteRefused(deleted)
 		if c.in.sim.bug == bugTooLarge {
 			return apierrors.NewTooManyRequests("the request is too large", 1)
 		}

@@ -83,10 +83,10 @@ var shares = []struct {
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
-// floors are counted at least once in every set of histories, or in those of so many steps.
+// leastCounts are counted at least once in every set of histories, or in those of so many steps.
 // Without them, the daily histories could have settings that never exercise a check, and
 // would show nothing.
-var floors = []struct {
+var leastCounts = []struct {
 	what  string
 	of    counted
 	steps int
@@ -130,7 +130,7 @@ func (c *counts) tooFew(steps int) error {
 			errs = append(errs, fmt.Errorf("%d of %d %s, want %d %%", part, all, s.what, s.percent))
 		}
 	}
-	for _, f := range floors {
+	for _, f := range leastCounts {
 		if c[f.of] == 0 && steps >= f.steps {
 			errs = append(errs, fmt.Errorf("no %s", f.what))
 		}
@@ -142,7 +142,7 @@ func (c *counts) tooFew(steps int) error {
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
 	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, guarded: 60, unguarded: 40, rests: 100, restless: 5, swept: 5}
-	for _, f := range floors {
+	for _, f := range leastCounts {
 		enough[f.of] = max(enough[f.of], 1)
 	}
 	const steps = 1_000_000
@@ -155,7 +155,7 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 			t.Errorf("not found: %v", c)
 		}
 	}
-	for _, f := range floors {
+	for _, f := range leastCounts {
 		c := enough
 		if c[f.of] = 0; c.tooFew(steps) == nil {
 			t.Errorf("not noticed: no %s", f.what)

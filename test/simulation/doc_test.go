@@ -24,7 +24,7 @@
 //	podgroups_test.go    PodGroups: their moves and their invariants; groups_judge_test.go
 //	                     the laws for all missing pods of one
 //	instance_test.go     one process of the scheduler
-//	witness_test.go      the calls to the store; judge_test.go judges by them, room_test.go
+//	interceptor_test.go  the calls to the store; judge_test.go judges by them, room_test.go
 //	                     whether free room goes to the pod that is first
 //	checks_test.go       the invariants of every moment, and those of rest;
 //	                     rest_test.go defines rest, asked_test.go finds pods for which no
@@ -36,6 +36,6 @@
 //	run_test.go          the tests, and the flags; steps_test.go how many steps they take;
 //	                     main_test.go prepares the program
 //
-// The order of locks is: the API server's, a witness's, the store's. The simulation's own
+// The order of locks is: the API server's, an interceptor's, the store's. The simulation's own
 // lock (for the log and the faults) is taken last.
 package simulation_test

@@ -41,15 +41,15 @@ const (
 
 // instance is one process of the scheduler.
 type instance struct {
-	sim      *simulation
-	api      *apiServer
-	name     string
-	gate     *leader.Gate
-	client   *client
-	witness  *witness
-	cancel   context.CancelFunc
-	janitors []*janitor    // upstream's goroutines that do not end by themselves
-	reads    chan struct{} // closed when it has read PodGroups, or need not
+	sim         *simulation
+	api         *apiServer
+	name        string
+	gate        *leader.Gate
+	client      *client
+	interceptor *interceptor
+	cancel      context.CancelFunc
+	janitors    []*janitor    // upstream's goroutines that do not end by themselves
+	reads       chan struct{} // closed when it has read PodGroups, or need not
 	// nominated lists the pods for which the scheduler keeps room on a node.
 	nominated func(node string) []fwk.PodInfo
 	schedules atomic.Bool   // its caches are filled, and it leads
@@ -100,8 +100,8 @@ func (s *simulation) launch() (*instance, error) {
 	}
 	app.SetLeader(in.gate)
 	app.SetInterceptor(func(st *store.Store) app.Interceptor {
-		in.witness = newWitness(in, st)
-		return in.witness
+		in.interceptor = newInterceptor(in, st)
+		return in.interceptor
 	})
 	in.client = &client{fake.NewSimpleClientset(), in}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,7 +131,7 @@ func (s *simulation) launch() (*instance, error) {
 		factory.WaitForCacheSync(ctx.Done())
 		dynamicFactory.WaitForCacheSync(ctx.Done())
 		if sched.WaitForHandlersSync(ctx) == nil {
-			in.lead(ctx, sched)
+			in.runLeading(ctx, sched)
 		}
 		<-ctx.Done()
 		factory.Shutdown()
@@ -152,8 +152,8 @@ func (in *instance) triesPods() bool {
 	}
 }
 
-// lead schedules: at once, or from when it gets the lease until it loses it.
-func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
+// runLeading schedules: at once, or from when it gets the lease until it loses it.
+func (in *instance) runLeading(ctx context.Context, sched *scheduler.Scheduler) {
 	if !in.sim.elects {
 		in.schedules.Store(true)
 		sched.Run(ctx)
@@ -314,7 +314,7 @@ func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	holds := p.in.store().Holds()
 	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
-	p.in.witness.tries(pod.UID)
+	p.in.interceptor.tries(pod.UID)
 	p.in.api.locked(func() {
 		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
 		p.in.tried[pod.UID], p.in.reservedThen[pod.UID] = time.Now(), reserved
@@ -331,19 +331,19 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	var then *reservations.View
 	p.in.api.locked(func() { then = p.in.held[pod.UID] })
-	if _, held := then.Of(pod.UID); !held && !p.in.witness.mayUse(then, pod, node).OK {
-		p.in.witness.checkReserve(p.in.store().Holds(), pod, node)
+	if _, held := then.Of(pod.UID); !held && !p.in.interceptor.mayUse(then, pod, node).OK {
+		p.in.interceptor.checkReserve(p.in.store().Holds(), pod, node)
 	}
 	p.in.checkFirst(pod, node)
-	p.in.witness.lodge(pod, node)
+	p.in.interceptor.lodge(pod, node)
 	return nil
 }
 
 func (p *probe) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	p.in.witness.moveOut(pod)
+	p.in.interceptor.moveOut(pod)
 }
 
-// watchedReservation is the plugin that charges pods; it also calls the witness.
+// watchedReservation is the plugin that charges pods; it also calls the interceptor.
 type watchedReservation struct {
 	*reservation.Plugin
 	in *instance
@@ -372,41 +372,41 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	status := w.reserve(ctx, state, pod, node)
 	if status.IsSuccess() {
-		w.in.checkFirst(pod, node) // the lock of the API server comes before that of the witness
+		w.in.checkFirst(pod, node) // the lock of the API server comes before that of the interceptor
 	}
 	return status
 }
 
 func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	w.in.witness.mu.Lock()
-	defer w.in.witness.mu.Unlock()
-	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
-	waited := w.in.witness.waitForRoom(pod.UID, node)
-	remember := w.in.witness.forgetWrongly(waited)
+	w.in.interceptor.mu.Lock()
+	defer w.in.interceptor.mu.Unlock()
+	holds, spec := w.in.interceptor.Holds(), w.in.interceptor.Spec()
+	waited := w.in.interceptor.waitForRoom(pod.UID, node)
+	remember := w.in.interceptor.forgetWrongly(waited)
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
-		w.in.witness.Assume(pod.UID, node, store.NoSnapshot, time.Now())
+		w.in.interceptor.Assume(pod.UID, node, store.NoSnapshot, time.Now())
 	} else {
 		status = w.Plugin.Reserve(ctx, state, pod, node)
 	}
 	if strings.Contains(status.Message(), "pods that are before it may run again") {
-		w.in.witness.gaveWay[pod.UID]++
+		w.in.interceptor.gaveWay[pod.UID]++
 	}
 	if status.IsSuccess() {
-		w.in.witness.checkReserve(holds, pod, node)
-		w.in.witness.checkQuota(pod.UID, spec)
-		w.in.witness.assumed(pod, node)
-		w.in.witness.checkRoom(pod.UID, node, spec, waited)
-		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}
+		w.in.interceptor.checkReserve(holds, pod, node)
+		w.in.interceptor.checkQuota(pod.UID, spec)
+		w.in.interceptor.assumed(pod, node)
+		w.in.interceptor.checkRoom(pod.UID, node, spec, waited)
+		w.in.interceptor.lodged[pod.UID] = lodging{node, request(pod)}
 	}
 	remember()
 	return status
 }
 
 func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
-	w.in.witness.mu.Lock()
-	defer w.in.witness.mu.Unlock()
-	w.in.witness.unreserved(pod)
+	w.in.interceptor.mu.Lock()
+	defer w.in.interceptor.mu.Unlock()
+	w.in.interceptor.unreserved(pod)
 	w.in.sim.logf("%s takes the place of %s back", w.in.name, pod.Name)
 	if w.in.sim.bug == bugNoUnreserve {
 		return

@@ -42,7 +42,7 @@ var errSkipped = errors.New("not judged")
 
 // judge checks the victims of an asker against the laws, only by the calls to the store.
 // The caller holds mu.
-func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) error {
+func (w *interceptor) judge(asker types.UID, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) error {
 	ask, known := w.pods[asker]
 	if !known || ask.Node != "" || ask.Deleting {
 		return errors.New("the asker needs no room")
@@ -76,7 +76,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []output
 
 // waitedLately returns the pods that waited for room of a held node when the hold began or later.
 // Another plan or another answer may have ended the wait since a plan counted it.
-func (w *witness) waitedLately(hold *reservations.Hold) (out []types.UID) {
+func (w *interceptor) waitedLately(hold *reservations.Hold) (out []types.UID) {
 	for uid, o := range w.waits {
 		if o.node == hold.Node && (o.ended.IsZero() || !o.ended.Before(hold.Since)) {
 			out = append(out, uid)
@@ -88,9 +88,9 @@ func (w *witness) waitedLately(hold *reservations.Hold) (out []types.UID) {
 
 // placeWaiting returns a snapshot in which pods of the asker's queue that wait for room of a held node
 // have it, or one pod, if it is named: a plan counts these pods as placed (docs/laws.md, holds). It
-// asks the store which pods wait, because the witness notes a plan only after the pod's cycle. What
+// asks the store which pods wait, because the interceptor notes a plan only after the pod's cycle. What
 // the store says is of the pod's last plan: a pod that was placed anew since then does not wait.
-func (w *witness) placeWaiting(ask *objects.Pod, hold *reservations.Hold, snapshot *planner.Snapshot, only types.UID) *planner.Snapshot {
+func (w *interceptor) placeWaiting(ask *objects.Pod, hold *reservations.Hold, snapshot *planner.Snapshot, only types.UID) *planner.Snapshot {
 	i := slices.IndexFunc(snapshot.Nodes, func(n *planner.Node) bool { return n.Name == hold.Node })
 	free := slices.Clone(snapshot.Nodes[i].Free)
 	for uid, p := range w.pods {
@@ -133,7 +133,7 @@ func awaitedRoom(answer string) string {
 // noteWait notes whether the plan for a pod waits for room. It finds one that waits although pods of its
 // queue that wait there already leave too little, if nothing changed since the plan began. The answer
 // of a cycle without a plan is that of an earlier one. The caller holds mu.
-func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time, unchanged bool) {
+func (w *interceptor) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time, unchanged bool) {
 	ask, pending := w.pendingPod(pod.UID)
 	x, known := w.Explanation(pod.UID, time.Now())
 	planned := known && x.Room != nil && !x.Room.Tried.Before(began) && !x.Room.Tried.Equal(w.waits[pod.UID].tried)
@@ -150,7 +150,7 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 	if node == "" || !pending || ask.RequiredNode != "" {
 		return
 	}
-	p := portrait{witness: w, draft: queues.NewDraftFrom(w.Spec()), leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
+	p := portrait{interceptor: w, draft: queues.NewDraftFrom(w.Spec()), leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
 	if _, exists := w.nodes[node]; exists && unchanged && p.charge(ask.UID) {
 		free, others := resources.Vector{}, w.waitBefore(&ask, node)
 		for t, amount := range p.node(node, ask.UID).Free {
@@ -170,7 +170,7 @@ func (w *witness) noteWait(pod *corev1.Pod, status *fwk.Status, began time.Time,
 
 // waitBefore is what the pods of a queue request that wait for room of a node, and that a plan for
 // another pod of the queue counts as placed. The caller holds mu.
-func (w *witness) waitBefore(ask *objects.Pod, node string) (sum resources.Vector) {
+func (w *interceptor) waitBefore(ask *objects.Pod, node string) (sum resources.Vector) {
 	for uid, o := range w.waits {
 		p, pending := w.pendingPod(uid)
 		group := p.Labels[objects.PodGroupLabel]
@@ -189,7 +189,7 @@ func (w *witness) waitBefore(ask *objects.Pod, node string) (sum resources.Vecto
 
 // waitWrongly has a pod wait for the same room as another one of its queue.
 func (in *instance) waitWrongly(pod *corev1.Pod, status *fwk.Status) *fwk.Status {
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ask, pending := w.pendingPod(pod.UID)
@@ -206,7 +206,7 @@ func (in *instance) waitWrongly(pod *corev1.Pod, status *fwk.Status) *fwk.Status
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
 // which is an asker.
-func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
+func (w *interceptor) startsWith(asker *objects.Pod, uid types.UID) bool {
 	pod, waits := w.placed[uid]
 	name := asker.Labels[objects.PodGroupLabel]
 	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[objects.PodGroupLabel] == name
@@ -214,8 +214,8 @@ func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 
 // snapshot makes the snapshot that a plan for an asker is judged on. In it no pod
 // arrives or leaves for the asker itself.
-func (w *witness) snapshot(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.Snapshot, planner.Decision, error) {
-	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
+func (w *interceptor) snapshot(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID, spec *config.Spec) (*planner.Snapshot, planner.Decision, error) {
+	p := portrait{interceptor: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, own: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := planner.Decision{Outcome: planner.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
 	if !ok {
@@ -249,7 +249,7 @@ func (w *witness) snapshot(ask *objects.Pod, hold *reservations.Hold, going []ou
 
 // portrait is a snapshot that is being built.
 type portrait struct {
-	*witness
+	*interceptor
 	draft    *queues.Draft
 	inPermit []types.UID
 	leaving  map[types.UID]bool // victims for others
@@ -324,7 +324,7 @@ func (p *portrait) keepsRoom(m *mirrored) bool {
 func (p *portrait) leaves(m *mirrored) bool { return m.Deleting || p.leaving[m.UID] }
 
 // pendingPod is a pod that is known to have no node.
-func (w *witness) pendingPod(uid types.UID) (objects.Pod, bool) {
+func (w *interceptor) pendingPod(uid types.UID) (objects.Pod, bool) {
 	pod, known := w.pods[uid]
 	_, placed := w.placed[uid]
 	return pod, known && pod.Node == "" && !placed
@@ -391,7 +391,7 @@ func (p *portrait) protection(m *mirrored) planner.Protection {
 // judgeRequired judges the rules for pods that require a node as far as possible without
 // knowing how the victims were chosen: the pod holds its node (D1), it may preempt (D2),
 // the delay has passed (D3), and each victim may be preempted (D4).
-func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
+func (w *interceptor) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
 	w.in.sim.count(decided)
 	if hold.Node != ask.RequiredNode {
 		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)
@@ -407,7 +407,7 @@ func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going
 	if err := w.judgeLeave(ask, hold, going, inPermit); err != nil {
 		return err
 	}
-	p := portrait{witness: w, inPermit: inPermit}
+	p := portrait{interceptor: w, inPermit: inPermit}
 	settings := w.Preemption().NodeBoundParams
 	for _, v := range going {
 		at := slices.IndexFunc(w.mirror(), func(m mirrored) bool { return m.UID == v.UID })

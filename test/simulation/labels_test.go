@@ -39,7 +39,7 @@ func selects(pod *corev1.Pod, n *corev1.Node) bool {
 }
 
 // countRefused counts a hold that ended because a taint or a label of the node refuses its pod.
-func (w *witness) countRefused(item *output.Work) {
+func (w *interceptor) countRefused(item *output.Work) {
 	switch why := item.Reason.Text; {
 	case item.Ended != reservations.NodeUnschedulable:
 	case strings.Contains(why, "untolerated taint"):

@@ -36,7 +36,7 @@ type nodeBound struct {
 }
 
 // bindToNode records a waiting pod that can run on one node only. The caller holds mu.
-func (w *witness) bindToNode(p *objects.Pod, now time.Time) {
+func (w *interceptor) bindToNode(p *objects.Pod, now time.Time) {
 	old, known := w.nodeBound[p.UID]
 	switch {
 	case p.RequiredNode == "" || p.Node != "" || p.Gated || p.Deleting || p.Terminal || p.Foreign && !p.Peer:
@@ -53,7 +53,7 @@ func (w *witness) bindToNode(p *objects.Pod, now time.Time) {
 
 // resetNodeBound lets the pods that can run on a node only go first again. The caller
 // holds mu.
-func (w *witness) resetNodeBound(node string, now time.Time) {
+func (w *interceptor) resetNodeBound(node string, now time.Time) {
 	maps.DeleteFunc(w.firstBound, func(at nodeOf, _ time.Time) bool { return at.node == node })
 	for uid, p := range w.nodeBound {
 		if p.RequiredNode == node {
@@ -64,7 +64,7 @@ func (w *witness) resetNodeBound(node string, now time.Time) {
 }
 
 // NodeChanged passes on that a node changed for the filters.
-func (w *witness) NodeChanged(name string, now time.Time) {
+func (w *interceptor) NodeChanged(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.nodes[name]; known {
@@ -80,7 +80,7 @@ func (w *witness) NodeChanged(name string, now time.Time) {
 func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	in.api.mu.Lock()
 	defer in.api.mu.Unlock()
-	w, name := in.witness, node.Node().Name
+	w, name := in.interceptor, node.Node().Name
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if h, holds := w.Holds().Of(pod.UID); len(w.nodeBound) == 0 || w.in.sim.onceRequired(pod.UID) == name || holds && h.Node == name {
@@ -115,7 +115,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 
 // mayGoFirst tells whether a waiting pod is tried as soon as its turn comes: it was let
 // through, or it waits in the order and no quota can refuse it.
-func (w *witness) mayGoFirst(p *objects.Pod) bool {
+func (w *interceptor) mayGoFirst(p *objects.Pod) bool {
 	if p.Foreign {
 		return true
 	}
@@ -131,7 +131,7 @@ var roomFirst = regexp.MustCompile(`has room for pod ([^/ ]+)/(\S+) first`)
 // untriable returns the pod for which a node was refused, and why it keeps no room there: it
 // is not known as one that waits for this node, or it may not be tried. It returns nothing if
 // the pod may keep room, as every pod does while the store has not seen the node as it is.
-func (w *witness) untriable(status *fwk.Status, node *corev1.Node) (pod, why string) {
+func (w *interceptor) untriable(status *fwk.Status, node *corev1.Node) (pod, why string) {
 	name := roomFirst.FindStringSubmatch(status.Message())
 	if name == nil {
 		return "", ""
@@ -151,7 +151,7 @@ func (w *witness) untriable(status *fwk.Status, node *corev1.Node) (pod, why str
 }
 
 // notTried returns why a pod of a queue may not be tried, if that is so.
-func (w *witness) notTried(uid types.UID, p *objects.Pod) string {
+func (w *interceptor) notTried(uid types.UID, p *objects.Pod) string {
 	x, known := w.Explanation(uid, time.Now())
 	if !known || p.Foreign {
 		return ""
@@ -171,10 +171,10 @@ func (w *witness) notTried(uid types.UID, p *objects.Pod) string {
 func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	before := w.in.goesFirst(pod, node)
 	if w.in.sim.bug == bugUntried {
-		ask = w.in.witness.keepWrongly(ask, pod, node.Node().Name)
+		ask = w.in.interceptor.keepWrongly(ask, pod, node.Node().Name)
 	}
 	status := ask()
-	if name := node.Node().Name; w.in.sim.bug == bugLast && !w.in.witness.Holds().Concerns(name, pod.UID) {
+	if name := node.Node().Name; w.in.sim.bug == bugLast && !w.in.interceptor.Holds().Concerns(name, pod.UID) {
 		status = nil
 	}
 	w.in.checkKept(status, ask, node.Node())
@@ -191,10 +191,10 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 // checkKept finds a node that is kept for a pod that may not be tried. The pod may have
 // changed since the plugin was asked, so both are asked again.
 func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node *corev1.Node) {
-	if _, why := in.witness.untriable(status, node); why == "" {
+	if _, why := in.interceptor.untriable(status, node); why == "" {
 		return
 	}
-	if pod, why := in.witness.untriable(ask(), node); why != "" {
+	if pod, why := in.interceptor.untriable(ask(), node); why != "" {
 		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node.Name, pod, why) })
 	}
 }
@@ -241,7 +241,7 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies bool) {
 	in.api.mu.Lock()
 	defer in.api.mu.Unlock()
-	w, name := in.witness, node.Node().Name
+	w, name := in.interceptor, node.Node().Name
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	holds, required := w.Holds(), w.in.sim.onceRequired(pod.UID) == name

@@ -35,7 +35,7 @@ func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev
 // that were nominated to the node when the cycle of the asker began, and still are. Only
 // pods count that the process knew then. Victims of a hold that ended since the plan was made
 // count as leaving: the filters, which know nominated pods, are not asked again.
-func (w *witness) judgeNominated(item *output.Work) {
+func (w *interceptor) judgeNominated(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt {
 		return
@@ -83,7 +83,7 @@ func (w *witness) judgeNominated(item *output.Work) {
 
 // chosenFor are the victims of holds in force, and those of any earlier plan that this plan waits
 // for.
-func (w *witness) chosenFor(item *output.Work) map[types.UID]bool {
+func (w *interceptor) chosenFor(item *output.Work) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, h := range w.Holds().All() {
 		for _, uid := range h.Chosen {

@@ -19,7 +19,7 @@ import (
 
 // judgeChoice finds a new plan that takes originators although other pods would do. The
 // caller holds mu.
-func (w *witness) judgeChoice(h *reservations.Hold) {
+func (w *interceptor) judgeChoice(h *reservations.Hold) {
 	ask, waits := w.pendingPod(h.Asker)
 	if h.NodeBound || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
 		return
@@ -87,7 +87,7 @@ func subsets(of []types.UID, most int) [][]types.UID {
 
 // mustLead tells whether a pod is an originator of its application. Some pods may be of no
 // application, and count if doubtful is true. The caller holds mu.
-func (w *witness) mustLead(p *objects.Pod, doubtful bool) bool {
+func (w *interceptor) mustLead(p *objects.Pod, doubtful bool) bool {
 	rank, living := w.rank(p), 0
 	for _, other := range w.pods {
 		none := other.Gated && other.Node == "" || w.Explain(other.UID).Code == reasons.TooManyResourceTypes // it may be of no application
@@ -107,7 +107,7 @@ const byAge = 3
 
 // rank is the rank of a pod among those of its application, by what it says, by its role,
 // and by the pods that it owns.
-func (w *witness) rank(p *objects.Pod) int {
+func (w *interceptor) rank(p *objects.Pod) int {
 	owns := func() bool {
 		for _, other := range w.pods {
 			if !other.Foreign && !other.Deleting && appOf(&other) == appOf(p) && slices.Contains(other.Owners, p.UID) {
@@ -131,7 +131,7 @@ func (w *witness) rank(p *objects.Pod) int {
 
 // isHarmless tells whether a pod is no originator, has not opted out, and no budget covers
 // it. The caller holds mu.
-func (w *witness) isHarmless(p *objects.Pod) bool {
+func (w *interceptor) isHarmless(p *objects.Pod) bool {
 	if p.Foreign || p.Deleting || p.OptOut == objects.OptOutYes || p.OptOut == objects.OptOutUnsaid && p.Class != "" || w.mustLead(p, true) || w.mustLead(p, false) {
 		return false
 	}

@@ -109,7 +109,7 @@ func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least
 
 // countPlacedMembers notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
-func (w *witness) countPlacedMembers(p *objects.Pod) {
+func (w *interceptor) countPlacedMembers(p *objects.Pod) {
 	name := p.Labels[objects.PodGroupLabel]
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
 		return
@@ -129,7 +129,7 @@ func (w *witness) countPlacedMembers(p *objects.Pod) {
 
 // admittedMembers returns the other members of a pod's PodGroup that may be tried now. The
 // caller holds mu.
-func (w *witness) admittedMembers(pod *corev1.Pod) (members []types.UID) {
+func (w *interceptor) admittedMembers(pod *corev1.Pod) (members []types.UID) {
 	name := groupOf(pod)
 	if !w.in.sim.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
 		return nil
@@ -146,7 +146,7 @@ func (w *witness) admittedMembers(pod *corev1.Pod) (members []types.UID) {
 // judgeMembers finds members of a PodGroup that may not be tried any more because another
 // member holds a node now. Members are planned for one right after another. The caller
 // holds mu.
-func (w *witness) judgeMembers(h *reservations.Hold, members []types.UID) {
+func (w *interceptor) judgeMembers(h *reservations.Hold, members []types.UID) {
 	for _, uid := range members {
 		_, admitted := w.Key(uid)
 		if _, placed := w.placed[uid]; !admitted && !placed {
@@ -156,7 +156,7 @@ func (w *witness) judgeMembers(h *reservations.Hold, members []types.UID) {
 }
 
 // callBackWrongly calls the other members of a PodGroup back when one holds a node.
-func (w *witness) callBackWrongly(pod *corev1.Pod, members []types.UID) {
+func (w *interceptor) callBackWrongly(pod *corev1.Pod, members []types.UID) {
 	if _, holds := w.Holds().Of(pod.UID); !holds || w.in.sim.bug != bugOneByOne {
 		return
 	}
@@ -189,7 +189,7 @@ func (s *simulation) judgeMinMember(in *instance, pod *corev1.Pod, began map[*ki
 // membersPlaced returns how many members of a PodGroup a process knows to have had a
 // place since one of them was given one. The caller holds the lock.
 func (s *simulation) membersPlaced(in *instance, uid types.UID, name types.NamespacedName) int {
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	placed := map[types.UID]bool{}
@@ -254,10 +254,10 @@ func (s *simulation) atPermit() bool {
 
 // atPermit returns the members of PodGroups that have places and are not bound.
 func (in *instance) atPermit() map[types.UID]bool {
-	in.witness.mu.Lock()
-	defer in.witness.mu.Unlock()
+	in.interceptor.mu.Lock()
+	defer in.interceptor.mu.Unlock()
 	out := map[types.UID]bool{}
-	for _, m := range in.witness.mirror() {
+	for _, m := range in.interceptor.mirror() {
 		if m.binding && m.Labels[objects.PodGroupLabel] != "" {
 			out[m.UID] = true
 		}
@@ -346,7 +346,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		}
 		may, free := true, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))
 		for _, p := range waiting {
-			may = may && selects(p, n) && free.Sub(s.nominatedBefore(p, n.Name)).Covers(ask) && in.witness.mayUse(in.store().Holds(), p, n.Name).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
+			may = may && selects(p, n) && free.Sub(s.nominatedBefore(p, n.Name)).Covers(ask) && in.interceptor.mayUse(in.store().Holds(), p, n.Name).OK && len(in.store().Holds().Keeping(n.Name, reservations.Pod{Namespace: p.Namespace})) == 0
 		}
 		if may {
 			return fmt.Errorf("node %s could take all %d of PodGroup %s that wait", n.Name, len(waiting), name)

@@ -30,7 +30,7 @@ import (
 // judged: it waits no more. Nor is one that another client has bound during its cycle. The
 // argument waited is the pods that waited at the time of the decision, because the informer
 // and the pump may bring back others meanwhile. The caller holds mu.
-func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
+func (w *interceptor) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
 	got, known := w.pods[uid]
 	_, held := w.Holds().Of(uid)
 	if !known || held || w.gaveWay[uid] >= 20 || got.Node != "" || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
@@ -75,7 +75,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 // waitForRoom returns the pods of which the turn on a node can come while the given pod is in its
 // cycle. Left out is a pod with a slot that has passed the gate and comes before the given pod: if
 // the scheduler's queue had it, it would have been tried first. The caller holds mu.
-func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
+func (w *interceptor) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 	w.noteEnds()
 	waiting := map[types.UID]bool{}
 	own, _ := w.Key(tried)
@@ -90,17 +90,17 @@ func (w *witness) waitForRoom(tried types.UID, node string) map[types.UID]bool {
 
 // isBeforeGate tells whether a pod was let through, and the scheduler's queue does not have it
 // yet.
-func (w *witness) isBeforeGate(uid types.UID) bool {
+func (w *interceptor) isBeforeGate(uid types.UID) bool {
 	x, known := w.Explanation(uid, time.Now())
 	return known && x.State == "Admitted"
 }
 
-func (w *witness) apart(p *objects.Pod) bool {
+func (w *interceptor) apart(p *objects.Pod) bool {
 	return w.in.sim.settings.groups && p.Labels[objects.PodGroupLabel] != ""
 }
 
 // tries notes the begin of a cycle; the scheduler sees the nodes at least as they were told.
-func (w *witness) tries(uid types.UID) {
+func (w *interceptor) tries(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.noteEnds()
@@ -111,7 +111,7 @@ func (w *witness) tries(uid types.UID) {
 }
 
 // noteEnds notes the nodes that got more room because a hold ended. The caller holds mu.
-func (w *witness) noteEnds() {
+func (w *interceptor) noteEnds() {
 	held := map[begin]string{}
 	for _, h := range w.Holds().All() {
 		held[begin{h.Asker, h.Since}] = h.Node
@@ -132,7 +132,7 @@ func seeks(p *objects.Pod) string {
 
 // waitsForRoom tells whether the turn of a pod on a node can come without a further event,
 // if another pod that is in its cycle leaves the node to it.
-func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
+func (w *interceptor) waitsForRoom(p, got *objects.Pod, node string) bool {
 	_, placed := w.placed[p.UID]
 	_, held := w.Holds().Of(p.UID)
 	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
@@ -168,7 +168,7 @@ func (w *witness) waitsForRoom(p, got *objects.Pod, node string) bool {
 
 // maxAllows tells whether every max has room for a pod beside all that have a slot or more,
 // except for another pod that has one.
-func (w *witness) maxAllows(p, got *objects.Pod) bool {
+func (w *interceptor) maxAllows(p, got *objects.Pod) bool {
 	tree, theirs := w.Snapshot(), ancestors(got.Labels[placement.KeyQueue])
 	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
 		q, known := tree.Find(path)
@@ -190,7 +190,7 @@ func (w *witness) maxAllows(p, got *objects.Pod) bool {
 // pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
 // the admitted pods of its queues count as usage, because they are served first. Those that
 // come after it do not.
-func (w *witness) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) bool {
+func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {
 		theirs = ancestors(path)
@@ -240,12 +240,12 @@ func (w *witness) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) 
 
 // hasSlot tells whether a pod was let through and has no place. A pod that the process does not
 // know has none: it is being deleted, and has no node.
-func (w *witness) hasSlot(p *objects.Pod) bool {
+func (w *interceptor) hasSlot(p *objects.Pod) bool {
 	x, known := w.Explanation(p.UID, time.Now())
 	return known && (x.State == "Admitted" || x.State == "Scheduling")
 }
 
 // isBefore tells whether a pod comes before another one of its queue.
-func (w *witness) isBefore(p, other *objects.Pod) bool {
+func (w *interceptor) isBefore(p, other *objects.Pod) bool {
 	return cmp.Or(cmp.Compare(other.Priority, p.Priority), p.Created.Compare(other.Created), cmp.Compare(p.UID, other.UID)) < 0
 }

@@ -222,7 +222,7 @@ func (s *simulation) learn() {
 		}
 		in.known = known
 		in.strandBeside()
-		in.witness.judgeHoldTimes()
+		in.interceptor.judgeHoldTimes()
 	}
 }
 

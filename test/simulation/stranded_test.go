@@ -36,9 +36,9 @@ import (
 // hasRoom tells whether a pod that is deleted gives room back: it runs on a node, or this
 // process is about to bind it.
 func (in *instance) hasRoom(pod *corev1.Pod) bool {
-	in.witness.mu.Lock()
-	defer in.witness.mu.Unlock()
-	return !ended(pod) && (pod.Spec.NodeName != "" || in.witness.isLodged(pod.UID))
+	in.interceptor.mu.Lock()
+	defer in.interceptor.mu.Unlock()
+	return !ended(pod) && (pod.Spec.NodeName != "" || in.interceptor.isLodged(pod.UID))
 }
 
 // strand is called when a call of upstream's preemption finds no running victim.
@@ -81,7 +81,7 @@ type lodging struct {
 }
 
 // lodge records a placement by a cycle of the other profile.
-func (w *witness) lodge(pod *corev1.Pod, node string) {
+func (w *interceptor) lodge(pod *corev1.Pod, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told++
@@ -91,7 +91,7 @@ func (w *witness) lodge(pod *corev1.Pod, node string) {
 }
 
 // moveOut records that such a cycle has failed.
-func (w *witness) moveOut(pod *corev1.Pod) {
+func (w *interceptor) moveOut(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told++
@@ -99,7 +99,7 @@ func (w *witness) moveOut(pod *corev1.Pod) {
 }
 
 // movesIn records that a pod is seen on a node; the caller holds mu.
-func (w *witness) movesIn(p *objects.Pod, now time.Time) {
+func (w *interceptor) movesIn(p *objects.Pod, now time.Time) {
 	if l, given := w.lodged[p.UID]; given && (l.node != p.Node || !p.Request.Covers(l.request)) {
 		w.gaveBack = now
 	}
@@ -109,7 +109,7 @@ func (w *witness) movesIn(p *objects.Pod, now time.Time) {
 // strandBeside marks the pods that were tried before room turned out to be free. The
 // caller holds the lock of the API server.
 func (in *instance) strandBeside() {
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	at := w.gaveBack
 	w.gaveBack = time.Time{}

@@ -86,8 +86,8 @@ func keepsOff(t corev1.Taint) bool { return t.Key == reservations.HeldTaint }
 
 // judgeTaint finds a pod that is about to be deleted for a hold although the node has no
 // taint; otherwise it notes the hold. The callers hold the lock of the API server and of
-// the witness.
-func (w *witness) judgeTaint(victim *corev1.Pod) {
+// the interceptor.
+func (w *interceptor) judgeTaint(victim *corev1.Pod) {
 	asker, due := w.due[victim.UID]
 	h, held := w.Holds().Of(asker)
 	if !due || !held || victim.DeletionTimestamp != nil || !slices.Contains(h.Chosen, victim.UID) {
@@ -148,7 +148,7 @@ func (s *simulation) taints(in *instance) []complaint {
 
 // noteLoss notes that a hold for which pods were deleted has ended while its asker still
 // waits. If the process was without the lease meanwhile, the time is not known.
-func (w *witness) noteLoss(item *output.Work) {
+func (w *interceptor) noteLoss(item *output.Work) {
 	s := w.in.sim
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *witness) noteLoss(item *output.Work) {
 
 // judgeRetry finds pods that are preempted for an asker soon after it lost its room. The
 // caller holds mu.
-func (w *witness) judgeRetry(asker types.UID, h *reservations.Hold) {
+func (w *interceptor) judgeRetry(asker types.UID, h *reservations.Hold) {
 	if at, once := w.lost[asker]; once && h.Since.Before(at.Add(retryInterval*time.Second-time.Microsecond)) && h.Since.After(at) {
 		w.in.sim.fault("%s makes pods go for %s on %s %v after it lost its room, which is less than the retry interval",
 			w.in.name, h.Name, h.Node, h.Since.Sub(at))

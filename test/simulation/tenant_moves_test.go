@@ -70,7 +70,7 @@ func tooLarge(pod *corev1.Pod, deletes bool) error {
 // the place where they waited in Permit. The caller holds the lock of the API server.
 func (s *simulation) judgeDeletedAgain(in *instance, pod *corev1.Pod) {
 	s.count(undeletable)
-	w := in.witness
+	w := in.interceptor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asker := w.due[pod.UID]
@@ -91,7 +91,7 @@ func (s *simulation) isUndeleted(uid types.UID) bool {
 }
 
 // noteRefused notes that an answer which refuses the delete of a pod for good has come.
-func (w *witness) noteRefused(pod *corev1.Pod) {
+func (w *interceptor) noteRefused(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tooLarge[pod.UID] = time.Now()
@@ -135,7 +135,7 @@ func intoNewQueue(pod *corev1.Pod, m move) {
 
 // inForce returns a pod with the queue and the application that it counts for: once it has
 // a node, other labels change nothing. The caller holds mu.
-func (w *witness) inForce(p objects.Pod) objects.Pod {
+func (w *interceptor) inForce(p objects.Pod) objects.Pod {
 	old, known := w.pods[p.UID]
 	_, placed := w.placed[p.UID]
 	delete(w.late, p.UID)
@@ -164,7 +164,7 @@ func named(p objects.Pod, as *objects.Pod) objects.Pod {
 // its own queue was beyond the bounds when the process learned of the pod.
 func (in *instance) claimant(pod *corev1.Pod) claimant {
 	c := claimantPod(pod)
-	if told, known := in.witness.counts.Load(pod.UID); known {
+	if told, known := in.interceptor.counts.Load(pod.UID); known {
 		c.queue, c.app = told.(claimant).queue, told.(claimant).app
 	}
 	if in.sim.settings.dynamic && pod.Namespace == evil && pod.Spec.NodeName != "" && queueOf(in.sim.lastValid.spec, c.queue) == nil {
@@ -198,7 +198,7 @@ func (in *instance) checkQueues() error {
 }
 
 // moveWrongly charges a pod with a node to the queue that it names now.
-func (w *witness) moveWrongly(told *objects.Pod) {
+func (w *interceptor) moveWrongly(told *objects.Pod) {
 	old, known := w.pods[told.UID]
 	if w.in.sim.bug == bugMoves && known && told.Node != "" && old.Labels[placement.KeyQueue] != told.Labels[placement.KeyQueue] {
 		w.Store.Delete(told.UID, time.Now())

@@ -312,12 +312,12 @@ func (s *simulation) onceRequired(pod types.UID) string {
 }
 
 // tiedElsewhere tells whether a pod can run on another node only.
-func (w *witness) tiedElsewhere(pod types.UID, node string) bool {
+func (w *interceptor) tiedElsewhere(pod types.UID, node string) bool {
 	t, tiedTo := w.in.sim.ties.Load(pod)
 	return tiedTo && t.(tied).node != node
 }
 
-// observed is what a witness notes for checks in several files.
+// observed is what an interceptor notes for checks in several files.
 type observed struct {
 	begun     map[begin]time.Time     // when each hold was seen first
 	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
@@ -356,7 +356,7 @@ func newObserved() observed {
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
 // was. It counts the invented types of new pods. The caller holds mu.
-func (w *witness) judgeOwner(p *objects.Pod) {
+func (w *interceptor) judgeOwner(p *objects.Pod) {
 	s := w.in.sim
 	if _, known := w.pods[p.UID]; !known {
 		for kind := range p.Request.All() {
@@ -381,7 +381,7 @@ func (w *witness) judgeOwner(p *objects.Pod) {
 // PodGroup. A process that has no configuration in force yet ends no hold: the time counts from
 // when it has one. Processes are not judged that may have been without the lease. The caller
 // holds the lock of the API server.
-func (w *witness) judgeHoldTimes() {
+func (w *interceptor) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, now := w.in.sim, time.Now()
@@ -449,7 +449,7 @@ func (w *witness) judgeHoldTimes() {
 
 // judgeTimedOut finds holds of a PodGroup that time out before the one of its last member may:
 // a time-out from the begin of that, or two from the begin of the first.
-func (w *witness) judgeTimedOut(work []output.Work) {
+func (w *interceptor) judgeTimedOut(work []output.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ended []reservations.Hold
@@ -485,7 +485,7 @@ func (w *witness) judgeTimedOut(work []output.Work) {
 
 // judgeOwnTimes finds a node that the holds of a namespace close for longer than one time-out in
 // six while they wait for pods of that namespace (D4). The caller holds mu.
-func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
+func (w *interceptor) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 	closed, timeout := map[nodeOf]bool{}, time.Duration(w.in.sim.settings.timeout)*time.Second
 	for _, h := range holds {
 		at := nodeOf{h.Node, h.Namespace}
@@ -512,7 +512,7 @@ func (w *witness) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
 }
 
 // timedWith is the PodGroup with which the hold of a pod times out, or the pod itself.
-func (w *witness) timedWith(asker types.UID) types.NamespacedName {
+func (w *interceptor) timedWith(asker types.UID) types.NamespacedName {
 	p := w.pods[asker]
 	if w.apart(&p) && p.RequiredNode == "" {
 		return types.NamespacedName{Namespace: p.Namespace, Name: "PodGroup " + p.Labels[objects.PodGroupLabel]}
@@ -524,7 +524,7 @@ func (w *witness) timedWith(asker types.UID) types.NamespacedName {
 // taint that the pod does not tolerate, or that a label which it requires is gone. A member of
 // a PodGroup that lacks others is not tried, so its hold ends with its time. A process that
 // starts tries no pod. The callers hold the lock of the API server and mu.
-func (w *witness) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Time) {
+func (w *interceptor) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
 	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
 	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
@@ -551,16 +551,16 @@ func (w *witness) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Tim
 	}
 }
 
-func (w *witness) isLodged(pod types.UID) bool { _, is := w.lodged[pod]; return is }
+func (w *interceptor) isLodged(pod types.UID) bool { _, is := w.lodged[pod]; return is }
 
-// watchedPreemption is the plugin that makes plans; it also calls the witness.
+// watchedPreemption is the plugin that makes plans; it also calls the interceptor.
 type watchedPreemption struct {
 	*preemption.Plugin
 	in *instance
 }
 
 func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	w := p.in.witness
+	w := p.in.interceptor
 	w.mu.Lock()
 	delete(w.gaveWay, pod.UID)
 	before, told, spec, members := w.Holds(), w.told, w.Spec(), w.admittedMembers(pod)
@@ -616,7 +616,7 @@ func (in *instance) nodesNow() (sizes map[string]resources.Vector, bound map[str
 }
 
 // boundTo is the same of a node, as the store was told. The caller holds mu.
-func (w *witness) boundTo(node string) string {
+func (w *interceptor) boundTo(node string) string {
 	var pods []string
 	for uid, p := range w.pods {
 		if p.Node == node {
@@ -630,12 +630,12 @@ func (w *witness) boundTo(node string) string {
 // judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
 // pods went that may go, or that waits for pods of its own. Victims of the
 // holds before leave, too, even if such a hold ends by this one. The caller holds mu.
-func (w *witness) judgeHoldBegins(h *reservations.Hold, before *reservations.View) {
+func (w *interceptor) judgeHoldBegins(h *reservations.Hold, before *reservations.View) {
 	ask, pending := w.pendingPod(h.Asker)
 	if !h.NodeBound || len(h.Chosen) > 0 || !pending {
 		return
 	}
-	p := portrait{witness: w}
+	p := portrait{interceptor: w}
 	free, own := w.nodes[h.Node], 0
 	rest := free // once leaving pods are gone
 	for _, m := range w.mirror() {
@@ -682,14 +682,14 @@ func ofItsOwn(m *mirrored, ask *objects.Pod) bool {
 }
 
 // isOwn tells whether a victim goes for a pod of a DaemonSet, of its own.
-func (w *witness) isOwn(victim, asker types.UID) bool {
+func (w *interceptor) isOwn(victim, asker types.UID) bool {
 	v, ask := mirrored{Pod: w.pods[victim]}, w.pods[asker]
 	return ask.RequiredNode != "" && ofItsOwn(&v, &ask)
 }
 
 // judgeMark finds a victim with a mark that does not say, or says wrongly, that it goes for an
 // asker of its own. The caller holds mu.
-func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
+func (w *interceptor) judgeMark(v *output.Victim, asker types.UID) {
 	ask := w.pods[asker]
 	removed := w.in.sim.removed[w.pods[v.UID].Labels[placement.KeyQueue]] || w.in.sim.removed[ask.Labels[placement.KeyQueue]]
 	if own := w.isOwn(v.UID, asker); !removed && own != strings.HasSuffix(v.Note, reservations.OwnVictim) {
@@ -700,7 +700,7 @@ func (w *witness) judgeMark(v *output.Victim, asker types.UID) {
 // stays tells whether a deleted pod may be there for longer than a hold or a victim, or has
 // been for longer than a hold, so that no plan may count on its room: no plan in force has
 // chosen it.
-func (w *witness) stays(m *mirrored) bool {
+func (w *interceptor) stays(m *mirrored) bool {
 	late := time.Since(m.GoneBy) >= time.Duration(w.in.sim.settings.timeout)*time.Second-m.DeletionGrace
 	return m.Deleting && (m.DeletionGrace > w.in.sim.longestLeaving() || late) && !chosenIn(w.Holds(), m.UID)
 }
@@ -715,7 +715,7 @@ func (s *simulation) longestLeaving() time.Duration {
 
 // mayBeShortened tells whether a pod that stays was deleted with a longer grace period than
 // it has as a victim, so that a delete shortens it.
-func (w *witness) mayBeShortened(m *mirrored) bool {
+func (w *interceptor) mayBeShortened(m *mirrored) bool {
 	own := m.Grace
 	if most := w.in.sim.settings.maxGrace; most > 0 {
 		own = min(own, time.Duration(most)*time.Second)
@@ -736,7 +736,7 @@ func (s *simulation) judgeGrace(in *instance, pod *corev1.Pod, grace int64) {
 
 // judgeLeave finds a DaemonSet pod of a namespace without leave that takes guaranteed
 // room of other queues (D2). The caller holds mu.
-func (w *witness) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
+func (w *interceptor) judgeLeave(ask *objects.Pod, hold *reservations.Hold, going []output.Victim, inPermit []types.UID) error {
 	if !w.in.sim.settings.leave || ask.Namespace != evil || ask.Foreign {
 		return nil
 	}

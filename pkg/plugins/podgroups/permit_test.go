@@ -71,9 +71,9 @@ func member(name, group string) *corev1.Pod {
 	return pod
 }
 
-// scene is a plugin beside a store that knows PodGroup g, which starts with 3 pods, how
+// fixture is a plugin beside a store that knows PodGroup g, which starts with 3 pods, how
 // many of them run, and another pod.
-func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugin, *atPermit) {
+func fixture(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugin, *atPermit) {
 	t.Helper()
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake does not end a list that is watched
 	h := &atPermit{Handle: plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 10}")))}
@@ -131,7 +131,7 @@ func TestPermit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := member("asks", test.group)
-			pl, h := scene(t, test.says, test.running, pod)
+			pl, h := fixture(t, test.says, test.running, pod)
 			sibling, stranger := &atWait{pod: member("sibling", "g")}, &atWait{pod: member("stranger", "other")}
 			h.pods = []*atWait{sibling, stranger}
 			status, wait := pl.Permit(t.Context(), nil, pod, "node")
@@ -150,7 +150,7 @@ func TestPermit(t *testing.T) {
 func TestAllowNeedsTheStoresVerdict(t *testing.T) {
 	for running, want := range map[int]int{2: 0, 3: 1} {
 		pod := member("asks", "g")
-		_, h := scene(t, nil, running, pod)
+		_, h := fixture(t, nil, running, pod)
 		waiting, alone := &atWait{pod: pod}, &atWait{pod: member("alone", "")}
 		h.pods = []*atWait{waiting, alone}
 		h.theirs.IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(Name) })
@@ -164,7 +164,7 @@ func TestAllowNeedsTheStoresVerdict(t *testing.T) {
 func TestPostFilter(t *testing.T) {
 	for running, message := range map[int]string{3: "", 2: "the PodGroup gets rejected"} {
 		pod := member("asks", "g")
-		pl, _ := scene(t, nil, running, pod)
+		pl, _ := fixture(t, nil, running, pod)
 		_, status := pl.PostFilter(t.Context(), nil, pod, nil)
 		if status.Code() != fwk.Unschedulable || status.Message() != message {
 			t.Errorf("%d run: %v", running, status)
@@ -184,7 +184,7 @@ func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 // TestReasonsOfUpstreamsRejections: the reasons of upstream's plugin, as people read them.
 func TestReasonsOfUpstreamsRejections(t *testing.T) {
 	pod := member("p", "g")
-	_, h := scene(t, nil, 2, pod)
+	_, h := fixture(t, nil, 2, pod)
 	w := &atWait{pod: pod}
 	h.pods = []*atWait{w}
 	for _, why := range []string{"optimistic rejection in PostFilter", "rejection in Unreserve"} {

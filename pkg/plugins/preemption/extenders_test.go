@@ -374,7 +374,7 @@ func TestPreviewAsksExtenders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, pv := previewCluster(t, withExtenders(t, c.extender))
-			out := foretell(t, pv, plugintest.Pod("new", c.milli))
+			out := previewOf(t, pv, plugintest.Pod("new", c.milli))
 			if out.Outcome != c.outcome || !strings.Contains(out.Summary, c.text) {
 				t.Errorf("%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
 			}

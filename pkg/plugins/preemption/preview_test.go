@@ -98,15 +98,15 @@ func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 	c.known(t, plugintest.Foreign(plugintest.Pod("elsewhere", 1000)))
 	manifest := plugintest.Pod("small", 2000)
 	manifest.Labels["queue"] = "root.b"
-	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewFits {
+	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewFits {
 		t.Errorf("%s while the other pod waits; the test after this proves nothing", out.Summary)
 	}
 	c.assumed["elsewhere"] = "roomy"
-	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewWaits || out.Nodes.Fit != 0 {
+	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewWaits || out.Nodes.Fit != 0 {
 		t.Errorf("%s, %d nodes fit, though the room is taken", out.Summary, out.Nodes.Fit)
 	}
 	c.assumed["elsewhere"] = "full"
-	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewFits {
+	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewFits {
 		t.Errorf("%s, though the other pod goes to another node", out.Summary)
 	}
 }
@@ -184,11 +184,11 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 			if tt.change != nil {
 				tt.change(pod)
 			}
-			foretold := foretell(t, pv, pod)
+			previewed := previewOf(t, pv, pod)
 			node, _ := c.answer(t, pod)
-			if chosen := c.chosen(); foretold.Node != node || !slices.Equal(victimsOf(foretold), chosen) {
-				t.Errorf("node %q and victims %v were foretold, and it came to node %q and %v: %s",
-					foretold.Node, victimsOf(foretold), node, chosen, foretold.Summary)
+			if chosen := c.chosen(); previewed.Node != node || !slices.Equal(victimsOf(previewed), chosen) {
+				t.Errorf("node %q and victims %v were previewed, and it came to node %q and %v: %s",
+					previewed.Node, victimsOf(previewed), node, chosen, previewed.Summary)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestPreviewOfAMemberOfTheHoldersGroup(t *testing.T) {
 	for group, want := range map[string]int{"g": 1, "other": 0} {
 		pod := plugintest.Pod("next", 10)
 		pod.Labels["queue"], pod.Labels[objects.PodGroupLabel] = "root.a", group
-		if out := foretell(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
+		if out := previewOf(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
 			t.Errorf("PodGroup %s: %d nodes fit and %d are held: %s", group, out.Nodes.Fit, out.Nodes.Held, out.Summary)
 		}
 	}
@@ -228,14 +228,14 @@ func TestPreviewBesideAHoldForPodsOfItsOwn(t *testing.T) {
 	for milliCPU, want := range map[int64]int{500: 1, 501: 0} {
 		pod := plugintest.Pod("next", milliCPU)
 		pod.Namespace, pod.Labels["queue"] = "other", "root.a"
-		if out := foretell(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
+		if out := previewOf(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
 			t.Errorf("%dm: %d nodes fit and %d are held: %s", milliCPU, out.Nodes.Fit, out.Nodes.Held, out.Summary)
 		}
 	}
 }
 
-// foretell previews a pod that will be created.
-func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *documents.Preview {
+// previewOf previews a pod that will be created.
+func previewOf(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *documents.Preview {
 	t.Helper()
 	made := pod.DeepCopy()
 	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
@@ -263,7 +263,7 @@ func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
 			_, pv := previewCluster(t)
 			pod := daemon("asker", at, 1500)
 			pod.Labels["refused"] = ""
-			out := foretell(t, pv, pod)
+			out := previewOf(t, pv, pod)
 			if out.Outcome != documents.PreviewWaits || out.Node != "" || len(victimsOf(out)) > 0 {
 				t.Errorf("%s on node %q: %s", out.Outcome, out.Node, out.Summary)
 			}

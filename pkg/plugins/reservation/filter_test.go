@@ -35,19 +35,19 @@ func standby(t *testing.T) {
 	t.Cleanup(func() { app.SetLeader(leader.Always()) })
 }
 
-// held is a scene in which the asker's condition says that it holds node n1. Without
+// held is a fixture in which the asker's condition says that it holds node n1. Without
 // victims, the one victim that there was is gone.
-func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
+func held(t *testing.T, victims ...*corev1.Pod) (*fixture, *corev1.Pod) {
 	t.Helper()
 	asker := plugintest.Pod("asker", 100)
 	return heldFor(t, asker, victims...), asker
 }
 
 // heldFor is the same for a given asker.
-func heldFor(t *testing.T, asker *corev1.Pod, victims ...*corev1.Pod) *scene {
+func heldFor(t *testing.T, asker *corev1.Pod, victims ...*corev1.Pod) *fixture {
 	t.Helper()
 	standby(t)
-	s := newScene(t, "{vcore: 100}")
+	s := newFixture(t, "{vcore: 100}")
 	for _, name := range []string{"n1", "n2"} {
 		s.store.UpsertNode(name, resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
 	}
@@ -73,7 +73,7 @@ func claiming(asker *corev1.Pod, claim reservations.Claim) {
 }
 
 // awaitHold creates a pod and waits until the store knows that it holds a node.
-func (s *scene) awaitHold(t *testing.T, asker *corev1.Pod) {
+func (s *fixture) awaitHold(t *testing.T, asker *corev1.Pod) {
 	t.Helper()
 	s.handle.Create(t, asker)
 	plugintest.Eventually(t, func() error {
@@ -94,7 +94,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	claiming(asker, reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)})
 	h := plugintest.New(t, plugintest.Queues("no configuration"), asker)
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
-	s := &scene{handle: h, Plugin: newPlugin(t, h), store: app.For(h.Context(), h).Store()}
+	s := &fixture{handle: h, Plugin: newPlugin(t, h), store: app.For(h.Context(), h).Store()}
 	early := make(chan *fwk.Status)
 	go func() {
 		early <- s.filter(t, framework.NewCycleState(), plugintest.Foreign(plugintest.Pod("early", 1)), "n1")
@@ -107,7 +107,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	}
 }
 
-func (s *scene) known(pods []*corev1.Pod) error {
+func (s *fixture) known(pods []*corev1.Pod) error {
 	var listing []objects.Pod
 	for _, p := range pods {
 		listing = append(listing, listed(p)...)
@@ -115,7 +115,7 @@ func (s *scene) known(pods []*corev1.Pod) error {
 	return s.store.Recount(listing)
 }
 
-func (s *scene) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+func (s *fixture) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	t.Helper()
 	info := framework.NewNodeInfo()
 	info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
@@ -127,7 +127,7 @@ func (s *scene) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node
 // pods that were kept off when it sees that, too (D0).
 func TestNodeBoundPodsGoFirstOnAnUnseenNode(t *testing.T) {
 	agent := plugintest.Daemon(plugintest.Pod("agent", 1500), "n1")
-	s := newScene(t, "{vcore: 100}")
+	s := newFixture(t, "{vcore: 100}")
 	node := func(milliCPU int64) *framework.NodeInfo {
 		list := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourcePods: resource.MustParse("10")}
 		info := framework.NewNodeInfo()
@@ -254,7 +254,7 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	s, asker := held(t, victim, plugintest.On(plugintest.Pod("other-victim", 100), "n1"))
 	s.handle.Delete(t, victim)
 	// A scheduler that starts reads the condition again: one victim is gone.
-	restarted := newScene(t, "{vcore: 100}")
+	restarted := newFixture(t, "{vcore: 100}")
 	restarted.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
 	h, _ := s.store.Holds().Of(asker.UID)
 	claim := h.Claim()
@@ -295,9 +295,9 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 // TestPodsRejectedByAHoldAreRequeued: no cluster event reports the end of a hold, so the
 // store requeues the pods that the hold kept off.
 func TestPodsRejectedByAHoldAreRequeued(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *scene, *corev1.Pod){
-		"the asker is deleted": func(t *testing.T, s *scene, asker *corev1.Pod) { s.handle.Delete(t, asker) },
-		"the asker is bound": func(t *testing.T, s *scene, asker *corev1.Pod) {
+	for name, end := range map[string]func(*testing.T, *fixture, *corev1.Pod){
+		"the asker is deleted": func(t *testing.T, s *fixture, asker *corev1.Pod) { s.handle.Delete(t, asker) },
+		"the asker is bound": func(t *testing.T, s *fixture, asker *corev1.Pod) {
 			expect.Get(s.handle.Client.CoreV1().Pods(asker.Namespace).Update(t.Context(), plugintest.On(asker.DeepCopy(), "n1"), metav1.UpdateOptions{}))(t)
 		},
 	} {
@@ -305,7 +305,7 @@ func TestPodsRejectedByAHoldAreRequeued(t *testing.T) {
 	}
 }
 
-func requeuedAtTheEnd(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
+func requeuedAtTheEnd(t *testing.T, end func(*testing.T, *fixture, *corev1.Pod)) {
 	s, asker := held(t)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
 	plugintest.WantStatus(t, "a foreign pod", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")

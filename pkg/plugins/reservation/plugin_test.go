@@ -36,17 +36,17 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	return p.(*Plugin)
 }
 
-// scene is a plugin, a QueueSort and a store that has admitted the pods.
-type scene struct {
+// fixture is a plugin, a QueueSort and a store that has admitted the pods.
+type fixture struct {
 	*Plugin
 	handle *plugintest.Handle
 	store  *store.Store
 }
 
-func newScene(t *testing.T, limit string, pods ...*corev1.Pod) *scene {
+func newFixture(t *testing.T, limit string, pods ...*corev1.Pod) *fixture {
 	t.Helper()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document(limit)))
-	s := &scene{handle: h}
+	s := &fixture{handle: h}
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	s.Plugin, s.store = newPlugin(t, h), app.For(h.Context(), h).Store()
 	h.Start(t)
@@ -62,12 +62,12 @@ func newScene(t *testing.T, limit string, pods ...*corev1.Pod) *scene {
 	return s
 }
 
-func (s *scene) reserve(t *testing.T, pod *corev1.Pod) *fwk.Status {
+func (s *fixture) reserve(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	t.Helper()
 	return s.Reserve(t.Context(), framework.NewCycleState(), pod, "n1")
 }
 
-func (s *scene) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
+func (s *fixture) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	t.Helper()
 	status, wait := s.Permit(t.Context(), framework.NewCycleState(), pod, "n1")
 	if wait != 0 {
@@ -76,13 +76,13 @@ func (s *scene) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	return status
 }
 
-func (s *scene) unreserve(t *testing.T, pod *corev1.Pod) {
+func (s *fixture) unreserve(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	s.Unreserve(t.Context(), framework.NewCycleState(), pod, "n1")
 }
 
 // allocated checks the usage of root.a and the store's invariants.
-func (s *scene) allocated(t *testing.T, milliCPU int64) {
+func (s *fixture) allocated(t *testing.T, milliCPU int64) {
 	t.Helper()
 	q, _ := s.store.Snapshot().Find("root.a")
 	if got := int64(q.Allocated.Get("vcore")); got != milliCPU {
@@ -98,7 +98,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestWithoutQueueSort(t *testing.T) {
-	s := &scene{Plugin: newPlugin(t, plugintest.New(t))}
+	s := &fixture{Plugin: newPlugin(t, plugintest.New(t))}
 	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
 		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), app.ErrNoStore) {
 			t.Errorf("%s: %v, want the error that QueueSort is missing", pod.Name, status)
@@ -109,7 +109,7 @@ func TestWithoutQueueSort(t *testing.T) {
 
 func TestReserveCharges(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
-	s := newScene(t, "{vcore: 1}", pod)
+	s := newFixture(t, "{vcore: 1}", pod)
 	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	s.allocated(t, 600)
 	plugintest.WantStatus(t, "Reserve again", s.reserve(t, pod), fwk.Success, "")
@@ -121,7 +121,7 @@ func TestReserveCharges(t *testing.T) {
 
 func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
-	s := newScene(t, "{vcore: 1}", pod)
+	s := newFixture(t, "{vcore: 1}", pod)
 	s.handle.Create(t, plugintest.On(plugintest.Pod("intruder", 500), "n1"))
 	plugintest.Eventually(t, func() error {
 		if q, _ := s.store.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 500 {
@@ -138,7 +138,7 @@ func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 
 func TestPodsOfNoQueue(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
-	s := newScene(t, "{vcore: 1}", pod)
+	s := newFixture(t, "{vcore: 1}", pod)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 9000))
 	plugintest.WantStatus(t, "Reserve", s.reserve(t, foreign), fwk.Success, "")
 	plugintest.WantStatus(t, "Permit", s.permit(t, foreign), fwk.Success, "")
@@ -182,7 +182,7 @@ func listed(pod *corev1.Pod) []objects.Pod {
 func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	standby(t)
 	pod := plugintest.Pod("p", 600)
-	s := newScene(t, "{vcore: 100}", pod)
+	s := newFixture(t, "{vcore: 100}", pod)
 	s.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
 	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")

@@ -68,7 +68,7 @@ func FuzzIdentify(f *testing.F) {
 			result, reason := placement.Place(rules, req, tr)
 			checkReason(t, reason)
 			for name, law := range laws {
-				if err := law(placement.Place, scene{rules: rules, req: req, tree: tr}); err != nil {
+				if err := law(placement.Place, problem{rules: rules, req: req, tree: tr}); err != nil {
 					t.Errorf("law %q, result %+v: %v", name, result, err)
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// scene is one random call of Place.
-type scene struct {
+// problem is one random call of Place.
+type problem struct {
 	rules []config.Rule
 	req   placement.Request
 	tree  tree
@@ -32,10 +32,10 @@ var (
 	)
 )
 
-var scenes = rapid.Custom(func(t *rapid.T) scene {
+var problems = rapid.Custom(func(t *rapid.T) problem {
 	tr := trees.Draw(t, "tree")
 	wishes := rapid.OneOf(wishes, wishesNear(tr))
-	return scene{
+	return problem{
 		rules: rapid.SliceOfN(rules(2), 0, 4).Draw(t, "rules"),
 		req: placement.Request{
 			Identity: placement.Identity{

@@ -20,7 +20,7 @@ import (
 type placer func([]config.Rule, placement.Request, placement.Tree) (placement.Result, reasons.Reason)
 
 // laws are what every placement keeps, whatever the rules.
-var laws = map[string]func(placer, scene) error{
+var laws = map[string]func(placer, problem) error{
 	"deterministic":    lawDeterministic,
 	"existing":         lawExisting,
 	"created":          lawCreated,
@@ -35,7 +35,7 @@ func TestPlaceKeepsItsLaws(t *testing.T) {
 	for name, law := range laws {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s := scenes.Draw(t, "scene")
+				s := problems.Draw(t, "problem")
 				if err := law(placement.Place, s); err != nil {
 					t.Fatal(err)
 				}
@@ -96,7 +96,7 @@ func TestLawsFindPlantedBugs(t *testing.T) {
 				t.Fatal("no bug is planted for this law")
 			}
 			for seed := range 3000 {
-				if err := law(bug, scenes.Example(seed)); err != nil {
+				if err := law(bug, problems.Example(seed)); err != nil {
 					t.Logf("found with seed %d: %v", seed, err)
 					return
 				}
@@ -118,7 +118,7 @@ func withTree(change func(tree)) placer {
 	}
 }
 
-func lawDeterministic(place placer, s scene) error {
+func lawDeterministic(place placer, s problem) error {
 	first, reason := place(s.rules, s.req, s.tree)
 	for range 4 {
 		again, reasonAgain := place(s.rules, s.req, s.tree)
@@ -130,7 +130,7 @@ func lawDeterministic(place placer, s scene) error {
 }
 
 // lawExisting: a queue that is not to be made is a leaf that takes something new.
-func lawExisting(place placer, s scene) error {
+func lawExisting(place placer, s problem) error {
 	result, reason := place(s.rules, s.req, s.tree)
 	if !reason.None() || result.Create {
 		return nil
@@ -146,7 +146,7 @@ var part = regexp.MustCompile(`^[a-z0-9_:#/@-]{1,64}$`)
 
 // lawCreated: a queue that is to be made does not exist, has a legal name, and
 // comes below a parent that takes something new.
-func lawCreated(place placer, s scene) error {
+func lawCreated(place placer, s problem) error {
 	result, reason := place(s.rules, s.req, s.tree)
 	if !reason.None() || !result.Create {
 		return nil
@@ -180,7 +180,7 @@ func undrained(tr tree, path string) error {
 }
 
 // lawAccess: a waiting pod gets only where its user may submit.
-func lawAccess(place placer, s scene) error {
+func lawAccess(place placer, s problem) error {
 	result, reason := place(s.rules, s.req, s.tree)
 	if !reason.None() || s.req.Running {
 		return nil
@@ -196,7 +196,7 @@ func lawAccess(place placer, s scene) error {
 }
 
 // lawRunning: a running pod is never refused.
-func lawRunning(place placer, s scene) error {
+func lawRunning(place placer, s problem) error {
 	if _, reason := place(s.rules, s.req, s.tree); s.req.Running && !reason.None() {
 		return errors.New(reason.String())
 	}
@@ -205,7 +205,7 @@ func lawRunning(place placer, s scene) error {
 
 // lawEitherOr: there is a path or a reason, never both, and the trace agrees: all
 // its steps failed but the last, which decided.
-func lawEitherOr(place placer, s scene) error {
+func lawEitherOr(place placer, s problem) error {
 	result, reason := place(s.rules, s.req, s.tree)
 	if (result.Path == "") == reason.None() || (result.Rule == "") == reason.None() {
 		return fmt.Errorf("path %q and reason %q", result.Path, reason)
@@ -230,7 +230,7 @@ func lawEitherOr(place placer, s scene) error {
 
 // lawFirstRule: rules after the one that decided have no influence, and rules
 // before it fail when they are alone.
-func lawFirstRule(place placer, s scene) error {
+func lawFirstRule(place placer, s problem) error {
 	result, _ := place(s.rules, s.req, s.tree)
 	decided := len(result.Trace) - 1
 	if result.Path == "" || decided >= len(s.rules) {
@@ -251,7 +251,7 @@ func lawFirstRule(place placer, s scene) error {
 
 // lawRecoveryIsLast: only running pods get to the recovery queue, and only when
 // neither a rule nor the default queue takes them.
-func lawRecoveryIsLast(place placer, s scene) error {
+func lawRecoveryIsLast(place placer, s problem) error {
 	result, _ := place(s.rules, s.req, s.tree)
 	if result.Path != placement.RecoveryQueue {
 		return nil

@@ -15,7 +15,7 @@ import (
 type HardGang struct {
 	Name        cache.AppName
 	HardPods    map[types.UID]*Pod // pods that ask for it; never empty
-	BlockedPods map[types.UID]*Pod // members that are kept back because of them
+	BlockedPods map[types.UID]*Pod // members that are blocked because of them
 }
 
 // PodGroup is a PodGroup, or a group that pods name and that does not exist.

@@ -20,11 +20,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// witness stands between the store of one process and its callers, the watcher and the
+// interceptor stands between the store of one process and its callers, the watcher and the
 // executor. It records the calls to the store, so that decisions of the store are judged by its
 // inputs. Of the store itself it asks only for holds and settings, and for what pods wait and by
 // which queues (Explain, Explanation, Key, Snapshot). Bugs are planted here.
-type witness struct {
+type interceptor struct {
 	*store.Store
 	in *instance
 
@@ -74,17 +74,17 @@ type witness struct {
 	planted // state of a planted bug
 }
 
-var _ app.Interceptor = &witness{}
+var _ app.Interceptor = &interceptor{}
 
-func newWitness(in *instance, s *store.Store) *witness {
-	return &witness{
+func newInterceptor(in *instance, s *store.Store) *interceptor {
+	return &interceptor{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
 		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, placedMembers: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 
 // Upsert passes an update of a pod on.
-func (w *witness) Upsert(p objects.Pod, now time.Time) {
+func (w *interceptor) Upsert(p objects.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.judgeOwner(&p)
@@ -112,17 +112,17 @@ func (w *witness) Upsert(p objects.Pod, now time.Time) {
 }
 
 // Delete passes the deletion of a pod on.
-func (w *witness) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
+func (w *interceptor) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
 
 // DeleteLastSeenPending passes on that a pod last seen without a node is gone.
-func (w *witness) DeleteLastSeenPending(uid types.UID, now time.Time) {
+func (w *interceptor) DeleteLastSeenPending(uid types.UID, now time.Time) {
 	w.gone(uid, now, func(uid types.UID, now time.Time) {
 		w.gaveBack = now
 		w.Store.DeleteLastSeenPending(uid, now)
 	})
 }
 
-func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
+func (w *interceptor) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.goes(uid)
@@ -132,7 +132,7 @@ func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.T
 	tell(uid, now)
 }
 
-func (w *witness) goes(uid types.UID) {
+func (w *interceptor) goes(uid types.UID) {
 	w.told++
 	w.noteWent(uid)
 	w.roomier[w.pods[uid].Node] = w.told
@@ -147,7 +147,7 @@ func (w *witness) goes(uid types.UID) {
 
 // noteWent notes the holders that waited for a pod that is gone, or that lost its place. The caller
 // holds mu.
-func (w *witness) noteWent(uid types.UID) {
+func (w *interceptor) noteWent(uid types.UID) {
 	for _, h := range w.Holds().All() {
 		if slices.Contains(h.Awaited, uid) {
 			w.wentAt[h.Asker] = time.Now()
@@ -156,7 +156,7 @@ func (w *witness) noteWent(uid types.UID) {
 }
 
 // UpsertNode passes an update of a node on.
-func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
+func (w *interceptor) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told++
@@ -172,7 +172,7 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 }
 
 // SetNodeSchedulable passes on whether a node is schedulable.
-func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
+func (w *interceptor) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told++
@@ -184,7 +184,7 @@ func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 }
 
 // DeleteNode passes the deletion of a node on.
-func (w *witness) DeleteNode(name string, now time.Time) {
+func (w *interceptor) DeleteNode(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.nodes, name)
@@ -203,7 +203,7 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 }
 
 // UpsertBudget passes an update of a PodDisruptionBudget on.
-func (w *witness) UpsertBudget(b objects.Budget, now time.Time) {
+func (w *interceptor) UpsertBudget(b objects.Budget, now time.Time) {
 	w.in.api.mu.Lock()
 	defer w.in.api.mu.Unlock()
 	w.mu.Lock()
@@ -219,7 +219,7 @@ func (w *witness) UpsertBudget(b objects.Budget, now time.Time) {
 }
 
 // DeleteBudget passes the deletion of a PodDisruptionBudget on.
-func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
+func (w *interceptor) DeleteBudget(namespace, name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.budgets, namespace+"/"+name)
@@ -229,7 +229,7 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 }
 
 // TakeWork hands out the writes that are due.
-func (w *witness) TakeWork() []output.Work {
+func (w *interceptor) TakeWork() []output.Work {
 	work := w.Store.TakeWork()
 	w.judgeTimedOut(work)
 	for i := range work {
@@ -250,7 +250,7 @@ func (w *witness) TakeWork() []output.Work {
 }
 
 // Commit judges the plan that the store commits.
-func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
+func (w *interceptor) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
 	minMember := w.in.sim.minMember(asker)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -287,7 +287,7 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 }
 
 // assumed records that a cycle has given a pod a node; the caller holds mu.
-func (w *witness) assumed(pod *corev1.Pod, node string) {
+func (w *interceptor) assumed(pod *corev1.Pod, node string) {
 	p, known := w.pods[pod.UID]
 	if !known || p.Node != "" || p.Foreign {
 		return
@@ -300,7 +300,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 }
 
 // unreserved records that a cycle has failed; the caller holds mu.
-func (w *witness) unreserved(pod *corev1.Pod) {
+func (w *interceptor) unreserved(pod *corev1.Pod) {
 	w.told++
 	w.noteWent(pod.UID)
 	delete(w.placed, pod.UID)
@@ -324,7 +324,7 @@ type mirrored struct {
 }
 
 // mirror returns every pod that uses a node.
-func (w *witness) mirror() []mirrored {
+func (w *interceptor) mirror() []mirrored {
 	var out []mirrored
 	for uid, p := range w.pods {
 		at, placed := w.placed[uid]
@@ -341,12 +341,12 @@ func (w *witness) mirror() []mirrored {
 }
 
 // mayUse tells whether the holds let a pod use a node.
-func (w *witness) mayUse(holds *reservations.View, pod *corev1.Pod, node string) reservations.Pass {
+func (w *interceptor) mayUse(holds *reservations.View, pod *corev1.Pod, node string) reservations.Pass {
 	return holds.MayUse(node, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels), Required: w.in.sim.onceRequired(pod.UID) == node})
 }
 
 // checkReserve finds a pod that was given a node that is held for others.
-func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
+func (w *interceptor) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
 	if pass := w.mayUse(holds, pod, node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
@@ -356,7 +356,7 @@ func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node s
 // group over the limit, of the configuration in force, by the calls to the store. Where the
 // pod held no node, those that hold one count, too. Unlike for a bind, no event happens
 // between decision and check. The caller holds mu.
-func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
+func (w *interceptor) checkQuota(uid types.UID, spec *config.Spec) {
 	p, known := w.pods[uid]
 	if !known || p.Foreign || p.Node != "" || spec != w.Spec() {
 		return
