@@ -28,15 +28,15 @@ const (
 
 // poolFor returns the pool of the survey's view, which is made once.
 func (pl *planning) poolFor(sv *survey) *candidatePool {
-	if sv.pool != nil {
-		return sv.pool
+	if sv.candidatePool != nil {
+		return sv.candidatePool
 	}
 	for size := pl.poolSize; ; size *= 4 {
 		p := pl.newPool(sv, size)
 		p.bound, p.enough = lowerBound(p.candidates, pl.over)
 		if p.enough || p.whole {
 			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger
-			sv.pool = p
+			sv.candidatePool = p
 			return p
 		}
 	}

@@ -43,14 +43,14 @@ var ruleOf = [verdicts]planner.Rule{
 // contestedView is the laws on nodes with the same contested types.
 type contestedView struct {
 	*problem
-	contested    []int
-	isContested  []bool // by type
-	mayAsk       []bool // law 4, by depth of the common ancestor
-	lacking      int    // the type that does not suffice for the asker's group (law 2); -1 for none
-	leafVerdicts []*leafVerdict
-	takable      [][]int64      // laws 2a and 2c, by account and type; made on first use
-	gain         [][]int64      // law 2b, by depth of the common ancestor and type, see gains
-	pool         *candidatePool // candidates on all nodes; nil before first use
+	contested     []int
+	isContested   []bool // by type
+	mayAsk        []bool // law 4, by depth of the common ancestor
+	lacking       int    // the type that does not suffice for the asker's group (law 2); -1 for none
+	leafVerdicts  []*leafVerdict
+	takable       [][]int64      // laws 2a and 2c, by account and type; made on first use
+	gain          [][]int64      // law 2b, by depth of the common ancestor and type, see gains
+	candidatePool *candidatePool // candidates on all nodes; nil before first use
 }
 
 // newView returns the laws where these types are contested.

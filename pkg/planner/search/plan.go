@@ -68,12 +68,12 @@ func Plan(snapshot *planner.Snapshot, ask *planner.Ask, p planner.Params) planne
 // enlarge drops the pools, so that larger ones are made. It returns false if no pool can
 // grow.
 func (pl *planning) enlarge() bool {
-	small := slices.ContainsFunc(pl.views, func(cv *contestedView) bool { return cv.pool != nil && !cv.pool.whole })
+	small := slices.ContainsFunc(pl.views, func(cv *contestedView) bool { return cv.candidatePool != nil && !cv.candidatePool.whole })
 	if !small || pl.poolSize == largePool {
 		return false
 	}
 	for _, cv := range pl.views {
-		cv.pool = nil
+		cv.candidatePool = nil
 	}
 	pl.poolSize, pl.blocked, pl.tooFew = largePool, false, false
 	return true

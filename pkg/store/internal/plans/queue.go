@@ -34,7 +34,7 @@ const mostLooks = 1000
 // again, and what it watches. It tells whether a plan is worth making for it now.
 func (x *Plans) decideNext(p *model.Pod, now time.Time) (plan bool) {
 	next := x.nextFor(p, now)
-	if !next.early {
+	if !next.keepWatches {
 		x.m.Preemption.Watches.Set(p.UID, next.watch)
 	}
 	if next.retryGroup {
@@ -48,11 +48,11 @@ func (x *Plans) decideNext(p *model.Pod, now time.Time) (plan bool) {
 
 // next is what follows for a pod that left the preemption queue.
 type next struct {
-	plan       bool                 // a plan is worth making
-	again      time.Time            // when the pod is checked again
-	early      bool                 // the time after its last refusal lasts, so its watches stay
-	watch      []preemption.Watched // the queues that it watches from now on
-	retryGroup bool                 // its group tries again: it is not admitted alone
+	plan        bool                 // a plan is worth making
+	again       time.Time            // when the pod is checked again
+	keepWatches bool                 // the time after its last refusal lasts, so its watches stay
+	watch       []preemption.Watched // the queues that it watches from now on
+	retryGroup  bool                 // its group tries again: it is not admitted alone
 }
 
 // nextFor returns what follows for a pod. It is not built on WhyNotNow. That returns the first
@@ -66,7 +66,7 @@ func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 	}
 	switch {
 	case from.After(now):
-		return next{again: from, early: true}
+		return next{again: from, keepWatches: true}
 	case !x.m.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero():
 		return next{} // until the next configuration, or until the types count
 	case !x.m.MeetsLaw4(p), !x.m.CheckPodLimits(p).OK():
