@@ -93,7 +93,7 @@ func (c *connection) request(
 	target = target.JoinPath(path)
 	target.RawQuery = query.Encode()
 	a, err := c.ask(ctx, client, method, target.String(), sent)
-	return c.judge(method, a, err)
+	return c.bodyOf(method, a, err)
 }
 
 // reply is an answer.
@@ -126,8 +126,8 @@ func (c *connection) caution(w io.Writer) {
 	}
 }
 
-// judge returns the body of an answer to a method, or what to do about one that is none.
-func (c *connection) judge(method string, a reply, err error) ([]byte, error) {
+// bodyOf returns the body of an answer to a method, or what to do about one that is none.
+func (c *connection) bodyOf(method string, a reply, err error) ([]byte, error) {
 	advice := distrusted(err)
 	switch {
 	case err != nil && c.server != "" && advice != "":

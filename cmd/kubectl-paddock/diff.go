@@ -105,7 +105,7 @@ func readSpecs(cmd *cobra.Command, conn *connection, names []string) (before, af
 	var specs [2]*config.Spec
 	for i, d := range documents {
 		if specs[i], err = config.Parse(d.text); err != nil {
-			if err := asTable.write(cmd.ErrOrStderr(), nil, func(w io.Writer) { printVerdicts(w, []verdict{judge(d.name, d.text)}) }); err != nil {
+			if err := asTable.write(cmd.ErrOrStderr(), nil, func(w io.Writer) { printVerdicts(w, []verdict{validateText(d.name, d.text)}) }); err != nil {
 				return nil, nil, err
 			}
 		}

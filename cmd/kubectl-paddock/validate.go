@@ -43,7 +43,7 @@ file could not be read.`,
 				if err != nil {
 					return err
 				}
-				verdicts = append(verdicts, judge(name, text))
+				verdicts = append(verdicts, validateText(name, text))
 			}
 			err := output.write(cmd.OutOrStdout(), verdicts, func(w io.Writer) { printVerdicts(w, verdicts) })
 			if err == nil && slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.Valid || strict && len(v.Warnings) > 0 }) {
@@ -62,7 +62,7 @@ func readDocument(name string, in io.Reader) ([]byte, error) {
 	return readFile(name, in, 2*config.MaxDocumentBytes)
 }
 
-func judge(name string, text []byte) verdict {
+func validateText(name string, text []byte) verdict {
 	spec, err := config.Parse(text)
 	if err != nil {
 		if invalid, ok := errors.AsType[*config.InvalidError](err); ok {

@@ -27,7 +27,7 @@ func (r *report) build(raw *rawQueue, parent *Queue) *Queue {
 	}
 	q.Properties = inherit(above, raw.properties)
 	q.Policies, _ = ParsePolicies(q.Properties) // judge reports bad values, with their lines
-	r.judge(raw.properties)
+	r.checkProperties(raw.properties)
 	if parent == nil && q.Policies.Preemption == PreemptionFence {
 		r.warnf(raw.place("properties."+propPreemption), raw.line, "has no effect on root: there is nothing above it")
 	}
@@ -85,7 +85,7 @@ func (t *rawTemplate) empty() bool {
 }
 
 func (r *report) ownTemplate(raw *rawTemplate) *Template {
-	r.judge(raw.properties)
+	r.checkProperties(raw.properties)
 	for _, g := range raw.resources.guaranteed.list {
 		if m, limited := raw.resources.max.get(g.name); limited && g.amount > m.amount {
 			r.warnf(raw.at.at("resources.guaranteed."+label(g.name)), g.line,

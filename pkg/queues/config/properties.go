@@ -125,8 +125,8 @@ func ParsePolicies(properties map[string]string) (p Policies, err error) {
 	return p, err
 }
 
-// judge warns about properties that are unknown, bad, or without effect.
-func (r *report) judge(properties []rawProperty) {
+// checkProperties warns about properties that are unknown, bad, or without effect.
+func (r *report) checkProperties(properties []rawProperty) {
 	for _, p := range properties {
 		read, ok := known[p.key]
 		if !ok {

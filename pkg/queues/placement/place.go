@@ -91,7 +91,7 @@ func Place(rules []config.Rule, req Request, tree Tree) (Result, reasons.Reason)
 			return Result{Trace: a.trace}, refusal(a.trace, i)
 		}
 	}
-	v := a.judgeDefault()
+	v := a.checkDefault()
 	a.note(stepDefault, DefaultQueue, v)
 	if v.ok() {
 		return a.placed(DefaultQueue, false), reasons.Reason{}
@@ -108,7 +108,7 @@ func Place(rules []config.Rule, req Request, tree Tree) (Result, reasons.Reason)
 // be set even if the verdict refuses it.
 func (a *attempt) ask(rule *config.Rule) (path string, create bool, v verdict) {
 	if path, v = a.evaluate(rule); v.ok() {
-		create, v = a.judge(path)
+		create, v = a.checkQueue(path)
 	}
 	return path, create, v
 }

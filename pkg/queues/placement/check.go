@@ -35,8 +35,8 @@ func locate(tree Tree, path string) location {
 	return at
 }
 
-// judge tells whether a queue may be used, and whether it has to be made first.
-func (a *attempt) judge(path string) (create bool, v verdict) {
+// checkQueue tells whether a queue may be used, and whether it has to be made first.
+func (a *attempt) checkQueue(path string) (create bool, v verdict) {
 	at := locate(a.tree, path)
 	create = at.nearest != path
 	switch {
@@ -67,12 +67,12 @@ func (a *attempt) judge(path string) (create bool, v verdict) {
 	return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s", userText(user), shown(path))
 }
 
-// judgeDefault tells whether the default queue may be used; it is never made.
-func (a *attempt) judgeDefault() verdict {
+// checkDefault tells whether the default queue may be used; it is never made.
+func (a *attempt) checkDefault() verdict {
 	if _, exists := a.tree.Queue(DefaultQueue); !exists {
 		return pass(reasons.QueueNotFound, "queue %s does not exist", DefaultQueue)
 	}
-	_, v := a.judge(DefaultQueue)
+	_, v := a.checkQueue(DefaultQueue)
 	return v
 }
 
