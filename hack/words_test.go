@@ -25,7 +25,13 @@ var (
 	people = regexp.MustCompile(`^(?i:who|whom|nobody|somebody|everybody)$`)
 	// ofTests are names of tests with such a word.
 	ofTests = regexp.MustCompile(`^(Test|Fuzz|Benchmark).*(Who|Nobody|Somebody|Everybody)(m?[A-Z_]|m?$)`)
-	coined  = regexp.MustCompile(`^(annex|scenery|toil|roused|chronicle|census|probing|twins|skim|slab|turnstile|overtaken|hopeless|outgrown|Forgo|PutOff|CallOff|lend|[Rr]ehears(e|al|ed|ing)|attend|tidy|invite(All)?|[Ww]itness|imagine|inLine|Asking|Adopt(All)?|StepCalledOff|decline|OwnAsks|NotOwed|putOff)$`)
+	// coined are words that the code does not use in any case of letters, or in this one.
+	coined = regexp.MustCompile(`^((?i:annex|scenery|toil|roused|stir|chronicle|journal|census|probing|twins?|skim|dig|slab|shelf|desk|lane|turnstile|` +
+		`overtaken|hopeless|thrift|salvage|floor|outgrown|forgo|decline|putOff|callOff|giveUp|lend|rehears(e|al|ed|ing)|imagined?|onStage|` +
+		`attend|tidy|invite(All)?|see|witness|inLine|mates|together|asking|scenes?|stance|outlook|route|lift|lead|fore(tell|told)|adopt(All)?|resume|` +
+		`parked|cooling|settled?|renew(All)?|(planning)?worlds?)|givenUp|register|Disrupted|StepCalledOff|OwnAsks|NotOwed|KeptBack|GroupNamed)$`)
+	// coinedInCode are words that have an ordinary meaning in tests.
+	coinedInCode = regexp.MustCompile(`^(apart|early|pool|seed|required)$`)
 )
 
 // read adds a file. Its text is nil where the file is to be read.
@@ -46,7 +52,7 @@ func (w *words) read(t *testing.T, name string, text any) {
 		case !ok:
 		case ofTests.MatchString(id.Name):
 			w.people = append(w.people, files.Position(id.Pos()).String()+": "+id.Name)
-		case coined.MatchString(id.Name):
+		case coined.MatchString(id.Name), coinedInCode.MatchString(id.Name) && !strings.HasSuffix(name, "_test.go"):
 			w.coined = append(w.coined, files.Position(id.Pos()).String()+": "+id.Name)
 		}
 		return true
@@ -73,11 +79,14 @@ func read(t *testing.T, tests bool, dirs ...string) words {
 	return w
 }
 
-// checkPeople checks the share of words for people.
-func (w *words) checkPeople(t *testing.T) {
+// check checks the share of words for people, and the identifiers.
+func (w *words) check(t *testing.T) {
 	t.Helper()
 	if w.tooManyPeople() {
 		t.Errorf("%d words for people in %d words of comments, at most 1 in 5,000:\n%s", len(w.people), w.all, strings.Join(w.people, "\n"))
+	}
+	if len(w.coined) > 0 {
+		t.Errorf("identifiers that the field has other words for:\n%s", strings.Join(w.coined, "\n"))
 	}
 }
 
@@ -85,26 +94,24 @@ func (w *words) checkPeople(t *testing.T) {
 // that a maintainer of kube-scheduler would expect.
 func TestWordsOfTheCode(t *testing.T) {
 	w := read(t, false, "apis", "cmd", "internal", "pkg")
-	w.checkPeople(t)
-	if len(w.coined) > 0 {
-		t.Errorf("identifiers that the field has other words for:\n%s", strings.Join(w.coined, "\n"))
-	}
+	w.check(t)
 }
 
-// TestWordsOfTests: the same for comments in tests, and for the names of tests.
+// TestWordsOfTests: the same for tests, and for their names.
 func TestWordsOfTests(t *testing.T) {
 	w := read(t, true, "apis", "cmd", "hack", "internal", "pkg", "test", "tools")
 	if w.all < 10_000 {
 		t.Errorf("only %d words of comments were read", w.all)
 	}
-	w.checkPeople(t)
+	w.check(t)
 }
 
 // TestWordsAreFound plants words of both kinds.
 func TestWordsAreFound(t *testing.T) {
 	var w words
-	w.read(t, "a.go", "// Package a waits for whom nobody knows.\npackage a\n\nvar twins int\n\nfunc TestEndOfWhoWaits() {}\n")
-	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 1 {
+	w.read(t, "a.go", "// Package a waits for whom nobody knows.\npackage a\n\nvar twins, seed int\n\nfunc TestEndOfWhoWaits() {}\n")
+	w.read(t, "a_test.go", "package a\n\nvar World, seed int\n")
+	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 3 {
 		t.Errorf("found %q and %q", w.people, w.coined)
 	}
 }
