@@ -123,3 +123,13 @@ func (e *Executor) findAsker(pod objects.Ref) (*corev1.Pod, error) {
 	}
 	return found, err
 }
+
+// grace returns how many seconds the victim has to stop: as many as its pod says, or fewer
+// if victims may have fewer; nil if its pod does not say.
+func (v *victim) grace() *int64 {
+	own, most := v.pod.Spec.TerminationGracePeriodSeconds, int64(v.Grace/time.Second)
+	if own != nil && v.Grace > 0 && most < *own {
+		return &most
+	}
+	return own
+}

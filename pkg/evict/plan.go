@@ -190,14 +190,6 @@ func (p *plan) toTry() []*victim {
 	return p.left
 }
 
-// callFor makes a call for a victim, unless the plan is superseded.
-func (e *Executor) callFor(ctx context.Context, a *asker, do func(context.Context) error) error {
-	if e.isSuperseded(a) {
-		return errHalted
-	}
-	return e.call(ctx, do)
-}
-
 // isSuperseded reports whether the asker no longer waits for the node, or waits for other
 // victims.
 func (e *Executor) isSuperseded(a *asker) bool {

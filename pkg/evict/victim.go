@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,16 +74,6 @@ func (v *victim) to(next progress) { ofVictim.Move(&v.at, next) }
 
 // isReady reports whether the victim may be deleted.
 func (v *victim) isReady() bool { return v.at == marked || v.at == unmarkable || v.at == maybeDeleted }
-
-// grace returns how many seconds the victim has to stop: as many as its pod says, or fewer
-// if victims may have fewer; nil if its pod does not say.
-func (v *victim) grace() *int64 {
-	own, most := v.pod.Spec.TerminationGracePeriodSeconds, int64(v.Grace/time.Second)
-	if own != nil && v.Grace > 0 && most < *own {
-		return &most
-	}
-	return own
-}
 
 // isLeaving reports whether the victim is being deleted and a delete of ours would not shorten
 // its grace period.
@@ -244,4 +233,12 @@ func (e *Executor) tellVictim(a *asker, v *victim) {
 		profile, about = asker.Spec.SchedulerName, asker
 	}
 	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
+}
+
+// callFor makes a call for a victim, unless the plan is superseded.
+func (e *Executor) callFor(ctx context.Context, a *asker, do func(context.Context) error) error {
+	if e.isSuperseded(a) {
+		return errHalted
+	}
+	return e.call(ctx, do)
 }

@@ -77,10 +77,6 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 }
 
-func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...string) {
-	ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
-}
-
 // collectHolds counts the held nodes once for each pod that holds them, and reports the
 // longest wait of those without a victim left. All series are there, so that 0 is seen.
 func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {

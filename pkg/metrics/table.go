@@ -103,3 +103,7 @@ func newCounters(name string) *metrics.CounterVec {
 	e := entry(name)
 	return metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: e.Help, StabilityLevel: metrics.ALPHA}, e.Labels)
 }
+
+func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...string) {
+	ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
+}

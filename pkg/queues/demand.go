@@ -121,13 +121,6 @@ func (d *Demand) starting(id ID) int {
 	return d.starts[id] + d.beneath.starting(id)
 }
 
-func (d *Demand) startingOf(by Charged) int {
-	if d == nil {
-		return 0
-	}
-	return d.startsOf[by] + d.beneath.startingOf(by)
-}
-
 // HasQuota tells whether any quota is on the path of a leaf: a max below root, a limit of
 // users or groups, or maxapplications. Pods of other leaves are always within quota.
 func HasQuota(v View, leaf ID) bool {

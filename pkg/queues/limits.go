@@ -195,3 +195,10 @@ func (by Charged) refusal(v View, user, group reasons.Code, format string, args 
 
 // full tells whether a maxapplications, 0 for none, lets no more applications start.
 func full(most uint64, running int) bool { return most > 0 && uint64(max(running, 0)) >= most }
+
+func (d *Demand) startingOf(by Charged) int {
+	if d == nil {
+		return 0
+	}
+	return d.startsOf[by] + d.beneath.startingOf(by)
+}

@@ -1,10 +1,7 @@
 package web
 
 import (
-	"cmp"
-	"iter"
 	"math/bits"
-	"slices"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -128,15 +125,3 @@ func rank(name string) int {
 
 // common are the types that are shown of every queue and node.
 var common = []string{resources.CPU, resources.Memory}
-
-// ranked returns the given types and those of amounts in the order of a page, each once.
-func ranked(types []string, amounts ...iter.Seq2[string, resources.Amount]) []string {
-	types = slices.Clone(types)
-	for _, all := range amounts {
-		for name := range all {
-			types = append(types, name)
-		}
-	}
-	slices.SortFunc(types, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	return slices.Compact(types)
-}

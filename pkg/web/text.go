@@ -1,7 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -191,4 +194,16 @@ func age(now, then time.Time) string {
 		return fmt.Sprintf("%d min %d s", minutes, seconds)
 	}
 	return fmt.Sprintf("%d s", seconds)
+}
+
+// ranked returns the given types and those of amounts in the order of a page, each once.
+func ranked(types []string, amounts ...iter.Seq2[string, resources.Amount]) []string {
+	types = slices.Clone(types)
+	for _, all := range amounts {
+		for name := range all {
+			types = append(types, name)
+		}
+	}
+	slices.SortFunc(types, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	return slices.Compact(types)
 }

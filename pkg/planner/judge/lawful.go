@@ -57,15 +57,6 @@ type judge struct {
 	contested []string
 }
 
-// vectorOf returns amounts as a vector.
-func vectorOf(snapshot *planner.Snapshot, a planner.Amounts) resources.Vector {
-	var entries []resources.Entry
-	for t, amount := range a {
-		entries = append(entries, resources.Entry{Name: snapshot.Types[t], Amount: resources.Amount(amount)})
-	}
-	return resources.VectorOf(entries...)
-}
-
 // find looks up the node and the victims in the current snapshot.
 func (j *judge) find() error {
 	where := map[string]string{}
@@ -100,11 +91,6 @@ func (j *judge) find() error {
 	}
 	j.contested = j.findContested()
 	return nil
-}
-
-// pathToRoot lists the queue and its ancestors, leaf first.
-func (j *judge) pathToRoot(id queues.ID) []*queues.Queue {
-	return slices.Collect(queues.Ancestors(j.snapshot.Queues, id))
 }
 
 // below splits the path from a leaf to root at the lowest common ancestor with the other

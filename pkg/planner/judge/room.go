@@ -60,3 +60,17 @@ func (j *judge) neededElsewhere() []error {
 	}
 	return errs
 }
+
+// pathToRoot lists the queue and its ancestors, leaf first.
+func (j *judge) pathToRoot(id queues.ID) []*queues.Queue {
+	return slices.Collect(queues.Ancestors(j.snapshot.Queues, id))
+}
+
+// vectorOf returns amounts as a vector.
+func vectorOf(snapshot *planner.Snapshot, a planner.Amounts) resources.Vector {
+	var entries []resources.Entry
+	for t, amount := range a {
+		entries = append(entries, resources.Entry{Name: snapshot.Types[t], Amount: resources.Amount(amount)})
+	}
+	return resources.VectorOf(entries...)
+}

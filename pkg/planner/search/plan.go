@@ -279,5 +279,3 @@ func (pl *planning) repair() {
 		}
 	}
 }
-
-func always([]candidate) bool { return true }

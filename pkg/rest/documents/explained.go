@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // The states of a pod, as people are shown them.
@@ -218,4 +219,15 @@ func pathOf(s *queues.Snapshot, id queues.ID) string {
 		return q.Path
 	}
 	return ""
+}
+
+// foreignKind returns the value of tagForeign for a pod; empty for a pod of a queue.
+func foreignKind(p *output.PodRecord) string {
+	switch {
+	case !p.Foreign:
+		return ""
+	case p.Static:
+		return "static"
+	}
+	return "default"
 }

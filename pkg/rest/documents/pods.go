@@ -8,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // The keys of allocation tags.
@@ -20,17 +19,6 @@ const (
 	tagRequiredNode = "yunikorn.apache.org/requiredNode"
 	tagForeign      = "foreign"
 )
-
-// foreignKind returns the value of tagForeign for a pod; empty for a pod of a queue.
-func foreignKind(p *output.PodRecord) string {
-	switch {
-	case !p.Foreign:
-		return ""
-	case p.Static:
-		return "static"
-	}
-	return "default"
-}
 
 // tags writes what is known of a pod beside its numbers.
 func (p *JSONWriter) tags(pod *inventory.Pod) {

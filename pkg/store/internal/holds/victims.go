@@ -184,3 +184,10 @@ func (x *Holds) NotNeeded(p *model.Pod, n *cache.Node, going []*model.Pod) (out 
 	}
 	return out
 }
+
+// NodeBoundBefore is HoldersBefore for a node-bound pod and its node, whether it holds that node
+// already or not.
+func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
+	own := &reservations.Hold{Asker: p.UID, NodeBound: true, Priority: p.Priority, Created: p.Created}
+	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
+}

@@ -157,13 +157,6 @@ func (x *Holds) ReadBefore(p *model.Pod, node string) bool {
 	return n != nil && (p.State == state.Scheduling || p.Foreign && p.NodesGeneration > 0) && n.RefilteredSince(p.NodesGeneration)
 }
 
-// NodeBoundBefore is HoldersBefore for a node-bound pod and its node, whether it holds that node
-// already or not.
-func (x *Holds) NodeBoundBefore(p *model.Pod) []reservations.Hold {
-	own := &reservations.Hold{Asker: p.UID, NodeBound: true, Priority: p.Priority, Created: p.Created}
-	return slices.DeleteFunc(x.m.HoldersBefore(p.RequiredNode, p.UID), func(h reservations.Hold) bool { return !h.Before(own) })
-}
-
 // behind tells whether a node-bound pod is before an asker that holds its node, and keeps the node
 // from it. The asker then waits for that pod, regardless of free room.
 func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {

@@ -42,15 +42,6 @@ func (x *Lifecycle) applyQuotas() {
 	x.quotasChanged(x.m.Cache.Tree().ApplyQuotas(x.m.Cache.Namespaces.Quota))
 }
 
-// quotasChanged notes that leaves have another quota.
-func (x *Lifecycle) quotasChanged(leaves []queues.ID) {
-	for _, leaf := range leaves {
-		x.m.Pending.Demand.Changed()
-		x.m.IndexPath(leaf)
-		x.settingsChanged(leaf)
-	}
-}
-
 // settingsChanged notes that a queue has other settings: it may have more room, and plans that
 // named it or a queue above it may have another result.
 func (x *Lifecycle) settingsChanged(id queues.ID) {

@@ -157,3 +157,12 @@ func (x *Lifecycle) splitAgain(p *model.Pod, now time.Time) {
 	x.resize(p, &event, now)
 	p.Pod = &said // an event never has the assumed node
 }
+
+// quotasChanged notes that leaves have another quota.
+func (x *Lifecycle) quotasChanged(leaves []queues.ID) {
+	for _, leaf := range leaves {
+		x.m.Pending.Demand.Changed()
+		x.m.IndexPath(leaf)
+		x.settingsChanged(leaf)
+	}
+}

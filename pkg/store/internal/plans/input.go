@@ -178,3 +178,18 @@ func timeLeft(until, now time.Time) time.Duration {
 	}
 	return d.Round(time.Millisecond)
 }
+
+// setWaiting notes whether an asker waits for room of a node ([preemption.Preemption.Waiting]).
+func (x *Plans) setWaiting(p *model.Pod, node string, waits bool) {
+	old, waited := x.m.Preemption.Waiting[p.UID]
+	if waited && waits && old.Node == node {
+		return
+	}
+	if waited {
+		delete(x.m.Preemption.Waiting, p.UID)
+		x.m.Touch(x.m.Cache.Nodes.Get(old.Node)) // others may wait there now
+	}
+	if waits {
+		x.m.Preemption.Waiting[p.UID] = preemption.Waiting{Node: node, Since: p.Asker.TriedAt}
+	}
+}

@@ -122,21 +122,6 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 	return why
 }
 
-// setWaiting notes whether an asker waits for room of a node ([preemption.Preemption.Waiting]).
-func (x *Plans) setWaiting(p *model.Pod, node string, waits bool) {
-	old, waited := x.m.Preemption.Waiting[p.UID]
-	if waited && waits && old.Node == node {
-		return
-	}
-	if waited {
-		delete(x.m.Preemption.Waiting, p.UID)
-		x.m.Touch(x.m.Cache.Nodes.Get(old.Node)) // others may wait there now
-	}
-	if waits {
-		x.m.Preemption.Waiting[p.UID] = preemption.Waiting{Node: node, Since: p.Asker.TriedAt}
-	}
-}
-
 // roomAwaited is for a pod that fits a node without victims. It returns the room that the
 // pod waits for, the changes that end the wait, and after which time the pod is planned
 // for without such a change.

@@ -3,6 +3,7 @@ package preemption
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -116,3 +117,6 @@ func (l *Limiter) Check() error {
 	}
 	return nil
 }
+
+// Latest returns the last of at least one time.
+func Latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

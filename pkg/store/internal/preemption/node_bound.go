@@ -74,11 +74,6 @@ type boundTo struct {
 	awaits bool // a change of its node brings it back
 }
 
-// firstThere orders the pods of a node: the higher priority first, then the older pod, then the UID.
-func firstThere(x, y *boundTo) int {
-	return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
-}
-
 // boundTime is how long the pods of a namespace counted on a node.
 type boundTime struct {
 	nodeOf

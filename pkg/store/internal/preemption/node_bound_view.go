@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,4 +108,9 @@ func (b *NodeBound) checkShown() error {
 		return fmt.Errorf("node-bound pods: filters see %v, want %v, and pods go first on %d nodes, want %d", shown, want, b.size.Load(), size)
 	}
 	return nil
+}
+
+// firstThere orders the pods of a node: the higher priority first, then the older pod, then the UID.
+func firstThere(x, y *boundTo) int {
+	return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
 }

@@ -2,7 +2,6 @@ package preemption
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -53,6 +52,3 @@ func (p *Preemption) Check() error {
 		p.NodeBound.Check(), p.KubeletRejections.Check(), p.Ledger.Check(), p.OwnTime.Check(func(uid types.UID) bool { _, holds := p.Ledger.Of(uid); return holds }),
 	)
 }
-
-// Latest returns the last of at least one time.
-func Latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
