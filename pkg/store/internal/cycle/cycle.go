@@ -231,8 +231,8 @@ func (x *Cycle) assume(p *model.Pod, node string, now time.Time) {
 	x.states.ToAllocated(p, state.Assumed, node, now)
 	if p.RequiredNode != "" {
 		x.holds.Supersede(p.On(), now)
-		x.holds.WakeHolders(node, p.UID, now) // those that waited for it to be first
 	}
+	x.holds.WakeHolders(node, p.UID, now)
 	x.m.Pending.Window.Placed()
 }
 

@@ -47,7 +47,8 @@ func (x *Holds) Stays(v *model.Pod, now time.Time) {
 }
 
 // WakeHolders calls WakeHolder for the holders of a node except one, and retryOthers, after room there
-// became free or a hold keeps less.
+// became free or was taken, or a hold keeps less. With less room a holder may not fit any more, and one
+// after it that left it that room may fit now.
 func (x *Holds) WakeHolders(node string, except types.UID, now time.Time) {
 	x.retryOthers(node)
 	for _, h := range x.m.Preemption.Ledger.On(node) {

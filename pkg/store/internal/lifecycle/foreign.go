@@ -103,8 +103,11 @@ func (x *Lifecycle) moveForeign(p *model.Pod, node string, now time.Time) {
 	if came {
 		x.m.History.NoteForeign(output.ForeignCame, p)
 	}
-	if before != nil && (came || !p.Request.Covers(used)) {
+	if came && before != nil {
 		x.holds.WakeHolders(before.Name(), "", now)
+	}
+	if came || !p.Request.Equal(used) {
+		x.holds.WakeHolders(node, "", now)
 	}
 }
 

@@ -53,6 +53,7 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	x.m.Join(a, p)
 	if p.Node != "" {
 		x.states.ToAllocated(p, state.Bound, p.Node, now)
+		x.holds.WakeHolders(p.Node, "", now)
 		x.m.DropWaitingState(p, now)
 		return
 	}

@@ -190,6 +190,7 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.applyToPod(p, event)
 	x.states.ToAllocated(p, state.Bound, event.Node, now)
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
+	x.holds.WakeHolders(event.Node, "", now)
 	x.readClaim(p, now)
 	x.m.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
 	x.m.DropWaitingState(p, now)
@@ -216,6 +217,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	if elsewhere || !more.IsZero() {
 		x.m.PlaceOn(p, event.Node, p.Amount())
 		x.holds.WakeHolders(before, "", now)
+		x.holds.WakeHolders(event.Node, "", now)
 	}
 	x.m.ChargeMoving(p)
 }
