@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
@@ -49,11 +47,4 @@ func (t *keptOff) take(nodes []string) (pods []objects.Ref) {
 		delete(t.of, node)
 	}
 	return pods
-}
-
-// retryRejected retries the pods that were kept off a node by a hold that ended.
-func (p *Process) retryRejected(h fwk.Handle, nodes []string, logger klog.Logger) {
-	if pods := p.keptOff.take(nodes); len(pods) > 0 {
-		h.Activate(logger, podsOf(pods))
-	}
 }

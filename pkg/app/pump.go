@@ -45,7 +45,9 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 			h.Activate(logger, podsOf(refs))
 			p.deferHeldBack(ctx, pods, s, refs)
 		}
-		p.retryRejected(h, s.TakeVacated(), logger)
+		if kept := p.keptOff.take(s.TakeVacated()); len(kept) > 0 {
+			h.Activate(logger, podsOf(kept))
+		}
 		if next, ok := s.NextDeadline(); ok {
 			timer.Reset(max(next.Sub(p.Clock.Now()), time.Millisecond))
 		}

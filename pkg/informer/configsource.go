@@ -138,10 +138,11 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	key := config.DocumentKey(options)
 	own := hasKey(configs, key)
 	like := slices.DeleteFunc(ignoredKeys(options, data(configs)), func(k string) bool { return !documentName.MatchString(k) })
-	if err == nil && (c.own || len(like) > 0) && !own && hasKey(defaults, key) {
+	ofDefaults := err == nil && !own && hasKey(defaults, key)
+	switch {
+	case ofDefaults && (c.own || len(like) > 0):
 		err = ErrFallsBack(key, like)
-	}
-	if err == nil && configs.UID != "" && !own && hasKey(defaults, key) {
+	case ofDefaults && configs.UID != "":
 		source += "; the document is that of " + config.DefaultsConfigMap + ", because " + config.QueuesConfigMap + " has no key " + key
 	}
 	now := outcome{

@@ -248,7 +248,9 @@ func (x *Demand) orderMatters(waiting []types.UID) func(*model.Pod) bool {
 func (t *trial) run(x *Demand, now time.Time) {
 	for ask, ok := t.index.Next(); ok; ask, ok = t.index.Next() {
 		p := t.pods[ask]
-		if members := t.takeGroup(p); len(members) > 0 {
+		members := t.groups[p.PodGroup]
+		delete(t.groups, p.PodGroup)
+		if len(members) > 0 {
 			x.setGroup(t, p.PodGroup, members, now)
 			continue // a further member stays in the trial
 		}
@@ -345,13 +347,6 @@ func (t *trial) addPath(id queues.ID) {
 	t.below[id] = resources.Vector{}
 	t.index.SetQueue(id, q.Settings)
 	t.index.SetUsed(id, q.Committed(), q.CommittedKept())
-}
-
-// takeGroup returns the asks of a pod's PodGroup that has not started. It returns them once.
-func (t *trial) takeGroup(p *model.Pod) []*order.Ask {
-	asks := t.groups[p.PodGroup]
-	delete(t.groups, p.PodGroup)
-	return asks
 }
 
 // remove takes an ask out of the trial.
