@@ -190,7 +190,7 @@ partitions:
 }
 
 // TestNamespaceQueue is a namespace bound to one queue: a table of the pods that the API
-// server accepts, and the queue of one whose label and annotation differ.
+// server accepts. A pod with one queue as label and another as annotation is in that of its label.
 func TestNamespaceQueue(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-namespace-queue.yaml"))
 	e := setup(t, `

@@ -93,7 +93,8 @@ func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, n
 	return len(kept) == 0 || besideHolds(kept, node).Covers(informer.Requests(pod, app.Requests()))
 }
 
-// besideHolds returns what a pod may use of the free room of a node beside holders.
+// besideHolds returns what a pod may use of the free room of a node beside holders. It sets the
+// requests of those that are on the node to zero.
 func besideHolds(holders []reservations.Hold, node fwk.NodeInfo) resources.Vector {
 	there := map[types.UID]*corev1.Pod{}
 	for _, p := range node.GetPods() {

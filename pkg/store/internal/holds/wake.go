@@ -170,16 +170,16 @@ func (x *Holds) behind(p *model.Pod, h *reservations.Hold) bool {
 // and every quota, and leaves room for the holders before it.
 func (x *Holds) hasRoom(p *model.Pod, h *reservations.Hold) bool {
 	n := x.m.Cache.Nodes.Get(h.Node)
-	if n == nil || p.App != nil && !x.m.CheckPodQuota(p, queues.OnAllocated).OK() {
+	if n == nil {
 		return false
 	}
 	left := reservations.LeftBeside(n.Room(), x.m.HoldersBefore(h.Node, p.UID), func(uid types.UID) resources.Vector {
-		if v := x.m.Pods[uid]; v != nil && v.On() == n && v.ChosenBy != p.UID {
+		if v := x.m.Pods[uid]; v != nil && v.On() == n && v.ChosenBy != p.UID { // its own victims may still be there
 			return v.Uses()
 		}
 		return resources.Vector{}
 	})
-	return left.Covers(p.Request)
+	return left.Covers(p.Request) && (p.App == nil || x.m.CheckPodQuota(p, queues.OnAllocated).OK())
 }
 
 // FailedHolder handles a failed cycle of an asker with a hold. It is tried again soon

@@ -216,8 +216,10 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	}
 	if elsewhere || !more.IsZero() {
 		x.m.PlaceOn(p, event.Node, p.Amount())
-		x.holds.WakeHolders(before, "", now)
 		x.holds.WakeHolders(event.Node, "", now)
+		if elsewhere {
+			x.holds.WakeHolders(before, "", now)
+		}
 	}
 	x.m.ChargeMoving(p)
 }
