@@ -50,7 +50,7 @@ func newFuzzed(t testing.TB) *cluster {
 	return c
 }
 
-// FuzzQueries asks for any page with any query: the answer is JSON, but for the pages
+// FuzzQueries asks for any page with any query: the answer is JSON, except for the pages
 // for people, an error is the reader's fault and says which, and nothing changes.
 func FuzzQueries(f *testing.F) {
 	for _, seed := range [][2]string{

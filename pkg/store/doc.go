@@ -12,7 +12,7 @@
 //	    from GroupBlocked
 //	Admitted: it is first in the order, a slot is free and every quota allows it
 //	    from Queued
-//	Admitted: a plan may be made for it, or its held node has room
+//	Admitted: a plan may be made for it, or it is tried again on the node that it holds
 //	    from Queued, Unschedulable, BackingOff
 //	Scheduling: Gate
 //	    from Admitted
@@ -70,9 +70,10 @@
 //
 // A pod is charged from the time it gets a queue; what is charged is taken back when it leaves.
 // allocated counts assumed and bound pods, admitted counts pods with a slot that hold no node,
-// arriving pods that hold a node and are not placed yet, pending counts all pods of the queue without a
-// node. These sums are kept at every queue from the leaf to root, and for the limits of users and
-// groups. [Readers.Check] verifies the store against itself, [Readers.Recount] against a listing
+// arriving pods that hold a node and are not placed yet, leaving pods that were told to go, preempted
+// those of them that plans of this scheduler chose, pending all pods of the queue without a node.
+// These sums are kept at every queue from the leaf to root; for the limits of users and groups all
+// but pending. [Readers.Check] verifies the store against itself, [Readers.Recount] against a listing
 // of pods.
 //
 // # Readers
@@ -87,8 +88,9 @@
 // # Locks
 //
 // One mutex guards everything except the sort keys, the published snapshots, the node-bound
-// pods that filters see, and Ready. These are read without a lock. No method calls out while
-// it holds the mutex: admitted pods are collected and returned by [Store.TakeActivations],
+// pods that filters see, and Ready. These are read without a lock. While a method holds the mutex, it
+// calls one function of a caller, which takes no lock: the label selector of a PodDisruptionBudget
+// (objects.Budget.Matches). Admitted pods are collected and returned by [Store.TakeActivations],
 // and [Store.Wake] signals the one goroutine that calls it.
 //
 // # Files

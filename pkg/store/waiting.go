@@ -147,10 +147,9 @@ func (s *Readers) Whys(uids []types.UID) []reasons.Reason {
 	return out
 }
 
-// NextReports returns at most limit reports, or ten times as many if they are about the
-// demand; the caller writes them. A pod gets one
-// report per change of its reason (the code, or the queue and type that refuse, but not
-// amounts alone), and repeats from time to time without a change.
+// NextReports returns at most limit reports, or ten times as many if they are about the demand; the
+// caller writes them. A pod gets one report per change of its reason (the code, or the queue and type
+// that refuse, but not amounts alone), and repeats from time to time without a change.
 func (s *Store) NextReports(now time.Time, limit int) []output.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()

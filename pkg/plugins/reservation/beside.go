@@ -16,9 +16,9 @@ import (
 )
 
 // besideOthers rejects a node for a pod if it would leave too little room there for holders that keep
-// only their requests, and for node-bound pods that have not been tried yet. Pods that hold the node
-// and node-bound pods need not leave room for the latter. A plan for a node-bound pod has the holders
-// on the node that are before it.
+// only their requests, or for node-bound pods that have not been tried yet. The latter do not count
+// if the pod is node-bound itself or holds the node. A plan for a node-bound pod is not rejected
+// here: it counts the holders that are before it.
 func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
 	first := goFirst(s, node)

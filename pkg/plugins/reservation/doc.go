@@ -6,7 +6,6 @@
 // there. The plugin must be enabled in every profile, because a pod of any profile could
 // take that capacity.
 //
-// It has Filter and no PreFilter. Filter reads what it needs itself (the holds, and the
-// DaemonSet pods that go first), and
-// a PreFilter that returns Skip would disable Filter for the pod.
+// It has Filter and no PreFilter. Filter reads what it needs itself (the holds, and the DaemonSet pods
+// that go first), and a PreFilter that returns Skip would disable Filter for the pod.
 package reservation

@@ -213,7 +213,7 @@ func (x *Cycle) Assume(uid types.UID, node string, seen int, now time.Time) queu
 		return v
 	}
 	if h, ok := x.m.Preemption.Ledger.Of(uid); ok && h.Node != node {
-		// It fits elsewhere, and no victim was deleted for it yet.
+		// It fits elsewhere, and no victim was deleted yet. The order decides whether it gets that room.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		x.holds.FinishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}

@@ -130,9 +130,10 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
-// lacks tells whether an asker has too little room, by amounts, on a node or below a max of its
-// path, once the leaving pods and the pods of without are gone, beside pods that wait for room. If
-// it lacks nothing and still is not placed, the filters have other reasons, such as ports.
+// lacks tells whether the amounts of a node, or a max on the path of an asker, have too little room
+// for it after the leaving pods and those in without are gone. Room that other askers wait for does
+// not count. If false and the asker still is not placed, filters refuse it for another reason, such
+// as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 	free := x.m.FreeBeside(n, p)
 	free = free.Sub(x.m.WaitingBefore(p)[n.Name()]).Max(free.Sub(free.Floor0())) // they wait for free room only

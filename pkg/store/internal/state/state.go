@@ -58,7 +58,7 @@ var table = transitions.Table[State]{
 	{From: []State{Queued}, To: GroupBlocked, When: "it is first in the order, and its PodGroup cannot start"},
 	{From: []State{GroupBlocked}, To: Queued, When: "its PodGroup may start"},
 	{From: []State{Queued}, To: Admitted, When: "it is first in the order, a slot is free and every quota allows it"},
-	{From: []State{Queued, Unschedulable, BackingOff}, To: Admitted, When: "a plan may be made for it, or its held node has room"},
+	{From: []State{Queued, Unschedulable, BackingOff}, To: Admitted, When: "a plan may be made for it, or it is tried again on the node that it holds"},
 	{From: []State{Admitted}, To: Scheduling, When: "Gate"},
 	{From: []State{Admitted, Scheduling}, To: Queued, When: "a quota refused it, others go first, or its PodGroup cannot start any more"},
 	{From: []State{Queued, GroupBlocked, Admitted, Scheduling, BackingOff}, To: Unschedulable, When: "a cycle found no node or ended with an error, its lease ended, or a node is held for it"},
