@@ -20,28 +20,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// busy is a store with a pod in every state.
+// busy is a store with a pod in each state but GroupBlocked and Scheduling.
 func busy(t *testing.T) *Store {
 	t.Helper()
 	s := New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), model.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
 	for _, p := range []struct{ name, queue string }{
-		{"bound", "root.b"}, {"assumed", "root.b"}, {"parked", "root.b"}, {"cooling", "root.b"},
-		{"admitted", "root.b"}, {"waiting", "root.b"}, {"unplaced", "root.nowhere"},
+		{"bound", "root.b"}, {"assumed", "root.b"}, {"unschedulable", "root.b"}, {"backing-off", "root.b"},
+		{"admitted", "root.b"}, {"queued", "root.b"}, {"no-queue", "root.nowhere"},
 	} {
 		s.Upsert(newPod(p.name, p.queue, p.name, queuestest.Vector("vcore=1 pods=1")), epoch)
 		uid := types.UID(p.name)
 		switch p.name {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", NoSnapshot, epoch)
-		case "parked", "cooling":
+		case "unschedulable", "backing-off":
 			s.NoNode(uid, "kind", s.model.NotStarted(), epoch)
 		}
 	}
 	bound := *s.model.Pods["bound"].Pod
 	bound.Node = "n1"
 	s.Upsert(bound, epoch)
-	s.Gate("cooling", epoch)
+	s.Gate("backing-off", epoch)
 	return s
 }
 
@@ -64,28 +64,28 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.model.Cache.Tree().Update(s.model.Pods["bound"].App.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
 		{"a pod charged elsewhere", func(s *Store) { p := s.model.Pods["assumed"]; s.model.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
-		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
+		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["queued"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/queued (Queued): is charged"},
 		{"a slot too many", func(s *Store) { s.model.Pending.Window.Enter(s.model.Pods["bound"]) }, "slots taken"},
-		{"a pod not in the order", func(s *Store) { s.states.Withdraw(s.model.Pods["waiting"], state.NoQueue) }, "is in the order: false"},
+		{"a pod not in the order", func(s *Store) { s.states.Withdraw(s.model.Pods["queued"], state.NoQueue) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s *Store) { s.states.SetState(s.model.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
 		{"a slot without a lease", func(s *Store) { s.model.Pending.Timers.Clear(&s.model.Pods["admitted"].Timer) }, "has a deadline: false"},
 		{"a slot without a key", func(s *Store) { s.model.Pending.Keys.Remove("admitted") }, "has no sort key"},
 		{"a key of nobody", func(s *Store) { s.model.Pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
 		{"a key of a running pod", func(s *Store) { s.model.Pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
 		{"a running pod without a node", func(s *Store) { s.model.Pods["bound"].Node = "" }, "has no node"},
-		{"an unplaced pod not listed", func(s *Store) { delete(s.model.Unplaced, "unplaced") }, "listed as unplaced: false"},
-		{"a pod without an application", func(s *Store) { s.model.Pods["parked"].App = nil }, "has an application: false"},
-		{"a pod that waits is no asker", func(s *Store) { s.model.Pods["parked"].Asker = nil }, "has no record of an asker"},
-		{"a pod that waits shares its wait state", func(s *Store) { s.model.Pods["unplaced"].WaitState = s.model.NoWaitState }, "shares its wait state with pods that do"},
+		{"an unplaced pod not listed", func(s *Store) { delete(s.model.Unplaced, "no-queue") }, "listed as unplaced: false"},
+		{"a pod without an application", func(s *Store) { s.model.Pods["unschedulable"].App = nil }, "has an application: false"},
+		{"a pod that waits is no asker", func(s *Store) { s.model.Pods["unschedulable"].Asker = nil }, "has no record of an asker"},
+		{"a pod that waits shares its wait state", func(s *Store) { s.model.Pods["no-queue"].WaitState = s.model.NoWaitState }, "shares its wait state with pods that do"},
 		{"a running pod has a wait state of its own", func(s *Store) { p := s.model.Pods["bound"]; p.WaitState = model.NewWaitState(p, p.UID) }, "has its own wait state, which is empty"},
 		{"a running pod is an asker", func(s *Store) { s.model.Pods["bound"].Asker = preemption.NewAsker("bound") }, "keeps an empty record of an asker"},
 		{"what many share is written", func(s *Store) { s.model.NoWaitState.GaveWay = 7 }, "share a wait state that is not empty"},
 		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
 		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
-		{"a hold of a pod without a queue", func(s *Store) { hold(s, "unplaced", "n1") }, "is held for unplaced, which has no queue"},
-		{"a hold of a node that is gone", func(s *Store) { hold(s, "parked", "n9") }, "node n9: is held for parked: node n9 is not there"},
+		{"a hold of a pod without a queue", func(s *Store) { hold(s, "no-queue", "n1") }, "is held for no-queue, which has no queue"},
+		{"a hold of a node that is gone", func(s *Store) { hold(s, "unschedulable", "n9") }, "node n9: is held for unschedulable: node n9 is not there"},
 		{"a holder that has room and is not tried", func(s *Store) {
-			p := s.model.Pods["parked"]
+			p := s.model.Pods["unschedulable"]
 			s.TakeActivations()
 			if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: p.UID, Node: "n1", Since: epoch, Chosen: []types.UID{"bound"}, Committed: true}); err != nil {
 				panic(err)
@@ -95,37 +95,37 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.model.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
 		{"a holder that waits and is said to have its node", func(s *Store) {
-			hold(s, "parked", "n1")
-			s.states.SetHoldsNode(s.model.Pods["parked"], true)
-			s.model.ChargeMoving(s.model.Pods["parked"])
-			s.model.Preemption.Ledger.SetPlaced("parked", true)
+			hold(s, "unschedulable", "n1")
+			s.states.SetHoldsNode(s.model.Pods["unschedulable"], true)
+			s.model.ChargeMoving(s.model.Pods["unschedulable"])
+			s.model.Preemption.Ledger.SetPlaced("unschedulable", true)
 		}, "is Unschedulable, by the ledger placed: true"},
 		{"a pod that waits for a quota and holds nothing", func(s *Store) {
-			s.model.Pending.BlockedHolders.Set(s.model.Pods["parked"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
-		}, "refused holders: pod parked holds no node"},
+			s.model.Pending.BlockedHolders.Set(s.model.Pods["unschedulable"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
+		}, "refused holders: pod unschedulable holds no node"},
 		{"a node-bound pod that is gone", func(s *Store) {
 			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},
 		{"a node-bound pod that goes first without a queue", func(s *Store) {
-			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "unplaced"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
-			s.model.Preemption.NodeBound.SetMayBeTried("unplaced", true, queues.NoQueue, epoch)
-		}, "node-bound pods: unplaced keeps room on its node"},
-		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["parked"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
-		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["parked"].Tallied, history.Tally{}) }, "is counted as {In:false"},
-		{"a pod counted in another state", func(s *Store) { s.model.Pods["parked"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},
+			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "no-queue"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
+			s.model.Preemption.NodeBound.SetMayBeTried("no-queue", true, queues.NoQueue, epoch)
+		}, "node-bound pods: no-queue keeps room on its node"},
+		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["unschedulable"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
+		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["unschedulable"].Tallied, history.Tally{}) }, "is counted as {In:false"},
+		{"a pod counted in another state", func(s *Store) { s.model.Pods["unschedulable"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},
 		{"counts of a queue without pods", func(s *Store) { s.model.History.Waits.Refuse(77, "", epoch) }, "waiting pods: queue 77"},
 		{"a member of a class too many", func(s *Store) {
-			p, c := s.model.Pods["parked"], (*pending.Class)(nil)
+			p, c := s.model.Pods["unschedulable"], (*pending.Class)(nil)
 			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Kind(), state.Unschedulable)
 		}, "2 counted"},
 		{"a failed class that no event can bring back", func(s *Store) {
-			s.Gate("parked", epoch)
-			s.model.Pending.Classes.Fail(s.model.Pods["parked"].EquivalenceClass, 0)
+			s.Gate("unschedulable", epoch)
+			s.model.Pending.Classes.Fail(s.model.Pods["unschedulable"].EquivalenceClass, 0)
 		}, "the scheduler has none of it"},
 		{"an admitted member of a class too many", func(s *Store) { s.model.Pending.Classes.Move(&pending.Class{}, state.Queued, state.Admitted) }, "class limit: 1 pods counted"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
-			s.model.Charge(s.model.Pods["parked"], queuestest.Vector("pods=9"), cache.Pending)
+			s.model.Charge(s.model.Pods["unschedulable"], queuestest.Vector("pods=9"), cache.Pending)
 		}, "snapshot: root has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

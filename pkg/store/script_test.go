@@ -25,7 +25,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -658,19 +657,13 @@ func (s *script) reports(words []string) string {
 	return b.String()
 }
 
-// stateWords are the states as scripts print them.
-var stateWords = map[state.State]string{
-	state.NoQueue: "unplaced", state.Queued: "waiting", state.GroupBlocked: "parked", state.Admitted: "admitted", state.Scheduling: "admitted",
-	state.Unschedulable: "parked", state.BackingOff: "cooling", state.Assumed: "assumed", state.Bound: "bound",
-}
-
 func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string {
 	st := s.store
 	switch what {
 	case "pods":
 		var b strings.Builder
 		for _, p := range st.model.SortedPods() {
-			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.State])
+			fmt.Fprintf(&b, "%s %s", p.Name, p.State)
 			if p.App != nil {
 				fmt.Fprintf(&b, " %s", st.model.Cache.Tree().Queue(p.App.Leaf).Path)
 			}
