@@ -17,7 +17,7 @@ import (
 type words struct {
 	all    int
 	people []string // words for people, with their places
-	coined []string // identifiers that the field has another word for
+	coined []string // identifiers and words of comments that the field has another word for
 }
 
 var (
@@ -32,6 +32,10 @@ var (
 		`parked|cooling|settled?|renew(All)?|(planning)?worlds?)|givenUp|register|Disrupted|StepCalledOff|OwnAsks|NotOwed|KeptBack|GroupNamed)$`)
 	// coinedInCode are words that have an ordinary meaning in tests.
 	coinedInCode = regexp.MustCompile(`^(apart|early|pool|seed|required)$`)
+	// inComments are those of them that have no ordinary meaning in a comment.
+	inComments = regexp.MustCompile(`(?i)\b(annex|scenery|toil|roused|stir|chronicle|journals?|census|probing|twins?|skim|dig|slab|shelf|desk|lane|` +
+		`turnstile|hopeless|thrift|salvage|outgrown|forgo|rehears(e|al|ed|ing)|imagined?|onStage|inLine|mates|stance|foretell|foretold|` +
+		`adopt(ed|s)?|parked|cooling|worlds?|required-node)\b`)
 )
 
 // read adds a file. Its text is nil where the file is to be read.
@@ -44,6 +48,9 @@ func (w *words) read(t *testing.T, name string, text any) {
 			if w.all++; people.MatchString(found) {
 				w.people = append(w.people, files.Position(group.Pos()).String()+": "+found)
 			}
+		}
+		for _, found := range inComments.FindAllString(group.Text(), -1) {
+			w.coined = append(w.coined, files.Position(group.Pos()).String()+": "+found)
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -86,12 +93,12 @@ func (w *words) check(t *testing.T) {
 		t.Errorf("%d words for people in %d words of comments, at most 1 in 5,000:\n%s", len(w.people), w.all, strings.Join(w.people, "\n"))
 	}
 	if len(w.coined) > 0 {
-		t.Errorf("identifiers that the field has other words for:\n%s", strings.Join(w.coined, "\n"))
+		t.Errorf("words that the field has other ones for:\n%s", strings.Join(w.coined, "\n"))
 	}
 }
 
-// TestWordsOfTheCode: comments speak of things as things, and identifiers have the words
-// that a maintainer of kube-scheduler would expect.
+// TestWordsOfTheCode: comments speak of things as things, and they and identifiers have the
+// words that a maintainer of kube-scheduler would expect.
 func TestWordsOfTheCode(t *testing.T) {
 	w := read(t, false, "apis", "cmd", "internal", "pkg")
 	w.check(t)
@@ -109,9 +116,9 @@ func TestWordsOfTests(t *testing.T) {
 // TestWordsAreFound plants words of both kinds.
 func TestWordsAreFound(t *testing.T) {
 	var w words
-	w.read(t, "a.go", "// Package a waits for whom nobody knows.\npackage a\n\nvar twins, seed int\n\nfunc TestEndOfWhoWaits() {}\n")
+	w.read(t, "a.go", "// Package a waits for whom nobody knows. Its pods are parked.\npackage a\n\nvar twins, seed int\n\nfunc TestEndOfWhoWaits() {}\n")
 	w.read(t, "a_test.go", "package a\n\nvar World, seed int\n")
-	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 3 {
+	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 4 {
 		t.Errorf("found %q and %q", w.people, w.coined)
 	}
 }

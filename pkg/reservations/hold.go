@@ -20,7 +20,7 @@ type Hold struct {
 	Group string
 	// Request is what the asker will use on the node.
 	Request resources.Vector
-	// Priority and Created are those of the asker. They order required-node holders.
+	// Priority and Created are those of the asker. They order node-bound holders.
 	Priority int32
 	Created  time.Time
 	// NodeBound is true for a node-bound pod, which can run on this node only.
@@ -112,8 +112,8 @@ func (h *Hold) copy() Hold {
 
 // compareHolds defines the serving order of the holders of a node:
 //
-//  1. required-node holders before ordinary ones
-//  2. among required-node holders: higher priority, then the older asker
+//  1. node-bound holders before ordinary ones
+//  2. among node-bound holders: higher priority, then the older asker
 //  3. among ordinary holders: the order of Place calls
 //  4. UID
 func compareHolds(a, b *Hold) int {

@@ -254,7 +254,7 @@ func TestAHoldForPodsOfItsOwnKeepsItsRequestOnly(t *testing.T) {
 }
 
 // TestHoldersLeaveRoomForTheHoldersBeforeThem: such a hold keeps its request from a pod that holds the
-// node only if its asker is before that pod, and from a required-node pod only if it is one, too.
+// node only if its asker is before that pod, and from a node-bound pod only if it is one, too.
 func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
 	l := NewLedger()
 	yielding := func(h Hold) Hold {

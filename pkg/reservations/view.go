@@ -40,9 +40,8 @@ type Pod struct {
 // MayUse reports whether a pod may be placed on a node (docs/laws.md, holds; D1):
 //
 //   - a pod that holds a node may use only that node, once pods were disrupted for it,
-//   - a required-node pod ignores ordinary holds, and waits for the required-node holders
-//     before it,
-//   - an ordinary holder waits for every required-node holder of its node,
+//   - a node-bound pod ignores ordinary holds, and waits for the node-bound holders before it,
+//   - an ordinary holder waits for every node-bound holder of its node,
 //   - all other pods may not use a held node,
 //   - a holder that has a node blocks no other pod: its request is counted there,
 //   - a holder that waits only for pods of its own namespace blocks no pod of another namespace, if
@@ -77,7 +76,7 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 // requestOnly returns the askers of holds of a node that keep the node from pods of the asker's namespace
 // only, and from others no more than the request (docs/laws.md, holds): they waited for pods of their
 // own namespace, and for no others any more. The user of these pods decides how long they stay. Among
-// required-node holders without a PodGroup a pod counts for all that wait for it, if it is one of its
+// node-bound holders without a PodGroup a pod counts for all that wait for it, if it is one of its
 // own to any that has no node yet.
 func (x *index) requestOnly(holds []*Hold) map[types.UID]bool {
 	var owned, out map[types.UID]bool
@@ -113,8 +112,8 @@ func (x *index) yields(h *Hold, namespace string) bool {
 }
 
 // Keeping returns the holds of a node that keep their requests from a pod, and not the node, and of
-// which the asker has no node yet. A pod that holds the node leaves room for the required-node holders
-// before it, and a required-node pod without a hold there for all required-node holders.
+// which the asker has no node yet. A pod that holds the node leaves room for the node-bound holders
+// before it, and a node-bound pod without a hold there for all node-bound holders.
 func (v *View) Keeping(node string, pod Pod) (out []Hold) {
 	own := v.of(pod.UID)
 	first := pod.Required || own != nil && own.Node == node
@@ -150,7 +149,7 @@ func LeftBeside(free resources.Vector, holders []Hold, uses func(types.UID) reso
 }
 
 // MayJoin reports whether a plan may use a node that other pods hold. It may unless a
-// required-node pod holds the node.
+// node-bound pod holds the node.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
 	for _, h := range v.at(node) {
 		if h.NodeBound && h.Asker != pod && !v.placed[h.Asker] {

@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// TestWrongStepsAreNoticed: an independent reader of journals notices steps that are
+// TestWrongStepsAreNoticed: an independent reader of the steps notices steps that are
 // missing, doubled, or about another hold.
 func TestWrongStepsAreNoticed(t *testing.T) {
 	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold", "the queue is not said", "the time is not said"} {
@@ -101,7 +101,7 @@ func (ch *chapter) read(s *output.Step) error {
 			return fmt.Errorf("lost for no reason, or not counted: %+v", s)
 		}
 	case output.StepEnded:
-		// A claim that was not adopted has no earlier step.
+		// A claim that was not restored has no earlier step.
 		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {
 			return fmt.Errorf("ended %q: %s", s.Ended, s.Reason)
 		}

@@ -177,7 +177,7 @@ func TestNamesAreShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestUnescapedNamesAreNoticed is the twin: the templates without escaping.
+// TestUnescapedNamesAreNoticed: templates that do not escape are noticed.
 func TestUnescapedNamesAreNoticed(t *testing.T) {
 	files, err := filepath.Glob("templates/*.html")
 	if err != nil || len(files) < 8 {

@@ -39,7 +39,7 @@ type look struct {
 	tried     bool      // whether it then tried to take the lease
 }
 
-// takeover is one round according to the journals.
+// takeover is one round according to the deeds of the replicas.
 type takeover struct {
 	name    string
 	renewed time.Time // when the killed one last renewed the lease

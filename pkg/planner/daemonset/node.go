@@ -17,7 +17,7 @@ type Node struct {
 	// Pods are all pods that use resources of the node, including leaving ones, in any
 	// order.
 	Pods []Pod
-	// Before are the requests of the required-node holders that are served before the
+	// Before are the requests of the node-bound holders that are served before the
 	// asker: those of higher priority, or older (D1).
 	Before []planner.Amounts
 	// Budgets are the disruptions that the PodDisruptionBudgets still allow.

@@ -38,7 +38,7 @@ type Work struct {
 	Kind        WorkKind
 	// Hold is the current hold, or as it was when it ended.
 	Hold reservations.Hold
-	// Decision is what led to the hold; nil if it was adopted after a restart.
+	// Decision is what led to the hold; nil if it was restored after a restart.
 	Decision *planner.Decision
 	// NodeBoundDecision is the same for a node-bound asker.
 	NodeBoundDecision *daemonset.Decision

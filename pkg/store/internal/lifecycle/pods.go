@@ -310,7 +310,7 @@ func (x *Lifecycle) DeleteLastSeenPending(uid types.UID, now time.Time) {
 }
 
 // readClaim updates the hold of a pod by the claim that is written on it. A standby follows the
-// leader's holds. The leader gets its own claims back as events and adopts only those it does not
+// leader's holds. The leader gets its own claims back as events and restores only those it does not
 // know, which are from an earlier process.
 func (x *Lifecycle) readClaim(p *model.Pod, now time.Time) {
 	switch {
