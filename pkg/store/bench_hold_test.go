@@ -83,13 +83,13 @@ func BenchmarkReclaim(b *testing.B) {
 				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
-				a, why := s.BeginPlan(r.UID, "kind", nil, now)
+				a, why := s.BeginPlan(r.UID, "class", nil, now)
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}
 				d := search.Plan(a.Snapshot, a.Ask, planner.Params{StrictGuarantee: a.Strict})
 				if why := s.AcceptPlan(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
-					s.NoNode(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+					s.NoNode(r.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
 					b.Fatalf("%s: %s %s", r.Name, d, why)
 				}
 				going += len(d.Victims)

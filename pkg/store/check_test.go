@@ -35,7 +35,7 @@ func busy(t *testing.T) *Store {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", NoSnapshot, epoch)
 		case "unschedulable", "backing-off":
-			s.NoNode(uid, "kind", s.model.NotStarted(), epoch)
+			s.NoNode(uid, "class", s.model.NotStarted(), epoch)
 		}
 	}
 	bound := *s.model.Pods["bound"].Pod
@@ -116,7 +116,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"counts of a queue without pods", func(s *Store) { s.model.History.Waits.Refuse(77, "", epoch) }, "waiting pods: queue 77"},
 		{"a member of a class too many", func(s *Store) {
 			p, c := s.model.Pods["unschedulable"], (*pending.Class)(nil)
-			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Kind(), state.Unschedulable)
+			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Hash(), state.Unschedulable)
 		}, "2 counted"},
 		{"a failed class that no event can bring back", func(s *Store) {
 			s.Gate("unschedulable", epoch)

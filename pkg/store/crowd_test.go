@@ -70,10 +70,10 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 		return p
 	}
 	later, asked := epoch.Add(time.Hour), 0
-	tried := func(p objects.Pod, kind string) {
+	tried := func(p objects.Pod, prefix string) {
 		s.Upsert(p, later)
 		for _, ref := range s.TakeActivations() {
-			class := kind + string(ref.UID)
+			class := prefix + string(ref.UID)
 			s.Gate(ref.UID, later)
 			if _, why := s.BeginPlan(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
 				t.Fatalf("%s with %d invented types: %v", ref.Name, c.types, why)

@@ -44,10 +44,10 @@ func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 	s.change(now, func() { s.cycle.QuotaRefused(uid, now) })
 }
 
-// NoNode says that a cycle of the pod found no node. kind identifies what the filters see
-// of the pod and selects its equivalence class. A pod of kind "" has none.
-func (s *Store) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	s.change(now, func() { s.cycle.NoNode(uid, kind, why, now) })
+// NoNode says that a cycle of the pod found no node. class is the hash of its
+// equivalence class, of what the filters read of the pod; "" for none.
+func (s *Store) NoNode(uid types.UID, class string, why reasons.Reason, now time.Time) {
+	s.change(now, func() { s.cycle.NoNode(uid, class, why, now) })
 }
 
 // Defer says that another plugin refused to try the pod now. The store does not know

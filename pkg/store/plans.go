@@ -17,9 +17,9 @@ import (
 // BeginPlan begins a plan for a pod that no node took or that a quota refused: it returns the
 // input, or the reason why no plan may be made. AcceptPlan or RejectPlan ends it. inPermit
 // are pods that wait in a Permit plugin: they may be victims although they are not bound.
-// kind is as in [Store.NoNode].
-func (s *Store) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (in *output.PlanInput, why reasons.Reason) {
-	s.change(now, func() { in, why = s.plans.BeginPlan(uid, kind, inPermit, now) })
+// class is as in [Store.NoNode].
+func (s *Store) BeginPlan(uid types.UID, class string, inPermit []types.UID, now time.Time) (in *output.PlanInput, why reasons.Reason) {
+	s.change(now, func() { in, why = s.plans.BeginPlan(uid, class, inPermit, now) })
 	return in, why
 }
 

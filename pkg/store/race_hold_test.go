@@ -54,9 +54,9 @@ func (a *arena) ask(i int, now time.Time) {
 	for n := range 4 {
 		view.MayUse(fmt.Sprint("n", n), reservations.Pod{UID: p.UID})
 	}
-	input, _ := a.BeginPlan(p.UID, "kind", nil, now)
+	input, _ := a.BeginPlan(p.UID, "class", nil, now)
 	if input == nil {
-		a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+		a.NoNode(p.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
 	d := search.Plan(input.Snapshot, input.Ask, planner.Params{StrictGuarantee: input.Strict})
@@ -66,7 +66,7 @@ func (a *arena) ask(i int, now time.Time) {
 	case a.AcceptPlan(p.UID, &d, now).None():
 		return
 	}
-	a.NoNode(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+	a.NoNode(p.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
 }
 
 // execute does all work of the executor.

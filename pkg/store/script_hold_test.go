@@ -20,27 +20,27 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// plan ends a cycle of a pod of a kind as PostFilter does.
-func (s *script) plan(p *objects.Pod, kind string) string {
+// plan ends a cycle of a pod of an equivalence class as PostFilter does.
+func (s *script) plan(p *objects.Pod, class string) string {
 	judged := s.store.CheckQuota(p.UID)
 	if !judged.OK() {
 		s.store.QuotaRefused(p.UID, s.now)
 	}
-	text, done := s.planned(p, kind)
+	text, done := s.planned(p, class)
 	switch {
 	case done:
 	case !judged.OK():
 		s.store.QuotaRefused(p.UID, s.now)
 	default:
-		s.store.NoNode(p.UID, kind, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		s.store.NoNode(p.UID, class, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	}
 	return text
 }
 
-func (s *script) planned(p *objects.Pod, kind string) (text string, done bool) {
+func (s *script) planned(p *objects.Pod, class string) (text string, done bool) {
 	input, why := s.input, reasons.Reason{}
 	if input == nil {
-		input, why = s.store.BeginPlan(p.UID, kind, s.permit, s.now)
+		input, why = s.store.BeginPlan(p.UID, class, s.permit, s.now)
 	}
 	if s.input = nil; input == nil {
 		if why.Code.IsQuota() {
@@ -95,7 +95,7 @@ func (s *script) endNodeBoundCycle(p *objects.Pod) string {
 	case !judged.OK() || why.Code == reasons.OverMax:
 		s.store.QuotaRefused(p.UID, s.now)
 	default:
-		s.store.NoNode(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 1 nodes fit"), s.now)
+		s.store.NoNode(p.UID, "class", reasons.New(reasons.NoNodeFits, "0 of 1 nodes fit"), s.now)
 	}
 	return text
 }

@@ -579,7 +579,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "failed":
 		st.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "failed-class":
-		st.NoNode(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+		st.NoNode(p.UID, "class", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.QuotaRefused(p.UID, s.now)
 	case "node-refuses":
@@ -599,7 +599,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "failed-plan":
 		return s.plan(p, "")
 	case "failed-plan-class":
-		return s.plan(p, "kind")
+		return s.plan(p, "class")
 	case "failed-there":
 		return s.endNodeBoundCycle(p)
 	case "commit":

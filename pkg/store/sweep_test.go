@@ -60,9 +60,9 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			for now := epoch; placed == 0 && now.Before(epoch.Add(25*time.Second)); now = now.Add(200 * time.Millisecond) {
 				s.Tick(now)
 				for _, r := range s.TakeActivations() {
-					a, why := s.BeginPlan(r.UID, "kind", nil, now)
+					a, why := s.BeginPlan(r.UID, "class", nil, now)
 					if a == nil {
-						s.NoNode(r.UID, "kind", why, now)
+						s.NoNode(r.UID, "class", why, now)
 						continue
 					}
 					d := search.Plan(a.Snapshot, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
@@ -78,7 +78,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 						}
 						continue
 					}
-					s.NoNode(r.UID, "kind", s.RejectPlan(r.UID, &d, now), now)
+					s.NoNode(r.UID, "class", s.RejectPlan(r.UID, &d, now), now)
 				}
 				if now.Nanosecond() == 0 {
 					expect.OK(t, s.Check())

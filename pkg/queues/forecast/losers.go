@@ -94,7 +94,7 @@ func compareAskers(a, b Asker) int {
 func gatheringsOf(tree *queues.Snapshot) map[place]*gathering {
 	out := map[place]*gathering{}
 	for leaf := range tree.All() {
-		if asks(leaf) {
+		if mayAsk(leaf) {
 			climb(tree, leaf, out)
 		}
 	}
@@ -135,8 +135,8 @@ func arrive(all map[place]*gathering, at place, a arrival) {
 	g.through[a.through]++
 }
 
-// asks tells whether pods of a queue may ask now or later.
-func asks(q *queues.Queue) bool {
+// mayAsk tells whether pods of a queue may ask now or later.
+func mayAsk(q *queues.Queue) bool {
 	return q.Leaf && (q.State == queues.Active || !q.Pending.IsZero())
 }
 

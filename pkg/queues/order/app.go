@@ -14,8 +14,8 @@ type App struct {
 	class   Class
 	used    resources.Vector
 	key     appKey            // without the priority, which each batch has for itself
-	batches map[string]*batch // by request and kind; never an empty one
-	closed  map[string]bool   // requests and kinds that are closed
+	batches map[string]*batch // by request and hash; never an empty one
+	closed  map[string]bool   // requests and hashes that are closed
 }
 
 // Class is what the verdict on an ask depends on, besides leaf and request: asks of one
@@ -78,7 +78,7 @@ func (x *Index) moveAsks(a *App) {
 	}
 }
 
-// batch is the asks of one application with the same request and kind.
+// batch is the asks of one application with the same request and hash.
 type batch struct {
 	app     *App
 	shape   string // in app.batches

@@ -45,7 +45,7 @@ func (g *AskGroup) Verdict() queues.Verdict {
 func (g *AskGroup) First() *Ask { return g.batches.Items()[0].first() }
 
 // Ask is a pending pod that is in the order, or would be if its group were not blocked
-// and its kind not closed.
+// and the ask not closed.
 type Ask struct {
 	key   AskKey
 	batch *batch
@@ -58,13 +58,13 @@ func (a *Ask) Place() *int { return &a.at }
 // UID returns the pod's UID.
 func (a *Ask) UID() string { return a.key.UID }
 
-// Group returns the group of the ask; nil while its kind is closed.
+// Group returns the group of the ask; nil while the ask is closed.
 func (a *Ask) Group() *AskGroup { return a.batch.group }
 
-// Push adds an ask, of a kind or of none, to its application. The ask joins its group, blocked
-// or not, unless its kind is closed.
-func (x *Index) Push(a *App, key AskKey, request resources.Vector, kind string) *Ask {
-	shape := shapeOf(request, kind)
+// Push adds an ask to its application. hash is that of its equivalence class; "" for none. The
+// ask joins its group, blocked or not, unless it is closed (SetClosed).
+func (x *Index) Push(a *App, key AskKey, request resources.Vector, hash string) *Ask {
+	shape := shapeOf(request, hash)
 	b := a.batches[shape]
 	if b == nil {
 		b = &batch{app: a, shape: shape, request: request, at: ranking.Outside}
@@ -98,11 +98,11 @@ func (x *Index) Remove(ask *Ask) {
 	}
 }
 
-// SetClosed removes the asks of one kind and request of an application from the order,
+// SetClosed removes the asks of one request and hash of an application from the order,
 // including later ones, or returns them to it. It is independent of whether their group
 // is blocked.
-func (x *Index) SetClosed(a *App, request resources.Vector, kind string, closed bool) {
-	shape := shapeOf(request, kind)
+func (x *Index) SetClosed(a *App, request resources.Vector, hash string, closed bool) {
+	shape := shapeOf(request, hash)
 	if a.closed[shape] == closed {
 		return
 	}
@@ -125,11 +125,11 @@ func (x *Index) SetClosed(a *App, request resources.Vector, kind string, closed 
 }
 
 // shapeOf identifies a batch in its application.
-func shapeOf(request resources.Vector, kind string) string {
-	if kind == "" {
+func shapeOf(request resources.Vector, hash string) string {
+	if hash == "" {
 		return request.Key()
 	}
-	return request.Key() + "\x00" + kind
+	return request.Key() + "\x00" + hash
 }
 
 // Block removes a group from the order because of a verdict that refuses it. If the group

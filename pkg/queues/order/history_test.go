@@ -65,7 +65,7 @@ func newRunner(spec *config.Spec, loses string) *runner {
 	r := &runner{
 		m: &model{
 			draft: queues.NewDraftFrom(spec), used: map[queues.ID]resources.Vector{}, leaving: map[queues.ID]resources.Vector{},
-			blocked: map[modelGroup]queues.ID{}, closed: map[modelKind]bool{},
+			blocked: map[modelGroup]queues.ID{}, closed: map[modelClass]bool{},
 		},
 		index: order.NewIndex(), apps: map[*modelApp]*order.App{}, asks: map[*modelAsk]*order.Ask{}, loses: loses,
 	}
@@ -225,29 +225,29 @@ func (r *runner) push(s step) {
 		key: order.AskKey{
 			Priority: int32(s.n%3) - 1, Created: epoch.Add(time.Duration(s.a%3) * time.Second), UID: fmt.Sprintf("ask%03d", (r.next*37)%997),
 		},
-		request: amounts(s.a, 1+s.n%2), kind: kind(s.n),
+		request: amounts(s.a, 1+s.n%2), hash: hashOf(s.n),
 	}
 	r.m.asks = append(r.m.asks, a)
-	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request, a.kind)
+	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request, a.hash)
 }
 
-func kind(n int) string { return []string{"", "large"}[n%2] }
+func hashOf(n int) string { return []string{"", "large"}[n%2] }
 
-// shut closes or opens a kind of an application, whether or not it has asks.
+// shut closes or opens a hash of an application, whether or not it has asks.
 func (r *runner) shut(s step) {
 	app, ok := pick(r.m.apps, s.a)
 	if !ok {
 		return
 	}
 	request, closed := amounts(s.b, 1+s.n%2), s.kind == "close"
-	k := modelKind{app, request.String(), kind(s.n)}
+	k := modelClass{app, request.String(), hashOf(s.n)}
 	delete(r.m.closed, k)
 	if closed {
 		r.m.closed[k] = true
 	}
 	r.m.dropBlocks()
 	if r.loses != s.kind {
-		r.index.SetClosed(r.apps[app], request, kind(s.n), closed)
+		r.index.SetClosed(r.apps[app], request, hashOf(s.n), closed)
 	}
 }
 
@@ -377,13 +377,13 @@ func (r *runner) rebuild(random *rand.Rand) *order.Index {
 	for k := range r.m.closed {
 		for _, a := range r.m.asks {
 			if a.of() == k {
-				tell = append(tell, func() { x.SetClosed(apps[a.app], a.request, a.kind, true) })
+				tell = append(tell, func() { x.SetClosed(apps[a.app], a.request, a.hash, true) })
 			}
 		}
 	}
 	for _, a := range r.m.asks {
 		tell = append(tell, func() {
-			ask := x.Push(apps[a.app], a.key, a.request, a.kind)
+			ask := x.Push(apps[a.app], a.key, a.request, a.hash)
 			if at, is := r.m.blocked[a.group()]; is && ask.Group() != nil {
 				x.Block(ask.Group(), queues.Verdict{At: at, Reason: reasons.New(reasons.OverMax, "full")})
 			}

@@ -24,7 +24,7 @@ type model struct {
 	apps     []*modelApp
 	asks     []*modelAsk
 	blocked  map[modelGroup]queues.ID
-	closed   map[modelKind]bool
+	closed   map[modelClass]bool
 }
 
 type modelApp struct {
@@ -39,16 +39,16 @@ type modelAsk struct {
 	app     *modelApp
 	key     order.AskKey
 	request resources.Vector
-	kind    string
+	hash    string
 }
 
-// modelKind is what is closed together.
-type modelKind struct {
+// modelClass is what is closed together.
+type modelClass struct {
 	app           *modelApp
-	request, kind string
+	request, hash string
 }
 
-func (a *modelAsk) of() modelKind { return modelKind{a.app, a.request.String(), a.kind} }
+func (a *modelAsk) of() modelClass { return modelClass{a.app, a.request.String(), a.hash} }
 
 type modelGroup struct {
 	leaf    queues.ID

@@ -11,7 +11,7 @@ import (
 // it changes soon: each admitted pod moves its queue back.
 type Standing struct {
 	// In is false for an ask that is not in the order, because a quota blocks its group
-	// or its kind is closed. All other fields are then empty.
+	// or it is closed. All other fields are then empty.
 	In bool
 	// Levels are the queues from below root to the leaf, each with its place among the
 	// children of its parent that have asks in the order.

@@ -210,7 +210,7 @@ func (x *Demand) recompute(now time.Time) {
 	}
 	t.run(x, now)
 	for _, uid := range waiting {
-		if ask := t.asks[uid]; ask != nil {
+		if ask := t.byUID[uid]; ask != nil {
 			x.set(x.m.Pods[uid], x.beyond(x.m.Pods[uid], ask.Group().Verdict()), now)
 		}
 	}
@@ -295,7 +295,7 @@ type trial struct {
 	tree   *queues.Draft
 	index  *order.Index
 	pods   map[*order.Ask]*model.Pod
-	asks   map[types.UID]*order.Ask
+	byUID  map[types.UID]*order.Ask
 	groups map[*model.PodGroup][]*order.Ask // of those that have not started
 	apps   map[*model.App]*order.App
 	used   map[*model.App]resources.Vector // committed plus placed
@@ -308,7 +308,7 @@ func (x *Demand) newTrial() *trial {
 		tree:   x.m.Cache.Tree(),
 		index:  order.NewIndex(),
 		pods:   map[*order.Ask]*model.Pod{},
-		asks:   map[types.UID]*order.Ask{},
+		byUID:  map[types.UID]*order.Ask{},
 		groups: map[*model.PodGroup][]*order.Ask{},
 		apps:   map[*model.App]*order.App{},
 		used:   map[*model.App]resources.Vector{},
@@ -331,7 +331,7 @@ func (t *trial) push(p *model.Pod, starts bool) {
 		t.index.SetAppUsed(t.apps[a], t.used[a])
 	}
 	ask := t.index.Push(t.apps[a], p.AskKey(), p.Request, "")
-	t.pods[ask], t.asks[p.UID] = p, ask
+	t.pods[ask], t.byUID[p.UID] = p, ask
 	if p.GroupIncomplete() {
 		t.groups[p.PodGroup] = append(t.groups[p.PodGroup], ask)
 	}
@@ -351,7 +351,7 @@ func (t *trial) addPath(id queues.ID) {
 
 // remove takes an ask out of the trial.
 func (t *trial) remove(ask *order.Ask) {
-	delete(t.asks, t.pods[ask].UID)
+	delete(t.byUID, t.pods[ask].UID)
 	delete(t.pods, ask)
 	t.index.Remove(ask)
 }

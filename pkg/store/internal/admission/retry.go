@@ -39,8 +39,8 @@ func (x *States) bringBack(p *model.Pod, now time.Time) {
 // RetryTooEarly brings back a pod that tried to preempt too early. A pod of a queue that is
 // still in its cycle is brought back when that cycle has failed.
 func (x *States) RetryTooEarly(p *model.Pod, now time.Time) {
-	asks := p.Foreign && model.MayAskForeign(p.Pod) || p.App != nil && p.RequiredNode != "" && p.State == state.Unschedulable
-	if x.m.Started && !x.m.Standby && asks && x.m.Pending.TooEarly.Take(p.UID) {
+	mayAsk := p.Foreign && model.MayAskForeign(p.Pod) || p.App != nil && p.RequiredNode != "" && p.State == state.Unschedulable
+	if x.m.Started && !x.m.Standby && mayAsk && x.m.Pending.TooEarly.Take(p.UID) {
 		x.ReturnBy(p, now)
 	}
 }

@@ -78,7 +78,7 @@ func (x *States) SetState(p *model.Pod, to state.State) {
 // ToQueued moves a pod from any state without a node to Queued.
 func (x *States) ToQueued(p *model.Pod) {
 	x.Enter(p, state.Queued)
-	p.Ask = x.m.Pending.Order.Push(p.App.Ordered, p.AskKey(), p.Request, p.EquivalenceClass.Kind())
+	p.Ask = x.m.Pending.Order.Push(p.App.Ordered, p.AskKey(), p.Request, p.EquivalenceClass.Hash())
 }
 
 // putBack moves a pod to Queued and removes its sort key: a later turn has another one.

@@ -132,16 +132,16 @@ func (x *Cycle) ends(uid types.UID, now time.Time) *model.Pod {
 
 // NoNode makes a pod Unschedulable after a cycle that found no node, and adds it to its
 // equivalence class and to the demand.
-func (x *Cycle) NoNode(uid types.UID, kind string, why reasons.Reason, now time.Time) {
+func (x *Cycle) NoNode(uid types.UID, class string, why reasons.Reason, now time.Time) {
 	p := x.ends(uid, now)
 	if p == nil {
 		return
 	}
 	if p.RequiredNode != "" || p.GroupIncomplete() {
-		kind = "" // no class: the pod has its own node, or is tried as a member of its group
+		class = "" // none: the pod has its own node, or is tried as a member of its group
 	}
 	x.m.Pending.Window.Failed()
-	x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
+	x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, class, p.State)
 	x.states.ToUnschedulable(p, why, now)
 	x.demand.FoundNoNode(p, now)
 	x.m.Pending.Classes.Fail(p.EquivalenceClass, p.NodesGeneration)

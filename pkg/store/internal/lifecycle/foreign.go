@@ -16,12 +16,12 @@ import (
 
 // upsertForeign handles an event of a foreign pod.
 func (x *Lifecycle) upsertForeign(p *model.Pod, event *objects.Pod, now time.Time) {
-	asks, gone := model.MayAskForeign(event), event.Terminal || event.Node == "" && event.Deleting
-	if p != nil && event.Node == "" && !asks && !gone {
+	mayAsk, gone := model.MayAskForeign(event), event.Terminal || event.Node == "" && event.Deleting
+	if p != nil && event.Node == "" && !mayAsk && !gone {
 		x.holds.EndHold(p, reservations.GivenUp, model.NoDaemonSet, now)
 	}
 	switch {
-	case gone || event.Node == "" && !asks && event.Claim == nil:
+	case gone || event.Node == "" && !mayAsk && event.Claim == nil:
 		if p != nil {
 			x.dropForeign(p, gone, now)
 		}

@@ -33,7 +33,7 @@ type Class struct {
 
 	app     *order.App
 	request resources.Vector
-	kind    string
+	hash    string // of what the filters read of a member
 	members int
 	stuck   int  // members in state Unschedulable
 	failed  bool // a member found no node, with no event since: out of the order
@@ -44,17 +44,17 @@ type Class struct {
 // classKey identifies a class.
 type classKey struct {
 	app           *order.App
-	request, kind string
+	request, hash string
 }
 
-func (c *Class) key() classKey { return classKey{c.app, c.request.Key(), c.kind} }
+func (c *Class) key() classKey { return classKey{c.app, c.request.Key(), c.hash} }
 
-// Kind is the kind of the class; "" for nil.
-func (c *Class) Kind() string {
+// Hash is the hash of the class; "" for nil.
+func (c *Class) Hash() string {
 	if c == nil {
 		return ""
 	}
-	return c.kind
+	return c.hash
 }
 
 // Failed tells whether the class is out of the order. Nil is not.
@@ -84,17 +84,17 @@ func newClasses(index *order.Index, largest int) Classes {
 // Any tells whether an application has a class.
 func (x *Classes) Any(app *order.App) bool { return x.of[app] > 0 }
 
-// Join makes a pod in a state a member of the class of a kind, in the place of its class
-// before; kind "" is none.
-func (x *Classes) Join(class **Class, app *order.App, request resources.Vector, kind string, in state.State) {
-	if (*class).Kind() == kind {
+// Join makes a pod in a state a member of the class of a hash, in the place of its class
+// before; hash "" is none.
+func (x *Classes) Join(class **Class, app *order.App, request resources.Vector, hash string, in state.State) {
+	if (*class).Hash() == hash {
 		return
 	}
 	x.Leave(class, in)
-	if kind == "" {
+	if hash == "" {
 		return
 	}
-	c := &Class{app: app, request: request, kind: kind}
+	c := &Class{app: app, request: request, hash: hash}
 	if known := x.all[c.key()]; known != nil {
 		c = known
 	} else {
@@ -150,7 +150,7 @@ func (x *Classes) count(c *Class, in state.State, n int) {
 // close takes the members of a class out of the order, or puts them back.
 func (x *Classes) close(c *Class, failed bool) {
 	c.failed = failed
-	x.order.SetClosed(c.app, c.request, c.kind, failed)
+	x.order.SetClosed(c.app, c.request, c.hash, failed)
 }
 
 // Fail notes that a member, Unschedulable by now, found no node; saw is the generation of
@@ -202,9 +202,9 @@ func (x *Classes) Check(members iter.Seq2[*Class, state.State]) error {
 	for class, c := range counts {
 		switch {
 		case c != count{class.members, class.stuck} || x.all[class.key()] != class:
-			errs = append(errs, fmt.Errorf("equivalence class %s: %d counted, %d of them unschedulable; there are %+v", class.kind, class.members, class.stuck, c))
+			errs = append(errs, fmt.Errorf("equivalence class %s: %d counted, %d of them unschedulable; there are %+v", class.hash, class.members, class.stuck, c))
 		case class.failed && class.stuck == 0:
-			errs = append(errs, fmt.Errorf("equivalence class %s: out of the order, and the scheduler has none of it", class.kind))
+			errs = append(errs, fmt.Errorf("equivalence class %s: out of the order, and the scheduler has none of it", class.hash))
 		}
 	}
 	return errors.Join(errs...)

@@ -52,7 +52,7 @@ func (x *Plans) asker(uid types.UID) (*model.Pod, reasons.Reason) {
 // BeginPlan begins a plan: it returns the input, or why no plan is made now. First a pod with a
 // slot joins its equivalence class, and its hold ends if other pods took the room. It notes the
 // time of the plan, and from now on which queues and nodes change (Watches.PlanBegins).
-func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
+func (x *Plans) BeginPlan(uid types.UID, class string, inPermit []types.UID, now time.Time) (*output.PlanInput, reasons.Reason) {
 	p, why := x.asker(uid)
 	if !why.None() {
 		return nil, why
@@ -61,7 +61,7 @@ func (x *Plans) BeginPlan(uid types.UID, kind string, inPermit []types.UID, now 
 		return nil, v.Reason
 	}
 	if p.State.HasSlot() && !p.GroupIncomplete() {
-		x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, kind, p.State)
+		x.m.Pending.Classes.Join(&p.EquivalenceClass, p.App.Ordered, p.Request, class, p.State)
 	}
 	if taken := x.holds.Taken(p); !taken.None() && x.Never(p).None() {
 		x.holds.EndHold(p, reservations.Superseded, taken, now) // the pod needs a new plan
