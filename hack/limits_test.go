@@ -15,15 +15,14 @@ import (
 )
 
 // The limits of a package that can be read: fields of a struct, methods of a receiver,
-// lines of a package. Files of tests and generated files do not count.
+// lines of a package. Files of tests and generated files do not count. Types of packages that
+// mirror documents (apis, pkg/rest) may have any number of fields.
 const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
 	mostOfAll   = 58033 // lines of all packages; lower it when lines go
 )
-
-// Types of packages that mirror documents (apis, pkg/rest) may have any number of fields.
 
 // sizes are the sizes of what the limits are about.
 type sizes struct {
@@ -171,8 +170,8 @@ func TestSizesOfTheCode(t *testing.T) {
 	}
 }
 
-// TestSizesAreFound plants a struct with a field too many, mutexes, and imports that point
-// up and sideways.
+// TestSizesAreFound plants a struct with a field too many, a receiver with a method too many, a
+// package and a tree with a line too many, mutexes, and imports that point up and sideways.
 func TestSizesAreFound(t *testing.T) {
 	s := newSizes()
 	s.read(t, "pkg/store/internal/a", "a.go", "package a\n\nimport \"sync\"\n\ntype big struct {\n\tmu sync.Mutex\n\t"+
@@ -181,7 +180,21 @@ func TestSizesAreFound(t *testing.T) {
 	s.read(t, "pkg/store/internal/pending", "b.go", "package pending\n\nimport (\n\t_ \""+repository+"pkg/store/internal/cache\"\n\t_ \""+repository+"pkg/store\"\n)\n")
 	s.read(t, "pkg/store/internal/holds", "c.go", "package holds\n\nimport (\n\t_ \""+repository+"pkg/store/internal/plans\"\n\t_ \""+repository+"pkg/store/internal/model\"\n)\n")
 	s.read(t, "pkg/d", "d.go", "package d\n\nimport \"sync\"\n\nvar mu sync.RWMutex\n")
-	if wrong := s.over(); len(s.arrows) != 3 || len(s.mutexes) != 2 || len(wrong) != 1 || s.methods["pkg/store/internal/a.big"] != 1 {
-		t.Errorf("found mutexes %q, imports %q, and %q", s.mutexes, s.arrows, wrong)
+	s.read(t, "pkg/e", "e.go", "package e\n\ntype x int\n\n"+strings.Repeat("func (*x) _() {}\n", mostMethods+1))
+	s.read(t, "pkg/f", "f.go", "package f\n"+strings.Repeat("\n", mostLines))
+	expect.Same(t, "what is over a limit", []string{
+		fmt.Sprintf("pkg/e.x has %d methods, and %d is the limit: cut it into parts", mostMethods+1, mostMethods),
+		fmt.Sprintf("pkg/f has %d lines, and %d is the limit: cut it into parts", mostLines+1, mostLines),
+		fmt.Sprintf("pkg/store/internal/a.big has %d fields, and %d is the limit: cut it into parts", mostFields+1, mostFields),
+	}, s.over())
+	tree := newSizes()
+	for n := mostOfAll + 1; n > 0; n -= mostLines {
+		tree.lines[fmt.Sprint("pkg/", n)] = min(n, mostLines)
+	}
+	expect.Same(t, "what is over the limit of the tree", []string{
+		fmt.Sprintf("the tree has %d lines, and %d is the limit: cut it into parts", mostOfAll+1, mostOfAll),
+	}, tree.over())
+	if len(s.arrows) != 3 || len(s.mutexes) != 2 || s.methods["pkg/store/internal/a.big"] != 1 {
+		t.Errorf("found mutexes %q and imports %q", s.mutexes, s.arrows)
 	}
 }
