@@ -31,7 +31,7 @@ var (
 		`attend|tidy|invite(All)?|see|witness|inLine|mates|together|asking|scenes?|stance|outlook|route|lift|lead|fore(tell|told)|adopt(All)?|resume|` +
 		`parked|cooling|settled?|renew(All)?|(planning)?worlds?|prospect|clearance|retrial|owes)|givenUp|register|Disrupted|StepCalledOff|OwnAsks|NotOwed|KeptBack|GroupNamed)$`)
 	// coinedInCode are words that have an ordinary meaning in tests.
-	coinedInCode = regexp.MustCompile(`^(apart|early|pool|seed|required|pace|owed|erred|chapter)$`)
+	coinedInCode = regexp.MustCompile(`^(apart|early|pool|seed|required|pace|owed|erred)$`)
 	// coinedInStore are words that mean something else in the order of queues.
 	coinedInStore = regexp.MustCompile(`^asks$`)
 	// inComments are those of them that have no ordinary meaning in a comment.

@@ -41,7 +41,7 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 		{"d7_need.txt", "d9_need.txt", "pkg/planner/daemonset/testdata/d9_need.txt"},
 		{"TestHoldEndsWhenItsNodeRefusesThePod", "TestKnots", "test/framework has no TestKnots"},
 		{"d6_single.txt", "d6_multiple.txt", "pkg/planner/daemonset/testdata/d6_single.txt is not on the page"},
-		{"required_delay.txt", "required.txt", "pkg/store/testdata/required_delay.txt is not on the page"},
+		{"node_bound_delay.txt", "node_bound.txt", "pkg/store/testdata/node_bound_delay.txt is not on the page"},
 		{"| D8 no victim", "| No victim", "rule D8 is not on the page"},
 		{"| 3-5 |", "| 3 and 5 |", "laws 3 and 5 are there 0 times"},
 		{"| 2-5 | `pairs/law2_law5` |", "| 2-5 |  |", "of laws 2 and 5 nothing is said"},
@@ -95,7 +95,7 @@ func missingCases(t *testing.T, text string) []string {
 			wrong = append(wrong, "rule "+name+" is not on the page")
 		}
 	}
-	for _, pattern := range []string{"pkg/planner/daemonset/testdata/*.txt", "pkg/store/testdata/required*.txt"} {
+	for _, pattern := range []string{"pkg/planner/daemonset/testdata/*.txt", "pkg/store/testdata/node_bound*.txt"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatal("there are no files of cases", pattern, err)

@@ -45,8 +45,9 @@ func (s *script) look() string {
 	return b.String()
 }
 
-// lostPods prints the lost pods, or plays the end of a cycle that checked for them.
-func (s *script) lostPods(words []string) string {
+// freedUnseen prints the pods whose room was freed unseen, or plays the end of a cycle that
+// checked for them.
+func (s *script) freedUnseen(words []string) string {
 	switch {
 	case len(words) == 0:
 	case words[0] == "gone":

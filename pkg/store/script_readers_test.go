@@ -20,7 +20,7 @@ type readers struct {
 	history   reader
 	decisions *EventReader
 	copy      *copyOf
-	steps     chapter
+	steps     stepReader
 	started   bool
 
 	// Planted bugs.
@@ -31,7 +31,7 @@ type readers struct {
 func newReaders(s *Store) *readers {
 	return &readers{
 		history: reader{facts: s.Follow(output.Facts)}, decisions: s.Follow(output.Decisions),
-		copy: newCopy(), steps: chapter{holds: map[types.UID]reservations.Hold{}},
+		copy: newCopy(), steps: stepReader{holds: map[types.UID]reservations.Hold{}},
 	}
 }
 

@@ -68,13 +68,13 @@ import (
 // pod's name, no user (placement.UnknownUser), vcore=1. Every pod has pods=1.
 //
 //	delete NAME ...
-//	lost NAME ...               gone, and its node was never seen
-//	lost-pods [gone|NAME]       prints lost pods; a cycle sees that they are gone, or finds
-//	                            one still on its node and NAME comes back
+//	delete-unseen NAME ...      gone, and the pod was never seen on its node
+//	freed-unseen [gone|NAME]    prints the pods whose room was freed so; a cycle sees that they
+//	                            are gone, or finds one still on its node and NAME comes back
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
-//	gate judge assume assume-empty forget failed failed-class refused put-off explain NAME ...
+//	gate judge assume assume-empty forget failed failed-class refused defer explain NAME ...
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node. With assume-empty
 // the snapshot of the scheduler has no pod on the node.
@@ -373,8 +373,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.store.UpsertBudget(scriptBudget(t, d), s.now)
 	case "delete-budget":
 		s.store.DeleteBudget("ns", words[0], s.now)
-	case "lost-pods":
-		return s.lostPods(words)
+	case "freed-unseen":
+		return s.freedUnseen(words)
 	default:
 		return s.steps(t, d, words)
 	}
@@ -584,7 +584,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.QuotaRefused(p.UID, s.now)
 	case "node-refuses":
 		st.NodeRefuses(p.UID, "n1", "1 node(s) had untolerated taint", s.now)
-	case "put-off":
+	case "defer":
 		st.Defer(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
 	case "held-back":
 		st.Defer(p.UID, reasons.New(reasons.SchedulingGated, "another plugin holds it back"), s.now)
@@ -612,7 +612,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()
 	case "ended-otherwise":
 		return st.KubeletRefused(p.UID, "", s.now).String()
-	case "call-off":
+	case "abort-plan":
 		st.AbortPlan(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
@@ -622,7 +622,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "delete":
 		st.Delete(p.UID, s.now)
 		delete(s.pods, p.Name)
-	case "lost":
+	case "delete-unseen":
 		st.DeleteLastSeenPending(p.UID, s.now)
 		delete(s.pods, p.Name)
 	default:

@@ -43,25 +43,25 @@ func forge(steps []output.Step, bug string) (out []output.Step) {
 	return out
 }
 
-// chapter is the state that an independent reader derives from the steps of a store.
-type chapter struct {
+// stepReader is the state that an independent reader derives from the steps of a store.
+type stepReader struct {
 	holds map[types.UID]reservations.Hold // that began and did not end
 }
 
 // follow applies steps, and compares the result with the store.
-func (ch *chapter) follow(s *Store, steps []output.Step) error {
+func (r *stepReader) follow(s *Store, steps []output.Step) error {
 	for i := range steps {
 		if p := s.model.Pods[steps[i].UID]; steps[i].At.IsZero() || p != nil && steps[i].Kind != output.StepEnded && p.Queue(s.model.Cache.Tree()) != steps[i].Queue {
 			return fmt.Errorf("%s: %s: in queue %q at %v", steps[i].Name, steps[i].Kind, steps[i].Queue, steps[i].At)
 		}
-		if err := ch.read(&steps[i]); err != nil {
+		if err := r.read(&steps[i]); err != nil {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
 	}
-	if len(ch.holds) != len(s.model.Preemption.Ledger.Ledger.View().All()) {
-		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.model.Preemption.Ledger.Ledger.View().All()))
+	if len(r.holds) != len(s.model.Preemption.Ledger.Ledger.View().All()) {
+		return fmt.Errorf("it has %d holds, there are %d", len(r.holds), len(s.model.Preemption.Ledger.Ledger.View().All()))
 	}
-	for asker, h := range ch.holds {
+	for asker, h := range r.holds {
 		now, ok := s.model.Preemption.Ledger.Of(asker)
 		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
 			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
@@ -71,8 +71,8 @@ func (ch *chapter) follow(s *Store, steps []output.Step) error {
 }
 
 // read applies a step.
-func (ch *chapter) read(s *output.Step) error {
-	h, held := ch.holds[s.UID]
+func (r *stepReader) read(s *output.Step) error {
+	h, held := r.holds[s.UID]
 	if s.Kind != output.StepRefused && s.Kind != output.StepHeld && s.Kind != output.StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
 		return fmt.Errorf("it is about another hold: %+v, not %+v", s.Hold, h)
 	}
@@ -82,12 +82,12 @@ func (ch *chapter) read(s *output.Step) error {
 			return fmt.Errorf("no reason is known: %+v", s)
 		}
 	case output.StepHeld:
-		return ch.begin(s, held)
+		return r.begin(s, held)
 	case output.StepTakenUp:
 		if held {
 			return fmt.Errorf("it has a hold: %+v", h)
 		}
-		ch.holds[s.UID] = s.Hold
+		r.holds[s.UID] = s.Hold
 	case output.StepCommitted:
 		if !held || slices.ContainsFunc(s.Going, func(v output.Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
 			return fmt.Errorf("held %t: %v go, %v were chosen", held, s.Going, s.Hold.Chosen)
@@ -105,13 +105,13 @@ func (ch *chapter) read(s *output.Step) error {
 		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {
 			return fmt.Errorf("ended %q: %s", s.Ended, s.Reason)
 		}
-		delete(ch.holds, s.UID)
+		delete(r.holds, s.UID)
 	}
 	return nil
 }
 
 // begin applies a decision by which a node is held.
-func (ch *chapter) begin(s *output.Step, held bool) error {
+func (r *stepReader) begin(s *output.Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
 		return fmt.Errorf("there is no hold, or it has no asker: %+v", s.Hold)
@@ -120,6 +120,6 @@ func (ch *chapter) begin(s *output.Step, held bool) error {
 	case s.Decision != nil && (s.Decision.Outcome == planner.Preempt) != (len(s.Hold.Chosen) > 0):
 		return fmt.Errorf("the decision is %s, the hold %+v", s.Decision, s.Hold)
 	}
-	ch.holds[s.UID] = s.Hold
+	r.holds[s.UID] = s.Hold
 	return nil
 }

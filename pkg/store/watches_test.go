@@ -46,7 +46,7 @@ func TestScriptsNoticeMissedWatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s *script
 			wrong := ""
-			datadriven.RunTest(t, "testdata/preempt_named.txt", func(t *testing.T, d *datadriven.TestData) string {
+			datadriven.RunTest(t, "testdata/preempt_watched.txt", func(t *testing.T, d *datadriven.TestData) string {
 				if d.Cmd == "store" {
 					s = newScript(t, d)
 					return d.Expected

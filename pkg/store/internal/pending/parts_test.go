@@ -12,12 +12,12 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// TestFreedUnseen: pods are brought back at most once a second for all lost pods, and a lost pod
-// is forgotten once a cycle saw it as gone, or after five minutes.
+// TestFreedUnseen: pods are brought back at most once a second for all pods that freed room
+// unseen, and such a pod is forgotten once a cycle saw it as gone, or after five minutes.
 func TestFreedUnseen(t *testing.T) {
 	var l pending.FreedUnseen
 	if l.Tick(epoch) || !l.Due().IsZero() {
-		t.Error("none is lost, and pods are brought back")
+		t.Error("no room was freed, and pods are brought back")
 	}
 	a := pending.FreedPod{UID: "a", Node: "n1", When: epoch}
 	b := pending.FreedPod{UID: "b", Node: "n1", When: epoch.Add(time.Second)}
@@ -35,7 +35,7 @@ func TestFreedUnseen(t *testing.T) {
 		for _, p := range l.Pods(now) {
 			got = append(got, p.UID)
 		}
-		expect.Same(t, "lost", want, got)
+		expect.Same(t, "pods that freed room unseen", want, got)
 	}
 	l.Vanished([]pending.FreedPod{{UID: "a", Node: "n2", When: epoch}, {UID: "b", Node: "n1", When: epoch}})
 	same(epoch, "a", "b")
