@@ -173,7 +173,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 
 	events.Modify(managed("p", "u2", ""))
 	s.uses(t, "0", "pods=1 vcore=1000")
-	expect.OK(t, s.store.Recount([]objects.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
+	expect.OK(t, s.store.CompareWith([]objects.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
 
 	events.Delete(managed("p", "u2", ""))
 	s.uses(t, "0", "0")

@@ -118,9 +118,9 @@ func (s *core) cached() iter.Seq[*cache.Pod] {
 	}
 }
 
-// Recount compares the store with a complete listing of the managed pods, as the API
+// CompareWith compares the store with a complete listing of the managed pods, as the API
 // server has them at a quiet moment.
-func (s *Readers) Recount(listed []objects.Pod) error {
+func (s *Readers) CompareWith(listed []objects.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	listing := make(map[types.UID]*objects.Pod, len(listed))

@@ -136,8 +136,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 	}
 }
 
-// Recount finds every difference from a listing.
-func TestRecountFindsDifferences(t *testing.T) {
+// CompareWith finds every difference from a listing.
+func TestCompareWithFindsDifferences(t *testing.T) {
 	type listing map[types.UID]objects.Pod
 	set := func(l listing, uid types.UID, change func(*objects.Pod)) {
 		p := l[uid]
@@ -177,10 +177,10 @@ func TestRecountFindsDifferences(t *testing.T) {
 			}
 			c.change(l)
 			if c.want == "" {
-				expect.OK(t, s.Recount(slices.Collect(maps.Values(l))))
+				expect.OK(t, s.CompareWith(slices.Collect(maps.Values(l))))
 				return
 			}
-			if err := s.Recount(slices.Collect(maps.Values(l))); err == nil || err.Error() != c.want {
+			if err := s.CompareWith(slices.Collect(maps.Values(l))); err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

@@ -73,8 +73,8 @@
 // arriving pods that hold a node and are not placed yet, leaving pods that were told to go, preempted
 // those of them that plans of this scheduler chose, pending all pods of the queue without a node.
 // These sums are kept at every queue from the leaf to root; for the limits of users and groups all
-// but pending. [Readers.Check] verifies the store against itself, [Readers.Recount] against a listing
-// of pods.
+// but pending. [Readers.Check] verifies the store against itself, [Readers.CompareWith] against a
+// listing of pods.
 //
 // # Readers
 //

@@ -761,7 +761,7 @@ func (s *script) recount() string {
 		pods = append(pods, *p)
 	}
 	slices.SortFunc(pods, func(a, b objects.Pod) int { return strings.Compare(a.Name, b.Name) })
-	if err := s.store.Recount(pods); err != nil {
+	if err := s.store.CompareWith(pods); err != nil {
 		return err.Error() + "\n"
 	}
 	return "as counted\n"

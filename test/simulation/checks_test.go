@@ -123,7 +123,7 @@ func (in *instance) recount() error {
 			listed = append(listed, informer.Translate(pod, requests))
 		}
 	}
-	errs := []error{in.store().Recount(listed)}
+	errs := []error{in.store().CompareWith(listed)}
 	for queue := range in.store().Snapshot().All() {
 		if in.sim.removed[queue.Path] {
 			continue // pods that name it may be in another queue by now

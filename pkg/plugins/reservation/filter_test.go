@@ -112,7 +112,7 @@ func (s *fixture) known(pods []*corev1.Pod) error {
 	for _, p := range pods {
 		listing = append(listing, listed(p)...)
 	}
-	return s.store.Recount(listing)
+	return s.store.CompareWith(listing)
 }
 
 func (s *fixture) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {

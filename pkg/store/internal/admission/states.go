@@ -97,7 +97,7 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 		x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
 	}
 	p.App.AddSlots(1)
-	x.m.Count(p.App)
+	x.m.UpdateCounted(p.App)
 	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()
 	x.StartLease(p, now)
 	x.m.Pending.Keys.Add(p.UID, queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
@@ -121,7 +121,7 @@ func (x *States) leaveSlot(p *model.Pod, to state.State) {
 		return
 	}
 	x.m.Charge(p, p.Amount(), p.In()&^cache.Admitted)
-	x.m.Count(p.App)
+	x.m.UpdateCounted(p.App)
 	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
@@ -169,7 +169,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	if to == state.Bound {
 		x.m.History.Begin(p.App, now)
 	}
-	x.m.Count(p.App)
+	x.m.UpdateCounted(p.App)
 }
 
 // LeaveAllocated takes back the charge of an assumed or bound pod, and takes it off its
@@ -180,7 +180,7 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.m.PlaceOn(p, "", resources.Vector{})
 	x.m.Charge(p, p.Amount(), 0)
 	x.m.History.Counts.Released++
-	x.m.Count(p.App)
+	x.m.UpdateCounted(p.App)
 	x.m.NoteMoreRoom(p.App.Leaf)
 }
 

@@ -60,7 +60,7 @@ func (a *App) Committed() resources.Vector {
 // MostUsed is its peak use of each type.
 func (a *App) MostUsed() resources.Vector { return a.mostUsed }
 
-// Counted tells whether it counts against maxapplications; see [Books.Recount].
+// Counted tells whether it counts against maxapplications; see [Books.UpdateCounted].
 func (a *App) Counted() bool { return a.counted }
 
 // Begin notes that a pod of it is bound. It tells whether this is the first one.

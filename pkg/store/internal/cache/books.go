@@ -81,9 +81,9 @@ func (b *Books) AddApplications(leaf queues.ID, n int) {
 	b.tree.Update(leaf, func(u *queues.Usage) { u.Applications += n })
 }
 
-// Recount updates whether an application counts against maxapplications. It tells whether
+// UpdateCounted updates whether an application counts against maxapplications. It tells whether
 // this changed.
-func (b *Books) Recount(a *App) bool {
+func (b *Books) UpdateCounted(a *App) bool {
 	counts := a.counts(a.slots)
 	if counts == a.counted {
 		return false

@@ -93,7 +93,7 @@ func TestBooks(t *testing.T) {
 				if a.Leave(p) {
 					b.AddApplications(a.Leaf, -1)
 					apps = slices.DeleteFunc(apps, func(o *cache.App) bool { return o == a })
-					b.Recount(a)
+					b.UpdateCounted(a)
 				}
 				delete(pods, uid)
 				delete(of, p)
@@ -101,7 +101,7 @@ func TestBooks(t *testing.T) {
 				b.Rebuild(slices.Values(apps))
 			}
 			for _, a := range apps {
-				b.Recount(a)
+				b.UpdateCounted(a)
 			}
 			if err := b.Check(maps.Values(pods)); err != nil {
 				rt.Fatal(err)
@@ -168,7 +168,7 @@ func TestBooksCheck(t *testing.T) {
 		a, p := app("root.a", "u"), madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 		a.Join(p)
 		b.Charge(p, queuestest.Vector("vcore=1"), cache.Allocated)
-		b.Recount(a)
+		b.UpdateCounted(a)
 		pods := slices.Values([]*cache.Pod{p})
 		expect.OK(t, b.Check(pods))
 		plant(&b, a, p)

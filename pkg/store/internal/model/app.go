@@ -56,7 +56,7 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 	if last := a.Leave(&p.CachePod); !last {
 		return
 	}
-	x.Count(a)
+	x.UpdateCounted(a)
 	x.History.Apps.Remove(a, a.Serial)
 	x.History.noteApp(output.AppRemoved, a)
 	x.Pending.ForgetApp(a)
@@ -95,9 +95,9 @@ func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups [
 	return a
 }
 
-// Count updates whether the application counts as running.
-func (x *Model) Count(a *App) {
-	if !x.Cache.Books.Recount(&a.CacheApp) {
+// UpdateCounted updates whether an application counts against maxapplications.
+func (x *Model) UpdateCounted(a *App) {
+	if !x.Cache.Books.UpdateCounted(&a.CacheApp) {
 		return
 	}
 	x.History.Apps.Add(a)

@@ -56,7 +56,7 @@ func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 	if arrived {
 		x.NoteMoreRoom(p.App.Leaf)
 	}
-	x.Count(p.App)
+	x.UpdateCounted(p.App)
 	x.TouchPod(p)
 }
 
