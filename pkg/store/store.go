@@ -93,7 +93,7 @@ func (s *Store) Start(now time.Time) {
 	s.life.PlaceAll(now)
 	s.plans.RestoreHolds(now)
 	s.states.RetryAllTooEarly(now)
-	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Ledger.Begin()...) // nodes of holds that were not restored are free again
+	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Ledger.EndRestore()...) // nodes of holds that were not restored are free again
 	s.model.History.Events[output.Facts].Paused = false
 	s.ready.Store(true)
 }

@@ -13,18 +13,18 @@ import (
 // Ledger has the holds of askers, the time when the next one times out, and the copy of
 // them that is read without the store's lock.
 //
-// Until [Ledger.Begin] it is filled from the claims that an earlier process wrote on pods.
+// Until [Ledger.EndRestore] it is filled from the claims that an earlier process wrote on pods.
 // Other profiles schedule before that and keep off these nodes. The store then places the
 // holds that are still possible.
 type Ledger struct {
 	*reservations.Ledger
-	restored *reservations.Ledger // from claims; nil after Begin
+	restored *reservations.Ledger // from claims; nil after EndRestore
 	view     atomic.Pointer[reservations.View]
 	due      time.Time          // when the first hold times out; zero for never
 	dueOf    *reservations.View // the holds for which due was computed; nil for none
 }
 
-// newLedger returns a ledger without holds, before Begin.
+// newLedger returns a ledger without holds, before EndRestore.
 func newLedger() *Ledger {
 	l := &Ledger{Ledger: reservations.NewLedger(), restored: reservations.NewLedger()}
 	l.Publish()
@@ -33,7 +33,7 @@ func newLedger() *Ledger {
 
 // Claimed notes the claim on a pod, or that the pod has none or is gone. It returns the node
 // that the pod claimed before; empty if there is none or it claims that node still. It has no
-// effect after Begin.
+// effect after EndRestore.
 func (l *Ledger) Claimed(p *objects.Pod) (freed string) {
 	if l.restored == nil {
 		return ""
@@ -53,9 +53,8 @@ func (l *Ledger) Claimed(p *objects.Pod) (freed string) {
 	return before.Node
 }
 
-// Begin ends the time of claims. It returns the nodes that claims held, which may be free
-// again.
-func (l *Ledger) Begin() []string {
+// EndRestore drops the claims. It returns the nodes that they held, which may be free again.
+func (l *Ledger) EndRestore() []string {
 	nodes := l.restored.Nodes()
 	l.restored = nil
 	return nodes
@@ -77,7 +76,7 @@ func (l *Ledger) Due(timeout time.Duration, from reservations.From) time.Time {
 // View returns the published copy. It may be called at any time.
 func (l *Ledger) View() *reservations.View { return l.view.Load() }
 
-// Publish publishes a copy of the holds, or before Begin of the claims.
+// Publish publishes a copy of the holds, or before EndRestore of the claims.
 func (l *Ledger) Publish() { l.view.Store(l.shown().View()) }
 
 // shown returns the ledger to publish.

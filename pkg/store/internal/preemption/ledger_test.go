@@ -26,7 +26,7 @@ func hold(uid, node string) reservations.Hold {
 	}
 }
 
-// TestClaimsOfPodsThatWaitNoMore: before Begin the claim on a pending pod holds a node, and
+// TestClaimsOfPodsThatWaitNoMore: before EndRestore the claim on a pending pod holds a node, and
 // no longer once the pod is bound or being deleted.
 func TestClaimsOfPodsThatWaitNoMore(t *testing.T) {
 	for name, changed := range map[string]func(p *objects.Pod){
@@ -81,7 +81,7 @@ func TestLedgerTimesOut(t *testing.T) {
 // TestLedgerCheck: a change that was not published is noticed.
 func TestLedgerCheck(t *testing.T) {
 	h := preemption.New().Ledger
-	h.Begin()
+	h.EndRestore()
 	h.Publish()
 	expect.OK(t, h.Place(hold("a", "n1")))
 	if h.Check() == nil {
