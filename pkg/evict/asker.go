@@ -127,8 +127,8 @@ func (e *Executor) wanted(a *asker, w *output.Work) bool {
 	return a.deletion == w
 }
 
-// retry records that a try of some work failed. It reports whether it is tried again.
-func (e *Executor) retry(ctx context.Context, a *asker, w *output.Work, err error) bool {
+// noteFailure notes that a try of some work failed. It reports whether the work is tried again.
+func (e *Executor) noteFailure(ctx context.Context, a *asker, w *output.Work, err error) bool {
 	if a.failing != w {
 		a.failing, a.failedAt = w, e.Clock.Now()
 	}
@@ -192,7 +192,7 @@ func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 	w := want.deletion
 	if err := e.writeClaim(ctx, a, want.hold); err != nil {
-		if e.retry(ctx, a, w, err) {
+		if e.noteFailure(ctx, a, w, err) {
 			return err
 		}
 		e.failPlan(a, w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
@@ -200,7 +200,7 @@ func (e *Executor) beginPlan(ctx context.Context, a *asker, want wants) error {
 		return nil
 	}
 	if err := e.awaitTaint(a, w); err != nil {
-		if e.retry(ctx, a, w, err) {
+		if e.noteFailure(ctx, a, w, err) {
 			return err
 		}
 		e.failPlan(a, w, cannotTaint(w, err))

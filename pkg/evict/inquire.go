@@ -24,7 +24,7 @@ func (e *Executor) inquire(ctx context.Context, a *asker, w *output.Work) error 
 		pod, err = e.Client.CoreV1().Pods(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 		return e.orGone(ctx, w.Ref, err)
 	})
-	if err != nil && e.retry(ctx, a, w, err) {
+	if err != nil && e.noteFailure(ctx, a, w, err) {
 		return err
 	}
 	reason := ""

@@ -213,7 +213,7 @@ func (e *Executor) spare(ctx context.Context, a *asker, hold *output.Work) (fail
 		})
 		switch {
 		case err == nil, errors.Is(err, errGone):
-		case e.retry(ctx, a, p.work, err):
+		case e.noteFailure(ctx, a, p.work, err):
 			failed = err
 			continue
 		default:
