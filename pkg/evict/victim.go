@@ -24,7 +24,8 @@ type victim struct {
 	output.Victim
 	pod *corev1.Pod // as it was last seen; nil before
 	at  progress
-	// err is the latest failure, nil for none. refused is true if one failure was final.
+	// err is the latest failure, nil for none. refused is true once a failure was final, be it of a
+	// mark or of a delete. It is no state, because the victim may be in each of them then.
 	err     error
 	refused bool
 }
