@@ -69,9 +69,9 @@ type boundTo struct {
 	NodeBoundPod
 	node   string
 	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
-	tried  bool
-	counts bool
-	awaits bool // a change of its node brings it back
+	tried  bool      // its cycle ended, whether it counted or not
+	counts bool      // never together with tried
+	awaits bool      // a change of its node brings it back
 }
 
 // boundTime is how long the pods of a namespace counted on a node.
