@@ -44,9 +44,16 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		x.refuse(p, why)
 		return
 	}
-	a, gang, reason := x.appFor(p, now)
+	id, why := x.m.Identify(p.Pod)
+	if why.None() && p.Node == "" {
+		why = x.keepBack(p, id)
+	}
+	var a *model.App
+	if why.None() || p.Node != "" {
+		a, why = x.appFor(p, id, now)
+	}
 	if a == nil {
-		x.refuse(p, reason)
+		x.refuse(p, why)
 		return
 	}
 	delete(x.m.Unplaced, p.UID)
@@ -61,30 +68,16 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 	x.states.ToQueued(p)
 	x.states.Arm(p, now)
 	switch {
-	case gang == placement.GangSoft:
+	case id.Gang == placement.GangSoft:
 		x.m.History.Warn(p, reasons.SoftGangIgnored, now)
 	case p.Labels[objects.PodGroupLabel] != "" && !x.m.Pending.PodGroups.Followed:
 		x.m.History.Warn(p, reasons.PodGroupIgnored, now)
 	}
 }
 
-// appFor finds or creates the application of a pod, and its queue if that is missing. It
-// also returns which gang the pod asks for.
-func (x *Lifecycle) appFor(p *model.Pod, now time.Time) (*model.App, placement.Gang, reasons.Reason) {
-	id, reason := x.m.Identify(p.Pod)
-	if reason.None() && p.Node == "" {
-		reason = x.keepBack(p, id)
-	}
-	if !reason.None() && p.Node == "" {
-		return nil, id.Gang, reason
-	}
-	a, reason := x.appOf(p, id, now)
-	return a, id.Gang, reason
-}
-
-// appOf is the application with an identity: one that the pod may join, or a new one in
-// the queue that the placement rules name.
-func (x *Lifecycle) appOf(p *model.Pod, id placement.Identity, now time.Time) (*model.App, reasons.Reason) {
+// appFor returns the application of a pod with an identity: one that the pod may join, or a new
+// one in the queue that the placement rules name, which is created if it is missing.
+func (x *Lifecycle) appFor(p *model.Pod, id placement.Identity, now time.Time) (*model.App, reasons.Reason) {
 	running := p.Node != ""
 	name := model.AppName(p, id)
 	if a := x.m.Apps.Joinable(x.m.Cache.Tree(), name, running); a != nil {
