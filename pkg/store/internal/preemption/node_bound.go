@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -43,9 +44,7 @@ const (
 // NodeBoundPod is a node-bound pod that was not tried yet.
 type NodeBoundPod struct {
 	objects.Ref
-	Request  resources.Vector
-	Priority int32
-	Created  time.Time
+	Request resources.Vector
 }
 
 // NodeBound has all pending node-bound pods. Make one with NewNodeBound.
@@ -67,6 +66,7 @@ type NodeBound struct {
 
 type boundTo struct {
 	NodeBoundPod
+	key    order.AskKey // orders the pods of a node, as it does their holds; see reservations.Hold.Before
 	node   string
 	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
 	tried  bool      // its cycle ended, whether it counted or not
@@ -106,16 +106,17 @@ func NewNodeBound() *NodeBound {
 func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
-	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Priority == p.Priority {
+	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.key.Priority == p.Priority {
 		return ""
 	}
 	freed = b.Remove(p.UID, now)
 	if !waits {
 		return freed
 	}
-	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, node: p.RequiredNode, leaf: queues.NoQueue}
+	key := order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
+	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request}, key: key, node: p.RequiredNode, leaf: queues.NoQueue}
 	b.pods[x.UID] = x
-	at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere)
+	at, _ := slices.BinarySearchFunc(b.on[x.node], x, compareThere)
 	b.on[x.node] = slices.Insert(b.on[x.node], at, x)
 	b.toShow[x.node] = struct{}{}
 	b.Note(x.UID)
@@ -128,7 +129,7 @@ func (b *NodeBound) Remove(uid types.UID, now time.Time) (freed string) {
 	if x := b.pods[uid]; x != nil {
 		delete(b.pods, uid)
 		delete(b.noted, uid)
-		at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere)
+		at, _ := slices.BinarySearchFunc(b.on[x.node], x, compareThere)
 		b.on[x.node] = slices.Delete(b.on[x.node], at, at+1)
 		b.toShow[x.node] = struct{}{}
 		if len(b.on[x.node]) == 0 {

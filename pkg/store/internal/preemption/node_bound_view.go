@@ -1,11 +1,11 @@
 package preemption
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -86,7 +86,7 @@ func (b *NodeBound) checkShown() error {
 	type numbers struct{ all, goingFirst int }
 	want, shown, size := map[string]numbers{}, map[string]numbers{}, 0
 	for _, x := range b.pods {
-		if at, _ := slices.BinarySearchFunc(b.on[x.node], x, firstThere); at == len(b.on[x.node]) || b.on[x.node][at] != x {
+		if at, _ := slices.BinarySearchFunc(b.on[x.node], x, compareThere); at == len(b.on[x.node]) || b.on[x.node][at] != x {
 			return fmt.Errorf("node-bound pods: node %s does not know %s", x.node, x.Name)
 		}
 		n := want[x.node]
@@ -110,7 +110,4 @@ func (b *NodeBound) checkShown() error {
 	return nil
 }
 
-// firstThere orders the pods of a node: the higher priority first, then the older pod, then the UID.
-func firstThere(x, y *boundTo) int {
-	return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.Created.Compare(y.Created), cmp.Compare(x.UID, y.UID))
-}
+func compareThere(x, y *boundTo) int { return order.CompareAsks(x.key, y.key) }
