@@ -39,3 +39,7 @@ func (a Amount) Sub(b Amount) Amount {
 	}
 	return diff
 }
+
+// SubFree returns what is left of a when b takes of it what is free: a-b, but not below zero, and
+// a itself if that is negative.
+func (a Amount) SubFree(b Amount) Amount { return max(a.Sub(b), min(a, 0)) }

@@ -78,6 +78,11 @@ func (v Vector) Sub(w Vector) Vector {
 	return Vector{entries: merge(v.entries, w.entries, Amount.Sub)}
 }
 
+// SubFree is [Amount.SubFree] for each type.
+func (v Vector) SubFree(w Vector) Vector {
+	return Vector{entries: merge(v.entries, w.entries, Amount.SubFree)}
+}
+
 // Max returns the larger amount of each type.
 func (v Vector) Max(w Vector) Vector {
 	return Vector{entries: merge(v.entries, w.entries, func(a, b Amount) Amount { return max(a, b) })}

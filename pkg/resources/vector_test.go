@@ -50,6 +50,8 @@ func TestVectorArithmetic(t *testing.T) {
 		{"difference with nothing", v.Sub(Vector{}), "memory=10 vcore=500"},
 		{"difference of nothing", Vector{}.Sub(w), "pods=-1 vcore=-500"},
 		{"difference with itself", v.Sub(v), "0"},
+		{"of what is free", v.SubFree(VectorOf(Entry{CPU, 600}, Entry{Memory, 4}, Entry{Pods, 1})), "memory=6"},
+		{"of a negative amount", Vector{}.Sub(v).SubFree(v), "memory=-10 vcore=-500"},
 		{"without negatives", v.Sub(w).Floor0(), "memory=10"},
 		{"all negative", Vector{}.Sub(v).Floor0(), "0"},
 		{"nothing negative", v.Floor0(), "memory=10 vcore=500"},

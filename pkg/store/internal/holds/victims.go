@@ -135,8 +135,7 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 // not count. If false and the asker still is not placed, filters refuse it for another reason, such
 // as ports.
 func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
-	free := x.m.FreeBeside(n, p)
-	free = free.Sub(x.m.WaitingBefore(p)[n.Name()]).Max(free.Sub(free.Floor0())) // they wait for free room only
+	free := x.m.FreeBeside(n, p).SubFree(x.m.WaitingBefore(p)[n.Name()]) // they wait for free room only
 	for _, v := range without {
 		if v.On() == n {
 			free = free.Add(v.Uses())

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
@@ -90,11 +91,10 @@ func (x *Plans) BesideWaiting(p *model.Pod, nodes []*planner.Node) []*planner.No
 	out := slices.Clone(nodes)
 	for i, n := range out {
 		if request, waits := waiting[n.Name]; waits {
-			beside := *n
+			beside, taken := *n, x.m.Preemption.Snapshot.Amounts(request)
 			beside.Free = slices.Clone(n.Free)
-			beside.Free.Add(x.m.Preemption.Snapshot.Amounts(request), -1)
-			for t, free := range n.Free {
-				beside.Free[t] = max(beside.Free[t], min(free, 0)) // they wait for free room only
+			for t, free := range n.Free { // they wait for free room only
+				beside.Free[t] = int64(resources.Amount(free).SubFree(resources.Amount(taken.At(t))))
 			}
 			out[i] = &beside
 		}
