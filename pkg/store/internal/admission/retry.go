@@ -120,10 +120,7 @@ func (x *States) IsArmed(p *model.Pod) bool {
 func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
 	x.m.Preemption.Watches.Remove(p.UID)
-	if waiting, waits := x.m.Preemption.Waiting[p.UID]; waits {
-		delete(x.m.Preemption.Waiting, p.UID)
-		x.m.Touch(x.m.Cache.Nodes.Get(waiting.Node)) // others may wait there now
-	}
+	x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
 	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 

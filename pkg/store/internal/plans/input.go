@@ -109,7 +109,7 @@ func (x *Plans) deferPlan(p *model.Pod, why reasons.Reason, from, now time.Time)
 		p.Asker.RefusalEndsCycle = true
 	}
 	if why.Code.IsQuota() || !x.Never(p).None() {
-		x.setWaiting(p, "", false)
+		x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
 	}
 	if !from.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
@@ -181,14 +181,10 @@ func timeLeft(until, now time.Time) time.Duration {
 
 // setWaiting notes whether an asker waits for room of a node ([preemption.Preemption.Waiting]).
 func (x *Plans) setWaiting(p *model.Pod, node string, waits bool) {
-	old, waited := x.m.Preemption.Waiting[p.UID]
-	if waited && waits && old.Node == node {
+	if old, waited := x.m.Preemption.Waiting[p.UID]; waited && waits && old.Node == node {
 		return
 	}
-	if waited {
-		delete(x.m.Preemption.Waiting, p.UID)
-		x.m.Touch(x.m.Cache.Nodes.Get(old.Node)) // others may wait there now
-	}
+	x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
 	if waits {
 		x.m.Preemption.Waiting[p.UID] = preemption.Waiting{Node: node, Since: p.Asker.TriedAt}
 	}
