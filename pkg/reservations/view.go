@@ -168,12 +168,20 @@ func (v *View) All() []Hold {
 	return out
 }
 
-// OfGroup returns the holds of the members of a PodGroup; none for an empty name.
-func (v *View) OfGroup(group string) []Hold {
-	if group == "" || v.size == 0 {
+// OfGroup returns the holds of the members of a PodGroup, in no particular order; none for an empty
+// name.
+func (v *View) OfGroup(group string) (out []Hold) {
+	if group == "" {
 		return nil
 	}
-	return slices.DeleteFunc(v.All(), func(h Hold) bool { return h.Group != group })
+	for i := range v.askers {
+		for _, h := range v.askers[i] {
+			if h.Group == group {
+				out = append(out, h.copy())
+			}
+		}
+	}
+	return out
 }
 
 // Beside returns the other askers that hold the same node as an asker, in serving order.
