@@ -145,17 +145,16 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 		}
 	}
 	r := &Room{DelayEnds: p.DelayEnd(s.model.Cache.Tree())}
-	x.Room = r
-	if p.Asker.HoldsNode() {
-		return
-	}
-	if r.Why, _ = s.plans.WhyNotNow(p, now); r.Why.None() && !s.model.MeetsLaw4(p) {
-		r.Why = plans.Law4Refusal(s.model.Cache.Tree().Queue(p.App.Leaf))
-	}
-	r.Tried, r.Refused = p.LastRefused()
-	r.Next, _ = s.model.PreemptionQueue.When(p.Asker)
-	if p.RequiredNode != "" { // decisions for it have no delay
-		*r = Room{Refused: p.Asker.Refused, Tried: p.Asker.TriedAt}
+	switch x.Room = r; {
+	case p.Asker.HoldsNode():
+	case p.RequiredNode != "": // decisions for it have no delay
+		x.Room = &Room{Refused: p.Asker.Refused, Tried: p.Asker.TriedAt}
+	default:
+		if r.Why, _ = s.plans.WhyNotNow(p, now); r.Why.None() && !s.model.MeetsLaw4(p) {
+			r.Why = plans.Law4Refusal(s.model.Cache.Tree().Queue(p.App.Leaf))
+		}
+		r.Tried, r.Refused = p.LastRefused()
+		r.Next, _ = s.model.PreemptionQueue.When(p.Asker)
 	}
 }
 
