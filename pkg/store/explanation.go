@@ -162,7 +162,7 @@ func (s *core) explainQueue(x *Explanation, p *model.Pod, now time.Time) {
 func (s *core) standing(p *model.Pod) *Standing {
 	out := &Standing{Standing: s.model.Pending.Order.Standing(p.Ask)}
 	for _, uid := range out.Standing.First {
-		out.First = append(out.First, s.refs([]types.UID{types.UID(uid)})...)
+		out.First = append(out.First, s.model.Pods[types.UID(uid)].Ref())
 	}
 	if next, ok := s.model.Pending.Order.Next(); ok {
 		out.Next = s.model.Pods[types.UID(next.UID())].Ref()

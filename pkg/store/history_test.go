@@ -55,13 +55,12 @@ func storyOf(s *Store) story {
 	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node
 	}
-	for _, name := range s.model.Cache.Nodes.Names() {
-		n := s.model.Cache.Nodes.Get(name)
+	for n := range s.model.Cache.Nodes.All() {
 		if n.Known() {
-			out.Nodes[name] = n.Allocatable().String()
+			out.Nodes[n.Name()] = n.Allocatable().String()
 		}
 		if n.Cordoned() {
-			out.Closed[name] = true
+			out.Closed[n.Name()] = true
 		}
 	}
 	for q := range s.Snapshot().All() {

@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -75,9 +76,10 @@ func (s *script) nodeFor(p *objects.Pod) string {
 	if p.RequiredNode != "" {
 		return p.RequiredNode
 	}
-	for _, name := range s.store.model.Cache.Nodes.Names() {
-		if s.store.model.Cache.Nodes.Get(name).Room().Covers(p.Request) {
-			return name
+	byName := func(a, b *cache.Node) int { return strings.Compare(a.Name(), b.Name()) }
+	for _, n := range slices.SortedFunc(s.store.model.Cache.Nodes.All(), byName) {
+		if n.Room().Covers(p.Request) {
+			return n.Name()
 		}
 	}
 	return "n1"

@@ -117,9 +117,6 @@ func (t *Nodes) Allocatable(name string) resources.Vector {
 // All yields all nodes in no particular order.
 func (t *Nodes) All() iter.Seq[*Node] { return maps.Values(t.byName) }
 
-// Names returns the names of all nodes, sorted.
-func (t *Nodes) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
-
 // Arrivals is how often a pod came to a node or grew there so far. It may overflow.
 func (t *Nodes) Arrivals() uint32 { return t.arrivals }
 
@@ -276,7 +273,7 @@ func (t *Nodes) Check(pods iter.Seq[*Pod]) error {
 			placed[n]++
 		}
 	}
-	for _, name := range t.Names() {
+	for _, name := range slices.Sorted(maps.Keys(t.byName)) {
 		n := t.byName[name]
 		var used resources.Vector
 		for _, p := range n.pods {
