@@ -76,8 +76,9 @@ func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 // deletes are for the victims that failed only.
 func (e *Executor) advance(ctx context.Context, a *asker) error {
 	p := a.plan
+	toMark := slices.DeleteFunc(slices.Clone(p.left), (*victim).isReady)
 	switch {
-	case !p.try(p.toMark(), func(v *victim) error { return e.makeReady(ctx, a, v) }):
+	case !p.try(toMark, func(v *victim) error { return e.makeReady(ctx, a, v) }):
 		p.to(planLate)
 	case p.at == planLate && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
 		p.to(planOver)
@@ -174,11 +175,6 @@ func (e *Executor) isLawful(ctx context.Context, a *asker) bool {
 	}
 	return ok && !slices.ContainsFunc(p.left, stays) &&
 		!slices.ContainsFunc(going, func(v output.Victim) bool { return !named(p.going, v.UID) })
-}
-
-// toMark returns the victims that must be marked before the next delete.
-func (p *plan) toMark() []*victim {
-	return slices.DeleteFunc(slices.Clone(p.left), (*victim).isReady)
 }
 
 // toTry returns the victims to delete next.

@@ -138,15 +138,6 @@ func (x *PodGroups) releaseBlocked(g *model.PodGroup) {
 	}
 }
 
-// checkGroupQuota checks the quotas for the missing members: for each application as if the
-// members of the applications before it were admitted.
-func (x *PodGroups) checkGroupQuota(g *model.PodGroup) queues.Verdict {
-	if g.Data.Shares == nil {
-		g.Data.Shares = sharesOf(g.Next())
-	}
-	return checkMembers(x.m, g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
-}
-
 // checkMembers checks the quotas for n members of a group on a basis with the demand
 // before them: for each application as if the members of those before it had started.
 // counted tells whether an application counts against maxapplications without them.
@@ -180,7 +171,10 @@ func sharesOf(chosen []*model.Pod) []model.Share {
 // quotaAllows tells whether the quotas allow the missing members, and notes the refusal
 // otherwise.
 func (x *PodGroups) quotaAllows(g *model.PodGroup) bool {
-	v := x.checkGroupQuota(g)
+	if g.Data.Shares == nil {
+		g.Data.Shares = sharesOf(g.Next())
+	}
+	v := checkMembers(x.m, g, g.Missing(), g.Data.Shares, queues.OnCommitted, queues.NewDemand(), (*model.App).Counted)
 	if !v.OK() {
 		x.m.Pending.PodGroups.Refuse(g, v)
 	}

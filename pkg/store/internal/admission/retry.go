@@ -67,14 +67,6 @@ func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
 	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), p.AskKey(), p.Request)
 }
 
-// leaveRetryOrder takes a pod out of its retry order, if it is in one. Its state is still the same.
-func (x *States) leaveRetryOrder(p *model.Pod) {
-	if p.RetryAsk != nil {
-		p.RetryIn.Remove(p.RetryAsk)
-		p.RetryAsk, p.RetryIn = nil, nil
-	}
-}
-
 // RetryFirst moves the first backing-off pod into the order if no pod is admitted. The
 // order has no other pod that can go on at that time.
 func (x *States) RetryFirst() bool {

@@ -57,7 +57,10 @@ func (x *States) Withdraw(p *model.Pod, to state.State) {
 		x.leaveSlot(p, to)
 	case state.Unschedulable, state.BackingOff:
 		x.m.Pending.Timers.Clear(&p.Timer)
-		x.leaveRetryOrder(p)
+		if p.RetryAsk != nil {
+			p.RetryIn.Remove(p.RetryAsk)
+			p.RetryAsk, p.RetryIn = nil, nil
+		}
 	}
 }
 
