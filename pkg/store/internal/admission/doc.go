@@ -2,9 +2,9 @@
 // a pod without a node ([States]), the choice of the next pod ([Slots]), PodGroups that
 // start together ([PodGroups]), and which pods more nodes would help ([Demand]).
 //
-// Something belongs here if it concerns pods without a node and knows nothing of holds
-// and plans, except what package model has of them. The package calls model only; see
-// there for the order of the packages.
+// Something belongs here if it concerns pods without a node, and makes no hold or plan. When
+// a pod is checked for preemption is here too, because changes of its state decide that.
+// The package calls model only; see there for the order of the packages.
 //
 //	states.go      the transitions between states
 //	slots.go       the next pod of the order
