@@ -83,6 +83,12 @@ const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o na
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[*].port}') == "9080 10259" ]]
 [[ -z $(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.spec.template.metadata.labels.app}') ]]`
 
+// limited waits until the quotas of the page refuse a pod with a PriorityClass. A pod without one
+// is accepted.
+const limited = `try() { kubectl run tried -n team --image=none --dry-run=server --overrides='{"apiVersion": "v1", "spec": {'"$1"'}}' 2>&1; }
+until said=$(try '"priorityClassName": "patient"' || true) && [[ $said == *"exceeded quota: tenant-priorities"* ]]; do sleep 0.2; done
+try ""`
+
 // readerMayRead waits until the API server confirms the rights of the user that reads
 // REST: a refusal is remembered for ten seconds.
 const readerMayRead = `until kubectl auth can-i get /paddock/ws/v1/partitions --as=system:serviceaccount:monitoring:reader; do sleep 0.2; done`
@@ -241,6 +247,7 @@ var rules = []rule{
 	deletes("manifests/admission/require-user"), deletes("manifests/admission/namespace-queue"), deletes("manifests/admission/bounded-pods"), deletes("manifests/admission"),
 	applies("manifests/admission/only-queues"), applies("manifests/admission/require-user"), applies("manifests/admission/namespace-queue"),
 	applies("manifests/admission/bounded-pods"),
+	{match: `kubectl apply -n team -f quotas.yaml`, why: "other pages make pods there", after: limited + "\nkubectl delete -n team -f quotas.yaml"},
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", last: true, before: restore, after: removed + anew},
 	{
 		match: `cp manifests/overlays/replace-default-daemonsets/scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,
