@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -28,8 +28,8 @@ partitions:
 `
 }
 
-// TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its
-// document, and when it is deleted. A scheduler that starts while the document is under
+// TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its document or
+// names another one that is not there, and when it is deleted. A scheduler that starts while the document is under
 // another key schedules no pod of a queue, and says so by condition, event, metric, page
 // and health check.
 func TestConfigurationDeleted(t *testing.T) {
@@ -49,17 +49,27 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.configure(oneLeaf("2"))
 	e.expect("p", 2, 1, "") // it is told of the max 10 s later
 	e.awaitMetric(reloadSuccess, "1")
+	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{config.PolicyGroupOption: "other", document: oneLeaf("3")}})
+	e.awaitNoDocument("the configuration before stays in force: there is no queue document: key other.yaml")
+	e.expectStill("p", 2, 1, "")
+
+	e.configure(oneLeaf("2"))
+	e.awaitMetric(reloadSuccess, "1")
 	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
-	e.awaitMetric(reloadSuccess, "0")
+	e.awaitNoDocument("the configuration before stays in force: there is no queue document")
 	e.expectStill("p", 2, 1, "")
 }
 
 // awaitNoDocument waits until metric, event, page and health check say that there is no
-// document.
+// document. An event about a ConfigMap that is deleted has its name, and no UID.
 func (e *env) awaitNoDocument(event string) {
 	e.Helper()
 	e.awaitMetric(reloadSuccess, "0")
-	m := expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{}))(e)
+	m, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		m, err = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.configNamespace(), Name: config.QueuesConfigMap}}, nil
+	}
+	e.ok(err)
 	e.awaitEvent(m, string(reasons.ConfigurationInvalid), event)
 	e.awaitText("/configuration", "there is no queue document")
 	e.awaitText("/ws/v1/scheduler/healthcheck", "there is no queue document")
