@@ -304,12 +304,13 @@ func TestBoundedPods(t *testing.T) {
 			p.expectAnswer(c.name+" of "+scheduler, err, c.says)
 		}
 	}
-	annotate := func(bytes int) error {
+	annotate := func(bytes int, subresources ...string) error {
 		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("x", bytes))
-		_, err := suite.client.CoreV1().Pods(p.ns).Patch(t.Context(), before.Name, types.MergePatchType, change, metav1.PatchOptions{})
+		_, err := suite.client.CoreV1().Pods(p.ns).Patch(t.Context(), before.Name, types.MergePatchType, change, metav1.PatchOptions{}, subresources...)
 		return err
 	}
 	p.expectAnswer("a pod from before with larger annotations", annotate(70001), tooLarge)
+	p.expectAnswer("with larger ones by the status", annotate(70001, "status"), tooLarge)
 	p.expectAnswer("with smaller ones", annotate(69000), "")
 	_, err := p.mirrorPod()
 	p.expectAnswer("a mirror pod", err, "")
