@@ -62,7 +62,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// soak runs histories without end, and reports progress every minute.
+// soak runs histories without end, and reports progress every minute, and from a million steps on
+// also what was seen or judged too rarely.
 func soak(t *testing.T) {
 	p, told := newProgress(), time.Now()
 	seed := *firstFlag
@@ -77,6 +78,9 @@ func soak(t *testing.T) {
 		if time.Since(told) > time.Minute {
 			told = time.Now()
 			fmt.Printf("seed %d: %v\n", seed, p)
+			if err := p.counts.tooFew(p.steps); err != nil && p.steps >= 1_000_000 {
+				fmt.Println("too few:", err)
+			}
 		}
 	}
 }

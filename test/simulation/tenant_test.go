@@ -448,20 +448,23 @@ func (w *interceptor) judgeHoldTimes() {
 }
 
 // judgeTimedOut finds holds of a PodGroup that time out before the one of its last member may:
-// a time-out from the begin of that, or two from the begin of the first.
+// a time-out from the begin of that, or two from the begin of the first. Once the PodGroup has started
+// each hold has its own time.
 func (w *interceptor) judgeTimedOut(work []output.Work) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var ended []reservations.Hold
+	minMembers := map[types.UID]int{}
 	for i := range work {
 		if h := work[i].Hold; work[i].Kind == output.WorkRelease && work[i].Ended == reservations.TimedOut && !h.NodeBound {
 			ended = append(ended, h)
+			minMembers[h.Asker] = w.in.sim.minMember(h.Asker)
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	holds := slices.Concat(ended, w.Holds().All())
 	for _, h := range ended {
 		group, timeout := w.timedWith(h.Asker), reservationTimeout*time.Second
-		if !strings.HasPrefix(group.Name, "PodGroup ") {
+		if !strings.HasPrefix(group.Name, "PodGroup ") || w.started(group, minMembers[h.Asker]) {
 			continue
 		}
 		w.in.sim.count(groupTimedOut)
@@ -518,6 +521,18 @@ func (w *interceptor) timedWith(asker types.UID) types.NamespacedName {
 		return types.NamespacedName{Namespace: p.Namespace, Name: "PodGroup " + p.Labels[objects.PodGroupLabel]}
 	}
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// started tells whether so many members of a PodGroup have a node as it needs to start. If minMember
+// is 0, it is not known, and one member is enough. The caller holds mu.
+func (w *interceptor) started(group types.NamespacedName, minMember int) bool {
+	placed := 0
+	for uid := range w.pods {
+		if x, known := w.Explanation(uid, time.Now()); known && (x.State == "Assumed" || x.State == "Bound") && w.timedWith(uid) == group {
+			placed++
+		}
+	}
+	return placed >= max(minMember, 1)
 }
 
 // judgeNodeRefuses finds a pod that still holds a node some time after the process has seen a
