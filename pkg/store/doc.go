@@ -35,7 +35,8 @@
 //	NoQueue: it changed, or the configuration did, and it is placed again
 //	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
 //
-// Package internal/state says what each state is.
+// Package internal/state says what each state is. All changes of it but the first one of a pod are
+// made by States.Enter and States.SetState (internal/admission/states.go).
 //
 // Delete, or a terminal phase, leads from every state to (none) and takes back the pod's
 // charge. After Forget, or when its lease expires, a pod goes on from Unschedulable to

@@ -10,7 +10,7 @@
 //	path.go           the path from a victim's leaf to the asker's path: priority (law
 //	                  6), the queues that a victim counts in
 //	laws.go           where certain types are contested: laws 4 and 5 on single pods
-//	                  (judge), law 2 as the amounts that may be taken from each queue
+//	                  (contestedView.judge), law 2 as the amounts that may be taken from each queue
 //	                  (takableFrom, findShort, gains)
 //	group.go          laws 2 and 4 for an asker that starts together with a group (lacks)
 //	survey.go         a node: what the asker lacks, and the candidates

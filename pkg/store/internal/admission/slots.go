@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
-// Slots gives the slots of the window to the first pods of the order, and keeps room for
-// the pod that could preempt for it.
+// Slots gives the slots of the window to the first pods of the order. A pod that found a node gives
+// it up for pods that go before it (ahead.go).
 type Slots struct {
 	m      *model.Model
 	states *States
