@@ -29,7 +29,8 @@ type follower struct {
 	logger    klog.Logger
 	loaded    chan struct{} // closed with the first valid configuration
 
-	mu         locks.Mutex       // guards the rest, Store.SetNotReady, and closing loaded; taken before the lock of the store
+	// mu guards the rest, Store.SetNotReady, and closing loaded. It is taken before the lock of the store.
+	mu         locks.Mutex
 	read       bool              // a configuration was read, valid or not
 	unreadable map[string]string // name of a ConfigMap -> why it could not be read
 	about      *corev1.ConfigMap // what the last event is about; nil for none

@@ -70,7 +70,8 @@ type Process struct {
 	peers   sync.Map // names of profiles that have QueuePreemption
 	handles sync.Map // name of a profile -> its fwk.Handle
 
-	mu          locks.Mutex           // guards the rest, and makes Configure run once; taken before the lock of the store
+	// mu guards the rest, and makes Configure run once. It is taken before the lock of the store.
+	mu          locks.Mutex
 	args        *config.QueueSortArgs // nil before Configure
 	preemption  *config.QueuePreemptionArgs
 	reservation *config.NodeReservationArgs

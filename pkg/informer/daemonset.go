@@ -91,8 +91,8 @@ type daemonSets struct {
 
 	known atomic.Bool // all DaemonSets that existed have been seen
 	told  atomic.Bool // and the store has the pods that name one
-	// mu makes passing a pod to the store and remembering it one step. So a pod that was
-	// passed before its DaemonSet was seen is passed again afterwards. It is taken before the lock of the store.
+	// mu makes passing a pod to the store and remembering it one step. So a pod that was passed before
+	// its DaemonSet was seen is passed again afterwards. It is taken before the lock of the store.
 	mu locks.Mutex
 	// pods are the last versions passed to the store, by the DaemonSet that they name.
 	pods map[types.UID]map[types.UID]*corev1.Pod

@@ -17,7 +17,7 @@ const (
 	RuleLeaving      Rule = "leaving already"
 	RuleLingering    Rule = "leaving, and there for longer than a hold"
 	RuleRefused      Rule = "its deletion was refused"
-	RuleTooSlow      Rule = "of its own namespace, and would close the node for longer than such pods still may (D4)"
+	RuleTooSlow      Rule = "of its own namespace, which may not close the node for that long any more (D4)"
 	RuleBinding      Rule = "being bound"
 	RuleForeign      Rule = "foreign pod"
 	RuleNotNeeded    Rule = "frees nothing that is needed"

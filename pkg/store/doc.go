@@ -35,8 +35,8 @@
 //	NoQueue: it changed, or the configuration did, and it is placed again
 //	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
 //
-// Package internal/state says what each state is. All changes of it but the first one of a pod are
-// made by States.Enter and States.SetState (internal/admission/states.go).
+// Package internal/state says what each state is. Every change of a pod's state except the first is
+// made by States.Enter or States.SetState (internal/admission/states.go).
 //
 // Delete, or a terminal phase, leads from every state to (none) and takes back the pod's
 // charge. After Forget, or when its lease expires, a pod goes on from Unschedulable to
@@ -71,11 +71,11 @@
 //
 // A pod is charged from the time it gets a queue; what is charged is taken back when it leaves.
 // allocated counts assumed and bound pods, admitted counts pods with a slot that hold no node,
-// arriving pods that hold a node and are not placed yet, leaving pods that were told to go, preempted
-// those of them that plans of this scheduler chose, pending all pods of the queue without a node.
-// These sums are kept at every queue from the leaf to root; for the limits of users and groups all
-// but pending. [Readers.Check] verifies the store against itself, [Readers.CompareWith] against a
-// listing of pods.
+// arriving pods that hold a node and are not placed yet, leaving pods that were deleted or chosen as
+// victims, unless they linger, preempted those that plans chose for askers of others (Pod.moves),
+// pending all pods of the queue without a node. These sums are kept at every queue from the leaf to
+// root; for the limits of users and groups allocated, admitted and arriving only. [Readers.Check]
+// verifies the store against itself, [Readers.CompareWith] against a listing of pods.
 //
 // # Readers
 //

@@ -311,8 +311,12 @@ func TestBoundedPods(t *testing.T) {
 	}
 	p.expectAnswer("a pod from before with larger annotations", annotate(70001), tooLarge)
 	p.expectAnswer("with larger ones by the status", annotate(70001, "status"), tooLarge)
+	current := expect.Get(suite.client.CoreV1().Pods(p.ns).Get(t.Context(), before.Name, metav1.GetOptions{}))(t)
+	current.Status.Message = "as a kubelet writes it"
+	_, err := suite.client.CoreV1().Pods(p.ns).UpdateStatus(t.Context(), current, metav1.UpdateOptions{})
+	p.expectAnswer("a status of the same pod", err, "")
 	p.expectAnswer("with smaller ones", annotate(69000), "")
-	_, err := p.mirrorPod()
+	_, err = p.mirrorPod()
 	p.expectAnswer("a mirror pod", err, "")
 	p.checkTypes("paddock-bounded-pods")
 }

@@ -86,7 +86,7 @@ type hostileCase struct {
 	// not protected". It is what p95 may be, about twice what was measured; 0: it must hold.
 	open time.Duration
 	// shown tells whether the attack took place, and what is seen of it. nil: the attack itself
-	// checks what its pods do, and leaves none behind.
+	// checks what its pods do, or leaves none behind.
 	shown func(e *env) (bool, string)
 }
 
@@ -200,7 +200,7 @@ func TestHostile(t *testing.T) {
 // measureHostile runs an attack on a scheduler and nodes of its own, and times pods of
 // another tenant from the begin of the attack to its end, and for hostileFor at least. No
 // pod of the third tenant goes, and no node is held in the end. Pods of default-scheduler are
-// timed where there is room for them. After that the attack must be shown to have taken place.
+// timed where there is room for them. After that shown must be true, if there is one.
 func measureHostile(t *testing.T, borrow, attack func(*env, int), n int, shown func(*env) (bool, string)) (m measured) {
 	awaitNoNamespaceEnds(t)
 	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
@@ -280,7 +280,7 @@ func recovered(e *env) (bool, string) {
 	return q != nil && len(q.AllocatedResource) > 0, fmt.Sprintf("queue of pods without a queue: %v", q)
 }
 
-// placed is an attack most of whose pods run.
+// placed is an attack of which more than 400 pods have a node.
 func placed(e *env) (bool, string) {
 	n := e.countPods("evil-", func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 	return n > 400, fmt.Sprintf("%d pods have a node", n)
@@ -297,7 +297,7 @@ func preempted(e *env) (bool, string) {
 	return victims >= 20, fmt.Sprintf("%v pods were preempted", victims)
 }
 
-// countPods counts the pods of the test with a name that begins so, of which is is true.
+// countPods counts the pods of the test with a name that begins with prefix, for which is returns true.
 func (e *env) countPods(prefix string, is func(*corev1.Pod) bool) (n int) {
 	for _, p := range expect.Get(e.listPods(e.Context()))(e) {
 		if strings.HasPrefix(p.Name, prefix) && is(&p) {

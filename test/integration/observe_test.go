@@ -224,12 +224,12 @@ func (e *env) metrics() string {
 	client, err := clientrest.HTTPClientFor(admin)
 	e.ok(err)
 	defer client.CloseIdleConnections()
-	// A scheduler that has just started may not have read the client CA from the API
-	// server yet, and takes the request for an anonymous one until it has.
+	// A scheduler that has just started may not have read the client CA from the API server yet.
+	// Until it has, it takes the request for an anonymous one, or refuses its certificate.
 	var body []byte
 	eventually(e, patience, "the scheduler knows the user that asks for its metrics", func() (bool, string) {
 		body, err = fetch(e.Context(), client, e.process.URL()+"/metrics")
-		if err != nil && strings.Contains(err.Error(), "system:anonymous") {
+		if err != nil && (strings.Contains(err.Error(), "system:anonymous") || strings.Contains(err.Error(), "401 Unauthorized")) {
 			return false, err.Error()
 		}
 		e.ok(err)

@@ -29,9 +29,9 @@ partitions:
 }
 
 // TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its document or
-// names another one that is not there, and when it is deleted. A scheduler that starts while the document is under
-// another key schedules no pod of a queue, and says so by condition, event, metric, page
-// and health check.
+// names another one that is not there, and when it is deleted. A scheduler that starts while the
+// document is under another key schedules no pod of a queue, and says so by condition, event, metric,
+// page and health check.
 func TestConfigurationDeleted(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	e.create("p", 3, inQueue("root.a"))

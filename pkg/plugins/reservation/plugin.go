@@ -82,12 +82,12 @@ func (pl *Plugin) mayFitBeside(_ klog.Logger, pod *corev1.Pod, gone, _ any) (fwk
 	return fwk.QueueSkip, nil
 }
 
-// SignPod refuses to sign while any node is held or a node-bound pod waits: Filter then depends on
-// the identity of the pod, so the result for one pod is not valid for another. Else Filter treats all
-// pods alike.
+// SignPod refuses to sign while any node is held or a node-bound pod goes first on its node: Filter
+// then depends on the identity of the pod, so the result for one pod is not valid for another. Else
+// Filter treats all pods alike.
 func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if s := pl.process.Store(); s != nil && (s.Holds().Held() || s.AnyNodeBound()) {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held, or pods wait that can run on one node only")
+		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held, or pods go first that can run on one node only")
 	}
 	return nil, nil
 }

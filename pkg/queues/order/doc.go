@@ -19,8 +19,8 @@
 // leaf there is therefore a heap of groups, each a heap of the applications' batches,
 // each a heap of asks. Its first ask is the same as in the drawing above.
 //
-// Asks of one application with the same request and hash can be closed. The owner chooses
-// the hash, as that of an equivalence class. Closed asks leave the order, and return to it, together and at once.
+// Asks of one application with the same request and hash can be closed. The owner chooses the
+// hash, as that of an equivalence class. Closed asks leave the order, and return to it, together.
 //
 // The package has no lock and no clock. The store owns an Index and guards it with its
 // lock.

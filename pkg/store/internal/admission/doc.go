@@ -2,8 +2,8 @@
 // a pod without a node ([States]), the choice of the next pod ([Slots]), PodGroups that
 // start together ([PodGroups]), and which pods more nodes would help ([Demand]).
 //
-// Something belongs here if it concerns pods without a node, and makes no hold or plan. When
-// a pod is checked for preemption is here too, because changes of its state decide that.
+// Something belongs here if it concerns pods without a node, and makes no hold or plan. It also
+// decides when a pod is checked for preemption, because that follows from changes of its state.
 // The package calls model only; see there for the order of the packages.
 //
 //	states.go      the transitions between states

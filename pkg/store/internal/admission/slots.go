@@ -11,7 +11,7 @@ import (
 )
 
 // Slots gives the slots of the window to the first pods of the order. A pod that found a node gives
-// it up for pods that go before it (ahead.go).
+// the node up for pods that go before it (ahead.go).
 type Slots struct {
 	m      *model.Model
 	states *States

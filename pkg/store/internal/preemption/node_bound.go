@@ -66,7 +66,7 @@ type NodeBound struct {
 
 type boundTo struct {
 	NodeBoundPod
-	key    order.AskKey // orders the pods of a node, as it does their holds; see reservations.Hold.Before
+	key    order.AskKey // orders the pods of a node as their holds; see reservations.Hold.Before
 	node   string
 	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
 	tried  bool      // its cycle ended, whether it counted or not
