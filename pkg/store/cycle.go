@@ -44,8 +44,8 @@ func (s *Store) QuotaRefused(uid types.UID, now time.Time) {
 	s.change(now, func() { s.cycle.QuotaRefused(uid, now) })
 }
 
-// NoNode says that a cycle of the pod found no node. class is the hash of its
-// equivalence class, of what the filters read of the pod; "" for none.
+// NoNode says that a cycle of the pod found no node. class identifies its equivalence class: it is a
+// hash of what the filters read of the pod; "" for none.
 func (s *Store) NoNode(uid types.UID, class string, why reasons.Reason, now time.Time) {
 	s.change(now, func() { s.cycle.NoNode(uid, class, why, now) })
 }

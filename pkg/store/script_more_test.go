@@ -45,7 +45,7 @@ func (s *script) look() string {
 	return b.String()
 }
 
-// freedUnseen prints the pods whose room was freed unseen, or plays the end of a cycle that
+// freedUnseen prints the pods that gave room back without an event for it, or plays the end of a cycle that
 // checked for them.
 func (s *script) freedUnseen(words []string) string {
 	switch {

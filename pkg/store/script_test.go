@@ -69,8 +69,8 @@ import (
 //
 //	delete NAME ...
 //	delete-unseen NAME ...      gone, and the pod was never seen on its node
-//	freed-unseen [gone|NAME]    prints the pods whose room was freed so; a cycle sees that they
-//	                            are gone, or finds one still on its node and NAME comes back
+//	freed-unseen [gone|NAME]    prints the pods that were deleted so; a cycle sees that they are
+//	                            gone, or finds one still on its node and NAME comes back
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //

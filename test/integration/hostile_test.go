@@ -267,14 +267,14 @@ func told(reason string) func(*env) (bool, string) {
 	}
 }
 
-// lingers is an attack whose deleted pods are on all nodes, where others need their ports.
+// lingers shows that the deleted pods of an attack are still on all nodes, where others need their ports.
 func lingers(e *env) (bool, string) {
 	old := e.countPods("old-", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	young := e.countPods("young-", func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
 	return min(old, young) >= 10*hostileNodes, fmt.Sprintf("%d deleted pods are there, and %d wait", old, young)
 }
 
-// recovered is an attack whose pods with a node are in the queue of pods that have none.
+// recovered shows that pods of an attack are charged to root.@recovery@.
 func recovered(e *env) (bool, string) {
 	q := e.queue("root.@recovery@")
 	return q != nil && len(q.AllocatedResource) > 0, fmt.Sprintf("queue of pods without a queue: %v", q)

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -48,6 +49,24 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 		}
 	}
 	return only
+}
+
+// leastMinMember is the smallest minMember that the PodGroup of a pod has had: the process may not
+// know a later one yet. It is 0 if the PodGroup never existed.
+func (s *simulation) leastMinMember(uid types.UID) (least int) {
+	if !s.settings.groups {
+		return 0
+	}
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	for _, p := range s.api.allPods() {
+		for _, h := range s.api.groups.events {
+			if g, there := h.new.(*v1alpha1.PodGroup); there && p.UID == uid && nameOf(g) == groupOf(p) {
+				least = min(cmp.Or(least, int(g.Spec.MinMember)), int(g.Spec.MinMember))
+			}
+		}
+	}
+	return least
 }
 
 // group returns the pods that have to start together with an asker; nil if they are not
