@@ -2,7 +2,6 @@ package docs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,13 +197,8 @@ func addresses() *strings.Replacer {
 // setting is where a command runs, and for how long it may run.
 type setting struct {
 	root, long bool
-	dir        string        // "" is the directory of the pages
-	leftOver   time.Duration // 0 is a minute
+	dir        string // "" is the directory of the pages
 }
-
-// rest is how long processes that a command has started may go on writing after it has
-// ended.
-func (s setting) rest() time.Duration { return cmp.Or(s.leftOver, time.Minute) }
 
 // limit is how long a command may take, including what its rule waits for before it.
 func (s setting) limit() time.Duration {
@@ -230,7 +224,8 @@ func shell(ctx context.Context, text string, exit int, in setting) (string, erro
 		c.Dir = in.dir
 	}
 	var out, failed bytes.Buffer
-	c.Stdout, c.Stderr, c.WaitDelay = &out, &failed, in.rest()
+	c.Stdout, c.Stderr = &out, &failed
+	c.WaitDelay = time.Minute // for processes that the command has started and left
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
@@ -311,35 +306,6 @@ func declared(dirs []string, name, pattern string) error {
 	return fmt.Errorf("no test %s in %s", name, strings.Join(dirs, ", "))
 }
 
-// TestInTurn: long commands come last in the nightly run; otherwise they are matched in
-// their place.
-func TestInTurn(t *testing.T) {
-	want := []string{"make soak", "kubectl get pods", "kubectl delete -k manifests/base"}
-	if nightly {
-		want = append(want[1:], want[0])
-	}
-	var got []string
-	for _, c := range inTurn([]command{{text: "make soak"}, {text: "kubectl delete -k manifests/base"}, {text: "kubectl get pods"}}) {
-		got = append(got, c.text)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("commands are run in the order %q, want %q", got, want)
-	}
-}
-
-// TestCommandThatLeavesAProcess runs a command that leaves a process behind that keeps its output open.
-func TestCommandThatLeavesAProcess(t *testing.T) {
-	const command = "sleep 3600 & echo $! > left"
-	defer func() {
-		if _, err := shell(t.Context(), "kill $(cat left); rm left", 0, setting{}); err != nil {
-			t.Error(err)
-		}
-	}()
-	if _, err := shell(t.Context(), command, 0, setting{leftOver: time.Millisecond}); !errors.Is(err, exec.ErrWaitDelay) {
-		t.Errorf("error %v, want that something keeps the output open", err)
-	}
-}
-
 // TestRules checks that every rule is used.
 func TestRules(t *testing.T) {
 	commands := allCommands(t)
@@ -348,34 +314,27 @@ func TestRules(t *testing.T) {
 			t.Errorf("no page has %q", line)
 		}
 	}
-	for _, r := range rules {
-		if r.why == "" {
-			t.Errorf("rule %q has no reason", r.match)
-		}
-		if r.instead != "" || r.kind == kindNowhere {
-			t.Errorf("rule %q does not have the command run", r.match)
-		}
-		if r.meanwhile != "" && r.says == "" {
-			t.Errorf("rule %q does not say when the command has got going", r.match)
-		}
-		if !slices.ContainsFunc(commands, func(c command) bool {
-			used, _ := ruleAmong(rules, c.text)
-			return used.match == r.match
-		}) {
-			t.Errorf("rule %q is for no command: remove it", r.match)
-		}
-	}
-	for _, r := range inFull {
-		if r.why == "" || r.kind != "" || (r.instead != "" && !r.less) {
-			t.Errorf("rule %q of the nightly run: it has to have a reason, and to run the command", r.match)
-		}
-		if !slices.ContainsFunc(commands, func(c command) bool {
-			used, _ := ruleAmong(inFull, c.text)
-			return used.match == r.match
-		}) {
-			t.Errorf("rule %q of the nightly run is for no command: remove it", r.match)
+	check := func(all []rule, runs func(rule) bool) {
+		for _, r := range all {
+			if r.why == "" {
+				t.Errorf("rule %q has no reason", r.match)
+			}
+			if !runs(r) {
+				t.Errorf("rule %q does not have the command run", r.match)
+			}
+			if r.meanwhile != "" && r.says == "" {
+				t.Errorf("rule %q does not say when the command has got going", r.match)
+			}
+			if !slices.ContainsFunc(commands, func(c command) bool {
+				used, _ := ruleAmong(all, c.text)
+				return used.match == r.match
+			}) {
+				t.Errorf("rule %q is for no command: remove it", r.match)
+			}
 		}
 	}
+	check(rules, func(r rule) bool { return r.instead == "" && r.kind != kindNowhere })
+	check(inFull, func(r rule) bool { return r.kind == "" && (r.instead == "" || r.less) })
 }
 
 // TestWrongCommandsAreFound plants wrong commands.

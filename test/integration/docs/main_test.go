@@ -1,14 +1,15 @@
 package docs
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -172,17 +173,14 @@ func prepareWork(work, bin string) error {
 
 // goCaches are the settings with which the go command finds its caches for any HOME.
 func goCaches() ([]string, error) {
-	names := []string{"GOPATH", "GOCACHE", "GOMODCACHE"}
-	text, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
-	if err != nil {
+	text, err := exec.Command("go", "env", "-json", "GOPATH", "GOCACHE", "GOMODCACHE").Output()
+	values := map[string]string{}
+	if err = cmp.Or(err, json.Unmarshal(text, &values)); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	values := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if len(values) != len(names) {
-		return nil, fmt.Errorf("go env says %q of %q", values, names)
+	var out []string
+	for name, value := range values {
+		out = append(out, name+"="+value)
 	}
-	for i, name := range names {
-		values[i] = name + "=" + values[i]
-	}
-	return values, nil
+	return out, nil
 }

@@ -1,12 +1,12 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,8 +28,8 @@ var patient = []string{"--v=2", "--leader-elect-lease-duration=2m", "--leader-el
 //	# delete NAMESPACE/POD
 //	# await NAMESPACE/POD TEXT of its explanation
 func stage(ctx context.Context, bin string) error {
-	queues := exec.CommandContext(ctx, "kubectl", "create", "configmap", "yunikorn-configs", "-n", "yunikorn", "--from-file=queues.yaml=queues.yaml")
-	if err := run(queues); err != nil {
+	const queues = "kubectl create configmap yunikorn-configs -n yunikorn --from-file=queues.yaml=queues.yaml"
+	if _, err := shell(ctx, queues, 0, setting{}); err != nil {
 		return err
 	}
 	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
@@ -48,7 +48,7 @@ func stage(ctx context.Context, bin string) error {
 	if err := startSecure(ctx, bin); err != nil {
 		return err
 	}
-	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-k", "manifests/base")); err != nil {
+	if _, err := shell(ctx, "kubectl apply -k manifests/base", 0, setting{}); err != nil {
 		return err
 	}
 	files, err := filepath.Glob("testdata/stage/*.yaml")
@@ -85,12 +85,13 @@ func play(ctx context.Context, file string) error {
 	}
 	err = told("delete", func(pod string) error {
 		namespace, name, _ := strings.Cut(pod, "/")
-		return run(exec.CommandContext(ctx, "kubectl", "delete", "pod", name, "-n", namespace, "--wait=false"))
+		_, err := shell(ctx, fmt.Sprintf("kubectl delete pod %s -n %s --wait=false", name, namespace), 0, setting{})
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-f", path)); err != nil {
+	if _, err := shell(ctx, fmt.Sprintf("kubectl apply -f %q", path), 0, setting{}); err != nil {
 		return err
 	}
 	return told("await", func(rest string) error {
@@ -112,7 +113,7 @@ func await(ctx context.Context, pod, want string) error {
 			return err
 		}
 		body, err := io.ReadAll(response.Body)
-		if err = errorsOf(err, response.Body.Close()); err != nil {
+		if err = cmp.Or(err, response.Body.Close()); err != nil {
 			return err
 		}
 		if last = string(body); strings.Contains(last, want) {
@@ -120,25 +121,4 @@ func await(ctx context.Context, pod, want string) error {
 		}
 	}
 	return fmt.Errorf("pod %s is not %q after %v: %s", pod, want, patience, last)
-}
-
-func errorsOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// run runs a command of the stage.
-func run(c *exec.Cmd) error {
-	c.Dir, c.Env = suite.work, suite.env
-	// The command was looked up with the PATH of the test.
-	c.Path = filepath.Join(suite.work, ".path", c.Args[0])
-	c.Err = nil
-	if text, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, text)
-	}
-	return nil
 }
