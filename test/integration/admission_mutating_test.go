@@ -25,10 +25,10 @@ func TestSetSchedulerName(t *testing.T) {
 	none := newPoliced(t, "policed-none", nil)
 	on.schedulerAccount("paddock")
 	serviceAccount(t, on.ns, "robot")
-	create := func(p policed, scheduler string, m marks, account ...string) string {
+	create := func(p policed, scheduler, account string, m marks) string {
 		t.Helper()
 		made := expect.Get(p.dryRun(suite.client, scheduler, m, func(pod *corev1.Pod) {
-			pod.Spec.ServiceAccountName = strings.Join(account, "")
+			pod.Spec.ServiceAccountName = account
 			if m[markMirror] != "" {
 				pod.Spec.NodeName = "elsewhere" // required of a mirror pod
 			}
@@ -36,46 +36,38 @@ func TestSetSchedulerName(t *testing.T) {
 		return made.Spec.SchedulerName
 	}
 	eventually(t, patience, "the policy is in force", func() (bool, string) {
-		got := create(on, "", nil)
+		got := create(on, "", "", nil)
 		return got == profile, got
 	})
+	const upstream = corev1.DefaultSchedulerName
+	paddock := marks{markPaddock: "paddock"}
 	for _, c := range []struct {
-		name      string
-		in        policed
-		scheduler string
-		m         marks
-		want      string
+		name               string
+		in                 policed
+		scheduler, account string
+		m                  marks
+		want               string
 	}{
-		{"no scheduler named", on, "", nil, profile},
-		{"default-scheduler named", on, corev1.DefaultSchedulerName, nil, profile},
-		{"another one named", on, "mine", nil, "mine"},
-		{"yunikorn named", on, profile, nil, profile},
-		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
-		{"the label of Paddock alone", on, "", marks{markPaddock: "paddock"}, profile},
-		{"what says it is a mirror pod", on, "", marks{markMirror: "x"}, profile},
-		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
-		{"not said", none, "", nil, corev1.DefaultSchedulerName},
-		{"not said, yunikorn named", none, profile, nil, profile},
+		{"no scheduler named", on, "", "", nil, profile},
+		{"default-scheduler named", on, upstream, "", nil, profile},
+		{"another one named", on, "mine", "", nil, "mine"},
+		{"yunikorn named", on, profile, "", nil, profile},
+		{"labels are there", on, "", "", marks{markQueue: "root.a"}, profile},
+		{"the label of Paddock alone", on, "", "", paddock, profile},
+		{"what says it is a mirror pod", on, "", "", marks{markMirror: "x"}, profile},
+		{"Paddock itself", on, upstream, "paddock", paddock, upstream},
+		{"its account without the label", on, upstream, "paddock", nil, profile},
+		{"its label, another account", on, upstream, "robot", paddock, profile},
+		{"switched off", off, "", "", nil, upstream},
+		{"not said", none, "", "", nil, upstream},
+		{"not said, yunikorn named", none, profile, "", nil, profile},
 	} {
-		if got := create(c.in, c.scheduler, c.m); got != c.want {
+		if got := create(c.in, c.scheduler, c.account, c.m); got != c.want {
 			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
 		}
 	}
-	for _, c := range []struct {
-		account string
-		m       marks
-		want    string
-	}{
-		{"paddock", marks{markPaddock: "paddock"}, corev1.DefaultSchedulerName}, // Paddock itself
-		{"paddock", nil, profile},
-		{"robot", marks{markPaddock: "paddock"}, profile},
-	} {
-		if got := create(on, corev1.DefaultSchedulerName, c.m, c.account); got != c.want {
-			t.Errorf("account %s, %v: scheduler %s, want %s", c.account, c.m, got, c.want)
-		}
-	}
 	made := expect.Get(on.mirrorPod())(t)
-	if got := made.Spec.SchedulerName; got != corev1.DefaultSchedulerName {
+	if got := made.Spec.SchedulerName; got != upstream {
 		t.Errorf("a mirror pod: scheduler %s, want that of upstream", got)
 	}
 }
@@ -139,13 +131,12 @@ func TestSetUser(t *testing.T) {
 		{"a name that JSON quotes", on, `o"dd`, nil, ""},
 	} {
 		c.in.allow(c.user, "admin")
-		var got string
-		eventually(t, patience, c.name+": allowed", func() (bool, string) {
-			made, err := c.in.ask(c.user, "Pod", c.m)
-			got = made[placement.KeyUserInfo]
-			return err == nil, fmt.Sprint(err)
+		var made map[string]string
+		succeeds(t, c.name+": allowed", func() (err error) {
+			made, err = c.in.ask(c.user, "Pod", c.m)
+			return err
 		})
-		if got != c.want {
+		if got := made[placement.KeyUserInfo]; got != c.want {
 			t.Errorf("%s: user.info is %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -186,10 +177,7 @@ func (p policed) checkYuniKorn(anybody string) {
 	controller, robot := "system:serviceaccount:yunikorn:yunikorn-admission-controller", "system:serviceaccount:"+p.ns+":robot"
 	for _, account := range []string{controller, robot} {
 		p.allow(account, "admin")
-		eventually(p, patience, account+" may make pods", func() (bool, string) {
-			err := p.make(account, "Pod", nil)
-			return err == nil, fmt.Sprint(err)
-		})
+		succeeds(p, account+" may make pods", func() error { return p.make(account, "Pod", nil) })
 		p.expectAnswer("YuniKorn's text, by account "+account, p.make(account, "Pod", filled(account)), "")
 		p.expectAnswer("YuniKorn's text, of another, by account "+account, p.make(account, "Pod", filled(anybody)), mayNot)
 	}

@@ -10,14 +10,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // markPaddock is the label of the pods of an installation.
@@ -33,17 +30,23 @@ func serviceAccount(t *testing.T, namespace, name string) {
 	expect.Get(suite.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}))(t)
 }
 
+// bindRole binds a ClusterRole to a service account until the test ends.
+func bindRole(t *testing.T, namespace, account, role string) {
+	t.Helper()
+	bindings := suite.client.RbacV1().ClusterRoleBindings()
+	made := expect.Get(bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}, metav1.CreateOptions{}))(t)
+	t.Cleanup(func() { expect.Holds(t, bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{})) })
+}
+
 // schedulerAccount makes a service account that may bind pods, as in every installation.
 func (p policed) schedulerAccount(name string) {
 	p.Helper()
 	serviceAccount(p.T, p.ns, name)
-	bindings := suite.client.RbacV1().ClusterRoleBindings()
-	made := expect.Get(bindings.Create(p.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.ns, Name: name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-scheduler"},
-	}, metav1.CreateOptions{}))(p)
-	p.Cleanup(func() { expect.Holds(p, bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{})) })
+	bindRole(p.T, p.ns, name, "system:kube-scheduler")
 	awaitAllowed(p.T, "system:serviceaccount:"+p.ns+":"+name,
 		&authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "binding"}, true)
 }
@@ -55,11 +58,11 @@ func (p policed) mirrorPod() (*corev1.Pod, error) {
 	if err != nil || len(nodes.Items) == 0 {
 		p.Fatal("no node: ", err)
 	}
-	node, controls := nodes.Items[0], true
+	node := nodes.Items[0]
 	client := p.asMember("system:node:"+node.Name, []string{"system:nodes", "system:authenticated"})
 	return p.dryRun(client, "", marks{markMirror: "of-a-file"}, func(pod *corev1.Pod) {
 		pod.Spec.NodeName, pod.Spec.NodeSelector = node.Name, nil
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controls}}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)}}
 	})
 }
 
@@ -86,12 +89,8 @@ func TestOnlyQueues(t *testing.T) {
 	const noNode = "remove spec.nodeName"
 	on.awaitPolicies(byQueues, func() error { return create(on, bob, "mine", "", "", nil) })
 	on.awaitPolicies(byQueues, func() error { return create(on, daemonSets, "mine", "", "", nil) })
-	eventually(t, patience, "bob may make pods elsewhere", func() (bool, string) {
-		err := create(none, bob, "mine", "", "", nil)
-		return err == nil, fmt.Sprint(err)
-	})
-	mirror := marks{markMirror: "x"}
-	paddock := marks{markPaddock: "paddock"}
+	succeeds(t, "bob may make pods elsewhere", func() error { return create(none, bob, "mine", "", "", nil) })
+	mirror, paddock := marks{markMirror: "x"}, marks{markPaddock: "paddock"}
 	for _, c := range []struct {
 		name                           string
 		in                             policed
@@ -148,8 +147,9 @@ func TestRequireUser(t *testing.T) {
 	on.checkTypes("paddock-require-user")
 }
 
-// TestLimitsWithPolicies shows the purpose of the policies: if everything that the label
-// leaves out is refused, no user escapes the limit of a group.
+// TestLimitsWithPolicies shows the purpose of the policies: a pod must say whose it is, as
+// TestAccountsThatMaySetTheUser and TestRequireUser have it, and one that does counts for the
+// limit of a group. So no user escapes that limit.
 func TestLimitsWithPolicies(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
 	e := setup(t, `
@@ -163,52 +163,28 @@ partitions:
     queues:
     - name: team
 `)
-	e.annotate(e.ns, map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
 	p := policed{t, e.ns}
+	p.annotate("yunikorn.apache.org/namespace.enableYuniKorn", "true")
 	p.allow("bob", "admin")
 	p.awaitValidation("bob")
 	p.awaitPolicies("must say whose they are", func() error { return p.make("bob", "Pod", nil) })
-	for what, c := range map[string]struct {
-		says      marks
-		wants, or string // where two policies refuse it, the API server tells the answer of one
-	}{
-		"without a user": {nil, "must say whose they are", "must say whose they are"},
-		"by name alone":  {marks{markUsername: "bob"}, "alone leaves out the groups", "must say whose they are"},
-		"of no group":    {marks{markInfo: `{"user":"bob"}`}, "the annotation must be exactly", "the annotation must be exactly"},
-	} {
-		err := p.make("bob", "Pod", c.says)
-		if err == nil || !strings.Contains(err.Error(), c.wants) && !strings.Contains(err.Error(), c.or) {
-			t.Errorf("a pod %s: %v, want a refusal that says %q", what, err, c.wants)
-		}
-	}
 	for i := range 2 {
 		pod := e.pod(fmt.Sprintf("of-bob-%d", i), "of-bob", inQueue("root.team"))
-		pod.Annotations = map[string]string{placement.KeyUserInfo: bobInfo}
+		pod.Annotations[placement.KeyUserInfo] = bobInfo
 		expect.Get(p.as("bob").CoreV1().Pods(e.ns).Create(t.Context(), pod, metav1.CreateOptions{}))(e)
 	}
 	e.expect("of-bob", 1, 1, reasons.OverGroupLimit)
 }
 
 // TestNamespaceQueue is a namespace bound to one queue: a table of the pods that the API
-// server accepts. A pod with one queue as label and another as annotation is in that of its label.
+// server accepts. A pod with one queue as label and another as annotation is in that of its label
+// (pkg/queues/placement/testdata/identify/queue.txt).
 func TestNamespaceQueue(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-namespace-queue.yaml"))
-	e := setup(t, `
-partitions:
-- name: default
-  placementrules: [{name: provided}]
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: team
-      queues: [{name: day}, {name: night}]
-    - name: teams
-    - name: other
-`)
-	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.Team"})
-	p, none := policed{t, e.ns}, newPoliced(t, "policed-queue", nil)
-	belong := "pods of namespace " + e.ns + " belong into queue root.team"
+	const onlyQueue = "paddock.io/only-queue"
+	p := newPoliced(t, "policed-queue", map[string]string{onlyQueue: "root.Team"})
+	none := newPoliced(t, "policed-no-queue", nil)
+	belong := "pods of namespace " + p.ns + " belong into queue root.team"
 	p.awaitPolicies(belong, func() error { return p.try(profile, nil) })
 	for _, c := range []struct {
 		name      string
@@ -232,32 +208,24 @@ partitions:
 	} {
 		c.in.expectAnswer(c.name, c.in.try(c.scheduler, c.m), c.says)
 	}
-	there := e.create("there", 1, inQueue("root.team.day"))[0]
-	e.awaitRunning(there)
-	e.awaitRefused(e.createPod(e.pod("missing", "missing", inQueue("root.team.noon"))), reasons.QueueNotFound)
-	differ := e.pod("differ", "differ", inQueue("root.team.day"))
-	differ.Annotations = map[string]string{placement.KeyQueue: "root.other"}
-	e.awaitRunning(e.createPod(differ))
-	e.awaitQueue("root.team.day", "has the pod whose annotation names another queue", func(q *documents.Queue) bool {
-		return q.AllocatedResource["vcore"] == 2000
-	})
-	patch := func(change string, subresources ...string) error {
-		_, err := suite.client.CoreV1().Pods(e.ns).Patch(t.Context(), there.Name, types.MergePatchType, []byte(change), metav1.PatchOptions{}, subresources...)
-		return err
+	p.create("there", marks{markQueue: "root.team.day"})
+	set := func(key, value string, subresources ...string) error {
+		change := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, value)
+		return p.patch(suite.client, "there", change, subresources...)
 	}
-	p.expectAnswer("another queue later", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.other"}}}`), belong)
-	p.expectAnswer("another queue later, by the status", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.other"}}}`, "status"), belong)
-	p.expectAnswer("no queue later", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":null}}}`), belong)
-	p.expectAnswer("something else later", patch(`{"metadata":{"labels":{"note":"x"}}}`), "")
-	for _, wrong := range []string{"team", "root.", "root. team", "rooted.team"} {
-		e.annotate(e.ns, map[string]string{"paddock.io/only-queue": wrong})
+	p.expectAnswer("another queue later", set(placement.KeyQueue, `"root.other"`), belong)
+	p.expectAnswer("another queue later, by the status", set(placement.KeyQueue, `"root.other"`, "status"), belong)
+	p.expectAnswer("no queue later", set(placement.KeyQueue, "null"), belong)
+	p.expectAnswer("something else later", set("note", `"x"`), "")
+	for i, wrong := range []string{"team", "root.", "root. team", "rooted.team"} {
+		p.annotate(onlyQueue, wrong)
 		p.awaitPolicies(`is "`+wrong+`", which is no queue in full`, func() error { return p.try(profile, marks{markQueue: "root.team"}) })
-		p.expectAnswer("a pod that is there, with "+wrong, patch(`{"metadata":{"labels":{"note":"`+wrong[:4]+`"}}}`), "")
+		p.expectAnswer("a pod that is there, with "+wrong, set("note", fmt.Sprintf(`"%d"`, i)), "")
 	}
-	// Pods from before the annotation keep running.
-	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.other"})
+	// Pods from before the annotation stay, and can be changed.
+	p.annotate(onlyQueue, "root.other")
 	p.awaitPolicies("belong into queue root.other", func() error { return p.try(profile, nil) })
-	p.expectAnswer("a pod from before", patch(`{"metadata":{"labels":{"note":"y"}}}`), "")
+	p.expectAnswer("a pod from before", set("note", `"y"`), "")
 	p.checkTypes("paddock-namespace-queue")
 }
 
@@ -265,25 +233,23 @@ partitions:
 func TestBoundedPods(t *testing.T) {
 	p := newPoliced(t, "policed-bounded", nil)
 	large := func(bytes int) marks { return marks{"annotation note": strings.Repeat("x", bytes-len("note"))} }
-	before := &corev1.Pod{ObjectMeta: large(70000).meta(), Spec: podSpec("mine")}
-	before.Name = "before"
-	expect.Get(suite.client.CoreV1().Pods(p.ns).Create(t.Context(), before, metav1.CreateOptions{}))(t)
+	p.create("before", large(70000))
 	applyPolicies(t, installed(t, "admission-bounded-pods.yaml"))
 	const tooLarge, tooMany = "at most 65536 are allowed: shorten them", "at most 64 are allowed: remove those"
 	p.awaitPolicies(tooLarge, func() error { return p.try(profile, large(65537)) })
 	requesting := func(n int) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
-			requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}
-			for i := range n / 2 {
-				requests[corev1.ResourceName(fmt.Sprintf("example.com/r%d", i))] = resource.MustParse("1")
+			some := func(prefix string, n int) (list []string) {
+				for i := range n {
+					list = append(list, fmt.Sprint("example.com/", prefix, i), "1")
+				}
+				return list
 			}
 			c := &pod.Spec.Containers[0]
-			c.Resources.Requests, c.Resources.Limits = requests, requests
+			c.Resources.Requests = amounts(append(some("r", n/2), "cpu", "1", "ephemeral-storage", "1Gi")...)
+			c.Resources.Limits = c.Resources.Requests
 			rest := corev1.Container{Name: "i", Image: "none"}
-			rest.Resources.Limits = corev1.ResourceList{}
-			for i := range n - n/2 {
-				rest.Resources.Limits[corev1.ResourceName(fmt.Sprintf("example.com/s%d", i))] = resource.MustParse("1")
-			}
+			rest.Resources.Limits = amounts(some("s", n-n/2)...)
 			pod.Spec.InitContainers = []corev1.Container{rest}
 		}
 	}
@@ -305,18 +271,15 @@ func TestBoundedPods(t *testing.T) {
 		}
 	}
 	annotate := func(bytes int, subresources ...string) error {
-		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("x", bytes))
-		_, err := suite.client.CoreV1().Pods(p.ns).Patch(t.Context(), before.Name, types.MergePatchType, change, metav1.PatchOptions{}, subresources...)
-		return err
+		change := fmt.Sprintf(`{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("x", bytes))
+		return p.patch(suite.client, "before", change, subresources...)
 	}
 	p.expectAnswer("a pod from before with larger annotations", annotate(70001), tooLarge)
 	p.expectAnswer("with larger ones by the status", annotate(70001, "status"), tooLarge)
-	current := expect.Get(suite.client.CoreV1().Pods(p.ns).Get(t.Context(), before.Name, metav1.GetOptions{}))(t)
-	current.Status.Message = "as a kubelet writes it"
-	_, err := suite.client.CoreV1().Pods(p.ns).UpdateStatus(t.Context(), current, metav1.UpdateOptions{})
-	p.expectAnswer("a status of the same pod", err, "")
+	const status = `{"status":{"message":"as a kubelet writes it"}}`
+	p.expectAnswer("a status of the same pod", p.patch(suite.client, "before", status, "status"), "")
 	p.expectAnswer("with smaller ones", annotate(69000), "")
-	_, err = p.mirrorPod()
+	_, err := p.mirrorPod()
 	p.expectAnswer("a mirror pod", err, "")
 	p.checkTypes("paddock-bounded-pods")
 }

@@ -37,11 +37,11 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 		}
 		// The API server drops the policies a moment later, and the next test may make
 		// such pods.
-		pod := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
-		pod.Name, pod.Annotations["large"] = "free", strings.Repeat("x", 1<<17)
-		eventually(t, patience, "the policies are gone", func() (bool, string) {
-			_, err := suite.client.CoreV1().Pods(metav1.NamespaceDefault).Create(context.Background(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err == nil, fmt.Sprint(err)
+		m := marks{markQueueNote: "root..x", markInfo: "nonsense", "annotation large": strings.Repeat("x", 1<<17)}
+		dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		succeeds(t, "the policies are gone", func() error {
+			_, err := suite.client.CoreV1().Pods(metav1.NamespaceDefault).Create(context.Background(), m.pod("free", profile), dry)
+			return err
 		})
 	})
 	for _, o := range objects {
@@ -65,6 +65,13 @@ func newPoliced(t *testing.T, prefix string, annotations map[string]string) poli
 		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}))
 	})
 	return policed{t, ns}
+}
+
+// annotate sets an annotation of the namespace.
+func (p policed) annotate(key, value string) {
+	p.Helper()
+	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	expect.Get(suite.client.CoreV1().Namespaces().Patch(p.Context(), p.ns, types.MergePatchType, change, metav1.PatchOptions{}))(p)
 }
 
 // as returns a client of a user, or of a service account like
@@ -139,11 +146,31 @@ func podSpec(scheduler string) corev1.PodSpec {
 	}
 }
 
+// pod is a pod of a scheduler with these marks.
+func (m marks) pod(name, scheduler string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+	pod.Name = name
+	return pod
+}
+
+// create makes a pod of our profile with these marks, as an administrator.
+func (p policed) create(name string, m marks) {
+	p.Helper()
+	expect.Get(suite.client.CoreV1().Pods(p.ns).Create(p.Context(), m.pod(name, profile), metav1.CreateOptions{}))(p)
+}
+
+// patch changes a pod.
+func (p policed) patch(client kubernetes.Interface, pod, change string, subresources ...string) error {
+	p.Helper()
+	pods := client.CoreV1().Pods(p.ns)
+	_, err := pods.Patch(p.Context(), pod, types.MergePatchType, []byte(change), metav1.PatchOptions{}, subresources...)
+	return err
+}
+
 // dryRun creates, in a dry run, a pod of a scheduler with these marks.
 func (p policed) dryRun(client kubernetes.Interface, scheduler string, m marks, changes ...func(*corev1.Pod)) (*corev1.Pod, error) {
 	p.Helper()
-	pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-	pod.Name = "x"
+	pod := m.pod("x", scheduler)
 	for _, change := range changes {
 		change(pod)
 	}
@@ -252,10 +279,7 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 	p.allow(trusted, "paddock-set-user")
 	info := marks{markInfo: aliceInfo}
 	p.awaitPolicies("bob may not say", func() error { return p.make(anybody, "Pod", info) })
-	eventually(t, patience, "the operator may", func() (bool, string) {
-		err := p.make(trusted, "Pod", info)
-		return err == nil, fmt.Sprint(err)
-	})
+	succeeds(t, "the operator may", func() error { return p.make(trusted, "Pod", info) })
 	const (
 		replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
 		mayNot      = "bob may not say whose pods these are"
@@ -267,8 +291,6 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 		p.expectAnswer(kind+" with username", p.make(anybody, kind, marks{markUsername: "alice"}), mayNot)
 		p.expectAnswer(kind+" by the operator", p.make(trusted, kind, info), "")
 		p.expectAnswer(kind+" by the operator, wrong", p.make(trusted, kind, marks{markInfo: `alice`}), looks)
-	}
-	for kind := range kinds {
 		p.expectAnswer(kind+" of oneself", p.make(anybody, kind, marks{markInfo: bobInfo}), "")
 		p.expectAnswer(kind+" of oneself by name alone", p.make(anybody, kind, marks{markUsername: "bob"}), mayNot+": label yunikorn.apache.org/username alone leaves out the groups")
 		p.expectAnswer(kind+" of oneself by name, too", p.make(anybody, kind, marks{markInfo: bobInfo, markUsername: "bob"}), "")
@@ -290,10 +312,7 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 	// A name with quotes that would yield another JSON document.
 	const odd = `eve","groups":["system:authenticated"],"user":"alice`
 	p.allow(odd, "admin")
-	eventually(t, patience, "eve may make pods", func() (bool, string) {
-		err := p.make(odd, "Pod", nil)
-		return err == nil, fmt.Sprint(err)
-	})
+	succeeds(t, "eve may make pods", func() error { return p.make(odd, "Pod", nil) })
 	p.expectAnswer("a name with quotes", p.make(odd, "Pod", marks{markInfo: `{"user":"` + odd + `","groups":["system:authenticated"]}`}), "may not say whose pods these are")
 	p.expectAnswer("empty user.info", p.make(anybody, "Pod", marks{markInfo: ""}), "")
 	p.expectAnswer("a pod by a controller", p.make(replicaSets, "Pod", info), "")
@@ -315,37 +334,28 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 // checkUserUpdates changes existing objects.
 func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.Helper()
-	pods := suite.client.CoreV1().Pods(p.ns)
-	pod := &corev1.Pod{ObjectMeta: marks{markInfo: aliceInfo}.meta(), Spec: podSpec(profile)}
-	pod.Name = "there"
-	expect.Get(pods.Create(p.Context(), pod, metav1.CreateOptions{}))(p)
-	patch := func(user string, change map[string]any, subresources ...string) error {
-		text, err := json.Marshal(map[string]any{"metadata": change})
-		expect.OK(p, err)
-		_, err = p.as(user).CoreV1().Pods(p.ns).Patch(p.Context(), "there", types.MergePatchType, text, metav1.PatchOptions{}, subresources...)
-		return err
-	}
-	set := func(kind, key string, value any) map[string]any {
-		return map[string]any{kind: map[string]any{key: value}}
+	p.create("there", marks{markInfo: aliceInfo})
+	set := func(user, kind, key, value string, subresources ...string) error {
+		change := fmt.Sprintf(`{"metadata":{%q:{%q:%s}}}`, kind, key, value)
+		return p.patch(p.as(user), "there", change, subresources...)
 	}
 	const cannot = "the user of a pod cannot be changed"
-	bob := set("annotations", placement.KeyUserInfo, `{"user":"bob"}`)
+	const nodes, bob = "system:serviceaccount:kube-system:node-controller", `"{\"user\":\"bob\"}"`
 	for _, user := range []string{anybody, trusted} {
-		p.expectAnswer(user+" changes user.info", patch(user, bob), cannot)
-		p.expectAnswer(user+" removes user.info", patch(user, set("annotations", placement.KeyUserInfo, nil)), cannot)
-		p.expectAnswer(user+" adds username", patch(user, set("labels", placement.KeyUsername, user)), cannot)
-		p.expectAnswer(user+" changes something else", patch(user, set("annotations", "note", user)), "")
+		name := `"` + user + `"`
+		p.expectAnswer(user+" changes user.info", set(user, "annotations", placement.KeyUserInfo, bob), cannot)
+		p.expectAnswer(user+" removes user.info", set(user, "annotations", placement.KeyUserInfo, "null"), cannot)
+		p.expectAnswer(user+" adds username", set(user, "labels", placement.KeyUsername, name), cannot)
+		p.expectAnswer(user+" changes something else", set(user, "annotations", "note", name), "")
 	}
-	p.expectAnswer("the status is a way round", patch("system:serviceaccount:kube-system:node-controller", bob, "status"), cannot)
+	p.expectAnswer("the status is a way round", set(nodes, "annotations", placement.KeyUserInfo, bob, "status"), cannot)
 
 	deployments := suite.client.AppsV1().Deployments(p.ns)
-	none := int32(0)
 	template := corev1.PodTemplateSpec{ObjectMeta: marks{markInfo: aliceInfo}.meta(), Spec: podSpec(profile)}
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways
-	d, err := deployments.Create(p.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "there"}, Spec: appsv1.DeploymentSpec{
-		Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, Template: template,
-	}}, metav1.CreateOptions{})
-	expect.OK(p, err)
+	d := expect.Get(deployments.Create(p.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "there"}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, Template: template,
+	}}, metav1.CreateOptions{}))(p)
 	update := func(user string, change func(*appsv1.Deployment)) error {
 		changed := d.DeepCopy()
 		changed.ResourceVersion = ""
@@ -370,22 +380,17 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	}), "")
 	// Without a version, because the status that the controller writes meanwhile would
 	// conflict.
-	write := func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
+	write := func() {
 		d.ResourceVersion = ""
-		return deployments.Update(p.Context(), d, metav1.UpdateOptions{})
+		d = expect.Get(deployments.Update(p.Context(), d, metav1.UpdateOptions{}))(p)
 	}
 	// The update removes the annotation, and leaves only the label that stood beside it.
 	byName(d)
 	d.Spec.Template.Annotations[placement.KeyUserInfo] = aliceInfo
-	if d, err = write(d); err != nil {
-		p.Fatal(err)
-	}
+	write()
 	p.expectAnswer("the label is left alone", update(anybody, byName), "leaves out the groups")
-	// As written before the policies.
 	byName(d)
-	if d, err = write(d); err != nil {
-		p.Fatal(err)
-	}
+	write() // as before the policies
 	p.expectAnswer("alone as before", update(anybody, func(d *appsv1.Deployment) { d.Spec.Paused = true }), "")
 	p.expectAnswer("no user any more", update(anybody, func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, placement.KeyUserInfo) }), "")
 }
@@ -408,15 +413,16 @@ func (p policed) checkTypes(policies ...string) {
 	}
 }
 
-// TestNamesOfQueues is a table of names.
+// TestNamesOfQueues is a table of names. A pod that is older than the policies can still be changed.
 func TestNamesOfQueues(t *testing.T) {
-	applyPolicies(t, installed(t, "admission.yaml"))
 	p := newPoliced(t, "policed-names", nil)
+	p.create("old", marks{markQueueNote: "root..x", markAppNote: "a b", markInfo: "nonsense"})
+	applyPolicies(t, installed(t, "admission.yaml"))
 	const user = "bob"
 	p.allow(user, "admin")
 	long := strings.Repeat("a", 65)
-	own := fmt.Sprintf(`{"user":%q,"groups":["system:authenticated"]}`, user)
-	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x", markInfo: own}) })
+	p.awaitValidation(user)
+	p.expectAnswer("a pod from before", p.patch(p.as(user), "old", `{"metadata":{"annotations":{"note":"x"}}}`), "")
 	for _, c := range []struct {
 		m    marks
 		says string
@@ -443,23 +449,6 @@ func TestNamesOfQueues(t *testing.T) {
 		p.expectAnswer(fmt.Sprint(c.m), p.make(user, "Pod", c.m), c.says)
 	}
 	// Pods of other schedulers may have any queue name.
-	other := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x"}.meta(), Spec: podSpec(corev1.DefaultSchedulerName)}
-	other.Name = "other"
-	_, err := p.as(user).CoreV1().Pods(p.ns).Create(t.Context(), other, metav1.CreateOptions{})
+	_, err := p.dryRun(p.as(user), corev1.DefaultSchedulerName, marks{markQueueNote: "root..x"})
 	p.expectAnswer("a pod of another scheduler", err, "")
-}
-
-// TestPolicyComesLater shows that objects older than the policies still work.
-func TestPolicyComesLater(t *testing.T) {
-	p := newPoliced(t, "policed-later", nil)
-	pods := suite.client.CoreV1().Pods(p.ns)
-	old := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markAppNote: "a b", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
-	old.Name = "old"
-	expect.Get(pods.Create(t.Context(), old, metav1.CreateOptions{}))(t)
-	applyPolicies(t, installed(t, "admission.yaml"))
-	p.allow("bob", "admin")
-	p.awaitValidation("bob")
-	note := []byte(`{"metadata":{"annotations":{"note":"x"}}}`)
-	_, err := p.as("bob").CoreV1().Pods(p.ns).Patch(t.Context(), "old", types.MergePatchType, note, metav1.PatchOptions{})
-	p.expectAnswer("a pod from before", err, "")
 }

@@ -133,30 +133,23 @@ func plant(pods ...planted) *history {
 func TestAvoidableVictimsAreCounted(t *testing.T) {
 	const ms, s = time.Millisecond, time.Second
 	heir := planted{"heir", "red", "n1", "1", -5 * s, s, 0}
+	victim := planted{"victim", "loose", "n1", "1", -s, 0, 500 * ms}
 	old := planted{"victim", "loose", "n1", "1", -time.Minute, -time.Minute, 500 * ms}
 	for _, test := range []struct {
 		name            string
 		pods            []planted
 		there, anywhere int
 	}{
-		{"it got the room for which the other pod waited", []planted{{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, heir}, 1, 1},
+		{"it got the room for which the other pod waited", []planted{victim, heir}, 1, 1},
 		{"another pod of its queue got the room", []planted{old, {"borrower", "loose", "n1", "1", -s, 0, 0}, heir}, 1, 1},
 		{"another pod of its queue got room elsewhere", []planted{old, {"borrower", "loose", "n2", "1", -s, 0, 0}, heir}, 0, 1},
 		{"no pod of its queue got room", []planted{old, heir}, 0, 0},
 		{"a pod of its queue got room long before", []planted{old, {"borrower", "loose", "n1", "1", -4 * s, -1600 * ms, 0}, heir}, 0, 0},
-		{"the other pod came later", []planted{{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, {"heir", "red", "n1", "1", 0, s, 0}}, 0, 0},
-		{"the other pod got another node", []planted{
-			{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, {"heir", "red", "n2", "1", -5 * s, s, 0},
-		}, 0, 0},
-		{"the other pod got the node before", []planted{
-			{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, {"heir", "red", "n1", "1", -5 * s, 400 * ms, 0},
-		}, 0, 0},
-		{"the other queue had its guarantee", []planted{
-			{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, {"runs", "red", "n2", "12", -time.Minute, -time.Minute, 0}, heir,
-		}, 0, 0},
-		{"the other queue had its guarantee with a bind under way", []planted{
-			{"victim", "loose", "n1", "1", -s, 0, 500 * ms}, {"binds", "red", "n2", "12", -s, 200 * ms, 0}, heir,
-		}, 0, 0},
+		{"the other pod came later", []planted{victim, {"heir", "red", "n1", "1", 0, s, 0}}, 0, 0},
+		{"the other pod got another node", []planted{victim, {"heir", "red", "n2", "1", -5 * s, s, 0}}, 0, 0},
+		{"the other pod got the node before", []planted{victim, {"heir", "red", "n1", "1", -5 * s, 400 * ms, 0}}, 0, 0},
+		{"the other queue had its guarantee", []planted{victim, {"runs", "red", "n2", "12", -time.Minute, -time.Minute, 0}, heir}, 0, 0},
+		{"the other queue had its guarantee with a bind under way", []planted{victim, {"binds", "red", "n2", "12", -s, 200 * ms, 0}, heir}, 0, 0},
 		{"its queue was within its own guarantee", []planted{{"victim", "blue", "n1", "8", -s, 0, 500 * ms}, heir}, 0, 0},
 	} {
 		c := plant(test.pods...)

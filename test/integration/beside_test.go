@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,27 +83,19 @@ func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 	}
 }
 
-// heldTaints returns the nodes of the test with the taint of a hold.
-func (e *env) heldTaints() []string {
-	e.Helper()
-	nodes := expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: label + "=" + e.id}))(e)
-	var out []string
-	for i := range nodes.Items {
-		for _, t := range nodes.Items[i].Spec.Taints {
-			if t.Key == reservations.HeldTaint {
-				out = append(out, nodes.Items[i].Name+" "+t.Value)
-			}
-		}
-	}
-	return out
-}
-
-// expectNoTaint waits until no node is tainted as held.
+// expectNoTaint waits until no node of the test has the taint of a hold.
 func (e *env) expectNoTaint() {
 	e.Helper()
+	its := metav1.ListOptions{LabelSelector: label + "=" + e.id}
 	eventually(e, patience, "no node is tainted", func() (bool, string) {
-		left := e.heldTaints()
-		return len(left) == 0, strings.Join(left, ", ")
+		for _, n := range expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), its))(e).Items {
+			for _, t := range n.Spec.Taints {
+				if t.Key == reservations.HeldTaint {
+					return false, n.Name + " " + t.Value
+				}
+			}
+		}
+		return true, ""
 	})
 }
 

@@ -3,9 +3,10 @@ package integration
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -59,13 +61,8 @@ type env struct {
 
 // settings say how the scheduler of a test is started.
 type settings struct {
-	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
-	args    map[string]any // further arguments of QueueSort
-	// preemption are arguments of QueuePreemption, reservation those of NodeReservation,
-	// volumes those of VolumeBinding.
-	preemption, reservation, volumes map[string]any
-	// configuration are further fields of the scheduler's configuration itself.
-	configuration map[string]any
+	shipped []byte     // a shipped configuration; nil means the one for a second scheduler
+	args    []argument // further arguments of plugins
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
 	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env
@@ -76,6 +73,12 @@ type settings struct {
 	before func(*env)
 	// refused is true if RBAC forbids some requests of the scheduler of this test.
 	refused bool
+}
+
+// argument is an argument of a plugin.
+type argument struct {
+	plugin, name string
+	value        any
 }
 
 var tests atomic.Int32
@@ -107,37 +110,13 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	return e
 }
 
-func twoProfiles(s *settings) { s.shipped = manifests.TwoProfiles }
-
-// queueSort sets an argument of QueueSort.
-func queueSort(name string, value any) func(*settings) {
-	return func(s *settings) {
-		if s.args == nil {
-			s.args = map[string]any{}
-		}
-		s.args[name] = value
-	}
+// arg sets an argument of a plugin.
+func arg(plugin, name string, value any) func(*settings) {
+	return func(s *settings) { s.args = append(s.args, argument{plugin, name, value}) }
 }
 
-// preemption sets an argument of QueuePreemption.
-func preemption(name string, value any) func(*settings) {
-	return func(s *settings) {
-		if s.preemption == nil {
-			s.preemption = map[string]any{}
-		}
-		s.preemption[name] = value
-	}
-}
-
-// reservation sets an argument of NodeReservation.
-func reservation(name string, value any) func(*settings) {
-	return func(s *settings) {
-		if s.reservation == nil {
-			s.reservation = map[string]any{}
-		}
-		s.reservation[name] = value
-	}
-}
+func queueSort(name string, value any) func(*settings)  { return arg("QueueSort", name, value) }
+func preemption(name string, value any) func(*settings) { return arg("QueuePreemption", name, value) }
 
 // run runs a part of the test under its own name, with the same scheduler.
 func (e *env) run(name string, f func(*env)) {
@@ -146,6 +125,15 @@ func (e *env) run(name string, f func(*env)) {
 		part := *e
 		part.T = t
 		f(&part)
+	})
+}
+
+// succeeds repeats a call until it returns no error.
+func succeeds(t testing.TB, what string, call func() error) {
+	t.Helper()
+	eventually(t, patience, what, func() (bool, string) {
+		err := call()
+		return err == nil, fmt.Sprint(err)
 	})
 }
 
@@ -169,26 +157,10 @@ func (e *env) namespace(name string, annotations map[string]string) {
 	}, metav1.CreateOptions{}))(e)
 	// The controller makes the service account a moment later, and pods cannot be created
 	// before.
-	eventually(e, patience, "namespace "+name+" has its service account", func() (bool, string) {
+	succeeds(e, "namespace "+name+" has its service account", func() error {
 		_, err := suite.client.CoreV1().ServiceAccounts(name).Get(e.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
+		return err
 	})
-}
-
-// annotate sets annotations of a namespace; an empty value removes one.
-func (e *env) annotate(namespace string, annotations map[string]string) {
-	e.Helper()
-	ns := expect.Get(suite.client.CoreV1().Namespaces().Get(e.Context(), namespace, metav1.GetOptions{}))(e)
-	if ns.Annotations == nil {
-		ns.Annotations = map[string]string{}
-	}
-	for key, value := range annotations {
-		ns.Annotations[key] = value
-		if value == "" {
-			delete(ns.Annotations, key)
-		}
-	}
-	expect.Get(suite.client.CoreV1().Namespaces().Update(e.Context(), ns, metav1.UpdateOptions{}))(e)
 }
 
 // configure puts a queue configuration into the ConfigMap.
@@ -218,40 +190,32 @@ func (e *env) writeSchedulerConfig() {
 	}
 	var configuration map[string]any
 	e.ok(yaml.UnmarshalStrict(shipped, &configuration))
-	maps.Copy(configuration, e.settings.configuration)
 	e.rest = expect.Get(localcluster.FreeAddress())(e.T)
-	changed := 0
-	for _, p := range configuration["profiles"].([]any) {
-		configs := p.(map[string]any)["pluginConfig"].([]any)
-		for _, c := range configs {
-			if c.(map[string]any)["name"] != "QueueSort" {
-				continue
-			}
-			args := c.(map[string]any)["args"].(map[string]any)
-			args["restAddress"] = e.rest
-			if e.settings.launch.Flags == nil {
-				args["configNamespace"] = e.configNamespace()
-			}
-			maps.Copy(args, e.settings.args)
-			changed++
-		}
-		if args := e.settings.preemption; args != nil {
-			configs = append(configs, map[string]any{"name": "QueuePreemption", "args": args})
-		}
-		if args := e.settings.reservation; args != nil {
-			configs = append(configs, map[string]any{"name": "NodeReservation", "args": args})
-		}
-		if args := e.settings.volumes; args != nil {
-			configs = append(configs, map[string]any{"name": "VolumeBinding", "args": args})
-		}
-		p.(map[string]any)["pluginConfig"] = configs
+	args := []argument{{"QueueSort", "restAddress", e.rest}}
+	if e.settings.launch.Flags == nil {
+		args = append(args, argument{"QueueSort", "configNamespace", e.configNamespace()})
 	}
-	if changed == 0 {
-		e.Fatal("the shipped configuration has no arguments of QueueSort")
+	for _, p := range configuration["profiles"].([]any) {
+		for _, a := range slices.Concat(args, e.settings.args) {
+			argsOf(p.(map[string]any), a.plugin)[a.name] = a.value
+		}
 	}
 	text := expect.Get(yaml.Marshal(configuration))(e)
 	e.config = filepath.Join(e.TempDir(), "scheduler.yaml")
 	e.ok(os.WriteFile(e.config, text, 0o600))
+}
+
+// argsOf returns the arguments of a plugin in a profile, which may be new.
+func argsOf(profile map[string]any, plugin string) map[string]any {
+	configs := profile["pluginConfig"].([]any)
+	for _, c := range configs {
+		if c := c.(map[string]any); c["name"] == plugin {
+			return c["args"].(map[string]any)
+		}
+	}
+	args := map[string]any{}
+	profile["pluginConfig"] = append(configs, map[string]any{"name": plugin, "args": args})
+	return args
 }
 
 // start starts the scheduler, also after a kill. It runs as system:kube-scheduler unless
@@ -325,6 +289,16 @@ func (e *env) tearDown() {
 	expect.Holds(e, e.removeRest(ctx))
 }
 
+// nodeStats returns the counters of the node agent since its start. Stats.Rejected is 0
+// while the scheduler does not overcommit nodes.
+func nodeStats(ctx context.Context) (stats nodeagent.Stats, err error) {
+	body, err := fetch(ctx, http.DefaultClient, suite.cluster.Process(localcluster.Nodes).URL()+"/stats")
+	if err == nil {
+		err = json.Unmarshal(body, &stats)
+	}
+	return stats, err
+}
+
 // checkNodes finds pods that a node rejected, which means that the scheduler
 // overcommitted it.
 func (e *env) checkNodes(ctx context.Context) {
@@ -379,20 +353,14 @@ func (e *env) checkLog(alive bool) {
 
 // removeRest removes namespaces and nodes of the test, without waiting.
 func (e *env) removeRest(ctx context.Context) error {
-	var errs []error
-	list, err := suite.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
+	its := metav1.ListOptions{LabelSelector: label + "=" + e.id}
+	list, err := suite.client.CoreV1().Namespaces().List(ctx, its)
 	if err != nil {
 		return err
 	}
+	errs := []error{suite.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, its)}
 	for i := range list.Items {
 		errs = append(errs, suite.client.CoreV1().Namespaces().Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}))
-	}
-	nodes, err := suite.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	for i := range nodes.Items {
-		errs = append(errs, removeNodes(ctx, nodes.Items[i].Name))
 	}
 	return errors.Join(errs...)
 }

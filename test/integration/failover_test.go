@@ -1,8 +1,12 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +16,11 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
+
+// allowPreemption is the annotation by which a pod opts out of preemption.
+const allowPreemption = "yunikorn.apache.org/allow-preemption"
 
 // moment is a write at which the leader is killed.
 type moment struct {
@@ -68,10 +76,38 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	}
 	t.Logf("%d failovers took %v; kill to lease: %s; last renewal to lease: %s", failovers, time.Since(began).Round(100*time.Millisecond),
 		spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.killed) }), spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.renewed) }))
-	both.leader.checkHealth(t.Context())
+	both.leader.checkHealth()
 	for _, wrong := range judgeTakeovers(rounds) {
 		t.Error(wrong)
 	}
+}
+
+// checkHealth waits until the scheduler has run its consistency check again, which it
+// does from time to time, and checks that it passed. After a check that took long the
+// next one is more than a minute away.
+func (e *env) checkHealth() {
+	e.Helper()
+	called := time.Now()
+	eventually(e, 8*patience, "the health of now is known", func() (bool, string) {
+		request := expect.Get(http.NewRequestWithContext(e.Context(), http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody))(e)
+		asked := time.Now()
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, err.Error()
+		}
+		defer response.Body.Close()
+		body := expect.Get(io.ReadAll(response.Body))(e)
+		age, err := strconv.Atoi(response.Header.Get("Age")) // elapsed whole seconds
+		if err != nil || asked.Add(-time.Duration(age+1)*time.Second).Before(called) {
+			return false, fmt.Sprintf("%s, %d s old: %s", response.Status, age, body)
+		}
+		var h rest.Health
+		e.ok(json.Unmarshal(body, &h))
+		if !h.Healthy {
+			e.Errorf("the health check says %s", body)
+		}
+		return true, ""
+	})
 }
 
 // spread returns the durations of a step in all rounds.

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +14,18 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
+// teamQueues are one queue far below its guarantee, and one that borrows.
+const teamQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: team, resources: {guaranteed: {vcore: 100}}, properties: {preemption.delay: 500ms}}
+    - {name: evil, properties: {preemption.delay: 500ms}}
+`
+
 // takeLease writes another holder into the lease of the scheduler.
 func takeLease(ctx context.Context) error {
 	leases := suite.client.CoordinationV1().Leases("kube-system")
@@ -23,8 +34,7 @@ func takeLease(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		thief, now := "thief", metav1.NowMicro()
-		l.Spec.HolderIdentity, l.Spec.RenewTime = &thief, &now
+		l.Spec.HolderIdentity, l.Spec.RenewTime = new("thief"), new(metav1.NowMicro())
 		_, err = leases.Update(ctx, l, metav1.UpdateOptions{})
 		return err
 	})
@@ -36,21 +46,22 @@ func takeLease(ctx context.Context) error {
 // the one that is started in its place waits. It goes on once the lease has run out.
 func TestLeaseOfAnotherHolder(t *testing.T) {
 	r, through := newReplica(t, "first")
-	r.env = setup(t, forgedQueues, through, elected, preemption("retryInterval", "1s"))
+	r.env = setup(t, teamQueues, through, elected, preemption("retryInterval", "1s"))
 	e := r.env
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	tenant := policed{t, e.ns}
 	tenant.allow("eve", "admin")
 	leases := tenant.as("eve").CoordinationV1()
-	name := metav1.ObjectMeta{Name: "paddock-scheduler"}
-	thief, seconds := "thief", int32(3600)
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &thief, LeaseDurationSeconds: &seconds}
-	eventually(e, patience, "a tenant makes a lease of that name in its namespace", func() (bool, string) {
-		_, err := leases.Leases(e.ns).Create(e.Context(), &coordinationv1.Lease{ObjectMeta: name, Spec: spec}, metav1.CreateOptions{})
-		return err == nil, fmt.Sprint(err)
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "paddock-scheduler"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("thief"), LeaseDurationSeconds: new(int32(3600))},
+	}
+	succeeds(e, "a tenant makes a lease of that name in its namespace", func() error {
+		_, err := leases.Leases(e.ns).Create(e.Context(), lease, metav1.CreateOptions{})
+		return err
 	})
-	if _, err := leases.Leases("kube-system").Update(e.Context(), &coordinationv1.Lease{ObjectMeta: name, Spec: spec}, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := leases.Leases("kube-system").Update(e.Context(), lease, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a tenant may write the lease: %v", err)
 	}
 	e.create("lent", 4, inQueue("root.evil"))

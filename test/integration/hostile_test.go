@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,6 +26,9 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -91,26 +93,26 @@ type hostileCase struct {
 }
 
 var hostileCases = []hostileCase{
-	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(365 * 24 * time.Hour), rollDaemonSets(0), nil, 0, lingers},
-	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, attackForged, func(e *env, n int) { e.flood(n, e.tooLarge()) }, nil, 0, told(corev1.PodReasonUnschedulable)},
-	{"own-victims", "pods of a DaemonSet preempt pods of their own namespace on all nodes, which take 15 s to stop", 2 * hostileNodes, preemptOwn, rollDaemonSets(0), nil, 0, nil},
-	{"own-victims-apart", "the same, and the pods that stop slowly are of another namespace of the tenant", 2 * hostileNodes, preemptApart, rollDaemonSets(0), nil, 29 * time.Second, nil},
-	{"types-200", "pods with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200)) }, nil, nil, 0, told(string(reasons.TooManyResourceTypes))},
+	{"lingering", "DaemonSet pods on all nodes are deleted with a grace period of a year, and others need their ports", 400, rollDaemonSets(year), rollDaemonSets(0), nil, 0, lingers},
+	{"forged-owners", "pods that name a DaemonSet that does not exist, each for one node that is full", 1000, floodsTooLarge(ofForgedOwner), floodsTooLarge(), nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"own-victims", "pods of a DaemonSet preempt pods of their own namespace on all nodes, which take 15 s to stop", 2 * hostileNodes, preemptSlow(""), rollDaemonSets(0), nil, 0, nil},
+	{"own-victims-apart", "the same, and the pods that stop slowly are of another namespace of the tenant", 2 * hostileNodes, preemptSlow("-apart"), rollDaemonSets(0), nil, 29 * time.Second, nil},
+	{"types-200", "pods with 200 invented resource names each, all different", 1000, floods(inventedTypes(200)), nil, nil, 0, told(string(reasons.TooManyResourceTypes))},
 	{"types-2000", "pods with 2,000 invented resource names each, all different, one a second", 20, oneEachSecond(inventedTypes(2000)), oneEachSecond(ordinary), nil, 0, told(string(reasons.TooManyResourceTypes))},
-	{"types-burst", "the same 20 pods at once", 20, func(e *env, n int) { e.flood(n, inventedTypes(2000)) }, nil, nil, 800 * time.Millisecond, told(string(reasons.TooManyResourceTypes))},
-	{"types-plain", "pods of default-scheduler with 200 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(200), foreign) }, func(e *env, n int) { e.flood(n, foreign) }, nil, 25 * time.Second, told(corev1.PodReasonUnschedulable)},
-	{"types-60", "pods with 60 invented resource names each, all different", 1000, func(e *env, n int) { e.flood(n, inventedTypes(60)) }, nil, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"types-burst", "the same 20 pods at once", 20, floods(inventedTypes(2000)), nil, nil, 800 * time.Millisecond, told(string(reasons.TooManyResourceTypes))},
+	{"types-plain", "pods of default-scheduler with 200 invented resource names each, all different", 1000, floods(inventedTypes(200), foreign), floods(foreign), nil, 25 * time.Second, told(corev1.PodReasonUnschedulable)},
+	{"types-60", "pods with 60 invented resource names each, all different", 1000, floods(inventedTypes(60)), nil, nil, 0, told(corev1.PodReasonUnschedulable)},
 	{"types-restart", "the same, and the scheduler is killed when half of them are there", 1000, killedHalfway(inventedTypes(60)), killedHalfway(ordinary), nil, 0, told(corev1.PodReasonUnschedulable)},
 	{"types-restart-200", "the same with 200 names", 1000, killedHalfway(inventedTypes(200)), killedHalfway(ordinary), nil, 0, told(string(reasons.TooManyResourceTypes))},
-	{"queues-61", "pods that name queues of 61 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(60)) }, nil, nil, 0, told(string(reasons.InvalidQueueName))},
-	{"queues-8", "pods that name queues of 8 levels, all different", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7)) }, nil, nil, 0, told(string(reasons.TooManyQueues))},
-	{"queues-flat", "pods that fit no node, all different, in a hundred queues", 1000, func(e *env, n int) { e.flood(n, inFlatQueue, fitsNoNodeAlone) }, nil, nil, 0, told(corev1.PodReasonUnschedulable)},
-	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, func(e *env, n int) { e.flood(n, inventedQueues(7), onNoNode) }, func(e *env, n int) { e.flood(n, ordinary, onNoNode) }, nil, 0, recovered},
-	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, func(e *env, n int) { e.floodWithClaims(n, "Immediate") }, nil, nil, 0, told(corev1.PodReasonUnschedulable)},
-	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, func(e *env, n int) { e.floodWithClaims(n, "WaitForFirstConsumer") }, nil, nil, 0, told(corev1.PodReasonUnschedulable)},
-	{"annotations", "pods with 250 KB of annotations each", 800, func(e *env, n int) { e.flood(n, annotated) }, func(e *env, n int) { e.flood(n, annotated, foreign) }, nil, 12 * time.Second, placed},
+	{"queues-61", "pods that name queues of 61 levels, all different", 1500, floods(inventedQueues(60)), nil, nil, 0, told(string(reasons.InvalidQueueName))},
+	{"queues-8", "pods that name queues of 8 levels, all different", 1500, floods(inventedQueues(7)), nil, nil, 0, told(string(reasons.TooManyQueues))},
+	{"queues-flat", "pods that fit no node, all different, in a hundred queues", 1000, floods(inFlatQueue, fitsNoNodeAlone), nil, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"queues-with-node", "pods that name queues of 8 levels, all different, and a node that is not there", 1500, floods(inventedQueues(7), onNoNode), floods(ordinary, onNoNode), nil, 0, recovered},
+	{"claims-unbound", "pods with a volume claim each that has no volume", 1000, floodsWithClaims("Immediate"), nil, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"claims-never", "pods with a volume claim each that waits for a pod, and whose volume is never made", 1000, floodsWithClaims("WaitForFirstConsumer"), nil, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"annotations", "pods with 250 KB of annotations each", 800, floods(annotated), floods(annotated, foreign), nil, 12 * time.Second, placed},
 	{"labels", "pods whose queue and application are changed, 3,500 times in 14 s", 200, flipLabels, nil, nil, 0, told(corev1.PodReasonUnschedulable)},
-	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, func(e *env, n int) { e.flood(n, askerOption) }, func(e *env, n int) { e.flood(n, fitsNoNode) }, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"askers", "pods of a queue below its guarantee, all different, that would need pods of others within their guarantee", 2000, floods(askerOption), floods(fitsNoNode), nil, 0, told(corev1.PodReasonUnschedulable)},
 	{"storm", "pods that are deleted as soon as they are made", 1000, createAndDelete, nil, nil, 0, nil},
 	{"connections", "256 connections of REST that are held open, of four addresses, and 60 that read events", 0, attackREST, nothing, nil, 0, nil},
 	{"preempt-slow", "of pods that borrow, one after another is deleted with a grace period longer than maxVictimGrace", borrowers, leaveInTurn(borrowerGrace + time.Second), nothing, borrowOrdinary, 0, preempted},
@@ -119,7 +121,7 @@ var hostileCases = []hostileCase{
 	{"preempt-guarded", "a thousand disruption budgets cover all of the pods that borrow, and are changed in turn, 50 a second", borrowers, changeBudgets, nothing, borrowGuarded, 0, preempted},
 	{"preempt-daemons", "DaemonSet pods that borrow are deleted with a grace period of a year", borrowers, nothing, nothing, borrowDeletedDaemonSets, 0, preempted},
 	// The last one: the API server takes minutes to delete its pods.
-	{"applications", "pods that fit no node, each an application of its own", 20000, func(e *env, n int) { e.flood(n, fitsNoNode) }, func(e *env, n int) { e.flood(n, fitsNoNode, ofOneApplication) }, nil, 0, told(corev1.PodReasonUnschedulable)},
+	{"applications", "pods that fit no node, each an application of its own", 20000, floods(fitsNoNode), floods(fitsNoNode, ofOneApplication), nil, 0, told(corev1.PodReasonUnschedulable)},
 }
 
 // figures are the times of a probe, in order.
@@ -160,7 +162,7 @@ func TestHostile(t *testing.T) {
 	for _, c := range hostileCases {
 		t.Run(c.name, func(t *testing.T) {
 			if c.control == nil {
-				c.control = func(e *env, n int) { e.flood(n, ordinary) }
+				c.control = floods(ordinary)
 			}
 			ordinarily := c.borrow
 			if c.borrow != nil {
@@ -205,10 +207,13 @@ func measureHostile(t *testing.T, borrow, attack func(*env, int), n int, shown f
 	awaitNoNamespaceEnds(t)
 	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
 	expect.OK(t, err)
-	options := []func(*settings){twoProfiles, queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s")}
+	options := []func(*settings){
+		func(s *settings) { s.shipped = manifests.TwoProfiles },
+		queueSort("restAddress", "0.0.0.0:"+port), preemption("retryInterval", "1s"),
+	}
 	cpu := "10m"
 	if borrow != nil {
-		options = append(options, reservation("maxVictimGrace", borrowerGrace.String()))
+		options = append(options, arg("NodeReservation", "maxVictimGrace", borrowerGrace.String()))
 		cpu = borrowerCPU
 	}
 	e := setup(t, hostileQueues, options...)
@@ -322,40 +327,31 @@ func awaitNoNamespaceEnds(t *testing.T) {
 // probe makes pods of another tenant until it is told to stop, and returns how long each
 // took from the request that made it to its node.
 func (e *env) probe(of string, stop <-chan struct{}, options ...podOption) figures {
-	ns := e.ns + "-" + of
+	theirs := *e
+	theirs.ns += "-" + of
 	var mu sync.Mutex
 	asked, took := map[string]time.Time{}, map[string]time.Duration{}
 	var made figures
-	list := expect.Get(suite.client.CoreV1().Pods(ns).List(e.Context(), metav1.ListOptions{}))(e)
-	ctx, cancel := context.WithCancel(e.Context())
-	var following sync.WaitGroup
-	following.Go(func() {
-		expect.Holds(e, newTail(suite.client.CoreV1().Pods(ns), list, func(event watch.Event) {
-			p, now := event.Object.(*corev1.Pod), time.Now()
-			mu.Lock()
-			defer mu.Unlock()
-			if _, known := took[p.Name]; !known && p.Spec.NodeName != "" {
-				took[p.Name] = now.Sub(asked[p.Name])
-			}
-		}).run(ctx))
+	theirs.follow(theirs.listAll(), func(event watch.Event) {
+		p, now := event.Object.(*corev1.Pod), time.Now()
+		mu.Lock()
+		defer mu.Unlock()
+		if _, known := took[p.Name]; !known && p.Spec.NodeName != "" {
+			took[p.Name] = now.Sub(asked[p.Name])
+		}
 	})
-	defer following.Wait()
-	defer cancel()
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	var creating sync.WaitGroup
 	for i, going := 0, true; going; i++ {
-		name := fmt.Sprintf("%s-%d", of, i)
 		creating.Go(func() {
-			p := e.pod(name, of, append(options[:len(options):len(options)], inNamespace(ns))...)
+			began := time.Now()
 			mu.Lock()
-			asked[name] = time.Now()
+			asked[fmt.Sprintf("%s-%d", of, i)] = began
 			mu.Unlock()
-			if _, err := suite.client.CoreV1().Pods(ns).Create(e.Context(), p, metav1.CreateOptions{}); err != nil {
-				e.Error(err)
-			}
+			expect.Holds(e, theirs.createAtOnce(of, i, 1, options...))
 			mu.Lock()
-			made = append(made, time.Since(asked[name]))
+			made = append(made, time.Since(began))
 			mu.Unlock()
 		})
 		select {
@@ -377,11 +373,11 @@ func (e *env) probe(of string, stop <-chan struct{}, options ...podOption) figur
 	defer mu.Unlock()
 	var f figures
 	for name := range asked {
-		if d, bound := took[name]; bound {
-			f = append(f, min(d, probeLimit))
-		} else {
-			f = append(f, probeLimit)
+		d, bound := took[name]
+		if !bound {
+			d = probeLimit
 		}
+		f = append(f, min(d, probeLimit))
 	}
 	slices.Sort(f)
 	slices.Sort(made)
@@ -390,6 +386,10 @@ func (e *env) probe(of string, stop <-chan struct{}, options ...podOption) figur
 		e.Errorf("a pod of %s has no node after %v", of, probeLimit)
 	}
 	return f
+}
+
+func floods(options ...func(i int) podOption) func(*env, int) {
+	return func(e *env, n int) { e.flood(n, options...) }
 }
 
 // flood makes n pods of the attacking tenant, each an application of its own, 100 a
@@ -413,9 +413,7 @@ func (e *env) inTurn(n int, every time.Duration, do func(i int) error) {
 		places <- struct{}{}
 		doing.Go(func() {
 			defer func() { <-places }()
-			if err := do(i); err != nil {
-				e.Error(err)
-			}
+			expect.Holds(e, do(i))
 		})
 	}
 	doing.Wait()
@@ -497,6 +495,16 @@ func createAndDelete(e *env, n int) {
 	})
 }
 
+const year = 365 * 24 * time.Hour
+
+// staysFor gives a pod a grace period and lets it use all of it.
+func staysFor(grace time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		withGrace(int64(grace / time.Second))(p)
+		p.Annotations[nodeagent.AnnotationStopAfter] = grace.String()
+	}
+}
+
 // borrower pods use the whole grace period with which they are deleted, whoever deletes them.
 func borrower(int) podOption {
 	return func(p *corev1.Pod) {
@@ -518,11 +526,9 @@ func leaveInTurn(grace time.Duration) func(*env, int) {
 		every := grace - 100*time.Millisecond
 		ticks := time.NewTicker(every)
 		defer ticks.Stop()
-		seconds := int64(grace / time.Second)
+		options := metav1.DeleteOptions{GracePeriodSeconds: new(int64(grace / time.Second))}
 		for i := range min(n, int(*hostileFor/every)) {
-			if err := suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), evilName(i), metav1.DeleteOptions{GracePeriodSeconds: &seconds}); err != nil {
-				e.Error(err)
-			}
+			expect.Holds(e, suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), evilName(i), options))
 			<-ticks.C
 		}
 	}
@@ -587,8 +593,8 @@ func borrowDeletedDaemonSets(e *env, n int) {
 	for i := range sets {
 		e.expect(fmt.Sprintf("evil-%d", i), hostileNodes, 0, "")
 	}
-	seconds := int64(year / time.Second)
-	e.ok(suite.client.CoreV1().Pods(e.ns).DeleteCollection(e.Context(), metav1.DeleteOptions{GracePeriodSeconds: &seconds}, metav1.ListOptions{LabelSelector: group + "!=full"}))
+	late := metav1.DeleteOptions{GracePeriodSeconds: new(int64(year / time.Second))}
+	e.ok(suite.client.CoreV1().Pods(e.ns).DeleteCollection(e.Context(), late, metav1.ListOptions{LabelSelector: group + "!=full"}))
 	for i := range sets {
 		_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(e.Context(), fmt.Sprintf("evil-%d", i), types.MergePatchType,
 			[]byte(`{"spec":{"template":{"spec":{"nodeSelector":{"none":"none"}}}}}`), metav1.PatchOptions{})
@@ -596,21 +602,27 @@ func borrowDeletedDaemonSets(e *env, n int) {
 	}
 }
 
-// tooLarge pods may run on one node, which has no room for them.
-func (e *env) tooLarge() func(int) podOption {
-	nodes := expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool}))(e)
-	return func(i int) podOption {
-		return func(p *corev1.Pod) {
-			requests("cpu", "4")(p)
-			requiresNode(nodes.Items[i%len(nodes.Items)].Name)(p)
-		}
+// floodsTooLarge floods with pods that may run on one node each, which has no room for them.
+func floodsTooLarge(options ...func(i int) podOption) func(*env, int) {
+	return func(e *env, n int) {
+		nodes := expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool}))(e)
+		e.flood(n, append(options, func(i int) podOption {
+			return func(p *corev1.Pod) {
+				requests("cpu", "4")(p)
+				plugintest.Requiring(p, nodes.Items[i%len(nodes.Items)].Name)
+			}
+		})...)
 	}
 }
 
-func attackForged(e *env, n int) {
-	e.flood(n, e.tooLarge(), func(int) podOption {
-		return saysItIsOf("fake.example/v1", "DaemonSet", "x", "11111111-1111-1111-1111-111111111111")
-	})
+// ofForgedOwner pods name a DaemonSet that does not exist. The garbage collector does not know its
+// kind, so it leaves the pods.
+func ofForgedOwner(int) podOption {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "fake.example/v1", Kind: "DaemonSet", Name: "x", UID: "11111111-1111-1111-1111-111111111111", Controller: new(true),
+		}}
+	}
 }
 
 // rollDaemonSets makes DaemonSets, deletes them once they run, and makes others with the
@@ -620,10 +632,7 @@ func rollDaemonSets(grace time.Duration) func(*env, int) {
 		sets := n / 2 / hostileNodes
 		create := func(of string) {
 			for i := range sets {
-				port := int32(7000 + i)
-				e.createDaemonSet(fmt.Sprintf("%s-%d", of, i), inQueue("root.evil"), requests("cpu", "10m"), staysFor(grace), func(p *corev1.Pod) {
-					p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port}}
-				})
+				e.createDaemonSet(fmt.Sprintf("%s-%d", of, i), inQueue("root.evil"), requests("cpu", "10m"), staysFor(grace), hostPort(7000+int32(i)))
 			}
 		}
 		create("old")
@@ -637,25 +646,25 @@ func rollDaemonSets(grace time.Duration) func(*env, int) {
 	}
 }
 
-// preemptOwn fills a port of each node with a pod that takes 15 s to stop, and makes a
-// DaemonSet of the same namespace that needs the port.
-func preemptOwn(e *env, _ int) { e.preemptSlow(e.ns) }
-
-// preemptApart is preemptOwn with these pods in another namespace.
-func preemptApart(e *env, _ int) {
-	apart := e.ns + "-apart"
-	e.namespace(apart, nil)
-	e.preemptSlow(apart)
+// preemptSlow fills a port of each node with a pod that takes 15 s to stop, in the namespace of
+// the test or one with a suffix, and makes a DaemonSet of the test's namespace that needs the port.
+func preemptSlow(suffix string) func(*env, int) {
+	return func(e *env, _ int) {
+		if suffix != "" {
+			e.namespace(e.ns+suffix, nil)
+		}
+		small := []podOption{inQueue("root.evil"), requests("cpu", "10m"), hostPort(7000)}
+		e.create("small", hostileNodes, append(small, staysFor(15*time.Second), inNamespace(e.ns+suffix))...)
+		e.expect("small", hostileNodes, 0, "")
+		e.createDaemonSet("young", small...)
+		e.expect("young", hostileNodes, 0, "")
+	}
 }
 
-func (e *env) preemptSlow(namespace string) {
-	port := func(p *corev1.Pod) {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7000, HostPort: 7000}}
+func hostPort(port int32) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port}}
 	}
-	e.create("small", hostileNodes, inQueue("root.evil"), requests("cpu", "10m"), staysFor(15*time.Second), port, inNamespace(namespace))
-	e.expect("small", hostileNodes, 0, "")
-	e.createDaemonSet("young", inQueue("root.evil"), requests("cpu", "10m"), port)
-	e.expect("young", hostileNodes, 0, "")
 }
 
 // inventedQueues names a queue with so many levels below one that no other pod names. The
@@ -689,11 +698,13 @@ func killedHalfway(of func(int) podOption) func(*env, int) {
 	}
 }
 
-// floodWithClaims makes pods with a volume claim each, of a class for which no program
+// floodsWithClaims floods with pods with a volume claim each, of a class for which no program
 // makes volumes.
-func (e *env) floodWithClaims(n int, mode string) {
-	class := e.storageClass(mode, never)
-	e.flood(n, func(i int) podOption { return e.withClaim(evilName(i), class) })
+func floodsWithClaims(mode string) func(*env, int) {
+	return func(e *env, n int) {
+		class := e.storageClass(mode, never)
+		e.flood(n, func(i int) podOption { return e.withClaim(evilName(i), class) })
+	}
 }
 
 // expectAnswers checks that a reader gets the queues and the metrics, within 5 s each.

@@ -83,8 +83,7 @@ func (a *applier) apply(ctx context.Context, o *unstructured.Unstructured, dry b
 	if err != nil {
 		return nil, err
 	}
-	force := true
-	options := metav1.PatchOptions{FieldManager: "integration", FieldValidation: metav1.FieldValidationStrict, Force: &force}
+	options := metav1.PatchOptions{FieldManager: "integration", FieldValidation: metav1.FieldValidationStrict, Force: new(true)}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
@@ -115,8 +114,8 @@ func (a *applier) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, e
 	return a.client.Resource(mapping.Resource), nil
 }
 
-// TestInstall shows that the API server accepts all manifests that users apply, knows
-// every field, and gives no warnings.
+// TestInstall shows that the API server accepts all manifests that users apply, and the static pod
+// of the control plane as the kubelet shows it there, knows every field, and gives no warnings.
 func TestInstall(t *testing.T) {
 	a := newApplier(t)
 	files := expect.Get(fs.Glob(install.Files, "*.yaml"))(t)
@@ -125,19 +124,26 @@ func TestInstall(t *testing.T) {
 	}
 	served := expect.Get(suite.client.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1"))(t)
 	mutates := slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
+	accepts := func(name string, objects ...*unstructured.Unstructured) {
+		for _, o := range objects {
+			if _, err := a.apply(t.Context(), o, true); err != nil {
+				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
+			}
+		}
+		if warnings := a.warned(); len(warnings) > 0 {
+			t.Errorf("%s: the API server warns: %q", name, warnings)
+		}
+	}
 	for _, file := range files {
 		if file == "admission-mutating.yaml" && !mutates {
 			continue // of version v1, which this API server does not have; TestSetSchedulerName tests v1beta1
 		}
-		for _, o := range installed(t, file) {
-			if _, err := a.apply(t.Context(), o, true); err != nil {
-				t.Errorf("%s: %s %s: %v", file, o.GetKind(), o.GetName(), err)
-			}
-		}
-		if warnings := a.warned(); len(warnings) > 0 {
-			t.Errorf("%s: the API server warns: %q", file, warnings)
-		}
+		accepts(file, installed(t, file)...)
 	}
+	pod := staticPod(t)
+	// The kubelet's needs no service account, but any other pod does.
+	expect.OK(t, unstructured.SetNestedField(pod.Object, "default", "spec", "serviceAccountName"))
+	accepts("static-pod.yaml", pod)
 	// The test finds a planted mistake.
 	wrong := installed(t, "second-scheduler.yaml")
 	for _, o := range wrong {
@@ -145,29 +151,6 @@ func TestInstall(t *testing.T) {
 			expect.OK(t, unstructured.SetNestedField(o.Object, "yes", "spec", "template", "spec", "readOnly"))
 			expect.Refused(a.apply(t.Context(), o, true))(t, "readOnly")
 		}
-	}
-}
-
-// TestStaticPod shows that the API server accepts the static pod of the control plane, as
-// the kubelet will show it there.
-func TestStaticPod(t *testing.T) {
-	pod := staticPod(t)
-	if err := unstructured.SetNestedField(pod.Object, "kube-scheduler", "spec", "serviceAccountName"); err != nil {
-		t.Fatal(err) // the kubelet's needs no service account, but any other pod does
-	}
-	a := newApplier(t)
-	account := &unstructured.Unstructured{}
-	account.SetAPIVersion("v1")
-	account.SetKind("ServiceAccount")
-	account.SetName("kube-scheduler")
-	account.SetNamespace(metav1.NamespaceSystem)
-	expect.Get(a.apply(t.Context(), account, false))(t)
-	t.Cleanup(func() { expect.Holds(t, a.delete(context.Background(), account)) })
-	if _, err := a.apply(t.Context(), pod, true); err != nil {
-		t.Error(err)
-	}
-	if warnings := a.warned(); len(warnings) > 0 {
-		t.Errorf("the API server warns: %q", warnings)
 	}
 }
 

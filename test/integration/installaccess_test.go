@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
@@ -105,7 +107,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 		}
 	}
 	forgetLease(t)
-	kubeconfig := expect.Get(serviceAccountKubeconfig(t.Context(), i.namespace, accountName))(t)
+	kubeconfig := kubeconfigOf(t, i.namespace, accountName)
 	awaitRights(t, accountsOf(i.namespace)+accountName, i.objects)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = shipped, i.namespace
@@ -115,6 +117,22 @@ func (i installation) run(t *testing.T) func(*settings) {
 		s.launch.Args = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=500ms"}
 		s.launch.Args = append(s.launch.Args, gates...)
 	}
+}
+
+// kubeconfigOf returns the path of a kubeconfig with a token of a service account, valid for eight
+// hours.
+func kubeconfigOf(t *testing.T, namespace, account string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(8 * 3600))}}
+	accounts := suite.client.CoreV1().ServiceAccounts(namespace)
+	token := expect.Get(accounts.CreateToken(t.Context(), account, request, metav1.CreateOptions{}))(t).Status.Token
+	kubeconfig := expect.Get(clientcmd.LoadFromFile(suite.cluster.KubeconfigPath(localcluster.UserAdmin)))(t)
+	for user := range kubeconfig.AuthInfos {
+		kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	}
+	path := suite.cluster.KubeconfigPath("serviceaccount-" + namespace + "-" + account)
+	expect.OK(t, clientcmd.WriteToFile(*kubeconfig, path))
+	return path
 }
 
 // forgetLease removes the lease, so that no scheduler waits for one of another test that
@@ -262,7 +280,7 @@ func (e *env) lifeOfDaemonSet() {
 	e.Helper()
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "2"})
 	part.fill("fills", 2, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
-	part.createDaemonSet("agent")
+	part.createDaemonSet("agent", inQueue("root.daemons"))
 	part.expect("agent", 1, 0, "")
 }
 
@@ -302,42 +320,21 @@ func (e *env) lifeOfConfiguration() {
 // scheduler asks the API server for the user of a request and for its rights.
 func (e *env) lifeOfMetrics() {
 	e.Helper()
-	reader := "prometheus"
-	serviceAccount(e.T, e.ns, reader)
-	kubeconfig := expect.Get(serviceAccountKubeconfig(e.Context(), e.ns, reader))(e)
-	access := expect.Get(clientcmd.BuildConfigFromFlags("", kubeconfig))(e)
-	if status := e.metricsStatus(access); !strings.Contains(status, "403 Forbidden") {
-		e.Errorf("without a binding /metrics says %q", status)
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.id + "-metrics"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: reader}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: e.configNamespace() + "-paddock-metrics-reader"},
-	}
-	expect.Get(suite.client.RbacV1().ClusterRoleBindings().Create(e.Context(), binding, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() {
-		expect.Holds(e, suite.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}))
-	})
+	token := e.token("prometheus")
+	expect.Fails(e, e.readMetrics(token), "403 Forbidden")
+	bindRole(e.T, e.ns, "prometheus", e.configNamespace()+"-paddock-metrics-reader")
 	// A refusal is cached for a while.
-	eventually(e, patience, "/metrics can be read with the binding", func() (bool, string) {
-		status := e.metricsStatus(access)
-		return status == "", status
-	})
+	succeeds(e, "/metrics can be read with the binding", func() error { return e.readMetrics(token) })
 }
 
-// metricsStatus reads /metrics with a client configuration and its credentials; it
-// returns what went wrong, or nothing.
-func (e *env) metricsStatus(access *clientrest.Config) string {
+// readMetrics reads /metrics with a token.
+func (e *env) readMetrics(token string) error {
 	e.Helper()
-	access = clientrest.CopyConfig(access)
-	access.TLSClientConfig = clientrest.TLSClientConfig{Insecure: true} // the scheduler signs its own certificate
-	client, err := clientrest.HTTPClientFor(access)
-	e.ok(err)
+	insecure := clientrest.TLSClientConfig{Insecure: true} // the scheduler signs its own certificate
+	client := expect.Get(clientrest.HTTPClientFor(&clientrest.Config{BearerToken: token, TLSClientConfig: insecure}))(e)
 	defer client.CloseIdleConnections()
-	if _, err = fetch(e.Context(), client, e.process.URL()+"/metrics"); err != nil {
-		return err.Error()
-	}
-	return ""
+	_, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
+	return err
 }
 
 // awaitLeader waits until the lease has a holder other than the one before, and returns

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,10 +82,6 @@ func inventedTypes(n int) func(i int) podOption {
 			r.Requests, r.Limits = amounts(list...), amounts(list...)
 		}
 	}
-}
-
-func ofPriority(class string) podOption {
-	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
 }
 
 func withGrace(seconds int64) podOption {
@@ -259,15 +254,6 @@ func (e *env) awaitPod(p *corev1.Pod, what string, check func(*corev1.Pod) bool)
 		return check(now), fmt.Sprintf("phase %s, node %q, %v", now.Status.Phase, now.Spec.NodeName, conditionOf(now, events.Admitted))
 	})
 	return now
-}
-
-// awaitGone waits until a pod is removed.
-func (e *env) awaitGone(p *corev1.Pod) {
-	e.Helper()
-	eventually(e, patience, "pod "+p.Name+" is gone", func() (bool, string) {
-		_, err := suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), fmt.Sprint(err)
-	})
 }
 
 func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {

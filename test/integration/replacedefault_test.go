@@ -173,7 +173,9 @@ func (e *env) lifeOfPlainDaemonSet() (served func()) {
 	plain := ofProfile(corev1.DefaultSchedulerName)
 	part.fill("resident", 1, plain)
 	part.createDaemonSet("plain-agent", plain)
-	part.awaitTold(part.awaitWaiting("plain-agent", 1)[0], "Insufficient cpu")
+	part.expect("plain-agent", 0, 1, "")
+	_, waiting := part.podsOf("plain-agent")
+	part.awaitEvent(waiting[0], "FailedScheduling", "Insufficient cpu")
 	c.expectNoMore(calm, 0, "resident")
 	return func() {
 		part.Helper()

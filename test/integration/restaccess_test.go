@@ -36,12 +36,8 @@ func (e *env) mayRead(name string, paths ...string) {
 		ObjectMeta: metav1.ObjectMeta{Name: e.ns + "-reader"},
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: paths, Verbs: []string{"get"}}},
 	}
-	roles := suite.client.RbacV1()
-	expect.Get(roles.ClusterRoles().Create(e.Context(), role, metav1.CreateOptions{}))(e)
-	expect.Get(roles.ClusterRoleBindings().Create(e.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: name}},
-	}, metav1.CreateOptions{}))(e)
+	expect.Get(suite.client.RbacV1().ClusterRoles().Create(e.Context(), role, metav1.CreateOptions{}))(e)
+	bindRole(e.T, e.ns, name, role.Name)
 }
 
 // TestRESTAccess serves over TLS to the users that the API server allows.
@@ -53,9 +49,8 @@ func TestRESTAccess(t *testing.T) {
 	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
 		expect.OK(t, os.WriteFile(path, content, 0o600))
 	}
-	e := setup(t, oneLeaf("2"), func(s *settings) {
-		s.args = map[string]any{"restTLSCertFile": certFile, "restTLSKeyFile": keyFile, "restAuthorization": "Delegated"}
-	})
+	e := setup(t, oneLeaf("2"), queueSort("restTLSCertFile", certFile), queueSort("restTLSKeyFile", keyFile),
+		queueSort("restAuthorization", "Delegated"))
 	permitted, refused := e.token("permitted"), e.token("refused")
 	e.mayRead("permitted", "/paddock/ws/v1/*")
 	roots := x509.NewCertPool()

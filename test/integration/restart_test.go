@@ -14,7 +14,7 @@ import (
 // pod with 65 types is told why it waits.
 func TestRestartAmongInventedTypes(t *testing.T) {
 	const many = 100
-	e := setup(t, forgedQueues)
+	e := setup(t, teamQueues)
 	invented := inventedTypes(60)
 	create := func(first int) {
 		for i := first; i < first+many/2; i++ {

@@ -147,7 +147,6 @@ func (p *playhouse) makeNodes() {
 		_, err := suite.client.CoreV1().Nodes().Create(p.Context(), n, metav1.CreateOptions{})
 		return err
 	}))
-	p.nodes = names
 	p.ok(suite.cluster.AwaitNodes(p.Context(), names...))
 }
 
@@ -450,8 +449,7 @@ func (p *playhouse) podsByName() map[string]*corev1.Pod {
 	return out
 }
 
-// clear removes at once what the end of the test would remove piece by piece, unless the
-// run keeps the objects for inspection.
+// clear removes all pods, unless the run keeps them for inspection.
 func (p *playhouse) clear() {
 	p.Helper()
 	if p.Failed() {
@@ -460,5 +458,4 @@ func (p *playhouse) clear() {
 	now := int64(0)
 	p.ok(suite.client.CoreV1().Pods(p.ns).DeleteCollection(p.Context(),
 		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + p.id}))
-	p.ok(removeNodes(p.Context(), p.nodes...))
 }

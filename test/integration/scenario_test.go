@@ -89,8 +89,7 @@ func TestScenarios(t *testing.T) {
 type playhouse struct {
 	*env
 	plays []*play
-	nodes []string // names
-	tail  *tail    // of events after the askers were created
+	tail  *tail // of events after the askers were created
 }
 
 // right are the plays that must end as the scenario says.

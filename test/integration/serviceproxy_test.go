@@ -84,7 +84,7 @@ func (e *env) mayProxy(name string, verbs ...string) {
 // server, and only with the rights that the documentation names.
 func TestPluginThroughTheServiceProxy(t *testing.T) {
 	address := reachableAddress(t)
-	e := setup(t, oneLeaf("2"), func(s *settings) { s.args = map[string]any{"restAddress": address} })
+	e := setup(t, oneLeaf("2"), queueSort("restAddress", address))
 	e.rest = address
 	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
 	const service = "paddock"

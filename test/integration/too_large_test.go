@@ -18,7 +18,7 @@ import (
 // can be neither marked nor deleted. The plan that chooses it costs no pod, and the next one
 // takes another pod.
 func TestAVictimAsLargeAsEtcdStores(t *testing.T) {
-	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
+	e := setup(t, teamQueues, preemption("retryInterval", "1s"))
 	part := e.apart("large", 0, localcluster.NodeSpec{})
 	part.addNodes(2, localcluster.NodeSpec{CPU: "2"})
 	lent := part.createPod(part.pod("lent", "lent", inQueue("root.evil"), requests("cpu", "2")))

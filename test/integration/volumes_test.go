@@ -55,7 +55,7 @@ func mounts(claim string) podOption {
 
 // bindsFor bounds how long a pod waits for its volumes once it has a node.
 func bindsFor(limit time.Duration) func(*settings) {
-	return func(s *settings) { s.volumes = map[string]any{"bindTimeoutSeconds": limit.Seconds()} }
+	return arg("VolumeBinding", "bindTimeoutSeconds", limit.Seconds())
 }
 
 // TestVolumesThatNeverCome: a pod with a claim that has no volume or does not exist preempts
@@ -64,7 +64,7 @@ func bindsFor(limit time.Duration) func(*settings) {
 // node when the time for binding is over: then the pods of a queue below its guarantee go
 // first.
 func TestVolumesThatNeverCome(t *testing.T) {
-	e := setup(t, forgedQueues, preemption("retryInterval", "1s"), bindsFor(2*time.Second))
+	e := setup(t, teamQueues, preemption("retryInterval", "1s"), bindsFor(2*time.Second))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	e.create("lent", 4, inQueue("root.evil"))
