@@ -46,6 +46,15 @@ func Same(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	}
 }
 
+// That fails a test if a condition does not hold, and lets it go on. The text says what is wrong
+// then.
+func That(t testing.TB, holds bool, text string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(text, args...)
+	}
+}
+
 // Gzipped returns the text as gzip compresses it.
 func Gzipped(text string) []byte {
 	var b bytes.Buffer

@@ -25,6 +25,7 @@ func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
 			OK(r, nil)
 			Holds(r, nil)
 			Same(r, "numbers", []int{1}, []int{1})
+			That(r, true, "wrong")
 			Fails(r, wrong, "ron")
 			Refused(7, wrong)(r, "wrong")
 			if got := Get(7, nil)(r); got != 7 {
@@ -36,6 +37,7 @@ func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
 		`error got <nil>, want an error with "x"`: func(r *recorder) { Fails(r, nil, "x") },
 		`error got wrong, want an error with "x"`: func(r *recorder) { Refused(7, wrong)(r, "x") },
 		"error wrong":                             func(r *recorder) { Holds(r, wrong) },
+		"error 7 is wrong":                        func(r *recorder) { That(r, false, "%d is wrong", 7) },
 		"error numbers (-want +got)\n":            func(r *recorder) { Same(r, "numbers", []int{1}, []int{2}) },
 	} {
 		r := &recorder{}
