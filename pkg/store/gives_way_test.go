@@ -14,7 +14,7 @@ import (
 // order until the store has these events, and no more often than the bound. Events that came
 // 24 ms late took 15 tries of each of seven pods on two busy cores.
 func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
-	var s *script
+	var s script
 	datadriven.RunTestFromString(t, strings.Join([]string{
 		"store started window=64\nroot\n  g guaranteed.vcore=4\n  loose\n----\n",
 		"node n1 vcore=5 pods=10\n----\n",
@@ -23,13 +23,7 @@ func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
 		"failed waits\n----\n",
 		"upsert\nfound queue=root.loose app=l\n----\nadmitted: found\n",
 		"gate found\n----\nfound: enters\n",
-	}, "\n"), func(t *testing.T, d *datadriven.TestData) string {
-		if d.Cmd == "store" {
-			s = newScript(t, d)
-			return s.after("")
-		}
-		return s.after(s.run(t, d))
-	})
+	}, "\n"), s.do)
 	times := 0
 	for ; times <= admission.MostGivenWay && s.assume(s.pods["found"], 0) != "granted"; times++ {
 		s.takeActivations(&strings.Builder{})

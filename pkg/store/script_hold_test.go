@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -174,40 +173,15 @@ func (s *script) work() string {
 }
 
 func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
-	o := DefaultPreemption()
-	for _, arg := range d.CmdArgs {
-		switch arg.Key {
-		case "retry":
-			o.RetryInterval = duration(t, d, arg.Vals[0])
-		case "round":
-			o.Round = duration(t, d, arg.Vals[0])
-		case "most":
-			arg.Scan(t, 0, &o.MaxVictims)
-		case "strict":
-			o.StrictGuarantee = true
-		case "timeout":
-			o.HoldTimeout = duration(t, d, arg.Vals[0])
-		case "grace":
-			o.MaxVictimGrace = duration(t, d, arg.Vals[0])
-		case "start-delay":
-			o.NodeBoundParams.StartDelay = duration(t, d, arg.Vals[0])
-		case "select":
-			for _, word := range arg.Vals {
-				o.NodeBoundParams.Selection = append(o.NodeBoundParams.Selection, daemonset.Selection(word))
-			}
-		case "deviation":
-			o.NodeBoundParams.SingleDeviationPercent = new(int32)
-			arg.Scan(t, 0, o.NodeBoundParams.SingleDeviationPercent)
-		case "max-victims":
-			o.NodeBoundParams.MaxVictims = new(int32)
-			arg.Scan(t, 0, o.NodeBoundParams.MaxVictims)
-		case "foreign":
-			o.NodeBoundParams.PreemptForeign = true
-		case "namespaces":
-			o.NodeBoundParams.Namespaces = arg.Vals
-		default:
-			d.Fatalf(t, "unknown argument %s", arg.Key)
-		}
+	o, most := DefaultPreemption(), new(int32)
+	there := &o.NodeBoundParams
+	scan(t, d, d.CmdArgs, map[string]any{
+		"retry": &o.RetryInterval, "round": &o.Round, "most": &o.MaxVictims, "strict": &o.StrictGuarantee,
+		"timeout": &o.HoldTimeout, "grace": &o.MaxVictimGrace, "start-delay": &there.StartDelay,
+		"max-victims": most, "foreign": &there.PreemptForeign, "namespaces": &there.Namespaces,
+	})
+	if d.HasArg("max-victims") {
+		there.MaxVictims = most
 	}
 	s.store.SetPreemption(o)
 	s.due, _ = s.store.NextDeadline() // a process sets its options before there is a deadline

@@ -68,29 +68,18 @@ func (s *script) freedUnseen(words []string) string {
 
 // scriptBudget reads the budget of a command.
 func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
-	b := objects.Budget{Namespace: "ns", Generation: 1, Observed: 1}
-	for i, arg := range d.CmdArgs {
-		value := strings.Join(arg.Vals, ",")
-		number := map[string]*int64{
-			"allowed": &b.Allowed, "healthy": &b.Healthy, "desired": &b.Desired, "generation": &b.Generation, "observed": &b.Observed,
-		}
-		switch {
-		case i == 0:
-			b.Name = arg.Key
-		case arg.Key == "tier":
-			b.Matches = func(labels map[string]string) bool { return labels["tier"] == value }
-		case arg.Key == "always-allow":
-			b.AlwaysAllow = true
-		case arg.Key == "disrupted":
-			b.DisruptedPods = map[string]bool{}
-			for _, name := range arg.Vals {
-				b.DisruptedPods[name] = true
-			}
-		case number[arg.Key] != nil:
-			_, _ = fmt.Sscan(value, number[arg.Key])
-		default:
-			d.Fatalf(t, "unknown argument %s", arg.Key)
-		}
+	b := objects.Budget{Namespace: "ns", Name: d.CmdArgs[0].Key, Generation: 1, Observed: 1}
+	tier, disrupted := "", []string{}
+	scan(t, d, d.CmdArgs[1:], map[string]any{
+		"allowed": &b.Allowed, "healthy": &b.Healthy, "desired": &b.Desired, "generation": &b.Generation,
+		"observed": &b.Observed, "tier": &tier, "always-allow": &b.AlwaysAllow, "disrupted": &disrupted,
+	})
+	if d.HasArg("tier") {
+		b.Matches = func(labels map[string]string) bool { return labels["tier"] == tier }
+	}
+	b.DisruptedPods = map[string]bool{}
+	for _, name := range disrupted {
+		b.DisruptedPods[name] = true
 	}
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ import (
 //	vacated                     prints the nodes that may be tried again
 //	lead                        this process leads from now on; see "store ... standby"
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
-//	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign] [namespaces=(NS,...)]
+//	           [max-victims=N] [foreign] [namespaces=(NS,...)]
 //	node-changed NAME           the taints of a node changed
 //	node-refuses POD...         the filters refuse node n1, which they hold, for any victims
 //	cordon NAME | uncordon NAME a node takes no new pods, or takes them again
@@ -124,14 +125,7 @@ func TestScripts(t *testing.T) {
 		if filepath.Ext(file) != ".txt" {
 			return // rapid keeps failed cases there
 		}
-		var s *script
-		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "store" {
-				s = newScript(t, d)
-				return s.after("")
-			}
-			return s.after(s.run(t, d))
-		})
+		datadriven.RunTest(t, file, new(script).do)
 	})
 	if roomChecks < 30 || roomErrors < 12 {
 		t.Errorf("the scripts check %d times whether room goes to a pod that waits for it, and %d times the store must refuse it", roomChecks, roomErrors)
@@ -165,55 +159,43 @@ func newPod(name, queue, app string, request resources.Vector) objects.Pod {
 	}
 }
 
-func newScript(t *testing.T, d *datadriven.TestData) *script {
+// begin makes the store.
+func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	var o model.Options
-	started, follows := false, false
-	for _, arg := range d.CmdArgs {
-		switch arg.Key {
-		case "window":
-			arg.Scan(t, 0, &o.Window)
-		case "max-window":
-			arg.Scan(t, 0, &o.MaxWindow)
-		case "lease":
-			o.SlotLease = duration(t, d, arg.Vals[0])
-		case "backoff":
-			o.InitialBackoff = duration(t, d, arg.Vals[0])
-		case "max-backoff":
-			o.MaxBackoff = duration(t, d, arg.Vals[0])
-		case "grace":
-			o.QueueGrace = duration(t, d, arg.Vals[0])
-		case "queues":
-			arg.Scan(t, 0, &o.DynamicQueues.Total)
-		case "queues-of-namespace":
-			arg.Scan(t, 0, &o.DynamicQueues.PerNamespace)
-		case "started":
-			started = true
-		case "podgroups":
-			follows = true
-		case "standby":
-			o.Standby = true
-		default:
-			d.Fatalf(t, "unknown argument %s", arg.Key)
-		}
-	}
-	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}, meter: unmet.NewMeter()}
-	s.readers = newReaders(s.store)
+	started, follows, made := false, false, &o.DynamicQueues
+	scan(t, d, d.CmdArgs, map[string]any{
+		"window": &o.Window, "max-window": &o.MaxWindow, "lease": &o.SlotLease, "grace": &o.QueueGrace,
+		"backoff": &o.InitialBackoff, "max-backoff": &o.MaxBackoff, "queues": &made.Total,
+		"queues-of-namespace": &made.PerNamespace, "standby": &o.Standby, "started": &started, "podgroups": &follows,
+	})
+	*s = script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}}
+	s.meter, s.readers = unmet.NewMeter(), newReaders(s.store)
 	if follows {
 		s.store.FollowPodGroups()
 	}
 	if started {
 		s.store.Start(s.now)
 	}
-	return s
 }
 
-func duration(t *testing.T, d *datadriven.TestData, text string) time.Duration {
+// do runs a command of a script.
+func (s *script) do(t *testing.T, d *datadriven.TestData) string { return s.after(s.run(t, d)) }
+
+// scan reads arguments into the variables of their names. A flag has no value.
+func scan(t *testing.T, d *datadriven.TestData, args []datadriven.CmdArg, into map[string]any) {
 	t.Helper()
-	v, err := time.ParseDuration(text)
-	if err != nil {
-		d.Fatalf(t, "%v", err)
+	for _, arg := range args {
+		switch v := into[arg.Key].(type) {
+		case nil:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		case *bool:
+			*v = true
+		case *[]string:
+			*v = arg.Vals
+		default:
+			arg.Scan(t, 0, v)
+		}
 	}
-	return v
 }
 
 // specification parses lines of rules and of queues.
@@ -277,6 +259,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		words[i] = arg.String()
 	}
 	switch d.Cmd {
+	case "store":
+		s.begin(t, d)
 	case "start":
 		s.store.Start(s.now)
 	case "reload":
@@ -288,9 +272,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "delete-namespace":
 		s.store.DeleteNamespace(words[0], s.now)
 	case "podgroup":
-		var members int
-		_, _ = fmt.Sscan(words[1], &members)
-		s.store.SetPodGroup("ns", words[0], members, s.now)
+		s.store.SetPodGroup("ns", words[0], expect.Get(strconv.Atoi(words[1]))(t), s.now)
 	case "delete-podgroup":
 		s.store.SetPodGroup("ns", words[0], 0, s.now)
 	case "node":
@@ -315,7 +297,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return b.String()
 	case "tick", "wait":
-		s.now = s.now.Add(duration(t, d, words[0]))
+		s.now = s.now.Add(expect.Get(time.ParseDuration(words[0]))(t))
 		if d.Cmd == "tick" {
 			s.store.Tick(s.now)
 		}
@@ -400,13 +382,9 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 	name := words[0]
 	p := s.pods[name]
 	if p == nil {
-		p = &objects.Pod{
-			Identity: objects.Identity{
-				UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
-				Labels: map[string]string{placement.KeyApplicationID: name}, Annotations: map[string]string{},
-			},
-			Request: queuestest.Vector("vcore=1 pods=1"),
-		}
+		first := newPod(name, "", name, queuestest.Vector("vcore=1 pods=1"))
+		first.Annotations = map[string]string{}
+		p = &first
 	}
 	next := *p
 	next.Labels, next.Annotations = maps.Clone(p.Labels), maps.Clone(p.Annotations)
@@ -434,18 +412,27 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 
 func setPod(p *objects.Pod, word string) bool {
 	key, value, _ := strings.Cut(word, "=")
-	flag := !strings.HasPrefix(key, "!")
-	switch strings.TrimPrefix(key, "!") {
-	case "ns":
-		p.Namespace = value
-	case "queue":
-		p.Labels[placement.KeyQueue] = value
-	case "app":
-		p.Labels[placement.KeyApplicationID] = value
-	case "group":
-		p.Labels[objects.PodGroupLabel] = value
-	case "user":
-		p.Labels[placement.KeyUsername] = value
+	key, off := strings.CutPrefix(key, "!")
+	flags := map[string]*bool{
+		"preempted": &p.Preempted, "gated": &p.Gated, "done": &p.Terminal, "foreign": &p.Foreign, "never": &p.NeverPreempts,
+	}
+	texts := map[string]*string{"ns": &p.Namespace, "scheduler": &p.Scheduler, "requires": &p.RequiredNode}
+	labels := map[string]string{
+		"queue": placement.KeyQueue, "app": placement.KeyApplicationID, "user": placement.KeyUsername,
+		"group": objects.PodGroupLabel, "tier": "tier",
+	}
+	switch {
+	case flags[key] != nil:
+		*flags[key] = !off
+		return true
+	case texts[key] != nil:
+		*texts[key] = value
+		return true
+	case labels[key] != "":
+		p.Labels[labels[key]] = value
+		return true
+	}
+	switch key {
 	case "groups":
 		groups := strings.ReplaceAll(value, ",", `","`)
 		p.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":["%s"]}`, p.Labels[placement.KeyUsername], groups)
@@ -457,50 +444,36 @@ func setPod(p *objects.Pod, word string) bool {
 		p.Created = epoch.Add(-time.Duration(seconds) * time.Second)
 	case "node":
 		p.Node, p.Health = value, objects.Ready
-	case "tier":
-		p.Labels["tier"] = value
 	case "grace":
 		p.Grace, _ = time.ParseDuration(value)
 	case "stays":
 		p.DeletionGrace, _ = time.ParseDuration(value)
 		p.Deleting = true
-	case "preempted":
-		p.Preempted = flag
 	case "unready":
-		p.Health = map[bool]objects.Health{true: objects.Unready, false: objects.Ready}[flag]
+		p.Health = map[bool]objects.Health{false: objects.Unready, true: objects.Ready}[off]
 	case "not-started":
 		p.Health = objects.NotStarted
-	case "gated":
-		p.Gated = flag
 	case "told":
 		p.Told = reasons.Code(value)
 	case "deleting":
-		p.Deleting = flag
+		p.Deleting = !off
 		if grace, err := time.ParseDuration(value); err == nil {
 			p.GoneBy = epoch.Add(grace)
 		}
-	case "done":
-		p.Terminal = flag
-	case "foreign":
-		p.Foreign = flag
 	case "peer":
-		p.Foreign, p.Peer = flag, flag
+		p.Foreign, p.Peer = !off, !off
 	case "controller":
 		p.Controller = types.UID(value)
-	case "scheduler":
-		p.Scheduler = value
-	case "requires":
-		p.RequiredNode = value
 	case "owner":
 		p.Owners = []types.UID{types.UID(value)}
 	case "originator":
-		p.Originator = map[bool]objects.Originator{true: objects.OriginatorYes, false: objects.OriginatorNo}[flag]
+		if p.Originator = objects.OriginatorYes; off {
+			p.Originator = objects.OriginatorNo
+		}
 	case "role":
 		p.Originator = objects.OriginatorByRole
 	case "opted-out":
 		p.OptOut = objects.OptOutYes
-	case "never":
-		p.NeverPreempts = flag
 	case "claim":
 		p.Claim = nil
 		if node, names, ok := strings.Cut(value, ":"); ok {
@@ -576,10 +549,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		return s.assume(p, 0)
 	case "forget":
 		st.Forget(p.UID, s.now)
-	case "failed":
-		st.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
-	case "failed-class":
-		st.NoNode(p.UID, "class", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+	case "failed", "failed-class":
+		_, class, _ := strings.Cut(d.Cmd, "-")
+		st.NoNode(p.UID, class, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.QuotaRefused(p.UID, s.now)
 	case "node-refuses":
@@ -596,10 +568,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 			s.input, why = st.BeginPlan(p.UID, "", s.permit, s.now)
 		}
 		return yes("begins", why)
-	case "failed-plan":
-		return s.plan(p, "")
-	case "failed-plan-class":
-		return s.plan(p, "class")
+	case "failed-plan", "failed-plan-class":
+		return s.plan(p, strings.TrimPrefix(strings.TrimPrefix(d.Cmd, "failed-plan"), "-"))
 	case "failed-there":
 		return s.endNodeBoundCycle(p)
 	case "commit":
@@ -608,10 +578,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 		st.VictimsDeleted(p.UID, s.now)
 	case "fail-plan":
 		st.FailPlan(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), nil, s.now)
-	case "kubelet-refused":
-		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()
-	case "ended-otherwise":
-		return st.KubeletRefused(p.UID, "", s.now).String()
+	case "kubelet-refused", "ended-otherwise":
+		reason := map[string]string{"kubelet-refused": "OutOfcpu"}[d.Cmd]
+		return st.KubeletRefused(p.UID, reason, s.now).String()
 	case "abort-plan":
 		st.AbortPlan(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":
@@ -760,7 +729,6 @@ func (s *script) recount() string {
 	for _, p := range s.pods {
 		pods = append(pods, *p)
 	}
-	slices.SortFunc(pods, func(a, b objects.Pod) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.store.CompareWith(pods); err != nil {
 		return err.Error() + "\n"
 	}

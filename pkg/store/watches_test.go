@@ -44,15 +44,13 @@ func TestScriptsNoticeMissedWatches(t *testing.T) {
 	}
 	for name, plant := range bugs {
 		t.Run(name, func(t *testing.T) {
-			var s *script
+			var s script
 			wrong := ""
 			datadriven.RunTest(t, "testdata/preempt_watched.txt", func(t *testing.T, d *datadriven.TestData) string {
-				if d.Cmd == "store" {
-					s = newScript(t, d)
-					return d.Expected
+				if d.Cmd != "store" {
+					plant(s.store)
 				}
-				plant(s.store)
-				if out := s.after(s.run(t, d)); wrong == "" && strings.TrimSpace(out) != strings.TrimSpace(d.Expected) {
+				if out := s.do(t, d); wrong == "" && strings.TrimSpace(out) != strings.TrimSpace(d.Expected) {
 					wrong = d.Pos + ": " + out
 				}
 				return d.Expected
