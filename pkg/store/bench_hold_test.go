@@ -8,9 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
@@ -83,14 +81,9 @@ func BenchmarkReclaim(b *testing.B) {
 				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
-				a, why := s.BeginPlan(r.UID, "class", nil, now)
-				if a == nil {
-					b.Fatalf("%s: %s", r.Name, why)
-				}
-				d := search.Plan(a.Snapshot, a.Ask, planner.Params{StrictGuarantee: a.Strict})
-				if why := s.AcceptPlan(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
-					s.NoNode(r.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
-					b.Fatalf("%s: %s %s", r.Name, d, why)
+				d, held := planFor(s, r.UID, "class", planner.Params{}, now)
+				if !held {
+					b.Fatalf("%s: %v", r.Name, d)
 				}
 				going += len(d.Victims)
 				if _, why := s.Commit(r.UID, nil, now); !why.None() {

@@ -49,6 +49,27 @@ func impossibleStore(t *testing.T, askers int) *Store {
 	return s
 }
 
+// planFor runs a cycle of a pod that finds no node, and plans for it as PostFilter does. It
+// returns nil if no plan may be made, and whether the pod holds a node now.
+func planFor(
+	s *Store, uid types.UID, class string, p planner.Params, now time.Time,
+) (*planner.Decision, bool) {
+	input, why := s.BeginPlan(uid, class, nil, now)
+	if input == nil {
+		s.NoNode(uid, class, why, now)
+		return nil, false
+	}
+	p.StrictGuarantee = input.Strict
+	d := search.Plan(input.Snapshot, input.Ask, p)
+	if d.Outcome != planner.Preempt {
+		why = s.RejectPlan(uid, &d, now)
+	} else if why = s.AcceptPlan(uid, &d, now); why.None() {
+		return &d, true
+	}
+	s.NoNode(uid, class, why, now)
+	return &d, false
+}
+
 // played is the result for the askers.
 type played struct {
 	plans map[types.UID]int
@@ -73,21 +94,18 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 				break
 			}
 			for _, r := range refs {
-				a, why := s.BeginPlan(r.UID, string(r.UID), nil, now)
-				if a != nil {
-					out.plans[r.UID]++
-					seconds[int(now.Sub(epoch)/time.Second)]++
-					d := search.Plan(a.Snapshot, a.Ask, planner.Params{})
-					if d.Outcome == planner.Preempt {
-						if r.UID != "wanted" || !s.AcceptPlan(r.UID, &d, now).None() {
-							t.Fatalf("%s: %s", r.Name, d)
-						}
-						out.placed = now.Sub(epoch)
-						continue
-					}
-					why = s.RejectPlan(r.UID, &d, now)
+				d, held := planFor(s, r.UID, string(r.UID), planner.Params{}, now)
+				if d == nil {
+					continue
 				}
-				s.NoNode(r.UID, string(r.UID), why, now)
+				out.plans[r.UID]++
+				seconds[int(now.Sub(epoch)/time.Second)]++
+				if held {
+					out.placed = now.Sub(epoch)
+				}
+				if (d.Outcome == planner.Preempt) != held || held && r.UID != "wanted" {
+					t.Fatalf("%s: %s", r.Name, d)
+				}
 			}
 		}
 		if due, ok := s.NextDeadline(); ok && !due.After(now) {

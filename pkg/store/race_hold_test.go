@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -23,11 +22,9 @@ import (
 // arena is a store in which goroutines preempt.
 type arena struct {
 	*Store
-	t  *testing.T
-	mu sync.Mutex // guards claims and made
-	// claims are the claims on askers in the API server.
-	claims map[types.UID]*reservations.Claim
-	made   int
+	mu     sync.Mutex                        // guards claims
+	claims map[types.UID]*reservations.Claim // on askers in the API server
+	made   atomic.Int32
 }
 
 const arenaPods = 24
@@ -54,19 +51,7 @@ func (a *arena) ask(i int, now time.Time) {
 	for n := range 4 {
 		view.MayUse(fmt.Sprint("n", n), reservations.Pod{UID: p.UID})
 	}
-	input, _ := a.BeginPlan(p.UID, "class", nil, now)
-	if input == nil {
-		a.NoNode(p.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
-		return
-	}
-	d := search.Plan(input.Snapshot, input.Ask, planner.Params{StrictGuarantee: input.Strict})
-	switch {
-	case d.Outcome != planner.Preempt:
-		a.RejectPlan(p.UID, &d, now)
-	case a.AcceptPlan(p.UID, &d, now).None():
-		return
-	}
-	a.NoNode(p.UID, "class", reasons.Brief(reasons.NoNodeFits), now)
+	planFor(a.Store, p.UID, "class", planner.Params{}, now)
 }
 
 // execute does all work of the executor.
@@ -93,9 +78,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 			a.Delete(v.UID, now)
 		}
 		a.VictimsDeleted(w.UID, now)
-		a.mu.Lock()
-		a.made++
-		a.mu.Unlock()
+		a.made.Add(1)
 	}
 }
 
@@ -103,7 +86,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 // without a lock. Run it with -race.
 func TestConcurrentHolds(t *testing.T) {
 	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), model.Options{InitialBackoff: -1, MaxBackoff: -1})
-	a := &arena{Store: s, t: t, claims: map[types.UID]*reservations.Claim{}}
+	a := &arena{Store: s, claims: map[types.UID]*reservations.Claim{}}
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: time.Second})
 	for n := range 4 {
 		s.UpsertNode(fmt.Sprint("n", n), queuestest.Vector("vcore=4 pods=9"), epoch)
@@ -158,9 +141,7 @@ func TestConcurrentHolds(t *testing.T) {
 		a.execute(rand.New(rand.NewPCG(9, uint64(i))), at(700+40*i))
 	}
 	expect.OK(t, s.Check())
-	if a.made == 0 {
-		t.Error("no room was made")
-	}
+	expect.That(t, a.made.Load() > 0, "no room was made")
 	for i := range arenaPods {
 		s.Delete(a.pod(i, "").UID, at(1000))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
@@ -56,38 +55,30 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := sweepingStore(t, 250)
 			asked := map[string]int{}
+			fits := func(node string, _ []*planner.Pod) planner.Fit {
+				if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
+					return planner.Passes
+				}
+				return planner.Fails
+			}
 			var placed time.Duration
 			for now := epoch; placed == 0 && now.Before(epoch.Add(25*time.Second)); now = now.Add(200 * time.Millisecond) {
 				s.Tick(now)
 				for _, r := range s.TakeActivations() {
-					a, why := s.BeginPlan(r.UID, "class", nil, now)
-					if a == nil {
-						s.NoNode(r.UID, "class", why, now)
-						continue
-					}
-					d := search.Plan(a.Snapshot, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
-						if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
-							return planner.Passes
-						}
-						return planner.Fails
-					}})
-					if d.Outcome == planner.Preempt {
+					d, held := planFor(s, r.UID, "class", planner.Params{Fits: fits}, now)
+					if held {
 						placed = now.Sub(epoch)
-						if why := s.AcceptPlan(r.UID, &d, now); !why.None() {
-							t.Fatal(why)
-						}
-						continue
+					} else if d != nil && d.Outcome == planner.Preempt {
+						t.Fatal("a plan is not accepted")
 					}
-					s.NoNode(r.UID, "class", s.RejectPlan(r.UID, &d, now), now)
 				}
 				if now.Nanosecond() == 0 {
 					expect.OK(t, s.Check())
 				}
 				c.plant(s)
 			}
-			if placed > c.within || placed == 0 && c.within > 0 {
-				t.Errorf("placed after %v; %d nodes were asked about", placed, len(asked))
-			}
+			expect.That(t, placed <= c.within && (placed != 0 || c.within <= 0),
+				"placed after %v; %d nodes were asked about", placed, len(asked))
 			if c.name == "nobody" {
 				for node, n := range asked {
 					if n > 8 { // two pods, two sweeps of each in this time, two calls in each
