@@ -21,25 +21,29 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 	for _, nodes := range []int{100, 5000} {
 		for _, held := range []bool{false, true} {
 			b.Run(fmt.Sprintf("nodes=%d/others held=%v", nodes, held), func(b *testing.B) {
-				s := contendedStore(b, nodes, 30, 0)
-				o := s.Preemption()
-				o.NodeBoundParams = daemonset.Params{}
-				s.SetPreemption(o)
-				now := epoch.Add(time.Minute)
-				if held {
-					for n := range nodes - 1 {
-						makeRoomFor(b, s, daemonPod(fmt.Sprintf("d%05d", n), n), now)
-					}
-				}
-				s.TakeWork()
+				s := daemonStore(b, nodes, 30, held)
 				b.ReportAllocs()
-				b.ResetTimer()
 				for i := 0; b.Loop(); i++ {
-					serve(b, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1), now)
+					serve(b, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1))
 				}
 			})
 		}
 	}
+}
+
+// daemonStore is a contended store. All its nodes but the last may be held for DaemonSet pods.
+func daemonStore(tb testing.TB, nodes, podsPerNode int, held bool) *Store {
+	s := contendedStore(tb, nodes, podsPerNode, 0)
+	o := s.Preemption()
+	o.NodeBoundParams = daemonset.Params{}
+	s.SetPreemption(o)
+	for n := range nodes - 1 {
+		if held {
+			makeRoomFor(tb, s, daemonPod(fmt.Sprintf("d%05d", n), n))
+		}
+	}
+	s.TakeWork()
+	return s
 }
 
 func daemonPod(name string, node int) objects.Pod {
@@ -48,20 +52,23 @@ func daemonPod(name string, node int) objects.Pod {
 	return p
 }
 
+// afterDelay is when the pods of a contended store may preempt.
+var afterDelay = epoch.Add(time.Minute)
+
 // makeRoomFor makes a pod hold its node and its victims leave.
-func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.Victim {
+func makeRoomFor(b testing.TB, s *Store, p objects.Pod) []output.Victim {
 	b.Helper()
-	s.Upsert(p, now)
+	s.Upsert(p, afterDelay)
 	s.TakeActivations()
-	a, why := s.BeginNodeBoundPlan(p.UID, nil, now)
+	a, why := s.BeginNodeBoundPlan(p.UID, nil, afterDelay)
 	if a == nil {
 		b.Fatal(why)
 	}
 	d := daemonset.Plan(a.Node, a.Ask, a.Params)
-	if held, why := s.ApplyPlan(p.UID, &d, now); !held || d.Outcome != planner.Preempt {
+	if held, why := s.ApplyPlan(p.UID, &d, afterDelay); !held || d.Outcome != planner.Preempt {
 		b.Fatal(d, why)
 	}
-	going, why := s.Commit(p.UID, nil, now)
+	going, why := s.Commit(p.UID, nil, afterDelay)
 	if !why.None() || len(going) != 1 {
 		b.Fatal(going, why)
 	}
@@ -69,22 +76,22 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []output.
 }
 
 // serve does all steps for a pod, and restores its node.
-func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
+func serve(b testing.TB, s *Store, p objects.Pod) {
 	b.Helper()
-	victim := *s.model.Pods[makeRoomFor(b, s, p, now)[0].UID].Pod
-	s.VictimsDeleted(p.UID, now)
-	s.Delete(victim.UID, now)
+	victim := *s.model.Pods[makeRoomFor(b, s, p)[0].UID].Pod
+	s.VictimsDeleted(p.UID, afterDelay)
+	s.Delete(victim.UID, afterDelay)
 	s.TakeActivations()
-	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, now); !v.OK() {
+	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, afterDelay); !v.OK() {
 		b.Fatal(v.Reason)
 	}
 	p.Node = p.RequiredNode
-	s.Upsert(p, now)
+	s.Upsert(p, afterDelay)
 	s.TakeWork()
 	s.TakeVacated()
-	s.Delete(p.UID, now)
+	s.Delete(p.UID, afterDelay)
 	victim.Deleting = false
-	s.Upsert(victim, now)
+	s.Upsert(victim, afterDelay)
 }
 
 // spent is the average number of bytes that a store allocates for a DaemonSet pod while
@@ -92,19 +99,11 @@ func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
 // depend on the machine or its load.
 func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 	const runs = 50
-	s := contendedStore(t, nodes, 5, 0)
-	o := s.Preemption()
-	o.NodeBoundParams = daemonset.Params{}
-	s.SetPreemption(o)
-	now := epoch.Add(time.Minute)
-	for n := range nodes - 1 {
-		makeRoomFor(t, s, daemonPod(fmt.Sprintf("d%05d", n), n), now)
-	}
-	s.TakeWork()
+	s := daemonStore(t, nodes, 5, true)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range runs {
-		serve(t, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1), now)
+		serve(t, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1))
 		beside(s)
 	}
 	runtime.ReadMemStats(&after)

@@ -138,22 +138,15 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// withSlot is a pod with a slot of the window.
-func withSlot(s *Store) *model.Pod {
-	for p := range s.model.Pending.Window.Pods() {
-		return p
-	}
-	return nil
-}
-
 func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
-	first := withSlot(s)
-	var waits *model.Pod
+	var first, waits *model.Pod
 	for i := range pods {
-		if p := s.model.Pods[pods[i].UID]; p.State == state.Queued {
+		switch p := s.model.Pods[pods[i].UID]; p.State {
+		case state.Admitted:
+			first = p
+		case state.Queued:
 			waits = p
-			break
 		}
 	}
 	b.Run("admitted", func(b *testing.B) {
@@ -169,37 +162,22 @@ func BenchmarkGate(b *testing.B) {
 			s.Gate(waits.UID, epoch)
 		}
 	})
-	over, _ := benchStore(b, 64, 1, "")
-	p := benchPod(5, "root.q0.q0.q0.q0.q0")
-	p.Request = queuestest.Vector("vcore=2000000")
-	over.Upsert(p, epoch)
-	b.Run("over max", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			over.Gate(p.UID, epoch)
-		}
-	})
 }
 
 // BenchmarkUnblock: 5,000 applications wait in one full leaf; one pod finishes, and a pod
 // of one application takes its place.
 func BenchmarkUnblock(b *testing.B) {
-	for _, c := range []struct{ name, tree string }{
-		{"max", "root\n  a max.pods=10"},
-		{"max of parent", "root\n  p max.pods=10\n    a"},
-		{"maxapplications", "root\n  a maxapps=10"},
-		{"user limit", "root limit=*;max.pods=10\n  a"},
+	for _, c := range []struct{ name, leaf, tree string }{
+		{"max", "root.a", "root\n  a max.pods=10"},
+		{"max of parent", "root.p.a", "root\n  p max.pods=10\n    a"},
+		{"maxapplications", "root.a", "root\n  a maxapps=10"},
+		{"user limit", "root.a", "root limit=*;max.pods=10\n  a"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			spec := queuestest.MustTree(b, c.tree)
-			leaf := "root.a"
-			if c.name == "max of parent" {
-				leaf = "root.p.a"
-			}
-			s := New(spec, model.Options{Window: 64})
+			s := New(queuestest.MustTree(b, c.tree), model.Options{Window: 64})
 			s.Start(epoch)
 			add := func(i int) {
-				p := benchPod(i, leaf)
+				p := benchPod(i, c.leaf)
 				p.Labels[placement.KeyApplicationID] = fmt.Sprintf("app%d", i)
 				s.Upsert(p, epoch)
 			}
@@ -207,29 +185,18 @@ func BenchmarkUnblock(b *testing.B) {
 				add(i)
 			}
 			b.ReportAllocs()
+			var running []types.UID
 			for i := 5000; b.Loop(); i++ {
-				refs := s.TakeActivations()
-				for _, r := range refs {
+				for _, r := range s.TakeActivations() {
 					s.Assume(r.UID, "n1", NoSnapshot, epoch)
+					running = append(running, r.UID)
 				}
-				s.Delete(types.UID(refsOrRunning(s, refs)), epoch)
+				s.Delete(running[0], epoch)
+				running = running[1:]
 				add(i)
 			}
 		})
 	}
-}
-
-// refsOrRunning returns the name of a running pod.
-func refsOrRunning(s *Store, refs []objects.Ref) string {
-	if len(refs) > 0 {
-		return string(refs[0].UID)
-	}
-	for uid, p := range s.model.Pods {
-		if p.State.HasNode() {
-			return string(uid)
-		}
-	}
-	return ""
 }
 
 // BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending
