@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -92,17 +92,6 @@ func (c *copyOf) read(s *Store) error {
 	return c.compare(s)
 }
 
-func TestReadersNoticePlantedBugs(t *testing.T) {
-	for name, plant := range map[string]func(*Store){
-		"a mark is lost": func(s *Store) {
-			s.model.History.Pods.Take(1, s.model.RecordOf)
-		},
-		"a pod that is gone stays": func(s *Store) { s.model.History.Pods.TakeGone(100) },
-	} {
-		t.Run(name, func(t *testing.T) { expectNotice(t, func(r *readers) { r.before = plant }) })
-	}
-}
-
 // TestAStoreWithoutReaders: a store without a reader keeps nothing of objects that are gone.
 func TestAStoreWithoutReaders(t *testing.T) {
 	s := New(config.Default(), model.Options{})
@@ -110,9 +99,9 @@ func TestAStoreWithoutReaders(t *testing.T) {
 	for i := range 3 * model.FinishedKept {
 		uid := types.UID(fmt.Sprint("u", i))
 		s.UpsertNode(string(uid), resources.Vector{}, epoch)
-		s.Upsert(objects.Pod{Identity: objects.Identity{UID: uid, Namespace: "ns", Name: "p", Labels: map[string]string{"applicationId": string(uid)}},
-			Status:  objects.Status{Node: string(uid)},
-			Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
+		p := newPod(string(uid), "", string(uid), queuestest.Vector("pods=1"))
+		p.Node = string(uid)
+		s.Upsert(p, epoch)
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
 	}
@@ -129,14 +118,12 @@ func TestTimesOfAnApplication(t *testing.T) {
 	s := New(config.Default(), model.Options{})
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	s.Start(at(0))
-	p := objects.Pod{
-		Identity: objects.Identity{UID: "u", Namespace: "ns", Name: "p", Created: at(-5), Labels: map[string]string{"applicationId": "a"}},
-		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 5}),
-	}
+	p := newPod("u", "", "a", queuestest.Vector("pods=1 vcore=5m"))
+	p.Created = at(-5)
 	s.Upsert(p, at(1))
 	p.Node = "n"
 	s.Upsert(p, at(2))
-	p.Request = resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 3}, resources.Entry{Name: "memory", Amount: 7})
+	p.Request = queuestest.Vector("pods=1 vcore=3m memory=7")
 	s.Upsert(p, at(3))
 	running := s.TakeChanges(10)
 	s.Delete("u", at(4))
@@ -145,11 +132,9 @@ func TestTimesOfAnApplication(t *testing.T) {
 		t.Fatalf("running: %+v\nover: %+v", running, over)
 	}
 	a, f := running.Apps[0], over.Rest.Finished[0]
-	if !a.Submitted.Equal(at(-5)) || !a.Accepted.Equal(at(1)) || !a.Running.Equal(at(2)) || !a.Finished.IsZero() {
-		t.Errorf("running: %+v", a)
-	}
-	if !f.Accepted.Equal(at(1)) || !f.Running.Equal(at(2)) || !f.Finished.Equal(at(4)) {
-		t.Errorf("over: %+v", f)
-	}
+	expect.That(t, a.Submitted.Equal(at(-5)) && a.Accepted.Equal(at(1)) && a.Running.Equal(at(2)) &&
+		a.Finished.IsZero(), "running: %+v", a)
+	expect.That(t, f.Accepted.Equal(at(1)) && f.Running.Equal(at(2)) && f.Finished.Equal(at(4)),
+		"over: %+v", f)
 	expect.Same(t, "most used", "memory=7 pods=1 vcore=5", f.MostUsed.String())
 }

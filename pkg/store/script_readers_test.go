@@ -23,9 +23,7 @@ type readers struct {
 	steps     stepReader
 	started   bool
 
-	// Planted bugs.
-	before func(*Store)
-	forge  func([]output.Step) []output.Step
+	before func(*Store) // plants a bug
 }
 
 func newReaders(s *Store) *readers {
@@ -47,9 +45,6 @@ func (r *readers) read(s *Store) error {
 	for _, e := range events {
 		steps = append(steps, *e.Step)
 	}
-	if r.forge != nil {
-		steps = r.forge(steps)
-	}
 	if err := r.steps.follow(s, steps); err != nil {
 		return fmt.Errorf("steps: %w", err)
 	}
@@ -63,25 +58,37 @@ func (r *readers) read(s *Store) error {
 	return r.history.read(s)
 }
 
-// expectNotice plants a bug in what readers get, and requires that a script detects it.
-func expectNotice(t *testing.T, plant func(*readers)) {
-	t.Helper()
-	files := expect.Get(filepath.Glob("testdata/*.txt"))(t)
-	for _, file := range files {
-		var s *script
-		noticed := false
-		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "store" {
-				s = newScript(t, d)
-				plant(s.readers)
-			} else if !noticed {
-				noticed = strings.Contains(s.after(s.run(t, d)), "!! readers: ")
-			}
-			return d.Expected
-		})
-		if noticed {
-			return
-		}
+// TestScriptsNoticePlantedBugs: they notice that readers do not get what they should.
+func TestScriptsNoticePlantedBugs(t *testing.T) {
+	plants := map[string]func(*readers){
+		"a mark is lost": func(r *readers) {
+			r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) }
+		},
+		"a pod that is gone stays": func(r *readers) {
+			r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) }
+		},
 	}
-	t.Error("no script notices it")
+	for bug := range planted {
+		plants[bug] = func(r *readers) { r.history.bug = bug }
+	}
+	for _, bug := range stepBugs {
+		plants[bug] = func(r *readers) { r.steps.bug = bug }
+	}
+	files := expect.Get(filepath.Glob("testdata/*.txt"))(t)
+	for bug, plant := range plants {
+		t.Run(bug, func(t *testing.T) {
+			noticed := false
+			for i := 0; i < len(files) && !noticed; i++ {
+				var s script
+				datadriven.RunTest(t, files[i], func(t *testing.T, d *datadriven.TestData) string {
+					noticed = noticed || strings.Contains(s.do(t, d), "!! readers: ")
+					if d.Cmd == "store" {
+						plant(s.readers)
+					}
+					return d.Expected
+				})
+			}
+			expect.That(t, noticed, "no script notices it")
+		})
+	}
 }
