@@ -32,26 +32,20 @@ func TestApps(t *testing.T) {
 		return r
 	}
 	parent, a, b := add("root.c"), add("root.a"), add("root.b")
-	if x.Joinable(tree, name, true) != a || x.In(leaf("root.b"), name) != b || parent.Serial != 1 || b.Serial != 3 {
-		t.Error("a pod joins another record than the oldest one in a leaf")
-	}
+	expect.That(t, x.Joinable(tree, name, true) == a && x.In(leaf("root.b"), name) == b &&
+		parent.Serial == 1 && b.Serial == 3, "a pod joins another record than the oldest one in a leaf")
 	other := cache.AppName{Namespace: "ns", ID: "x", Queue: "A"}
-	if x.Rejoin(leaf("root.a"), other) != a || x.Joinable(tree, other, false) != a || x.Rejoin(leaf("root.c.d"), name) != nil {
-		t.Error("a record is not found by another name in its leaf")
-	}
-	if len(x.Leaves()) != 3 || len(slices.Collect(x.Records())) != 3 {
-		t.Error("leaves", x.Leaves())
-	}
+	expect.That(t, x.Rejoin(leaf("root.a"), other) == a && x.Joinable(tree, other, false) == a &&
+		x.Rejoin(leaf("root.c.d"), name) == nil, "a record is not found by another name in its leaf")
+	expect.That(t, len(x.Leaves()) == 3 && len(slices.Collect(x.Records())) == 3,
+		"leaves %v", x.Leaves())
 	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	pods := slices.Values([]*cache.Pod{p})
 	expect.Holds(t, x.Check(pods))
-	if !x.Remove(a) || x.Joinable(tree, name, false) != b || len(x.Named(other)) != 0 {
-		t.Error("a record that was removed is still known")
-	}
-	if x.Check(pods) == nil {
-		t.Error("Check does not see that the record of a pod is unknown")
-	}
+	expect.That(t, x.Remove(a) && x.Joinable(tree, name, false) == b && len(x.Named(other)) == 0,
+		"a record that was removed is still known")
+	expect.That(t, x.Check(pods) != nil, "Check does not see that the record of a pod is unknown")
 }
 
 // TestBelowGuarantee checks when law 4 can be met.

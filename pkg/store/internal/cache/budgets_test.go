@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -151,9 +152,8 @@ func TestBudgetsCount(t *testing.T) {
 // TestOptedOut checks law 1: the pod's own setting counts before its PriorityClass.
 func TestOptedOut(t *testing.T) {
 	p := cache.NewProtection()
-	if !p.SetClass("gold", true) || p.SetClass("gold", true) || p.SetClass("none", false) {
-		t.Error("SetClass does not tell changes")
-	}
+	expect.That(t, p.SetClass("gold", true) && !p.SetClass("gold", true) && !p.SetClass("none", false),
+		"SetClass does not tell changes")
 	for _, c := range []struct {
 		class  string
 		own    objects.OptOut
@@ -167,9 +167,8 @@ func TestOptedOut(t *testing.T) {
 		{class: "gold", own: objects.OptOutNo, ignore: true, want: true},
 		{class: "none", own: objects.OptOutYes, ignore: true},
 	} {
-		if got := p.OptedOut(&objects.Pod{Spec: objects.Spec{Class: c.class, OptOut: c.own}}, c.ignore); got != c.want {
-			t.Errorf("%+v: opted out %v", c, got)
-		}
+		pod := &objects.Pod{Spec: objects.Spec{Class: c.class, OptOut: c.own}}
+		expect.Same(t, fmt.Sprintf("%+v: opted out", c), c.want, p.OptedOut(pod, c.ignore))
 	}
 	if !p.SetClass("gold", false) || p.OptedOut(&objects.Pod{Spec: objects.Spec{Class: "gold"}}, false) {
 		t.Error("the class opts out after it is gone")

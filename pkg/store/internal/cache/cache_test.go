@@ -23,28 +23,19 @@ func TestCapacity(t *testing.T) {
 	}
 	var c cache.Capacity
 	at := func(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
-	if !c.Set(cores(160), true, at(0)) || !c.Set(cores(320), true, at(100)) {
-		t.Error("a large change waits")
-	}
-	if c.Set(cores(330), true, at(200)) {
-		t.Error("a small change does not wait")
-	}
-	if !c.Sum().Equal(cores(330)) || !c.Told().Equal(cores(320)) || !c.Due().Equal(at(1100)) {
-		t.Errorf("after a small change: %v, orders %v, due %v", c.Sum(), c.Told(), c.Due())
-	}
+	expect.That(t, c.Set(cores(160), true, at(0)) && c.Set(cores(320), true, at(100)),
+		"a large change waits")
+	expect.That(t, !c.Set(cores(330), true, at(200)), "a small change does not wait")
+	expect.That(t, c.Sum().Equal(cores(330)) && c.Told().Equal(cores(320)) && c.Due().Equal(at(1100)),
+		"after a small change: %v, orders %v, due %v", c.Sum(), c.Told(), c.Due())
 	expect.Holds(t, c.Check(cores(330)))
-	if c.Check(cores(331)) == nil {
-		t.Error("Check does not see another sum of nodes")
-	}
+	expect.That(t, c.Check(cores(331)) != nil, "Check does not see another sum of nodes")
 	if c.Tick(at(1099)) || !c.Tick(at(1100)) || c.Tick(at(1100)) || !c.Told().Equal(cores(330)) || !c.Due().IsZero() {
 		t.Error("the orders are not told once, when the change is due")
 	}
-	if c.Set(cores(331), true, at(1200)); !c.Due().Equal(at(2100)) {
-		t.Errorf("a second small change is due %v", c.Due())
-	}
-	if !c.Set(cores(332), false, at(1300)) {
-		t.Error("a change that must not wait, waits")
-	}
+	c.Set(cores(331), true, at(1200))
+	expect.That(t, c.Due().Equal(at(2100)), "a second small change is due %v", c.Due())
+	expect.That(t, c.Set(cores(332), false, at(1300)), "a change that must not wait, waits")
 }
 
 // TestEmptyQueues checks that a queue goes when it was empty for the grace, with parents
@@ -58,9 +49,7 @@ func TestEmptyQueues(t *testing.T) {
 	x, y := add("root.users.x.deep"), add("root.users.y")
 	a, _ := tree.Find("root.a")
 	e.Note(a, epoch)
-	if !e.Due().IsZero() {
-		t.Error("a configured queue is to be removed")
-	}
+	expect.That(t, e.Due().IsZero(), "a configured queue is to be removed")
 	e.Note(x, epoch)
 	e.Note(y, epoch.Add(time.Second))
 	e.Note(x, epoch.Add(5*time.Second)) // no effect
@@ -71,16 +60,13 @@ func TestEmptyQueues(t *testing.T) {
 		t.Error("a queue is removed within its grace")
 	}
 	gone, due := e.Remove(tree, epoch.Add(10*time.Second))
-	if !due || !slices.Equal(gone, []queues.ID{x.ID, x.Parent}) {
-		t.Errorf("gone: %v; want x.deep and x", gone)
-	}
+	expect.That(t, due && slices.Equal(gone, []queues.ID{x.ID, x.Parent}),
+		"gone: %v; want x.deep and x", gone)
 	tree.Update(y.ID, func(u *queues.Usage) { u.Applications++ })
 	if gone, due := e.Remove(tree, epoch.Add(11*time.Second)); !due || len(gone) > 0 || tree.Queue(y.ID) == nil {
 		t.Errorf("gone: %v; y is in use", gone)
 	}
-	if !e.Due().IsZero() {
-		t.Error("something is due after all")
-	}
+	expect.That(t, e.Due().IsZero(), "something is due after all")
 }
 
 // TestResourceTypesCheck: a pod that is charged a type that does not count, or is not charged
@@ -88,14 +74,12 @@ func TestEmptyQueues(t *testing.T) {
 func TestResourceTypesCheck(t *testing.T) {
 	rt := cache.NewResourceTypes()
 	p := &objects.Pod{Identity: objects.Identity{UID: "p"}, Request: queuestest.Vector("vcore=1 gpu=2")}
-	if rt.Check(p) == nil {
-		t.Error("Check does not see a pod that is charged a type that does not count")
-	}
+	expect.That(t, rt.Check(p) != nil,
+		"Check does not see a pod that is charged a type that does not count")
 	rt.Split(p)
 	expect.Holds(t, rt.Check(p))
-	if rt.Add(cache.TypesIn(queuestest.Vector("gpu=8"))); rt.Check(p) == nil {
-		t.Error("Check does not see a pod that is not charged")
-	}
+	rt.Add(cache.TypesIn(queuestest.Vector("gpu=8")))
+	expect.That(t, rt.Check(p) != nil, "Check does not see a pod that is not charged")
 }
 
 // TestNamespaces checks that changes of annotations are told, and bad ones are errors.

@@ -25,24 +25,19 @@ func newPod(name string) *cache.Pod {
 func TestNodeUsage(t *testing.T) {
 	nodes, a, b := cache.NewNodes(), newPod("a"), newPod("b")
 	n, more, came, changed := nodes.Upsert("n1", queuestest.Vector("vcore=8"))
-	if !came || !changed || !more.Equal(queuestest.Vector("vcore=8")) {
-		t.Errorf("a new node: came %v, changed %v, %v more", came, changed, more)
-	}
+	expect.That(t, came && changed && more.Equal(queuestest.Vector("vcore=8")),
+		"a new node: came %v, changed %v, %v more", came, changed, more)
 	if _, _, _, changed := nodes.Upsert("n1", queuestest.Vector("vcore=8")); changed {
 		t.Error("the same allocatable is a change")
 	}
 	nodes.Place(b, "n1", queuestest.Vector("vcore=1"))
 	began := nodes.Arrivals()
 	nodes.Place(a, "n1", queuestest.Vector("vcore=2"))
-	if a.On() != n || !b.IsOn("n1") || !n.Room().Equal(queuestest.Vector("vcore=5")) {
-		t.Errorf("%v is free", n.Room())
-	}
-	if a.CameAfter(began) != 1 || b.CameAfter(began) > 0 {
-		t.Errorf("a came %d after, b %d", a.CameAfter(began), b.CameAfter(began))
-	}
-	if got := n.SortedPods(); !slices.Equal(got, []*cache.Pod{a, b}) {
-		t.Errorf("pods: %v", got)
-	}
+	expect.That(t, a.On() == n && b.IsOn("n1") && n.Room().Equal(queuestest.Vector("vcore=5")),
+		"%v is free", n.Room())
+	expect.That(t, a.CameAfter(began) == 1 && b.CameAfter(began) == 0,
+		"a came %d after, b %d", a.CameAfter(began), b.CameAfter(began))
+	expect.That(t, slices.Equal(n.SortedPods(), []*cache.Pod{a, b}), "pods: %v", n.SortedPods())
 	expect.Same(t, "changed", []string{"n1"}, slices.Compact(nodes.Take()))
 	generation := n.Generation()
 	nodes.Place(a, "n1", queuestest.Vector("vcore=1"))
@@ -50,9 +45,8 @@ func TestNodeUsage(t *testing.T) {
 		t.Error("a pod that shrinks is no change of its node, or came anew")
 	}
 	nodes.Place(b, "n1", queuestest.Vector("vcore=2"))
-	if b.CameAfter(began) != 2 || !slices.Equal(slices.Compact(nodes.Take()), []string{"n1"}) {
-		t.Error("a pod that grows is no change of its node, or did not come anew")
-	}
+	expect.That(t, b.CameAfter(began) == 2 && slices.Equal(slices.Compact(nodes.Take()), []string{"n1"}),
+		"a pod that grows is no change of its node, or did not come anew")
 	nodes.Place(a, "n2", queuestest.Vector("vcore=3"))
 	if got := slices.Compact(nodes.Take()); !slices.Equal(got, []string{"n1", "n2"}) || nodes.Get("n2").Known() {
 		t.Errorf("changed: %v", got)
@@ -61,13 +55,9 @@ func TestNodeUsage(t *testing.T) {
 		t.Error("a node that is gone keeps its pods")
 	}
 	nodes.Place(b, "", resources.Vector{})
-	if nodes.Get("n1") != nil {
-		t.Error("a node that is gone and empty is kept")
-	}
+	expect.That(t, nodes.Get("n1") == nil, "a node that is gone and empty is kept")
 	again, _, _, _ := nodes.Upsert("n1", resources.Vector{})
-	if again.Generation() <= generation {
-		t.Error("a generation of the node came again")
-	}
+	expect.That(t, again.Generation() > generation, "a generation of the node came again")
 }
 
 // TestNodes makes random changes. Nodes and pods must agree, and the capacity is what the
@@ -131,9 +121,7 @@ func TestNodesCheck(t *testing.T) {
 		"a pod is another":       {&copied, b},
 		"a pod is counted twice": {a, b, b},
 	} {
-		if nodes.Check(slices.Values(pods)) == nil {
-			t.Errorf("%s: not seen", name)
-		}
+		expect.That(t, nodes.Check(slices.Values(pods)) != nil, "%s: not seen", name)
 	}
 	expect.Holds(t, nodes.Check(slices.Values([]*cache.Pod{a, b})))
 }

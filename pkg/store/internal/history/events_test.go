@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
@@ -19,7 +20,9 @@ func stamp(e *event, now time.Time) { e.at = now }
 
 func newEvents(limit int) history.Events[event] { return history.NewEvents(limit, stamp) }
 
-func numbers(events []event) (out []int) {
+// taken are the numbers of the events that a reader gets.
+func taken(r *history.Reader[event]) (out []int) {
+	events, _ := r.Take(nil)
 	for _, e := range events {
 		out = append(out, e.n)
 	}
@@ -65,9 +68,8 @@ func TestEventsReachEachReaderOnce(t *testing.T) {
 		take(0)
 		take(1)
 		for i := range readers {
-			if got[i]+lost[i] != added {
-				t.Errorf("seed %d: reader %d got %d and lost %d of %d", seed, i, got[i], lost[i], added)
-			}
+			expect.That(t, got[i]+lost[i] == added,
+				"seed %d: reader %d got %d and lost %d of %d", seed, i, got[i], lost[i], added)
 		}
 	}
 }
@@ -79,14 +81,11 @@ func TestEventsOfAChangeHaveItsTime(t *testing.T) {
 	l.EndChange(time.Unix(1, 0))
 	l.Add(event{n: 2})
 	l.AddFirst(event{n: 3})
-	if events, _ := r.Take(nil); !slices.Equal(numbers(events), []int{1}) {
-		t.Errorf("before the change ends: %v", numbers(events))
-	}
+	expect.Same(t, "before the change ends", []int{1}, taken(r))
 	l.EndChange(time.Unix(2, 0))
 	events, _ := r.Take(nil)
-	if !slices.Equal(numbers(events), []int{3, 2}) || events[0].at != time.Unix(2, 0) || events[1].at != time.Unix(2, 0) {
-		t.Errorf("after the change: %+v", events)
-	}
+	want := []event{{3, time.Unix(2, 0)}, {2, time.Unix(2, 0)}}
+	expect.That(t, slices.Equal(events, want), "after the change: %+v", events)
 }
 
 // Events without a reader are not kept, and a reader is signaled.
@@ -96,25 +95,14 @@ func TestEventsAreKeptForReadersOnly(t *testing.T) {
 	l.Add(event{n: 1})
 	l.EndChange(time.Unix(1, 0))
 	r := l.Follow()
-	if events, lost := r.Take(nil); len(events) > 0 || lost > 0 || wanted || !l.Wants() {
-		t.Errorf("%v, %d lost", events, lost)
-	}
+	events, lost := r.Take(nil)
+	expect.That(t, len(events) == 0 && lost == 0 && !wanted && l.Wants(), "%v, %d lost", events, lost)
 	l.EndChange(time.Unix(2, 0))
-	select {
-	case <-r.Ready():
-		t.Error("signaled without an event")
-	default:
-	}
+	expect.That(t, len(r.Ready()) == 0, "signaled without an event")
 	l.Add(event{n: 3})
 	l.EndChange(time.Unix(3, 0))
-	select {
-	case <-r.Ready():
-	default:
-		t.Error("not signaled")
-	}
-	if events, _ := r.Take(nil); !slices.Equal(numbers(events), []int{3}) {
-		t.Errorf("%v", numbers(events))
-	}
+	expect.That(t, len(r.Ready()) == 1, "not signaled")
+	expect.Same(t, "taken", []int{3}, taken(r))
 }
 
 // A call takes a bounded number of events, and the rest follows.
@@ -135,9 +123,7 @@ func TestEventsAreTakenInPortions(t *testing.T) {
 			t.Fatalf("%d events by call %d", len(all)-before, calls)
 		}
 	}
-	if len(all) != 9000 || all[8999].n != 8999 {
-		t.Errorf("%d events", len(all))
-	}
+	expect.That(t, len(all) == 9000 && all[8999].n == 8999, "%d events", len(all))
 }
 
 // What all readers have taken is not kept.
@@ -166,7 +152,5 @@ func TestEventsAllocateNothing(t *testing.T) {
 		}
 		spare, _ = r.Take(spare[:0])
 	})
-	if got > 0 {
-		t.Errorf("%v allocations for 100 events", got)
-	}
+	expect.That(t, got == 0, "%v allocations for 100 events", got)
 }

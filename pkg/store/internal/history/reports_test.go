@@ -46,9 +46,8 @@ func TestReportsWaitAndRepeat(t *testing.T) {
 	} {
 		r := history.NewReports()
 		x := r.Expect("p", c.told, time.Unix(0, 0))
-		if at, _ := told(&r, x, 0, c.to, c.w); !slices.Equal(at, c.want) {
-			t.Errorf("%s: told at %v, want %v", c.name, at, c.want)
-		}
+		at, _ := told(&r, x, 0, c.to, c.w)
+		expect.Same(t, c.name+": told at", c.want, at)
 		expect.Holds(t, r.Check())
 	}
 }
@@ -58,19 +57,13 @@ func TestReportsAreTakenBack(t *testing.T) {
 	r := history.NewReports()
 	x := r.Expect("p", "", time.Unix(0, 0))
 	told(&r, x, 0, 5, history.Waiting{Code: reasons.OverMax, Cause: 1})
-	if r.Placed(x, time.Unix(6, 0)) {
-		t.Error("forgotten before the report is taken back")
-	}
-	if at, codes := told(&r, x, 6, 100, history.Waiting{Placed: true}); !slices.Equal(at, []int{6}) || codes[0] != "" {
-		t.Errorf("told at %v %q", at, codes)
-	}
+	expect.That(t, !r.Placed(x, time.Unix(6, 0)), "forgotten before the report is taken back")
+	at, codes := told(&r, x, 6, 100, history.Waiting{Placed: true})
+	expect.That(t, slices.Equal(at, []int{6}) && codes[0] == "", "told at %v %q", at, codes)
 	silent := r.Expect("q", "", time.Unix(0, 0))
-	if !r.Placed(silent, time.Unix(0, 0)) {
-		t.Error("kept although nothing was told")
-	}
-	if _, ok := r.Next(time.Unix(1000, 0)); ok {
-		t.Error("a check is due for a pod that runs")
-	}
+	expect.That(t, r.Placed(silent, time.Unix(0, 0)), "kept although nothing was told")
+	_, ok := r.Next(time.Unix(1000, 0))
+	expect.That(t, !ok, "a check is due for a pod that runs")
 }
 
 func TestCauseOfVerdict(t *testing.T) {
@@ -88,9 +81,8 @@ func TestCauseOfVerdict(t *testing.T) {
 		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
 		{"nothing", "", false},
 	} {
-		if same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text); same != c.same {
-			t.Errorf("%s: the same cause: %v, want %v", c.name, same, c.same)
-		}
+		same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text)
+		expect.Same(t, c.name+": the same cause", c.same, same)
 	}
 }
 
@@ -100,7 +92,6 @@ func TestCausesAreKnown(t *testing.T) {
 			t.Errorf("%q has the cause that stands for none", text)
 		}
 	}
-	if history.CauseOfSentence("line 1") == history.CauseOfSentence("line 2") {
-		t.Error("a sentence that never changes by itself has numbers that count")
-	}
+	expect.That(t, history.CauseOfSentence("line 1") != history.CauseOfSentence("line 2"),
+		"a sentence that never changes by itself has numbers that count")
 }

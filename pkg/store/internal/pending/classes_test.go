@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -24,10 +25,7 @@ func TestClassesOfAnApplication(t *testing.T) {
 	x.Classes.Join(&p, app, queuestest.Vector("vcore=1"), "k", state.Queued)
 	x.Classes.Join(&q, app, queuestest.Vector("vcore=1"), "k", state.Queued)
 	x.Classes.Leave(&p, state.Queued)
-	if p != nil || q == nil || !x.Classes.Any(app) {
-		t.Error("the class is gone, and has a member")
-	}
-	if x.Classes.Leave(&q, state.Queued); q != nil || x.Classes.Any(app) {
-		t.Error("the class is there without members")
-	}
+	expect.That(t, p == nil && q != nil && x.Classes.Any(app), "the class is gone, and has a member")
+	x.Classes.Leave(&q, state.Queued)
+	expect.That(t, q == nil && !x.Classes.Any(app), "the class is there without members")
 }

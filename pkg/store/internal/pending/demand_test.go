@@ -29,9 +29,8 @@ func TestDemandSum(t *testing.T) {
 	starts := func() bool { return queues.AdmitApplication(tree, leaf.ID, queues.OnDemand(d.Sum())).OK() }
 	d.Add("x")
 	count("runs", true)
-	if !starts() || d.Starts("runs") {
-		t.Error("an application that counts already starts in the demand")
-	}
+	expect.That(t, starts() && !d.Starts("runs"),
+		"an application that counts already starts in the demand")
 	count("x", false)
 	count("x", false)
 	g := pending.PodGroupName{Namespace: "ns", Name: "g"}
@@ -43,12 +42,10 @@ func TestDemandSum(t *testing.T) {
 	if v, decided := d.Decided(g); !decided || !v.OK() || !d.HasMember("m") {
 		t.Errorf("the verdict on the PodGroup is %v (%v), and its member counts: %v", v, decided, d.HasMember("m"))
 	}
-	if fits("vcore=1") || starts() || !d.Starts("x") {
-		t.Errorf("one more fits: %v, another application starts: %v", fits("vcore=1"), starts())
-	}
-	if !d.Restart(epoch) || !fits("vcore=3") || !starts() || d.Starts("x") {
-		t.Error("the sum is not empty after a restart")
-	}
+	expect.That(t, !fits("vcore=1") && !starts() && d.Starts("x"),
+		"one more fits: %v, another application starts: %v", fits("vcore=1"), starts())
+	expect.That(t, d.Restart(epoch) && fits("vcore=3") && starts() && !d.Starts("x"),
+		"the sum is not empty after a restart")
 	if _, decided := d.Decided(g); decided || d.HasMember("m") {
 		t.Error("the verdict on a PodGroup outlives a restart")
 	}
@@ -65,9 +62,7 @@ func TestDemandRestarts(t *testing.T) {
 	d := pending.NewDemand[string]()
 	restarts := func(at time.Duration, want bool) {
 		t.Helper()
-		if d.Restart(epoch.Add(at)) != want {
-			t.Errorf("after %v: restarted %v", at, !want)
-		}
+		expect.That(t, d.Restart(epoch.Add(at)) == want, "after %v: restarted %v", at, !want)
 	}
 	restarts(0, false)
 	d.Add("b")
@@ -82,13 +77,11 @@ func TestDemandRestarts(t *testing.T) {
 	restarts(100*time.Millisecond, true)
 	d.Checked("a")
 	d.Recheck("c") // a pod that an earlier process wrote to
-	if !d.Remove("b") || d.Remove("b") || d.Has("b") || !d.Has("a") {
-		t.Error("b is there, or a is not")
-	}
+	expect.That(t, d.Remove("b") && !d.Remove("b") && !d.Has("b") && d.Has("a"),
+		"b is there, or a is not")
 	expect.Same(t, "to check", []types.UID{"c"}, d.ToCheck())
-	if d.Remove("c") || len(d.ToCheck()) > 0 {
-		t.Errorf("a pod that is gone is to be checked: %v", d.ToCheck())
-	}
+	expect.That(t, !d.Remove("c") && len(d.ToCheck()) == 0,
+		"a pod that is gone is to be checked: %v", d.ToCheck())
 	restarts(200*time.Millisecond, true)
 	add := func(from, to int) {
 		for i := range to - from {

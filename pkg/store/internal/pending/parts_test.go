@@ -16,19 +16,14 @@ var epoch = time.Unix(1_700_000_000, 0)
 // unseen, and such a pod is forgotten once a cycle saw it as gone, or after five minutes.
 func TestFreedUnseen(t *testing.T) {
 	var l pending.FreedUnseen
-	if l.Tick(epoch) || !l.Due().IsZero() {
-		t.Error("no room was freed, and pods are brought back")
-	}
+	expect.That(t, !l.Tick(epoch) && l.Due().IsZero(), "no room was freed, and pods are brought back")
 	a := pending.FreedPod{UID: "a", Node: "n1", When: epoch}
 	b := pending.FreedPod{UID: "b", Node: "n1", When: epoch.Add(time.Second)}
 	l.Add(a)
-	if !l.Tick(epoch) || l.Tick(epoch.Add(time.Hour)) {
-		t.Error("pods are brought back once, at once")
-	}
+	expect.That(t, l.Tick(epoch) && !l.Tick(epoch.Add(time.Hour)), "pods are brought back once, at once")
 	l.Add(b)
-	if l.Tick(epoch.Add(time.Second-1)) || !l.Tick(epoch.Add(time.Second)) {
-		t.Error("pods are brought back again after a second")
-	}
+	expect.That(t, !l.Tick(epoch.Add(time.Second-1)) && l.Tick(epoch.Add(time.Second)),
+		"pods are brought back again after a second")
 	same := func(now time.Time, want ...types.UID) {
 		t.Helper()
 		var got []types.UID
@@ -54,12 +49,9 @@ func TestTooEarly(t *testing.T) {
 	var e pending.TooEarly
 	e.Note("a", epoch)
 	e.Note("b", epoch.Add(time.Minute))
-	if !e.Take("a") || e.Take("a") {
-		t.Error("a is remembered once")
-	}
+	expect.That(t, e.Take("a") && !e.Take("a"), "a is remembered once")
 	e.Note("c", epoch.Add(2*time.Minute))
 	e.Note("d", epoch.Add(3*time.Minute))
-	if e.Take("b") || !e.Take("c") || !e.Take("d") {
-		t.Error("b is forgotten after two minutes, c and d are not")
-	}
+	expect.That(t, !e.Take("b") && e.Take("c") && e.Take("d"),
+		"b is forgotten after two minutes, c and d are not")
 }

@@ -18,29 +18,21 @@ func TestMoreRoom(t *testing.T) {
 	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b"))
 	for q := range tree.All() {
-		if !x.SetQueue(q) || x.SetQueue(q) {
-			t.Errorf("queue %s: other settings only the first time", q.Path)
-		}
+		expect.That(t, x.SetQueue(q) && !x.SetQueue(q),
+			"queue %s: other settings only the first time", q.Path)
 	}
 	a, _ := tree.Find("root.a")
 	b, _ := tree.Find("root.b")
 	app := x.Order.NewApp(a.ID, "x", time.Time{}, order.Class{})
 	ask := x.Order.Push(app, order.AskKey{UID: "p"}, queuestest.Vector("vcore=1"), "")
-	if x.Window.Taken() >= x.Window.Slots() {
-		t.Error("an empty window has no slot")
-	}
+	expect.That(t, x.Window.Taken() < x.Window.Slots(), "an empty window has no slot")
 	x.Order.Block(ask.Group(), queues.Verdict{At: a.ID, Reason: reasons.Brief(reasons.OverMax)})
 	x.NoteMoreRoom(tree, b.ID)
-	if got := x.TakeBlocked(tree); len(got) > 0 {
-		t.Error("room elsewhere frees a group")
-	}
+	expect.That(t, len(x.TakeBlocked(tree)) == 0, "room elsewhere frees a group")
 	x.NoteMoreRoom(tree, a.ID)
-	if got := x.TakeBlocked(tree); len(got) != 1 || got[0] != ask.Group() {
-		t.Errorf("more room for %v", got)
-	}
-	if got := x.TakeBlocked(tree); len(got) > 0 {
-		t.Error("it is taken twice")
-	}
+	got := x.TakeBlocked(tree)
+	expect.That(t, len(got) == 1 && got[0] == ask.Group(), "more room for %v", got)
+	expect.That(t, len(x.TakeBlocked(tree)) == 0, "it is taken twice")
 	expect.Holds(t, x.Check())
 }
 
@@ -70,7 +62,5 @@ func TestBlockedHolders(t *testing.T) {
 	x.Set(1, at(8))
 	take(2)
 	x.Remove(2)
-	if x.Has(7) || !x.Has(8) {
-		t.Error("queue 8 refuses pods, and queue 7 none")
-	}
+	expect.That(t, !x.Has(7) && x.Has(8), "queue 8 refuses pods, and queue 7 none")
 }

@@ -67,9 +67,7 @@ func TestGroupCountsMembers(t *testing.T) {
 			t.Errorf("%v: able %v, complete %v, lacks members %v, missing %d", c.in, g.Able(), g.Complete(), g.LacksMembers(), g.Missing())
 		}
 		expect.Same(t, fmt.Sprintf("next of %v", c.in), c.next, g.Next())
-		if got := g.Why(); got.Code != c.code {
-			t.Errorf("%v: %s, want %s", c.in, got, c.code)
-		}
+		expect.Same(t, fmt.Sprintf("%v wait for", c.in), c.code, g.Why().Code)
 		expect.Holds(t, x.Check(false))
 	}
 }
@@ -114,19 +112,15 @@ func TestGroupsWaitForRoom(t *testing.T) {
 	expect.Fails(t, x.Check(true), "PodGroup ns/x: it can start, and nothing brings its pods back")
 	x.Refuse(g, queues.Verdict{At: 6, Reason: reasons.Brief(reasons.OverMax)})
 	x.Refuse(g, queues.Verdict{At: 7, Reason: reasons.Brief(reasons.OverMax)})
-	if g.Why().Code != reasons.OverMax || x.HasRefused(6) || !x.HasRefused(7) {
-		t.Errorf("it waits for %s, refused at 6: %v, at 7: %v", g.Why().Code, x.HasRefused(6), x.HasRefused(7))
-	}
+	expect.That(t, g.Why().Code == reasons.OverMax && !x.HasRefused(6) && x.HasRefused(7),
+		"it waits for %s, refused at 6: %v, at 7: %v", g.Why().Code, x.HasRefused(6), x.HasRefused(7))
 	expect.Holds(t, x.Check(true))
-	if x.TouchRefused(6); len(x.Touched()) > 0 {
-		t.Error("another queue has more room, and it is checked")
-	}
-	if x.TouchRefused(7); len(x.Touched()) != 1 {
-		t.Error("the queue has more room, and it is not checked")
-	}
-	if x.Reopen(g); x.HasRefused(7) || g.Why().Code != reasons.InOrder {
-		t.Error("it is refused after the check")
-	}
+	x.TouchRefused(6)
+	expect.That(t, len(x.Touched()) == 0, "another queue has more room, and it is checked")
+	x.TouchRefused(7)
+	expect.That(t, len(x.Touched()) == 1, "the queue has more room, and it is not checked")
+	x.Reopen(g)
+	expect.That(t, !x.HasRefused(7) && g.Why().Code == reasons.InOrder, "it is refused after the check")
 }
 
 // TestOneGroupIsPlacedAtATime: others wait until it has started, its lease ended, or a
@@ -182,9 +176,7 @@ func TestWaitingGroupsFollow(t *testing.T) {
 	x.TakeTouched(time.Minute, epoch)
 	x.Place(g, epoch)
 	x.Wait(other)
-	if got := x.TakeTouched(time.Minute, epoch); len(got) != 0 {
-		t.Errorf("%v to check while x is placed", names(got))
-	}
+	expect.Same(t, "to check while x is placed", []string(nil), names(x.TakeTouched(time.Minute, epoch)))
 	x.Set(g, "xa", "xa", state.Unschedulable, false)
 	expect.Same(t, "to check", []string{"x", "y"}, names(x.TakeTouched(time.Minute, epoch)))
 	expect.Fails(t, x.Check(true), "PodGroup ns/y: it waits for another one, and there is none")

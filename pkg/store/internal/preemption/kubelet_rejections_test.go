@@ -22,16 +22,13 @@ func TestRefusalsPassOn(t *testing.T) {
 	o := preemption.DefaultOptions()
 	heir := &objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}
 	r.Suspect(suspect("a"), epoch)
-	if x := r.Replace(heir, epoch); x != nil {
-		t.Error("it is refused before that is known")
-	}
+	expect.That(t, r.Replace(heir, epoch) == nil, "it is refused before that is known")
 	x := r.Answer("a", "OutOfcpu", &o, epoch)
 	if x == nil || x.Heir != "heir" || x.Losses.Count != 1 {
 		t.Fatalf("the first loss: %+v", x)
 	}
-	if r.Answer("a", "OutOfcpu", &o, epoch) != nil || r.Replace(heir, epoch) != nil {
-		t.Error("a loss counts twice")
-	}
+	expect.That(t, r.Answer("a", "OutOfcpu", &o, epoch) == nil && r.Replace(heir, epoch) == nil,
+		"a loss counts twice")
 	checked(t, &r)
 	r.Done(x)
 
@@ -43,18 +40,13 @@ func TestRefusalsPassOn(t *testing.T) {
 		"another controller": {Identity: objects.Identity{UID: "p", Controller: "other"}}, "no controller": {Identity: objects.Identity{UID: "p"}},
 		"another node": {Identity: objects.Identity{UID: "p", Controller: "rs"}, Spec: objects.Spec{RequiredNode: "n1"}}, "a pod with a node": {Identity: objects.Identity{UID: "p", Controller: "rs"}, Status: objects.Status{Node: "n1"}},
 	} {
-		if r.Replace(p, epoch) != nil {
-			t.Errorf("%s replaces it", name)
-		}
+		expect.That(t, r.Replace(p, epoch) == nil, "%s replaces it", name)
 	}
-	if r.Replace(heir, epoch) != x {
-		t.Error("the losses do not pass on")
-	}
+	expect.That(t, r.Replace(heir, epoch) == x, "the losses do not pass on")
 	r.Done(x)
 	r.Suspect(suspect("c"), epoch)
-	if r.Answer("c", "", &o, epoch) != nil || r.Len() != 0 {
-		t.Errorf("%d are remembered that were not refused", r.Len())
-	}
+	expect.That(t, r.Answer("c", "", &o, epoch) == nil && r.Len() == 0,
+		"%d are remembered that were not refused", r.Len())
 	checked(t, &r)
 }
 
@@ -70,15 +62,12 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	}
 	checked(t, &r)
 	expect.Same(t, "remembered", preemption.MostRefusals, r.Len())
-	if r.Suspect(suspect("late"), epoch.Add(time.Minute)); r.Len() != 1 {
-		t.Errorf("%d are remembered after their time", r.Len())
-	}
+	r.Suspect(suspect("late"), epoch.Add(time.Minute))
+	expect.That(t, r.Len() == 1, "%d are remembered after their time", r.Len())
 	o, late := preemption.DefaultOptions(), epoch.Add(time.Minute)
 	if r.Answer("late", "OutOfcpu", &o, late); r.Replace(&objects.Pod{Identity: objects.Identity{UID: "heir", Controller: "rs"}}, late.Add(o.RetryInterval)) != nil {
 		t.Error("the losses pass on after the pause")
 	}
 	r.Suspect(preemption.KubeletRejection{}, epoch.Add(time.Minute))
-	if r.Check() == nil {
-		t.Error("a refusal of no pod is not noticed")
-	}
+	expect.That(t, r.Check() != nil, "a refusal of no pod is not noticed")
 }

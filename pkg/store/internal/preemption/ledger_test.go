@@ -58,13 +58,9 @@ func TestLedgerTimesOut(t *testing.T) {
 	}
 	due := func(what string, want time.Duration) {
 		t.Helper()
-		if got := h.Due(time.Minute, from); got != epoch.Add(want) {
-			t.Errorf("%s: due at %v, want %v", what, got.Sub(epoch), want)
-		}
+		expect.Same(t, what+": due after", want, h.Due(time.Minute, from).Sub(epoch))
 	}
-	if got := h.Due(time.Minute, from); !got.IsZero() {
-		t.Errorf("due at %v without holds", got)
-	}
+	expect.Same(t, "without holds it is due at", time.Time{}, h.Due(time.Minute, from))
 	expect.OK(t, h.Place(hold("a", "n1")))
 	due("one hold", time.Minute)
 	late = time.Second
@@ -84,7 +80,5 @@ func TestLedgerCheck(t *testing.T) {
 	h.EndRestore()
 	h.Publish()
 	expect.OK(t, h.Place(hold("a", "n1")))
-	if h.Check() == nil {
-		t.Error("a published copy that is behind is not noticed")
-	}
+	expect.That(t, h.Check() != nil, "a published copy that is behind is not noticed")
 }

@@ -45,9 +45,8 @@ func TestOwnTime(t *testing.T) {
 	left("d", "ns", 90, 0) // a period in use does not end
 	holds := func(types.UID) bool { return true }
 	expect.Holds(t, o.Check(holds))
-	if err := o.Check(func(types.UID) bool { return false }); err == nil {
-		t.Error("a hold that is none is not noticed")
-	}
+	expect.That(t, o.Check(func(types.UID) bool { return false }) != nil,
+		"a hold that is none is not noticed")
 	o.End("c", at(60))
 	left("d", "ns", 60, timeout)
 	begin("d", 61, timeout, true)

@@ -1,8 +1,8 @@
 package preemption_test
 
 import (
+	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,9 +89,7 @@ func TestPause(t *testing.T) {
 		{2 * time.Hour, 9, 2 * time.Hour},
 	} {
 		o := preemption.Options{RetryInterval: c.retry}
-		if got := o.Pause(c.n); got != c.want {
-			t.Errorf("loss %d with retry interval %v: %v, want %v", c.n, c.retry, got, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("loss %d with retry interval %v", c.n, c.retry), c.want, o.Pause(c.n))
 	}
 }
 
@@ -99,14 +97,11 @@ func TestPause(t *testing.T) {
 func TestLossesInAPause(t *testing.T) {
 	var l preemption.Losses
 	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldSuperseded, "room was taken")
-	if !l.IsEmpty() {
-		t.Error("there are losses before any")
-	}
+	expect.That(t, l.IsEmpty(), "there are losses before any")
 	l.Lose(why, "the pod", &o, epoch)
 	l.Lose(why, "the pod", &o, epoch.Add(time.Second))
-	if l.Count != 1 || l.Until != epoch.Add(16*time.Second) || l.Why.Text != "room was taken; no plan is made for the pod for 15s" {
-		t.Errorf("a loss in a pause: %+v", l)
-	}
+	expect.That(t, l.Count == 1 && l.Until == epoch.Add(16*time.Second) &&
+		l.Why.Text == "room was taken; no plan is made for the pod for 15s", "a loss in a pause: %+v", l)
 	l.Lose(why, "the pod", &o, epoch.Add(32*time.Second))
 	if l.Count != 2 || !strings.HasSuffix(l.Why.Text, "this is loss 2 in a row, so no plan is made for the pod for 30s") {
 		t.Errorf("two losses: %+v", l)
@@ -128,17 +123,14 @@ func TestLossAfterAnUndonePlan(t *testing.T) {
 		t.Errorf("a plan that was undone, and one in its pause: %+v", l)
 	}
 	l.Undo(why, "the pod", &o, epoch.Add(time.Second))
-	if l.Undone != 2 || l.Until != epoch.Add(1500*time.Millisecond) {
-		t.Errorf("two plans that were undone: %+v", l)
-	}
+	expect.That(t, l.Undone == 2 && l.Until == epoch.Add(1500*time.Millisecond),
+		"two plans that were undone: %+v", l)
 	l.Lose(why, "the pod", &o, epoch.Add(1250*time.Millisecond))
-	if l.Count != 1 || l.Until != epoch.Add(1250*time.Millisecond+15*time.Second) {
-		t.Errorf("a loss in a short pause: %+v", l)
-	}
+	expect.That(t, l.Count == 1 && l.Until == epoch.Add(1250*time.Millisecond+15*time.Second),
+		"a loss in a short pause: %+v", l)
 	l.Undo(why, "the pod", &o, epoch.Add(2*time.Second))
-	if l.Undone != 2 || l.Until != epoch.Add(1250*time.Millisecond+15*time.Second) {
-		t.Errorf("a plan that was undone in the pause of a loss: %+v", l)
-	}
+	expect.That(t, l.Undone == 2 && l.Until == epoch.Add(1250*time.Millisecond+15*time.Second),
+		"a plan that was undone in the pause of a loss: %+v", l)
 	for n := 1; n < 100; n++ {
 		if short, long := o.ShortPause(n), o.Pause(n); short <= 0 || short > long || n > 1 && short < o.ShortPause(n-1) {
 			t.Errorf("plan %d that was undone: %v, and %v for a loss", n, short, long)
@@ -187,9 +179,7 @@ func TestWatches(t *testing.T) {
 	take("before the plan", 3*time.Hour)
 	w.Set("c", nil)
 	w.Remove("a")
-	if !w.Idle() || w.Has("c") {
-		t.Error("it watches nothing, and is listed")
-	}
+	expect.That(t, w.Idle() && !w.Has("c"), "it watches nothing, and is listed")
 	checked(t, &w)
 }
 
@@ -199,9 +189,7 @@ func TestWatchesCheck(t *testing.T) {
 	what := []preemption.Watched{preemption.WatchedNode("n1")}
 	w.Set("a", what)
 	what[0] = preemption.WatchedNode("n2")
-	if w.Check() == nil {
-		t.Error("a watch that points one way is not noticed")
-	}
+	expect.That(t, w.Check() != nil, "a watch that points one way is not noticed")
 }
 
 // TestSnapshotIsRenewed: only changed nodes are made again, and a list that was handed out
@@ -236,23 +224,17 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	for _, name := range []string{"b", "a", "gone"} {
 		s.MarkStale(name)
 	}
-	if !s.IsStale("a") || s.IsStale("c") {
-		t.Error("the wrong nodes are stale")
-	}
+	expect.That(t, s.IsStale("a") && !s.IsStale("c"), "the wrong nodes are stale")
 	if got := update(); got != "bc" || made != "abgone" || s.IsStale("a") {
 		t.Errorf("%s, made %s", got, made)
 	}
-	if before[0].Name != "a" || before[1].Name != "c" {
-		t.Error("a list that was handed out has changed")
-	}
-	if update(); made != "" {
-		t.Errorf("made %s for nothing", made)
-	}
+	expect.That(t, before[0].Name == "a" && before[1].Name == "c",
+		"a list that was handed out has changed")
+	update()
+	expect.That(t, made == "", "made %s for nothing", made)
 	before = s.Nodes()
 	before[0], before[1] = before[1], before[0]
-	if s.Check() == nil {
-		t.Error("nodes in the wrong order are not noticed")
-	}
+	expect.That(t, s.Check() != nil, "nodes in the wrong order are not noticed")
 }
 
 // TestNodeBoundTime: the pods of a namespace count on a node for 10 s in 10 minutes, all
@@ -274,34 +256,24 @@ func TestNodeBoundTime(t *testing.T) {
 		return nodes
 	}
 	first := counts("a", "evil", "n1")
-	if due := b.Due(); !due.Equal(epoch.Add(preemption.NodeBoundFor)) {
-		t.Errorf("the time is over at %v", due)
-	}
+	expect.Same(t, "the time is over at", epoch.Add(preemption.NodeBoundFor), b.Due())
 	pass(9 * time.Second)
 	second := counts("b", "evil", "n1")
 	b.Remove("a", now)
-	if !first || !second {
-		t.Error("pods do not count although there is time left")
-	}
-	if got := pass(time.Second); !slices.Equal(got, []string{"n1"}) || b.Any() {
-		t.Errorf("expired on %v", got)
-	}
-	if counts("c", "evil", "n1") {
-		t.Error("a new pod counts, and the time of its namespace is used up")
-	}
-	if !counts("d", "good", "n1") || !counts("e", "evil", "n2") {
-		t.Error("the time of another namespace, or on another node, is used up")
-	}
+	expect.That(t, first && second, "pods do not count although there is time left")
+	expect.Same(t, "expired on", []string{"n1"}, pass(time.Second))
+	expect.That(t, !b.Any(), "the pod still counts")
+	expect.That(t, !counts("c", "evil", "n1"),
+		"a new pod counts, and the time of its namespace is used up")
+	expect.That(t, counts("d", "good", "n1") && counts("e", "evil", "n2"),
+		"the time of another namespace, or on another node, is used up")
 	b.Tried("d", now)
 	b.Tried("e", now)
-	if pass(preemption.NodeBoundEvery - 11*time.Second); counts("f", "evil", "n1") {
-		t.Error("the time is granted again too early")
-	}
-	if pass(time.Second); !counts("f", "evil", "n1") {
-		t.Error("the time is not granted again")
-	}
+	pass(preemption.NodeBoundEvery - 11*time.Second)
+	expect.That(t, !counts("f", "evil", "n1"), "the time is granted again too early")
+	pass(time.Second)
+	expect.That(t, counts("f", "evil", "n1"), "the time is not granted again")
 	b.Remove("f", now)
-	if pass(preemption.NodeBoundEvery); !b.Due().IsZero() {
-		t.Errorf("times of pods that are gone are kept until %v", b.Due())
-	}
+	pass(preemption.NodeBoundEvery)
+	expect.That(t, b.Due().IsZero(), "times of pods that are gone are kept until %v", b.Due())
 }

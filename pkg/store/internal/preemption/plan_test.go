@@ -19,9 +19,8 @@ func TestMissesBackOff(t *testing.T) {
 	for n, want := range []int{50, 100, 200, 400, 800, 1600, 15000, 15000} {
 		tried := p.IsTried()
 		wait, last := p.Miss(retry)
-		if wait.Milliseconds() != int64(want) || last != (n == 5) || tried != (n < 6) {
-			t.Errorf("miss %d: next in %v, last: %v, tried at once: %v", n+1, wait, last, tried)
-		}
+		expect.That(t, wait.Milliseconds() == int64(want) && last == (n == 5) && tried == (n < 6),
+			"miss %d: next in %v, last: %v, tried at once: %v", n+1, wait, last, tried)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -90,18 +91,15 @@ func TestQueueCheck(t *testing.T) {
 	q := newQueue(t)
 	q.Arm(q.asker("a"), epoch)
 	q.enter("a", 1)
-	if q.Check() == nil {
-		t.Error("a pod in two places is not noticed")
-	}
+	expect.That(t, q.Check() != nil, "a pod in two places is not noticed")
 }
 
 // TestAskerIsEmpty: a record is dropped only if nothing of it is needed. A pod without a
 // record holds nothing.
 func TestAskerIsEmpty(t *testing.T) {
 	var none *preemption.Asker
-	if none.HoldsNode() || !none.PlacedAt().IsZero() || none.IsEcho(epoch) || !preemption.NewAsker("a").IsEmpty() {
-		t.Error("there is something where there is no record")
-	}
+	expect.That(t, !none.HoldsNode() && none.PlacedAt().IsZero() && !none.IsEcho(epoch) &&
+		preemption.NewAsker("a").IsEmpty(), "there is something where there is no record")
 	for name, set := range map[string]func(*preemption.Asker){
 		"holds":  func(a *preemption.Asker) { a.SetHoldsNode(true) },
 		"lost":   func(a *preemption.Asker) { a.Losses.Count = 1 },
@@ -112,13 +110,10 @@ func TestAskerIsEmpty(t *testing.T) {
 		"quota":  func(a *preemption.Asker) { a.RefusalEndsCycle = true },
 	} {
 		a := preemption.NewAsker("a")
-		if set(a); a.IsEmpty() {
-			t.Errorf("%s: it is empty", name)
-		}
+		set(a)
+		expect.That(t, !a.IsEmpty(), "%s: it is empty", name)
 	}
 	ended := preemption.NewAsker("a")
 	ended.LastHoldSince = epoch
-	if !ended.IsEcho(epoch) || ended.IsEcho(epoch.Add(1)) {
-		t.Error("the wrong claims are echoes")
-	}
+	expect.That(t, ended.IsEcho(epoch) && !ended.IsEcho(epoch.Add(1)), "the wrong claims are echoes")
 }

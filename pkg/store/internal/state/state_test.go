@@ -21,18 +21,14 @@ func TestDocDrawsTheTable(t *testing.T) {
 func TestEveryStateIsReached(t *testing.T) {
 	seen := map[string]bool{}
 	for s := range Count {
-		if s.String() == "" || seen[s.String()] {
-			t.Errorf("state %d has no name of its own", s)
-		}
+		expect.That(t, s.String() != "" && !seen[s.String()], "state %d has no name of its own", s)
 		seen[s.String()] = true
 		in, out := false, false
 		for o := range Count {
 			in = in || o != s && ok(o, s)
 			out = out || o != s && ok(s, o)
 		}
-		if !in || out == (s == Bound) {
-			t.Errorf("%s: a way to it: %v, from it: %v", s, in, out)
-		}
+		expect.That(t, in && out != (s == Bound), "%s: a way to it: %v, from it: %v", s, in, out)
 	}
 }
 
