@@ -194,18 +194,16 @@ func TestInventedQueues(t *testing.T) {
 			}
 		}
 	}
-	if !made[1000].isAtMostTwice(made[100]) {
-		t.Errorf("1,000 queues cost others %+v, 100 queues %+v", made[1000], made[100])
-	}
+	expect.That(t, made[1000].isAtMostTwice(made[100]),
+		"1,000 queues cost others %+v, 100 queues %+v", made[1000], made[100])
 }
 
 // TestACrowdCostsAsMuchAsItIsLarge: what the pods of a tenant cost itself grows with their
 // number, and not with its square.
 func TestACrowdCostsAsMuchAsItIsLarge(t *testing.T) {
 	for _, c := range []crowd{{}, {types: 20}, {types: cache.MostTypes - 1}, {types: 200}, {queues: true}, {queues: true, most: 50}} {
-		if half, all := c.costs(t, nil); !all.isLinear(half) {
-			t.Errorf("500 pods of %+v cost %+v, 1,000 cost %+v", c, half, all)
-		}
+		half, all := c.costs(t, nil)
+		expect.That(t, all.isLinear(half), "500 pods of %+v cost %+v, 1,000 cost %+v", c, half, all)
 	}
 }
 

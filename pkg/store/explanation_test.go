@@ -102,9 +102,8 @@ func TestContradictionsAreFound(t *testing.T) {
 		"why": func(x *Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *Explanation) { x.ChosenBy = &objects.Ref{} },
 	} {
 		x := right()
-		if plant(x); len(contradictions(p, x)) == 0 {
-			t.Errorf("%s: not found", name)
-		}
+		plant(x)
+		expect.That(t, len(contradictions(p, x)) != 0, "%s: not found", name)
 	}
 }
 
@@ -118,9 +117,8 @@ func TestExplanationNamesLaw4(t *testing.T) {
 	s.NoNode(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), epoch)
 	for _, after := range []time.Duration{0, time.Hour} {
 		x, known := s.Explanation(p.UID, epoch.Add(after))
-		if !known || x.Room == nil || x.Room.Why.Code != reasons.PreemptionRefused {
-			t.Errorf("after %v: %+v", after, x.Room)
-		}
+		expect.That(t, known && x.Room != nil && x.Room.Why.Code == reasons.PreemptionRefused,
+			"after %v: %+v", after, x.Room)
 		if over := !x.Room.DelayEnds.After(epoch.Add(after)); over != (after > 0) {
 			t.Errorf("after %v the delay, which ends at %v, is over: %t", after, x.Room.DelayEnds, over)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,30 +27,18 @@ func TestConcurrentUse(t *testing.T) {
 	s := New(specs[0], model.Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
 	s.Start(epoch)
 	const pods, rounds = 30, 400
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	run := func(group *sync.WaitGroup, f func(*rand.Rand, int)) {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+	var writers, reader sync.WaitGroup
+	write := func(f func(random *rand.Rand, i int)) {
+		writers.Go(func() {
 			random := rand.New(rand.NewPCG(1, 2))
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if group == &wg && i == rounds {
-					return
-				}
+			for i := range rounds {
 				f(random, i)
 			}
-		}()
+		})
 	}
 	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * 100 * time.Millisecond) }
-	run(&wg, func(random *rand.Rand, i int) { s.Upsert(hammered(random.IntN(pods), random.IntN(4)), at(i)) })
-	run(&wg, func(random *rand.Rand, i int) {
+	write(func(random *rand.Rand, i int) { s.Upsert(hammered(random.IntN(pods), random.IntN(4)), at(i)) })
+	write(func(random *rand.Rand, i int) {
 		p := hammered(random.IntN(pods), random.IntN(4))
 		if random.IntN(3) == 0 {
 			s.Delete(p.UID, at(i))
@@ -58,39 +47,40 @@ func TestConcurrentUse(t *testing.T) {
 		p.Node = "n1"
 		s.Upsert(p, at(i))
 	})
-	run(&wg, func(random *rand.Rand, i int) { cycleOnce(s, random, at(i)) })
-	run(&wg, func(random *rand.Rand, i int) {
+	write(func(random *rand.Rand, i int) { cycleOnce(s, random, at(i)) })
+	write(func(random *rand.Rand, i int) {
 		s.Tick(at(i))
 		s.NextReports(at(i), 3)
 		s.NextDeadline()
 		s.UpsertNode("n1", queuestest.Vector(fmt.Sprintf("vcore=%d", 1+random.IntN(9))), at(i))
 		s.UpsertNamespace("ns", map[string]string{placement.KeyNamespaceMax: fmt.Sprintf(`{"cpu":"%d"}`, 1+random.IntN(9))}, at(i))
 	})
-	run(&wg, func(_ *rand.Rand, i int) {
+	write(func(_ *rand.Rand, i int) {
 		if i%20 == 0 {
 			s.Configure(specs[i/20%2], at(i))
 		}
 	})
-	run(&readers, func(random *rand.Rand, _ int) {
-		read(t, s.Snapshot())
-		s.Key(hammered(random.IntN(pods), 0).UID)
-		select {
-		case <-s.Wake():
-			s.TakeActivations()
-		default:
+	var over atomic.Bool
+	reader.Go(func() {
+		for i := 0; !over.Load(); i++ {
+			read(t, s.Snapshot())
+			s.Key(hammered(i%pods, 0).UID)
+			select {
+			case <-s.Wake():
+				s.TakeActivations()
+			default:
+			}
 		}
 	})
-	wg.Wait()
-	close(stop)
-	readers.Wait()
+	writers.Wait()
+	over.Store(true)
+	reader.Wait()
 	expect.OK(t, s.Check())
 	for i := range pods {
 		s.Delete(hammered(i, 0).UID, at(rounds))
 	}
 	s.Tick(at(100 * rounds))
-	if u := s.Snapshot().Root().Usage; !u.Equal(queues.Usage{}) {
-		t.Errorf("all pods are gone, and root has %+v", u)
-	}
+	expect.Same(t, "usage of root after all pods", queues.Usage{}, s.Snapshot().Root().Usage)
 }
 
 func hammered(i, variant int) objects.Pod {
@@ -130,8 +120,7 @@ func read(t *testing.T, snap *queues.Snapshot) {
 		for _, c := range q.Children {
 			n += snap.Queue(c).Applications
 		}
-		if n > q.Applications {
-			t.Errorf("%s has %d applications, its children %d", q.Path, q.Applications, n)
-		}
+		expect.That(t, n <= q.Applications,
+			"%s has %d applications, its children %d", q.Path, q.Applications, n)
 	}
 }

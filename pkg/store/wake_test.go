@@ -53,12 +53,10 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	if v := s.Assume("p1", "n1", NoSnapshot, epoch); !v.OK() {
 		t.Fatal(v.Reason)
 	}
-	if _, keyed := s.Key("p2"); keyed {
-		t.Error("the next pod was let through while the scheduler waited")
-	}
-	if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != "p2" {
-		t.Errorf("let through: %v, want the next pod", refs)
-	}
+	_, keyed := s.Key("p2")
+	expect.That(t, !keyed, "the next pod was let through while the scheduler waited")
+	refs := s.TakeActivations()
+	expect.That(t, len(refs) == 1 && refs[0].UID == "p2", "let through: %v, want the next pod", refs)
 	expect.Holds(t, s.Check())
 }
 
@@ -75,9 +73,8 @@ func TestWaitsForDeletedQueue(t *testing.T) {
 	if _, there := s.Snapshot().Find("root.a"); there {
 		t.Fatal("it is still there")
 	}
-	if codes := s.WaitsFor([]*queues.Queue{old}, epoch); len(codes) != 1 || codes[0] != "" {
-		t.Errorf("it waits for %v", codes)
-	}
+	codes := s.WaitsFor([]*queues.Queue{old}, epoch)
+	expect.That(t, len(codes) == 1 && codes[0] == "", "it waits for %v", codes)
 }
 
 // TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried
