@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // FuzzParseClaim parses arbitrary condition messages, because every user with the right
@@ -27,9 +29,8 @@ func FuzzParseClaim(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string) {
 		claim, err := ParseClaim(message)
 		if err != nil {
-			if !strings.Contains(err.Error(), string(HeldCondition)) || !reflect.ValueOf(claim).IsZero() {
-				t.Errorf("%+v, %v", claim, err)
-			}
+			expect.That(t, strings.Contains(err.Error(), string(HeldCondition)) &&
+				reflect.ValueOf(claim).IsZero(), "%+v, %v", claim, err)
 			return
 		}
 		again, err := ParseClaim(claim.Message())

@@ -43,6 +43,28 @@ func place(t *testing.T, l *Ledger, holds ...Hold) {
 	}
 }
 
+// due fails a test unless the next time-out of a minute is so long after the start.
+func due(t *testing.T, l *Ledger, from From, want time.Duration) {
+	t.Helper()
+	if at, ok := l.NextDue(time.Minute, from); !ok || at.Sub(start) != want {
+		t.Errorf("next due after %v (%v), want %v", at.Sub(start), ok, want)
+	}
+}
+
+// overdue fails a test unless these holds, by time, timed out a minute ago at least.
+func overdue(t *testing.T, l *Ledger, from From, after time.Duration, want ...types.UID) {
+	t.Helper()
+	got := askers(l.Overdue(start.Add(after), time.Minute, from))
+	expect.Same(t, fmt.Sprint("overdue after ", after), want, got)
+}
+
+func askers(holds []Hold) (out []types.UID) {
+	for _, h := range holds {
+		out = append(out, h.Asker)
+	}
+	return out
+}
+
 func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"))
@@ -56,9 +78,7 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 		{Hold{Asker: "b", Node: "n1", Since: start, Waits: Waits{Awaited: []types.UID{"v"}}}, "no pod was chosen to go for it"},
 		{hold("a", "n2"), "it holds node n1"},
 	} {
-		if err := l.Place(c.hold); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Place(%+v): %v; want %q", c.hold, err, c.want)
-		}
+		expect.Fails(t, l.Place(c.hold), c.want)
 	}
 }
 
@@ -67,50 +87,36 @@ func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
 	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v2"))
 	clear := func(asker types.UID) bool { h, _ := l.Of(asker); return h.Clear() }
 	l.VictimGone("v1", start.Add(time.Second))
-	if clear("a") || clear("b") {
-		t.Error("a hold is clear with a victim left")
-	}
+	expect.That(t, !clear("a") && !clear("b"), "a hold is clear with a victim left")
 	later := start.Add(2 * time.Second)
 	l.VictimGone("v2", later)
 	if !clear("a") || !clear("b") {
 		t.Fatal("a hold is not clear without victims")
 	}
 	l.VictimGone("v2", later.Add(time.Hour))
-	if h, _ := l.Of("a"); !h.ClearSince.Equal(later) {
-		t.Errorf("clear since %v, want %v", h.ClearSince, later)
-	}
+	h, _ := l.Of("a")
+	expect.Same(t, "clear since", later, h.ClearSince)
 }
 
 func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("slow", "n1", "v"), hold("clear", "n2"))
-	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(time.Minute)) {
-		t.Errorf("next due %v, %v; want a minute after the start", due, ok)
-	}
+	due(t, l, but(), time.Minute)
 	l.Commit("slow", start.Add(time.Hour))
-	if over := l.Overdue(start.Add(time.Hour), time.Minute, but()); len(over) != 1 || over[0].Asker != "clear" {
-		t.Errorf("overdue %v; want the clear hold only, the pods of the other one were told to go just now", over)
-	}
-	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, but()); len(over) != 2 {
-		t.Errorf("overdue %v; want both, though a victim of one has not gone", over)
-	}
+	overdue(t, l, but(), time.Hour, "clear") // the pods of the other one were told to go just now
+	overdue(t, l, but(), time.Hour+time.Minute, "clear", "slow")
 	l.VictimGone("v", start.Add(time.Hour))
-	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute, but()); len(over) != 1 {
-		t.Errorf("overdue %v before a minute after the last victim", over)
-	}
-	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, but()); len(over) != 2 {
-		t.Errorf("overdue %v; want both", over)
-	}
+	overdue(t, l, but(), time.Hour+time.Minute-1, "clear")
+	overdue(t, l, but(), time.Hour+time.Minute, "clear", "slow")
 }
 
+// A pod that was not chosen and is gone left anyway.
 func TestTheTimeOutCountsFromTheBeginIfNoPodWasChosen(t *testing.T) {
 	l, without := NewLedger(), required(hold("without", "n1", "v"), 0, start)
 	without.Chosen = nil
 	place(t, l, without)
 	l.VictimGone("v", start.Add(50*time.Second))
-	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(time.Minute)) {
-		t.Errorf("next due %v, %v; want a minute after the begin: the pod that is gone left anyway", due, ok)
-	}
+	due(t, l, but(), time.Minute)
 }
 
 func TestAPodThatStaysIsNotAwaited(t *testing.T) {
@@ -119,15 +125,13 @@ func TestAPodThatStaysIsNotAwaited(t *testing.T) {
 	place(t, l, without, hold("with", "n2", "v"), hold("both", "n2", "v", "w"))
 	expect.Same(t, "they waited", []types.UID{"both", "with", "without"}, l.VictimStays("v"))
 	for asker, want := range map[types.UID]time.Time{"without": start, "with": start, "both": {}} {
-		if h, _ := l.Of(asker); !h.ClearSince.Equal(want) {
-			t.Errorf("hold %s is clear since %v, want %v", asker, h.ClearSince, want)
-		}
+		h, _ := l.Of(asker)
+		expect.Same(t, string(asker)+" is clear since", want, h.ClearSince)
 	}
-	if waiting := l.VictimStays("v"); len(waiting) > 0 {
-		t.Errorf("%v wait for a pod that stays", waiting)
-	}
+	expect.Same(t, "they wait for a pod that stays", []types.UID(nil), l.VictimStays("v"))
 }
 
+// It does not matter that pods were told to go later.
 func TestTheTimeOutIsBounded(t *testing.T) {
 	l, again := NewLedger(), required(hold("again", "n1", "v"), 0, start)
 	again.LatestFrom = start.Add(time.Minute)
@@ -136,12 +140,24 @@ func TestTheTimeOutIsBounded(t *testing.T) {
 		l.Commit(asker, start.Add(time.Hour))
 	}
 	expect.OK(t, l.Check())
-	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(2*time.Minute)) {
-		t.Errorf("next due %v, %v; want two minutes after the start, though pods were told to go later", due, ok)
+	due(t, l, but(), 2*time.Minute)
+	overdue(t, l, but(), 2*time.Minute, "again")
+}
+
+// A time-out may count from a time later than when the hold became clear.
+func TestTimeOutCountsFromALaterTime(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1"), hold("b", "n2"), hold("c", "n3", "v"))
+	l.VictimGone("v", start.Add(time.Second))
+	from := func(asker types.UID, clear time.Time) (time.Time, bool) {
+		if asker == "a" {
+			clear = start.Add(time.Hour)
+		}
+		return clear, asker != "b"
 	}
-	if over := l.Overdue(start.Add(2*time.Minute), time.Minute, but()); len(over) != 1 || over[0].Asker != "again" {
-		t.Errorf("overdue %v; want the bounded hold", over)
-	}
+	due(t, l, from, time.Minute+time.Second)
+	overdue(t, l, from, 2*time.Minute, "c")
+	overdue(t, l, from, time.Hour+time.Minute, "a", "c")
 }
 
 // The older asker is first, even if the other one has held the node for longer.
@@ -156,11 +172,7 @@ func TestHoldersAreServedInOrder(t *testing.T) {
 		late,
 		required(hold("twin", "n1"), 5, start),
 		hold("third", "n1"))
-	var got []types.UID
-	for _, h := range l.On("n1") {
-		got = append(got, h.Asker)
-	}
-	expect.Same(t, "", []types.UID{"old", "twin", "young", "low", "second", "third"}, got)
+	expect.Same(t, "", []types.UID{"old", "twin", "young", "low", "second", "third"}, askers(l.On("n1")))
 }
 
 func TestMayUse(t *testing.T) {
@@ -204,9 +216,8 @@ func TestMayUse(t *testing.T) {
 		{"a stranger, and a holder had the node", placed, "n2", "x", false, "d2"},
 	} {
 		got := c.ledger.MayUse(c.node, Pod{UID: c.pod, Required: c.required})
-		if got.OK != (c.want == "") || got.Holder.Asker != c.want {
-			t.Errorf("%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
-		}
+		expect.That(t, got.OK == (c.want == "") && got.Holder.Asker == c.want,
+			"%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
 	}
 }
 
@@ -273,11 +284,7 @@ func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
 		{Pod{UID: "a"}, []types.UID{"d1", "d2"}},
 	} {
 		c.pod.Namespace = "other"
-		var got []types.UID
-		for _, h := range l.View().Keeping("n1", c.pod) {
-			got = append(got, h.Asker)
-		}
-		expect.Same(t, fmt.Sprintf("for %+v", c.pod), c.want, got)
+		expect.Same(t, fmt.Sprintf("for %+v", c.pod), c.want, askers(l.View().Keeping("n1", c.pod)))
 	}
 }
 
@@ -343,13 +350,10 @@ func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
 		node, group string
 		ok          bool
 	}{{"n1", "ns/g", true}, {"n1", "ns/h", false}, {"n1", "", false}, {"n2", "ns/g", false}} {
-		if got := l.MayUse(c.node, Pod{UID: "x", Group: c.group}); got.OK != c.ok {
-			t.Errorf("node %s, group %q: ok %v", c.node, c.group, got.OK)
-		}
+		got := l.MayUse(c.node, Pod{UID: "x", Group: c.group})
+		expect.That(t, got.OK == c.ok, "node %s, group %q: ok %v", c.node, c.group, got.OK)
 	}
-	if of := l.View().OfGroup("ns/g"); len(of) != 1 || of[0].Asker != "a" {
-		t.Errorf("holds of the group: %v", of)
-	}
+	expect.Same(t, "holds of the group", []types.UID{"a"}, askers(l.View().OfGroup("ns/g")))
 }
 
 // TestCheckFindsHoldsThatWronglyKeepTheirRequestOnly: the ledger computes them with each change of a node.
@@ -358,9 +362,7 @@ func TestCheckFindsHoldsThatWronglyKeepTheirRequestOnly(t *testing.T) {
 	place(t, l, hold("a", "n1", "v"))
 	expect.OK(t, l.Check())
 	l.nodes[shardOf("n1")]["n1"] = nodeHolds{l.at("n1"), map[types.UID]bool{"a": true}}
-	if l.Check() == nil {
-		t.Error("not found")
-	}
+	expect.That(t, l.Check() != nil, "not found")
 }
 
 // TestNothingIsKnownOfAnAskerWithoutAHold: a hold may end before a decision about it is there.
@@ -368,9 +370,8 @@ func TestNothingIsKnownOfAnAskerWithoutAHold(t *testing.T) {
 	l := NewLedger()
 	l.Commit("a", start)
 	l.Choose("a", Hold{Chosen: []types.UID{"v"}}, start)
-	if _, has := l.Of("a"); has || len(l.Nodes()) > 0 {
-		t.Error("the asker has a hold")
-	}
+	_, has := l.Of("a")
+	expect.That(t, !has && len(l.Nodes()) == 0, "the asker has a hold")
 }
 
 func TestAHoldEndsOnce(t *testing.T) {
@@ -380,9 +381,7 @@ func TestAHoldEndsOnce(t *testing.T) {
 		t.Errorf("ended %v, %v", h, ok)
 	}
 	expect.Holds(t, l.Check())
-	if got := l.Nodes(); !slices.Equal(got, []string{"n1", "n2"}) {
-		t.Errorf("held nodes %v; want n1 for b, and n2", got)
-	}
+	expect.Same(t, "held: n1 for b, and n2", []string{"n1", "n2"}, l.Nodes())
 	if _, ok := l.End("a"); ok {
 		t.Error("a hold ended twice")
 	}
@@ -476,28 +475,6 @@ func sameAs(v *View, l *Ledger) error {
 	return nil
 }
 
-// A time-out may count from a time later than when the hold became clear.
-func TestTimeOutCountsFromALaterTime(t *testing.T) {
-	l := NewLedger()
-	place(t, l, hold("a", "n1"), hold("b", "n2"), hold("c", "n3", "v"))
-	l.VictimGone("v", start.Add(time.Second))
-	from := func(asker types.UID, clear time.Time) (time.Time, bool) {
-		if asker == "a" {
-			clear = start.Add(time.Hour)
-		}
-		return clear, asker != "b"
-	}
-	if due, ok := l.NextDue(time.Minute, from); !ok || !due.Equal(start.Add(time.Minute+time.Second)) {
-		t.Errorf("next due %v, %v; want a minute after c is clear", due, ok)
-	}
-	if over := l.Overdue(start.Add(2*time.Minute), time.Minute, from); len(over) != 1 || over[0].Asker != "c" {
-		t.Errorf("overdue %v; want c", over)
-	}
-	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, from); len(over) != 2 || over[0].Asker != "a" {
-		t.Errorf("overdue %v; want a and c", over)
-	}
-}
-
 // A later decision keeps the beginning of a hold and its place; the time-out counts from
 // when the last victim is gone.
 func TestChooseAgainKeepsTheHold(t *testing.T) {
@@ -506,22 +483,15 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	later := start.Add(time.Hour)
 	l.Choose("first", Hold{Patient: true, Note: "it waits"}, later)
 	l.Choose("nobody", Hold{}, later)
-	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(start.Add(time.Minute)) {
-		t.Errorf("a hold for which no pod was chosen is due at %v; want a minute after it began", due)
-	}
+	due(t, l, but("second"), time.Minute) // after it began, as no pod was chosen for it
 	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
-	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.NodeBound {
-		t.Errorf("the hold is %+v", h)
-	}
+	expect.That(t, h.Since.Equal(start) && h.Decision == "d2" && !h.Clear() && h.Note == "" &&
+		h.NodeBound, "the hold is %+v", h)
 	l.VictimGone("v", later.Add(time.Minute))
 	l.Choose("first", Hold{Chosen: []types.UID{"v"}}, later.Add(time.Hour))
-	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(later.Add(2 * time.Minute)) {
-		t.Errorf("due %v", due)
-	}
-	if got := l.On("n1"); got[0].Asker != "first" {
-		t.Errorf("served first: %v", got[0].Asker)
-	}
+	due(t, l, but("second"), time.Hour+2*time.Minute)
+	expect.Same(t, "served", []types.UID{"first", "second"}, askers(l.On("n1")))
 	expect.Holds(t, l.Check())
 }
 
@@ -536,9 +506,7 @@ func TestAnyHistoryLeavesNothingBehind(t *testing.T) {
 func TestALeakIsNoticed(t *testing.T) {
 	noticed := false
 	rapid.Check(t, func(t *rapid.T) { noticed = history(t, true) != nil || noticed })
-	if !noticed {
-		t.Error("a ledger that forgets an index passes Check")
-	}
+	expect.That(t, noticed, "a ledger that forgets an index passes Check")
 }
 
 // A view does not change when the ledger does.
@@ -562,12 +530,8 @@ func TestViewDoesNotChange(t *testing.T) {
 	} {
 		v, before := l.View(), show(l.View())
 		change()
-		if after := show(v); after != before {
-			t.Errorf("%s: the view was\n%sand is\n%s", name, before, after)
-		}
-		if show(l.View()) == before {
-			t.Errorf("%s: a new view does not show it", name)
-		}
+		expect.Same(t, name+": the view before", before, show(v))
+		expect.That(t, show(l.View()) != before, "%s: a new view does not show it", name)
 		expect.OK(t, l.Check())
 	}
 }

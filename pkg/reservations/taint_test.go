@@ -1,48 +1,41 @@
 package reservations
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestTaint(t *testing.T) {
-	if errs := validation.IsQualifiedName(HeldTaint); len(errs) > 0 {
-		t.Errorf("key: %v", errs)
-	}
+	expect.Same(t, "faults of the key", []string(nil), validation.IsQualifiedName(HeldTaint))
 	// Upstream: StatusTaintPrefix of cluster-autoscaler's utils/taints.
-	if want := "status-taint.cluster-autoscaler.kubernetes.io/"; !strings.HasPrefix(HeldTaint, want) {
-		t.Errorf("key %s: cluster-autoscaler would give new nodes the taint, want prefix %s", HeldTaint, want)
-	}
+	expect.That(t, strings.HasPrefix(HeldTaint, "status-taint.cluster-autoscaler.kubernetes.io/"),
+		"cluster-autoscaler would give new nodes the taint %s", HeldTaint)
 	const uid = types.UID("0f5a7d0e-5c1f-4b4e-9f77-1d0d2c1a8f10")
-	if got := TaintValue(TaintOwner([]string{"yunikorn", "gold"}), uid); got != "gold."+string(uid) {
-		t.Errorf("value %q", got)
-	}
+	expect.Same(t, "value", "gold."+string(uid), TaintValue(TaintOwner([]string{"yunikorn", "gold"}), uid))
 	profiles := []string{"yunikorn", "a.b", "a", "-x", "x-", "my scheduler", strings.Repeat("p", 60), strings.Repeat("p", 61), "", "ä"}
 	seen := map[string]bool{}
 	for _, profile := range profiles {
 		owner := TaintOwner([]string{profile})
-		if seen[owner] {
-			t.Errorf("owner %q of %q is that of another profile", owner, profile)
-		}
+		expect.That(t, !seen[owner], "owner %q of %q is that of another profile", owner, profile)
 		seen[owner] = true
 		for _, uid := range []types.UID{uid, "x", "", "a.b", "-", types.UID(strings.Repeat("u", 80))} {
 			value := TaintValue(owner, uid)
-			if errs := validation.IsValidLabelValue(value); len(errs) > 0 || value == "" {
-				t.Errorf("value %q: %v", value, errs)
-			}
+			errs := validation.IsValidLabelValue(value)
+			expect.That(t, len(errs) == 0 && value != "", "value %q: %v", value, errs)
 			for _, other := range profiles {
-				if own := OwnsTaint(TaintOwner([]string{other}), value); own != (other == profile) {
-					t.Errorf("profile %q owns %q of profile %q: %t", other, value, profile, own)
-				}
+				expect.Same(t, fmt.Sprintf("%q owns %q of %q", other, value, profile), other == profile,
+					OwnsTaint(TaintOwner([]string{other}), value))
 			}
 		}
 	}
-	if OwnsTaint("yunikorn", "yunikorn") || OwnsTaint("", "") || OwnsTaint("yunikorn", "") {
-		t.Error("a value without an asker has an owner")
-	}
+	expect.That(t, !OwnsTaint("yunikorn", "yunikorn") && !OwnsTaint("", "") &&
+		!OwnsTaint("yunikorn", ""), "a value without an asker has an owner")
 	if TaintOwner(nil) == "" || TaintOwner([]string{"a", "b"}) != TaintOwner([]string{"b", "a"}) {
 		t.Error("the owner is none, or goes by the order of profiles")
 	}
