@@ -6,18 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // office is a store with pods of users, in queues that limit them.
@@ -119,7 +118,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 		bend func(*output.Changes)
 		says string
 	}{
-		{"nothing", miscounted(func(*queues.Usage) {}), ""},
+		{"nothing", miscounted(func(*queues.Usage) {}), "<nil>"},
 		{"allocated", miscounted(func(u *queues.Usage) { u.Allocated = u.Allocated.Add(one) }), "queue root.a: it is charged pods=2 vcore=3000 as allocated, its pods make pods=2 vcore=2000"},
 		{"admitted", miscounted(func(u *queues.Usage) { u.Admitted = u.Admitted.Add(one) }), "as admitted"},
 		{"pending", miscounted(func(u *queues.Usage) { u.Pending = u.Pending.Add(one) }), "as pending"},
@@ -135,9 +134,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := office(t)
 			err := (&Books{Inventory: inventory.New(bent{s, c.bend}), Owners: s.OwnersUse}).Check(func(time.Duration) bool { return true })
-			if c.says == "" && err != nil || c.says != "" && !strings.Contains(fmt.Sprint(err), c.says) {
-				t.Errorf("%v, not %q", err, c.says)
-			}
+			expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%v, not %q", err, c.says)
 		})
 	}
 }
@@ -150,7 +147,7 @@ func TestOwnersDifferInEveryLook(t *testing.T) {
 		wrong func(look int, usage []queues.OwnerUsage, all *int)
 		says  string
 	}{
-		{"never", func(int, []queues.OwnerUsage, *int) {}, ""},
+		{"never", func(int, []queues.OwnerUsage, *int) {}, "<nil>"},
 		{"running", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Running++ }, "user nobody in queue root: it is charged 5 running applications, and has 4"},
 		{"used", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Allocated = queuestest.Vector("vcore=1") }, "user nobody in queue root: it is charged vcore=1000 as allocated, its pods make"},
 		{"on the way", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Admitted = queuestest.Vector("vcore=1") }, "as admitted"},
@@ -159,15 +156,15 @@ func TestOwnersDifferInEveryLook(t *testing.T) {
 			if look != ownerLooks-1 {
 				usage[0].Running++
 			}
-		}, ""},
-		{"in another way each time", func(look int, usage []queues.OwnerUsage, _ *int) { usage[0].Running += 1 + look%2 }, ""},
+		}, "<nil>"},
+		{"in another way each time", func(look int, usage []queues.OwnerUsage, _ *int) { usage[0].Running += 1 + look%2 }, "<nil>"},
 		{"first one, then another", func(look int, usage []queues.OwnerUsage, all *int) {
 			if look < 2 {
 				usage[0].Running++
 			} else {
 				*all++
 			}
-		}, ""},
+		}, "<nil>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, look, pauses := office(t), -1, 0
@@ -179,12 +176,8 @@ func TestOwnersDifferInEveryLook(t *testing.T) {
 				}
 				return usage, all
 			}}).Check(func(time.Duration) bool { pauses++; return true })
-			if pauses != look {
-				t.Errorf("%d pauses between %d looks", pauses, look+1)
-			}
-			if c.says == "" && err != nil || c.says != "" && !strings.Contains(fmt.Sprint(err), c.says) {
-				t.Errorf("%v, not %q", err, c.says)
-			}
+			expect.That(t, pauses == look, "%d pauses between %d looks", pauses, look+1)
+			expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%v, not %q", err, c.says)
 		})
 	}
 }

@@ -3,15 +3,14 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,8 +19,10 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -50,27 +51,21 @@ func (l *land) Pods() []*corev1.Pod {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looks.Add(1)
-	var out []*corev1.Pod
-	for _, p := range l.pods {
-		out = append(out, p)
-	}
-	return out
+	return slices.Collect(maps.Values(l.pods))
 }
 
 func (l *land) Nodes() []*corev1.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []*corev1.Node
-	for _, n := range l.nodes {
-		out = append(out, n)
-	}
-	return out
+	return slices.Collect(maps.Values(l.nodes))
 }
 
 func (l *land) Read(pod *corev1.Pod) (objects.Pod, bool) {
 	l.reads.Add(1)
 	return options.Translate(pod), pod.Spec.NodeName != "" || options.Managed(pod)
 }
+
+func running(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 
 func newLand(t *testing.T) *land {
 	l := &land{pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
@@ -82,14 +77,18 @@ func newLand(t *testing.T) *land {
 	}
 	l.node("n1", "8", false)
 	for i := range 3 {
-		name := fmt.Sprint("p", i)
-		l.pod(name, func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
+		l.pod(fmt.Sprint("p", i), running)
 	}
 	l.pod("pending", nil)
 	l.pod("foreign", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n1", "default-scheduler" })
 	l.pod("elsewhere", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" })
 	l.pod("done", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodSucceeded })
 	return l
+}
+
+// onLand runs a test with a clock of its own.
+func onLand(t *testing.T, test func(t *testing.T, l *land)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newLand(t)) })
 }
 
 func (l *land) nextVersion() string {
@@ -144,13 +143,6 @@ func (l *land) remove(pod string) {
 	}
 }
 
-// removeNode does so without telling the store.
-func (l *land) removeNode(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.nodes, name)
-}
-
 func (l *land) notTold(do func()) {
 	l.deaf = true
 	do()
@@ -159,8 +151,7 @@ func (l *land) notTold(do func()) {
 
 // TestNoDrift: what is right is found to be.
 func TestNoDrift(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		l.store.Assume("pending", "n1", store.NoSnapshot, time.Now())
 		for i := range 3 * slice {
 			l.pod(fmt.Sprint("q", i), nil)
@@ -175,7 +166,6 @@ func TestNoDrift(t *testing.T) {
 // TestDriftIsFound: each way in which the books can be wrong, with bugs planted in what
 // feeds the store, or in the store.
 func TestDriftIsFound(t *testing.T) {
-	running := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	for _, c := range []struct {
 		name string
 		bug  func(*land)
@@ -200,21 +190,18 @@ func TestDriftIsFound(t *testing.T) {
 			l.pod("f2", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n1", "other" })
 		}, Pod, "pod ns/f2: the store does not know it"},
 		{"a node is not known", func(l *land) { l.node("n2", "4", false) }, Node, "node n2: the store does not know it"},
-		{"a node is gone", func(l *land) { l.removeNode("n1") }, Node, "node n1: it is gone, and the store has it still"},
+		{"a node is gone", func(l *land) { delete(l.nodes, "n1") }, Node, "node n1: it is gone, and the store has it still"},
 		{"a node grew", func(l *land) { l.node("n1", "9", false) }, Node, "node n1: it offers vcore=9000, the store says vcore=8000"},
 		{"a node is cordoned", func(l *land) { l.node("n1", "8", true) }, Node, "node n1: schedulable is false, the store says true"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLand(t)
+			onLand(t, func(t *testing.T, l *land) {
 				l.Round(t.Context())
 				expect.OK(t, l.Check()) // all agree before
 				l.notTold(func() { c.bug(l) })
 				l.Round(t.Context())
 				l.Round(t.Context())
-				if got := fmt.Sprint(l.Check()); !strings.Contains(got, c.says) {
-					t.Errorf("the check says %q, not %q", got, c.says)
-				}
+				expect.Fails(t, l.Check(), c.says)
 				expect.Same(t, "counted, once is enough", []Kind{c.kind}, l.counted)
 			})
 		})
@@ -223,8 +210,7 @@ func TestDriftIsFound(t *testing.T) {
 
 // TestWhatAgreedIsNotComparedAgain until the pod changes, or what the store says of it.
 func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		look := func(want int32) {
 			t.Helper()
 			l.reads.Store(0)
@@ -240,23 +226,18 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 		look(2)
 		l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }) })
 		for range 2 { // what differs is not kept for the same
-			if err := l.Now(pause); err == nil {
-				t.Error("what the store was not told of is not found")
-			}
+			expect.That(t, l.Now(pause) != nil, "what the store was not told of is not found")
 		}
 	})
 }
 
 func TestBooksOfAQueueAreAddedUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		l.Inventory = inventory.New(bent{l.store, miscounted(func(u *queues.Usage) {
 			u.Allocated = u.Allocated.Sub(queuestest.Vector("vcore=1"))
 		})})
 		l.Round(t.Context())
-		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "quota root.a: what it is charged with, less what its pods use, is vcore=-1000, not 0") {
-			t.Error(got)
-		}
+		expect.Fails(t, l.Check(), "quota root.a: what it is charged with, less what its pods use, is vcore=-1000, not 0")
 		expect.Same(t, "counted, root.a and root", []Kind{Quota, Quota}, l.counted)
 	})
 }
@@ -264,8 +245,7 @@ func TestBooksOfAQueueAreAddedUp(t *testing.T) {
 // TestLateEventsAreNoDrift: what comes right before the second look, or goes on
 // changing, is not counted.
 func TestLateEventsAreNoDrift(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		l.notTold(func() {
 			l.pod("late", nil)
 			l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "1"; p.Spec.Priority = new(int32(1)) })
@@ -276,14 +256,12 @@ func TestLateEventsAreNoDrift(t *testing.T) {
 			l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
 		}()
 		l.Round(t.Context())
-		if err := l.Check(); err != nil || len(l.counted) > 0 {
-			t.Errorf("%v, counted %v", err, l.counted)
-		}
+		err := l.Check()
+		expect.That(t, err == nil && len(l.counted) == 0, "%v, counted %v", err, l.counted)
 		// A pod without an event is found when it stays as it is.
 		l.Round(t.Context())
-		if err := l.Check(); !strings.Contains(fmt.Sprint(err), "pod ns/p1") || len(l.counted) != 1 {
-			t.Errorf("%v, counted %v", err, l.counted)
-		}
+		expect.Fails(t, l.Check(), "pod ns/p1")
+		expect.Same(t, "counted", []Kind{Pod}, l.counted)
 	})
 }
 
@@ -296,8 +274,7 @@ func pause(t time.Duration) bool {
 // TestNowForgivesLateEvents: pods that come, change and go with events a second late, and
 // one that goes on changing. What stays is found.
 func TestNowForgivesLateEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		priority := func(to int32) func(*corev1.Pod) {
 			return func(p *corev1.Pod) { p.Spec.Priority = new(to) }
 		}
@@ -315,23 +292,13 @@ func TestNowForgivesLateEvents(t *testing.T) {
 			l.notTold(func() { l.pod("p2", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
 		}()
 		expect.Holds(t, l.Now(pause))
-		if err := l.Now(pause); fmt.Sprint(err) != "pod ns/p2: its priority is 1, the store says 0; "+mendBooks {
-			t.Errorf("what stays as it is: %v", err)
-		}
+		l.notTold(func() { l.pod("new", nil); l.remove("p1") })
+		want := "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; " +
+			"pod ns/p2: its priority is 1, the store says 0; " + mendBooks
+		expect.Same(t, "what stays as it is", want, fmt.Sprint(l.Now(pause)))
 		over := func(time.Duration) bool { return false }
 		if err := l.Now(over); err != nil {
 			t.Errorf("no caller waits for the second look, and it says %v", err)
-		}
-	})
-}
-
-// TestNowFindsWhatStays: a pod that the store is not told of, and one that it has still.
-func TestNowFindsWhatStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
-		l.notTold(func() { l.pod("new", nil); l.remove("p1") })
-		if got, want := fmt.Sprint(l.Now(pause)), "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; "+mendBooks; got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 		if err := l.Check(); err != nil || len(l.counted) > 0 {
 			t.Errorf("a call of Now makes a round: %v, %v", err, l.counted)
@@ -341,8 +308,7 @@ func TestNowFindsWhatStays(t *testing.T) {
 
 // TestDriftThatEndedIsNotShown is not shown any more; many are cut short.
 func TestDriftThatEndedIsNotShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		l.notTold(func() {
 			for i := range 7 {
 				l.pod(fmt.Sprint("x", i), nil)
@@ -356,25 +322,21 @@ func TestDriftThatEndedIsNotShown(t *testing.T) {
 			l.pod(fmt.Sprint("x", i), nil)
 		}
 		l.Round(t.Context())
-		if err := l.Check(); err != nil || len(l.counted) != 7 {
-			t.Errorf("%v, counted %v", err, l.counted)
-		}
+		err := l.Check()
+		expect.That(t, err == nil && len(l.counted) == 7, "%v, counted %v", err, l.counted)
 	})
 }
 
 // TestRunGoesOn: round after round until the context ends; nothing before the store has
 // started.
 func TestRunGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLand(t)
+	onLand(t, func(t *testing.T, l *land) {
 		early := &Drift{Inventory: inventory.New(store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})), Truth: l, Clock: l.Clock, Logger: l.Logger}
-		if early.Round(t.Context()); l.looks.Load() != 0 {
-			t.Errorf("%d looks before the start", l.looks.Load())
-		}
+		early.Round(t.Context())
+		expect.That(t, l.looks.Load() == 0, "%d looks before the start", l.looks.Load())
 		go l.Run(t.Context())
 		time.Sleep(3*lookInterval + time.Second)
-		if err := l.Check(); err != nil || l.looks.Load() != 3 {
-			t.Errorf("%v, %d looks", err, l.looks.Load())
-		}
+		err := l.Check()
+		expect.That(t, err == nil && l.looks.Load() == 3, "%v, %d looks", err, l.looks.Load())
 	})
 }
