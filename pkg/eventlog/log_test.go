@@ -8,22 +8,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -157,17 +155,15 @@ func TestRecordsOfRefusals(t *testing.T) {
 	l.pod("p", "root.a", "job", "")
 	l.pod("p", "root.a", "job", "")
 	got := l.news(t)
-	if len(got) != 1 || !strings.HasPrefix(got[0], "2/1/202 job | p | ") {
-		t.Errorf("%q, want one 2/1/202", got)
-	}
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "2/1/202 job | p | "),
+		"%q, want one 2/1/202", got)
 	l.now = l.now.Add(2 * time.Second)
 	if reports := l.NextReports(l.now, 9); len(reports) != 1 {
 		t.Fatalf("%v", reports)
 	}
 	got = l.news(t)
-	if len(got) != 1 || !strings.HasPrefix(got[0], "1/0/0 p | ") {
-		t.Errorf("%q, want one 1/0/0, of what people were told", got)
-	}
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "),
+		"%q, want one 1/0/0, of what people were told", got)
 }
 
 func TestRecordsOfPreemption(t *testing.T) {
@@ -201,9 +197,8 @@ func TestRecordsOfPreemption(t *testing.T) {
 	}
 	l.Delete(types.UID(victim), l.now)
 	got = l.news(t)
-	if !slices.Contains(got, "2/3/501 fill | "+victim+" | pods=1 vcore=4000") {
-		t.Errorf("%q has no 501", got)
-	}
+	expect.That(t, slices.Contains(got, "2/3/501 fill | "+victim+" | pods=1 vcore=4000"),
+		"%q has no 501", got)
 	l.now = l.now.Add(time.Second)
 	l.pod("a1", "root.a", "want", "old")
 	if got = l.news(t); !slices.Contains(got, "3/3/306 old | a1 | pods=1 vcore=4000") {
@@ -213,16 +208,13 @@ func TestRecordsOfPreemption(t *testing.T) {
 
 func TestRing(t *testing.T) {
 	l := New(store.New(config.Default(), store.Options{}).Follow(output.Facts), 4)
-	numbers := func(first uint64, limit int) (out []int64, lowest, next uint64) {
-		records, lowest, next := l.Range(first, limit)
-		for _, r := range records {
-			out = append(out, r.Nanos)
-		}
-		return out, lowest, next
-	}
 	check := func(first uint64, limit int, want []int64, wantLowest, wantNext uint64) {
 		t.Helper()
-		got, lowest, next := numbers(first, limit)
+		records, lowest, next := l.Range(first, limit)
+		var got []int64
+		for _, r := range records {
+			got = append(got, r.Nanos)
+		}
 		if !slices.Equal(got, want) || lowest != wantLowest || next != wantNext {
 			t.Errorf("from %d, %d: %v of [%d, %d), want %v of [%d, %d)", first, limit, got, lowest, next, want, wantLowest, wantNext)
 		}
@@ -235,9 +227,7 @@ func TestRing(t *testing.T) {
 	check(1, 1, []int64{1}, 0, 3)
 	check(3, 9, nil, 0, 3)
 	_, more, ok := l.Next(nil, 3, 9)
-	if !ok {
-		t.Error("a reader that is up to date is not overtaken")
-	}
+	expect.That(t, ok, "a reader that is up to date is not overtaken")
 	l.add([]Record{{Nanos: 3}, {Nanos: 4}, {Nanos: 5}, {Nanos: 6}, {Nanos: 7}, {Nanos: 8}})
 	<-more
 	check(5, 9, []int64{5, 6, 7, 8}, 5, 9)
@@ -266,12 +256,10 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 		time.Sleep(2*interval + time.Millisecond)
 		synctest.Wait()
 		said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-		if strings.Count(said, "lost=") != 1 || !strings.Contains(said, "lost=7") {
-			t.Errorf("%q, want to be told of 7 once", said)
-		}
-		if _, next := l.Bounds(); next != 1 {
-			t.Errorf("%d records, want the one there is", next)
-		}
+		expect.That(t, strings.Count(said, "lost=") == 1 && strings.Contains(said, "lost=7"),
+			"%q, want to be told of 7 once", said)
+		_, next := l.Bounds()
+		expect.That(t, next == 1, "%d records, want the one there is", next)
 	})
 }
 
@@ -287,11 +275,8 @@ func (f *flood) Take(into []output.Event) ([]output.Event, int) {
 }
 
 func TestLongMessagesAreCut(t *testing.T) {
-	if got := short(strings.Repeat("x", maxMessage)); len(got) != maxMessage {
-		t.Error("cut though it fits")
-	}
+	expect.That(t, len(short(strings.Repeat("x", maxMessage))) == maxMessage, "cut though it fits")
 	got := short(strings.Repeat("x", maxMessage-1) + "é")
-	if got != strings.Repeat("x", maxMessage-1) {
-		t.Errorf("%d bytes, ends in %q", len(got), got[len(got)-3:])
-	}
+	expect.That(t, got == strings.Repeat("x", maxMessage-1),
+		"%d bytes, ends in %q", len(got), got[len(got)-3:])
 }

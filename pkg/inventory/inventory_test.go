@@ -6,31 +6,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-const document = `
-partitions:
-- name: default
-  placementrules: [{name: provided}]
-  queues:
-  - name: root
-    submitacl: '*'
-    queues: [{name: a}, {name: b}]
-`
 
 // truth is what there is outside: pods and nodes by name.
 type truth struct {
@@ -54,7 +43,7 @@ func moves() *rapid.Generator[[]move] {
 }
 
 func newStore() *store.Store {
-	spec, err := config.Parse([]byte(document))
+	spec, err := queuestest.Tree("root\n  a\n  b")
 	if err != nil {
 		panic(err)
 	}
@@ -79,42 +68,31 @@ func podOf(i, n int) objects.Pod {
 
 // do makes a move, in the truth and in the store.
 func (w *truth) do(m move, s *store.Store) {
-	name := fmt.Sprint("u", m.i)
+	name, node := fmt.Sprint("u", m.i), fmt.Sprint("n", m.i%4)
 	p, there := w.pods[name]
-	switch m.what {
-	case "node":
-		w.nodes[fmt.Sprint("n", m.i%4)] = m.n
-		s.UpsertNode(fmt.Sprint("n", m.i%4), podOf(0, m.n).Request, epoch)
+	switch {
+	case m.what == "node":
+		w.nodes[node] = m.n
+		s.UpsertNode(node, podOf(0, m.n).Request, epoch)
 		return
-	case "node gone":
-		delete(w.nodes, fmt.Sprint("n", m.i%4))
-		s.DeleteNode(fmt.Sprint("n", m.i%4), epoch)
+	case m.what == "node gone":
+		delete(w.nodes, node)
+		s.DeleteNode(node, epoch)
 		return
-	case "finish", "delete":
-		if there {
-			delete(w.pods, name)
-			p.Terminal = m.what == "finish"
-			if p.Terminal {
-				s.Upsert(p, epoch)
-			} else {
-				s.Delete(p.UID, epoch)
-			}
-		}
+	case m.what == "finish" && there:
+		delete(w.pods, name)
+		p.Terminal = true
+		s.Upsert(p, epoch)
 		return
-	case "pod":
-		if there && p.Node != "" {
-			return
-		}
+	case m.what == "delete" && there:
+		delete(w.pods, name)
+		s.Delete(p.UID, epoch)
+		return
+	case m.what == "pod" && (!there || p.Node == ""):
 		p = podOf(m.i, m.n)
-	case "bind":
-		if !there || p.Foreign {
-			return
-		}
+	case m.what == "bind" && there && !p.Foreign:
 		p.Node = fmt.Sprint("n", (m.i+m.n)%4)
-	case "foreign":
-		if there {
-			return
-		}
+	case m.what == "foreign" && !there:
 		p = podOf(m.i, m.n)
 		p.Foreign, p.Static, p.Node = true, m.n == 0, fmt.Sprint("n", m.n)
 	default:
@@ -294,9 +272,8 @@ func TestLookingAgainIsFree(t *testing.T) {
 		}
 	}
 	expect.Same(t, "nodes that were left as they were", 3, same)
-	if after.Node("n1") == nil || after.Node("n1") != after.Nodes[1] || after.Node("n7") != nil {
-		t.Error("nodes are not found by name")
-	}
+	expect.That(t, after.Node("n1") != nil && after.Node("n1") == after.Nodes[1] &&
+		after.Node("n7") == nil, "nodes are not found by name")
 }
 
 // TestCheckFindsDisorder plants disorder into what is in order.
@@ -320,9 +297,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 			inv := New(s)
 			inv.View()
 			expect.OK(t, inv.Check())
-			if disturb(inv, inv.Find("ns", "p0")); inv.Check() == nil {
-				t.Error("not found")
-			}
+			disturb(inv, inv.Find("ns", "p0"))
+			expect.That(t, inv.Check() != nil, "not found")
 		})
 	}
 }
@@ -335,7 +311,5 @@ func TestUnknownPodIsNotRemoved(t *testing.T) {
 	m.remove(a)
 	m.remove(a)
 	m.remove(stranger)
-	if len(m.list) != 1 || !m.has(b) {
-		t.Errorf("%d are left, want the one that stayed", len(m.list))
-	}
+	expect.That(t, len(m.list) == 1 && m.has(b), "%d are left, want the one that stayed", len(m.list))
 }

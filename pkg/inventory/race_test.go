@@ -59,9 +59,8 @@ func TestInconsistentViewsAreNoticed(t *testing.T) {
 	w.do(move{"node", 1, 3}, s)
 	w.do(move{"pod", 0, 1}, s)
 	w.do(move{"bind", 0, 1}, s)
-	if consistent(New(faulty{s, "pods are stuck"}).View()) == nil {
-		t.Error("a pod that runs for its queue and waits for its application is not noticed")
-	}
+	expect.That(t, consistent(New(faulty{s, "pods are stuck"}).View()) != nil,
+		"a pod that runs for its queue and waits for its application is not noticed")
 }
 
 // consistent holds what a view says in several places against each other.

@@ -7,18 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // source is a source that is told its steps.
@@ -135,24 +134,19 @@ func TestStagesOfADecision(t *testing.T) {
 	if last := d.Stages[3]; last.Reason != reasons.HoldTimedOut || last.Message != "late" || !last.Time.Equal(began.Add(4*time.Second)) {
 		t.Errorf("the last stage is %+v", last)
 	}
-	if len(first.Stages) != 1 {
-		t.Errorf("what a reader had changed: %v", first.Stages)
-	}
+	expect.That(t, len(first.Stages) == 1, "what a reader had changed: %v", first.Stages)
 	seven, eight := int64(7), int64(8)
 	want := []Victim{{
 		Ref: objects.Ref{Namespace: "ns", Name: "v", UID: "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]resources.Amount{"memory": 5}, Priority: -3,
 		Effective: &seven, AskerEffective: &eight, OptedOut: true, Originator: true, Note: d.Victims[0].Note,
 	}}
-	if diff := cmp.Diff(want, d.Victims); diff != "" || d.Victims[0].Note == "" {
-		t.Errorf("victims %s", diff)
-	}
-	if d.Outcome != planner.Preempt || d.Queue != "root.a.b" || d.Kind != Queue || d.Reason != reasons.MakingRoom {
-		t.Errorf("%+v", d)
-	}
+	diff := cmp.Diff(want, d.Victims)
+	expect.That(t, diff == "" && d.Victims[0].Note != "", "victims %s", diff)
+	expect.That(t, d.Outcome == planner.Preempt && d.Queue == "root.a.b" && d.Kind == Queue &&
+		d.Reason == reasons.MakingRoom, "%+v", d)
 	e, ok := s.EndedOf("uid-a")
-	if !ok || e.End != reservations.TimedOut || e.Reason.Text != "late" {
-		t.Errorf("ended %+v, %t", e, ok)
-	}
+	expect.That(t, ok && e.End == reservations.TimedOut && e.Reason.Text == "late",
+		"ended %+v, %t", e, ok)
 	s.step(output.StepVictimsDeleted, "a", nil) // late: it belongs to no hold
 	expect.Same(t, "stages after the end", 4, len(s.Last("uid-a").Stages))
 }
@@ -230,9 +224,8 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	requires("d1", daemonset.RuleNoVictims)
 	requires("d1", daemonset.RuleNoVictims)
 	d := s.Last("uid-a")
-	if d.Times != 2 || d.Outcome != planner.Hold || d.Kind != NodeBound || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
-		t.Errorf("%+v", d)
-	}
+	expect.That(t, d.Times == 2 && d.Outcome == planner.Hold && d.Kind == NodeBound &&
+		slices.Equal(d.Contested, []string{"vcore"}) && len(d.Numbers) == 2, "%+v", d)
 	if n := d.Numbers[0]; n.Law != "D7" || *n.Asked != 5 || *n.Free != -1 || *n.Short != 6 || n.Used != nil {
 		t.Errorf("%+v", n)
 	}
@@ -243,16 +236,13 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	requires("d2", "") // the chosen victim is on its way
 	s.step(output.StepAborted, "a", func(step *output.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
 	d = s.Last("uid-a")
-	if diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d)); diff != "" || d.ID != "d2" || len(d.Victims) != 1 {
-		t.Errorf("%+v\n%s", d, diff)
-	}
+	diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d))
+	expect.That(t, diff == "" && d.ID == "d2" && len(d.Victims) == 1, "%+v\n%s", d, diff)
 	if v := d.Victims[0]; v.Queue != "root.c" || v.Note != "go" || v.Class != "opted out" || v.Requests["vcore"] != 5 {
 		t.Errorf("%+v", v)
 	}
 	expect.Same(t, "decisions", []string{"d2", "d1"}, ids(s.Decisions(Query{})))
-	if s.decisions["d1"] == nil || s.decisions["d3"] != nil {
-		t.Error("decisions by ID")
-	}
+	expect.That(t, s.decisions["d1"] != nil && s.decisions["d3"] == nil, "decisions by ID")
 }
 
 // TestAHoldTakenUp: of a decision of an earlier process the victims are known; of one of
@@ -268,9 +258,8 @@ func TestAHoldTakenUp(t *testing.T) {
 	takeUp()
 	s.step(output.StepCommitted, "a", func(step *output.Step) { step.Going = []output.Victim{{Ref: refOf("w"), Node: "n1"}} })
 	d := s.Last("uid-a")
-	if !d.TakenUp || d.Outcome != planner.Preempt || d.Kind != NodeBound || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
-		t.Errorf("%+v", d)
-	}
+	expect.That(t, d.TakenUp && d.Outcome == planner.Preempt && d.Kind == NodeBound &&
+		d.Victims[0].Name == "" && d.Victims[1].Name == "w", "%+v", d)
 	takeUp()
 	expect.Same(t, "", []string{"taken up", "committed", "taken up"}, stages(s.Last("uid-a")))
 	s.end("a", reservations.Bound, reasons.Reason{})
@@ -295,9 +284,8 @@ func TestHoldsTakenUpWithoutADecision(t *testing.T) {
 	s.step(output.StepLost, "c", nil)
 	for asker, want := range map[string][]string{"a": {"taken up"}, "b": {"taken up", "committed"}} {
 		d := s.Last(refOf(asker).UID)
-		if d.Asker != refOf(asker) || d.Node != "n-"+asker || d.ID == "" {
-			t.Errorf("the decision of %s: %+v", asker, d)
-		}
+		expect.That(t, d.Asker == refOf(asker) && d.Node == "n-"+asker && d.ID != "",
+			"the decision of %s: %+v", asker, d)
 		expect.Same(t, asker, want, stages(d))
 	}
 }
@@ -315,18 +303,14 @@ func TestRingsForget(t *testing.T) {
 	}
 	want := []string{"uid-4-refused-5", "d4", "uid-3-refused-4", "d3"}
 	expect.Same(t, "", want, ids(s.Decisions(Query{})))
-	if s.Last("uid-2") != nil || s.Last("uid-3") == nil || s.decisions["d2"] != nil || s.decisions["d4"] == nil {
-		t.Error("what is forgotten is found, or the other way round")
-	}
-	if len(s.decisions) != 4 || len(s.latest) != 2 || len(s.current) != 0 {
-		t.Errorf("%d decisions, %d latest, %d current", len(s.decisions), len(s.latest), len(s.current))
-	}
-	if got := s.Ended(Query{}); len(got) != 2 || got[0].Name != "4" || got[1].Name != "3" {
-		t.Errorf("%+v", got)
-	}
-	if _, ok := s.EndedOf("uid-1"); ok {
-		t.Error("a forgotten end is found")
-	}
+	expect.That(t, s.Last("uid-2") == nil && s.Last("uid-3") != nil && s.decisions["d2"] == nil &&
+		s.decisions["d4"] != nil, "what is forgotten is found, or the other way round")
+	expect.That(t, len(s.decisions) == 4 && len(s.latest) == 2 && len(s.current) == 0,
+		"%d decisions, %d latest, %d current", len(s.decisions), len(s.latest), len(s.current))
+	got := s.Ended(Query{})
+	expect.That(t, len(got) == 2 && got[0].Name == "4" && got[1].Name == "3", "%+v", got)
+	_, ok := s.EndedOf("uid-1")
+	expect.That(t, !ok, "a forgotten end is found")
 	s.step(output.StepCommitted, "0", nil) // of a decision that is forgotten
 }
 
@@ -369,9 +353,7 @@ func TestRunTellsFollowers(t *testing.T) {
 		r := New(j)
 		var told []output.StepKind
 		r.Follow(func(s *output.Step) {
-			if r.Last(s.UID) == nil {
-				t.Error("a follower hears of it before the record")
-			}
+			expect.That(t, r.Last(s.UID) != nil, "a follower hears of it before the record")
 			told = append(told, s.Kind)
 		})
 		missed := 0
@@ -402,12 +384,10 @@ func TestAmounts(t *testing.T) {
 	for _, n := range d.Numbers {
 		laws = append(laws, n.Law)
 	}
-	if !slices.Equal(laws, []string{"2", "4", "5", "7"}) || *d.Numbers[3].Max != 7 || d.Numbers[3].Guaranteed != nil || *d.Numbers[0].Taken != 2 {
-		t.Errorf("%v %+v", laws, d.Numbers)
-	}
-	if got := amounts(planner.Amounts{0, 2, 3}, []string{"a", "b"}); len(got) != 1 || got["b"] != 2 {
-		t.Errorf("%v", got)
-	}
+	expect.That(t, slices.Equal(laws, []string{"2", "4", "5", "7"}) && *d.Numbers[3].Max == 7 &&
+		d.Numbers[3].Guaranteed == nil && *d.Numbers[0].Taken == 2, "%v %+v", laws, d.Numbers)
+	got := amounts(planner.Amounts{0, 2, 3}, []string{"a", "b"})
+	expect.That(t, len(got) == 1 && got["b"] == 2, "%v", got)
 }
 
 // TestDecisionOfAVictim: a victim's decision is found by its name and its UID.

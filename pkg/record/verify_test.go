@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -68,9 +69,8 @@ func TestVerify(t *testing.T) {
 			if !judged {
 				got = "not judged"
 			}
-			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			expect.That(t, (c.want != "" || got == "") && strings.Contains(got, c.want),
+				"got %q, want %q", got, c.want)
 		})
 	}
 }
