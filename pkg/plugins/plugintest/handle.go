@@ -16,12 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // Handle is the handle of one profile, and all that is behind it.
@@ -68,16 +71,13 @@ func (h *Handle) Other(t testing.TB, name string) *Handle {
 
 func (h *Handle) profile(t testing.TB, name string) *Handle {
 	t.Helper()
-	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
+	profile := &schedulerconfig.KubeSchedulerProfile{SchedulerName: name}
+	h.Handle = expect.Get(frameworkruntime.NewFramework(h.ctx, nil, profile,
 		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
 		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}),
 		frameworkruntime.WithPodNominator(noNominations{}),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Handle = handle
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot())))(t)
 	return h
 }
 
@@ -103,43 +103,25 @@ func (h *Handle) Start(t testing.TB) {
 	t.Helper()
 	h.factory.Start(h.ctx.Done())
 	h.factory.WaitForCacheSync(h.ctx.Done())
-	Eventually(t, func() error {
-		for _, resource := range []string{"pods", "nodes", "namespaces"} {
-			if !h.watched(resource) {
-				return fmt.Errorf("%s are not watched", resource)
-			}
-		}
-		return nil
-	})
-}
-
-// watched tells whether changes of the resource are seen: a fake API server keeps none
-// for late watchers.
-func (h *Handle) watched(resource string) bool {
-	for _, a := range h.Client.Actions() {
-		if a.Matches("watch", resource) {
-			return true
-		}
+	// A fake API server keeps no changes for late watchers.
+	for _, resource := range []string{"pods", "nodes", "namespaces"} {
+		watches := func(a clienttesting.Action) bool { return a.Matches("watch", resource) }
+		Until(t, resource+" are watched", func() bool { return slices.ContainsFunc(h.Client.Actions(), watches) })
 	}
-	return false
 }
 
 // Create adds pods to the API server.
 func (h *Handle) Create(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	for _, p := range pods {
-		if _, err := h.Client.CoreV1().Pods(p.Namespace).Create(h.ctx, p, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(h.Client.CoreV1().Pods(p.Namespace).Create(h.ctx, p, metav1.CreateOptions{}))(t)
 	}
 }
 
 // Delete takes a pod from the API server.
 func (h *Handle) Delete(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
-	if err := h.Client.CoreV1().Pods(pod.Namespace).Delete(h.ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, h.Client.CoreV1().Pods(pod.Namespace).Delete(h.ctx, pod.Name, metav1.DeleteOptions{}))
 }
 
 // activator is the scheduler's queue as far as plugins call it.
@@ -192,6 +174,17 @@ func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note
 func Eventually(t testing.TB, condition func() error) {
 	t.Helper()
 	Within(t, 90*time.Second, condition)
+}
+
+// Until polls until what is said comes about, or fails the test.
+func Until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	Eventually(t, func() error {
+		if !done() {
+			return errors.New("awaited: " + what)
+		}
+		return nil
+	})
 }
 
 // Within waits until the condition has no error, and fails the test when it still has

@@ -13,6 +13,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -94,22 +95,27 @@ func Requiring(pod *corev1.Pod, node string) *corev1.Pod {
 	return pod
 }
 
-// WantRefused checks that a plugin is not made: for no arguments, for those of another
-// plugin, and for those with a bad field.
-func WantRefused(t *testing.T, name string, factory frameworkruntime.PluginFactory, bad runtime.Object, field string) {
+// WantRefused checks that a plugin is not made: for no arguments, for an object of
+// another type, and for arguments with bad fields, which are all named.
+func WantRefused(
+	t *testing.T, name string, factory frameworkruntime.PluginFactory, bad runtime.Object, fields ...string,
+) {
 	t.Helper()
 	h := New(t)
 	for _, c := range []struct {
 		args runtime.Object
-		want string
+		want []string
 	}{
-		{nil, "arguments are <nil>, want " + name + "Args"},
-		{Args(), "QueueSortArgs, want " + name + "Args"},
-		{bad, field},
+		{nil, []string{"arguments are <nil>, want " + name + "Args"}},
+		{&corev1.Pod{}, []string{"Pod, want " + name + "Args"}},
+		{bad, fields},
 	} {
 		plugin, err := factory(h.Context(), c.args, h)
-		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin "+name+": ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
+		if plugin != nil {
+			t.Errorf("plugin %v is made, want %q", plugin, c.want)
+		}
+		for _, part := range append(c.want, "plugin "+name+": ") {
+			expect.Fails(t, err, part)
 		}
 	}
 }

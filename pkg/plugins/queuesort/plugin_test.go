@@ -1,112 +1,250 @@
 package queuesort_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 
-	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-func newPlugin(t testing.TB, h *plugintest.Handle, args runtime.Object) *queuesort.Plugin {
+func newPlugin(t *testing.T, h *plugintest.Handle) *queuesort.Plugin {
 	t.Helper()
-	p := expect.Get(queuesort.New(h.Context(), args, h))(t)
-	return p.(*queuesort.Plugin)
+	return expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t).(*queuesort.Plugin)
 }
 
-// started is a plugin with a store that has seen everything.
-func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
+// started is a plugin with a store that has admitted the pods.
+func started(t *testing.T, pods ...*corev1.Pod) (*queuesort.Plugin, *store.Store) {
 	t.Helper()
-	plugin := newPlugin(t, h, plugintest.Args())
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 100}")))
+	plugin := newPlugin(t, h)
 	h.Start(t)
-	plugintest.Eventually(t, func() error {
-		if !app.For(h.Context(), h).Store().Ready() {
-			return errors.New("not started")
-		}
-		return nil
-	})
-	return plugin
+	h.Create(t, pods...)
+	s := app.For(h.Context(), h).Store()
+	for _, p := range pods {
+		plugintest.Until(t, p.Name+" is admitted", func() bool {
+			_, admitted := s.Key(p.UID)
+			return admitted
+		})
+	}
+	return plugin, s
 }
 
 func TestNewRefuses(t *testing.T) {
-	changed := func(change func(*config.QueueSortArgs)) runtime.Object {
-		args := plugintest.Args()
-		change(args)
-		return args
-	}
-	for _, c := range []struct {
-		name string
-		args runtime.Object
-		want []string
-	}{
-		{"no arguments", nil, []string{"<nil>", "QueueSortArgs"}},
-		{"the arguments of another plugin", &config.NodeReservationArgs{}, []string{"NodeReservationArgs", "want QueueSortArgs"}},
-		{"no profile", changed(func(a *config.QueueSortArgs) { a.ManagedProfiles = nil }), []string{"managedProfiles"}},
-		{"several mistakes", changed(func(a *config.QueueSortArgs) { *a.Window, *a.RESTAddress = 0, "x" }), []string{"window", "restAddress"}},
-	} {
-		h := plugintest.New(t)
-		plugin, err := queuesort.New(h.Context(), c.args, h)
-		if err == nil || plugin != nil {
-			t.Errorf("%s: plugin %v, error %v", c.name, plugin, err)
-			continue
-		}
-		for _, part := range append(c.want, "plugin QueueSort: ") {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %q lacks %q", c.name, err, part)
-			}
-		}
-	}
+	bad := plugintest.Args()
+	bad.ManagedProfiles, *bad.Window, *bad.RESTAddress = nil, 0, "x"
+	plugintest.WantRefused(t, queuesort.Name, queuesort.New, bad, "managedProfiles", "window", "restAddress")
 }
 
 func TestPreEnqueue(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")))
-	plugin := newPlugin(t, h, plugintest.Args())
-	gate := func(pod *corev1.Pod) *fwk.Status { return plugin.PreEnqueue(t.Context(), pod) }
-	held := func(pod *corev1.Pod, code string) {
+	plugin := newPlugin(t, h)
+	// gate waits until a pod is held back for the reason, or let through if there is none.
+	gate := func(pod *corev1.Pod, reason string) {
 		t.Helper()
+		code := fwk.Success
+		if reason != "" {
+			code = fwk.UnschedulableAndUnresolvable
+		}
 		plugintest.Eventually(t, func() error {
-			s := gate(pod)
-			if s.Code() != fwk.UnschedulableAndUnresolvable || !strings.HasPrefix(s.Message(), code) {
+			s := plugin.PreEnqueue(t.Context(), pod)
+			if s.Code() != code || !strings.HasPrefix(s.Message(), reason) {
 				return errors.New(s.Code().String() + " " + s.Message())
 			}
 			return nil
 		})
 	}
-	passes := func(pod *corev1.Pod) {
+	ofNoQueue := func() {
 		t.Helper()
-		plugintest.Eventually(t, func() error {
-			if s := gate(pod); !s.IsSuccess() {
-				return errors.New(s.Code().String() + " " + s.Message())
-			}
-			return nil
-		})
+		if s := plugin.PreEnqueue(t.Context(), plugintest.Foreign(plugintest.Pod("foreign", 1))); s != nil {
+			t.Errorf("a pod of no queue: %v", s)
+		}
 	}
 	first, second, big := plugintest.Pod("first", 600), plugintest.Pod("second", 600), plugintest.Pod("big", 2000)
-	if s := gate(plugintest.Foreign(plugintest.Pod("foreign", 1))); s != nil {
-		t.Errorf("a pod of no queue: %v", s)
-	}
-	held(first, "Starting")
+	ofNoQueue()
+	gate(first, "Starting")
 	h.Start(t)
 	h.Create(t, first)
-	passes(first)
-	passes(first) // again, for instance after its back-off
-	held(second, "Starting")
+	gate(first, "")
+	gate(first, "") // again, for instance after its back-off
+	gate(second, "Starting")
 	h.Create(t, second)
-	held(second, "OverMax")
+	gate(second, "OverMax")
 	h.Create(t, big)
-	held(big, "OverMax")
+	gate(big, "OverMax")
 	h.Delete(t, first)
-	passes(second)
-	held(big, "OverMax")
-	if s := gate(plugintest.Foreign(plugintest.Pod("foreign", 1))); s != nil {
-		t.Errorf("a pod of no queue: %v", s)
+	gate(second, "")
+	gate(big, "OverMax")
+	ofNoQueue()
+}
+
+func prioritized(pod *corev1.Pod, priority int32) *corev1.Pod {
+	pod.Spec.Priority = &priority
+	return pod
+}
+
+func queued(pod *corev1.Pod, at time.Time) *framework.QueuedPodInfo {
+	return &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: pod}, Timestamp: at}
+}
+
+// less is the signature of Less, so that a law can be held against a broken one.
+type less func(a, b fwk.QueuedPodInfo) bool
+
+// keyed is how many pods of queues have a key from their admission.
+const keyed = 12
+
+// crowd is a plugin with admitted pods of several priorities and times, some of
+// them equal, and a generator of pods with and without a key.
+func crowd(t *testing.T) (less, *rapid.Generator[*framework.QueuedPodInfo]) {
+	t.Helper()
+	var pods []*corev1.Pod
+	for i := range keyed {
+		pods = append(pods, prioritized(plugintest.Pod(fmt.Sprint("keyed-", i), 1), int32(i%3)))
+	}
+	plugin, s := started(t, pods...)
+	times := []time.Time{time.Unix(0, 1), time.Unix(1, 0), time.Unix(2, 0), time.Now(), time.Now().Add(time.Hour)}
+	for _, p := range pods {
+		k, _ := s.Key(p.UID)
+		times = append(times, time.Unix(0, k.Time)) // ties with pods of no queue
+	}
+	return plugin.Less, rapid.Custom(func(t *rapid.T) *framework.QueuedPodInfo {
+		at := rapid.SampledFrom(times).Draw(t, "queued")
+		if i := rapid.IntRange(0, 2*keyed).Draw(t, "keyed"); i < keyed {
+			return queued(pods[i], at)
+		}
+		p := plugintest.Foreign(plugintest.Pod("other", 1))
+		p.UID = types.UID(fmt.Sprint("other-", rapid.IntRange(0, 20).Draw(t, "uid")))
+		if rapid.Bool().Draw(t, "managed") { // not admitted yet, or unknown
+			p.Spec.SchedulerName = plugintest.Profile
+		}
+		if rapid.Bool().Draw(t, "prioritised") {
+			p.Spec.Priority = ptr.To(rapid.OneOf(rapid.Int32Range(0, 2), rapid.SampledFrom([]int32{-1 << 31, 1<<31 - 1, 2_000_001_000})).Draw(t, "priority"))
+		}
+		return queued(p, at)
+	})
+}
+
+// lawOfOrder: a strict total order of pods. Two infos with one UID are one pod,
+// which has one place in the queue.
+func lawOfOrder(l less, a, b, c *framework.QueuedPodInfo) error {
+	ab, ba, bc, ac := l(a, b), l(b, a), l(b, c), l(a, c)
+	switch {
+	case l(a, a):
+		return errors.New("a pod is before itself")
+	case ab && ba:
+		return errors.New("two pods are each before the other")
+	case !ab && !ba && a.Pod.UID != b.Pod.UID:
+		return errors.New("two pods have the same place")
+	case ab && bc && !ac:
+		return errors.New("a is before b and b before c, and a is not before c")
+	case !ab && !bc && ac:
+		return errors.New("a is not before b and b not before c, and a is before c")
+	}
+	return nil
+}
+
+func TestLessIsAStrictTotalOrder(t *testing.T) {
+	l, infos := crowd(t)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := lawOfOrder(l, infos.Draw(t, "a"), infos.Draw(t, "b"), infos.Draw(t, "c")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLawOfOrderFindsPlantedBugs(t *testing.T) {
+	l, infos := crowd(t)
+	priority := func(q fwk.QueuedPodInfo) int32 { return ptr.Deref(q.GetPodInfo().GetPod().Spec.Priority, 0) }
+	for name, planted := range map[string]less{
+		"leaves ties": (&upstream.PrioritySort{}).Less,
+		"not strict":  func(a, b fwk.QueuedPodInfo) bool { return !l(b, a) },
+		"two clocks": func(a, b fwk.QueuedPodInfo) bool { // own order among some, upstream's with the others
+			if a.GetPodInfo().GetPod().Spec.SchedulerName == b.GetPodInfo().GetPod().Spec.SchedulerName {
+				return l(a, b)
+			}
+			return cmp.Or(cmp.Compare(priority(a), priority(b)), a.GetTimestamp().Compare(b.GetTimestamp())) < 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 5000 {
+				if lawOfOrder(planted, infos.Example(seed), infos.Example(seed+10_000), infos.Example(seed+20_000)) != nil {
+					return
+				}
+			}
+			t.Error("the law holds for the broken order, too")
+		})
+	}
+}
+
+// strangers are pods of no queue: pairs at different times.
+var strangers = rapid.Custom(func(t *rapid.T) [2]*framework.QueuedPodInfo {
+	var pair [2]*framework.QueuedPodInfo
+	for i := range pair {
+		p := plugintest.Foreign(plugintest.Pod(fmt.Sprint(i), 1))
+		p.UID = types.UID(fmt.Sprint(rapid.IntRange(0, 99).Draw(t, "uid"), "-", i))
+		if rapid.Bool().Draw(t, "prioritised") {
+			p.Spec.Priority = ptr.To(rapid.OneOf(rapid.Int32Range(-2, 2), rapid.Int32()).Draw(t, "priority"))
+		}
+		pair[i] = queued(p, time.Unix(1_700_000_000, rapid.Int64Range(0, 3).Draw(t, "time")))
+	}
+	return pair
+})
+
+// lawOfStrangers: where upstream has an opinion, it is ours.
+func lawOfStrangers(l less, pair [2]*framework.QueuedPodInfo) error {
+	theirs := (&upstream.PrioritySort{}).Less
+	for _, p := range [][2]*framework.QueuedPodInfo{pair, {pair[1], pair[0]}} {
+		if theirs(p[0], p[1]) && (!l(p[0], p[1]) || l(p[1], p[0])) {
+			return fmt.Errorf("upstream puts %v first", p[0].Pod.UID)
+		}
+	}
+	return nil
+}
+
+func TestPodsOfNoQueueAreOrderedAsUpstreamDoes(t *testing.T) {
+	l := newPlugin(t, plugintest.New(t)).Less
+	rapid.Check(t, func(t *rapid.T) {
+		if err := lawOfStrangers(l, strangers.Draw(t, "pods")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for seed := range 1000 {
+		if lawOfStrangers(func(a, b fwk.QueuedPodInfo) bool { return l(b, a) }, strangers.Example(seed)) != nil {
+			return
+		}
+	}
+	t.Error("the law holds for the reverse order, too")
+}
+
+// TestKeyedPodsKeepTheOrderOfTheirAdmission shows that what happens to a pod
+// after it was let through does not move it.
+func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
+	low, high := prioritized(plugintest.Pod("low", 1), 1), prioritized(plugintest.Pod("high", 1), 2)
+	plugin, _ := started(t, low, high)
+	early, late := time.Unix(1, 0), time.Now().Add(time.Hour)
+	if !plugin.Less(queued(high, late), queued(low, early)) || plugin.Less(queued(low, early), queued(high, late)) {
+		t.Error("the higher priority is not first, whenever it was queued")
+	}
+	stranger := prioritized(plugintest.Foreign(plugintest.Pod("stranger", 1)), 2)
+	if !plugin.Less(queued(stranger, early), queued(high, early)) {
+		t.Error("of equal rank, the pod that waits longer than the other's admission is not first")
+	}
+	if !plugin.Less(queued(high, early), queued(stranger, late)) {
+		t.Error("of equal rank, the pod that came after the other's admission is first")
 	}
 }

@@ -66,12 +66,7 @@ func BenchmarkCycle(b *testing.B) {
 	hold := expect.Get(reservation.New(h.Context(), holds, h))(b).(*reservation.Plugin)
 	s := app.For(h.Context(), h).Store()
 	h.Start(b)
-	plugintest.Eventually(b, func() error {
-		if !s.Ready() {
-			return fmt.Errorf("the store has not started")
-		}
-		return nil
-	})
+	plugintest.Until(b, "the store starts", s.Ready)
 	spec := expect.Get(queuesconfig.Parse([]byte(benchDocument())))(b)
 	s.Configure(spec, time.Now())
 

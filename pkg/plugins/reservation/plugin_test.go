@@ -6,20 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -32,8 +27,7 @@ func args() *config.NodeReservationArgs {
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	t.Helper()
-	p := expect.Get(New(h.Context(), args(), h))(t)
-	return p.(*Plugin)
+	return expect.Get(New(h.Context(), args(), h))(t).(*Plugin)
 }
 
 // fixture is a plugin, a QueueSort and a store that has admitted the pods.
@@ -50,16 +44,20 @@ func newFixture(t *testing.T, limit string, pods ...*corev1.Pod) *fixture {
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	s.Plugin, s.store = newPlugin(t, h), app.For(h.Context(), h).Store()
 	h.Start(t)
-	h.Create(t, pods...)
-	plugintest.Eventually(t, func() error {
-		for _, p := range pods {
-			if _, ok := s.store.Key(p.UID); !ok {
-				return errors.New(p.Name + ": " + s.store.Explain(p.UID).String())
-			}
-		}
-		return nil
-	})
+	s.admit(t, pods...)
 	return s
+}
+
+// admit creates pods and waits until the store has admitted them.
+func (s *fixture) admit(t *testing.T, pods ...*corev1.Pod) {
+	t.Helper()
+	s.handle.Create(t, pods...)
+	for _, p := range pods {
+		plugintest.Until(t, p.Name+" is admitted", func() bool {
+			_, admitted := s.store.Key(p.UID)
+			return admitted
+		})
+	}
 }
 
 func (s *fixture) reserve(t *testing.T, pod *corev1.Pod) *fwk.Status {
@@ -82,12 +80,10 @@ func (s *fixture) unreserve(t *testing.T, pod *corev1.Pod) {
 }
 
 // allocated checks the usage of root.a and the store's invariants.
-func (s *fixture) allocated(t *testing.T, milliCPU int64) {
+func (s *fixture) allocated(t *testing.T, milliCPU resources.Amount) {
 	t.Helper()
 	q, _ := s.store.Snapshot().Find("root.a")
-	if got := int64(q.Allocated.Get("vcore")); got != milliCPU {
-		t.Errorf("root.a uses %d milli-CPU, want %d", got, milliCPU)
-	}
+	expect.Same(t, "milli-CPU of root.a", milliCPU, q.Allocated.Get("vcore"))
 	expect.Holds(t, s.store.Check())
 }
 
@@ -123,11 +119,9 @@ func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 	pod := plugintest.Pod("p", 600)
 	s := newFixture(t, "{vcore: 1}", pod)
 	s.handle.Create(t, plugintest.On(plugintest.Pod("intruder", 500), "n1"))
-	plugintest.Eventually(t, func() error {
-		if q, _ := s.store.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 500 {
-			return errors.New("not seen")
-		}
-		return nil
+	plugintest.Until(t, "the intruder is seen", func() bool {
+		q, _ := s.store.Snapshot().Find("root.a")
+		return q.Allocated.Get("vcore") == 500
 	})
 	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Unschedulable, "OverMax: queue root.a: vcore used ")
 	s.allocated(t, 500)
@@ -171,25 +165,16 @@ func TestEventsAndSignature(t *testing.T) {
 	}
 }
 
-// listed is a pod as a list request returns it.
-func listed(pod *corev1.Pod) []objects.Pod {
-	o := informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
-	return []objects.Pod{o.Translate(pod)}
-}
-
 // TestPermitLooksAtTheHoldsOfNow: a node may become held for another pod before the pod
 // is bound there, for instance when a process that becomes leader reads the claims.
 func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	standby(t)
 	pod := plugintest.Pod("p", 600)
 	s := newFixture(t, "{vcore: 100}", pod)
-	s.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
+	s.store.UpsertNode("n1", oneCore, time.Now())
 	plugintest.WantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
-	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second), Victims: []types.UID{"gone"}}
-	asker := plugintest.Pod("asker", 500)
-	claiming(asker, claim)
-	s.awaitHold(t, asker)
+	s.awaitHold(t, claiming(plugintest.Pod("asker", 500), "gone"))
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
