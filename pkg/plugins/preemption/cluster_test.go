@@ -1,16 +1,16 @@
 package preemption_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -26,14 +26,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // cluster is a profile with upstream's filters and our plugins, at one moment: nodes and
@@ -49,10 +52,10 @@ type cluster struct {
 	spec    *queuesconfig.Spec // the queues of the test
 }
 
-// filters are upstream's filters that depend on pods and nodes only.
-var filters = []string{
-	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity",
-}
+type (
+	nodes = []*corev1.Node
+	pods  = []*corev1.Pod
+)
 
 func pluginArgs() map[string]runtime.Object {
 	preempts, holds := &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
@@ -87,10 +90,6 @@ func (choice) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	return nil, nil
 }
 
-func (choice) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return nil, nil
-}
-
 func (choice) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 func (choice) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
@@ -119,7 +118,9 @@ func enabled(names ...string) schedulerconfig.PluginSet {
 }
 
 // newCluster makes the cluster with a queues.yaml.
-func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*corev1.Pod, more ...frameworkruntime.Option) *cluster {
+func newCluster(
+	tb testing.TB, queues string, nodes nodes, pods pods, more ...frameworkruntime.Option,
+) *cluster {
 	tb.Helper()
 	metrics.Register()
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
@@ -130,8 +131,11 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		SchedulerName: plugintest.Profile,
 		Plugins: &schedulerconfig.Plugins{
 			QueueSort: enabled(queuesort.Name), Bind: enabled("DefaultBinder"), Permit: enabled(patient),
-			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity", choosy, preemption.Name),
-			Filter:     enabled(append(append([]string(nil), filters...), choosy, reservation.Name)...),
+			PreFilter: enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread",
+				"InterPodAffinity", choosy, preemption.Name),
+			// Of upstream's filters, those that depend on pods and nodes only.
+			Filter: enabled("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+				"VolumeRestrictions", "PodTopologySpread", "InterPodAffinity", choosy, reservation.Name),
 			PostFilter: enabled(preemption.Name, "DefaultPreemption"),
 		},
 		PluginConfig: append([]schedulerconfig.PluginConfig(nil), defaults.PluginConfigsV1...),
@@ -214,6 +218,94 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	return state, statuses
 }
 
+// answer runs a cycle in which no node takes the pod, ends other pods, if any, and calls
+// PostFilter. The store and the informers then know that those pods ended, and the
+// snapshot of the cycle does not.
+func (c *cluster) answer(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
+	t.Helper()
+	state, statuses := c.fail(t, pod)
+	for _, p := range ended {
+		expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(p))
+		c.store.Delete(p.UID, c.now)
+	}
+	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
+	expect.Holds(t, c.store.Check())
+	if result == nil {
+		return "", status
+	}
+	return result.NominatedNodeName, status
+}
+
+// answers runs such a cycle, and checks the node that is held for the pod from then on, empty for
+// none, a part of the message, and the names of the victims that are chosen. No other plugin may
+// be asked about a pod that waits for room or can run on one node only.
+func (c *cluster) answers(t *testing.T, pod *corev1.Pod, node, text string, chosen ...string) {
+	t.Helper()
+	code := fwk.Unschedulable
+	if node != "" || owners.RequiredNode(pod) != "" {
+		code = fwk.UnschedulableAndUnresolvable
+	}
+	on, status := c.answer(t, pod)
+	expect.Same(t, "held", node, on)
+	c.says(t, status, code, cmp.Or(text, "MakingRoom"), chosen...)
+}
+
+// says checks a status, and which victims are chosen.
+func (c *cluster) says(t *testing.T, got *fwk.Status, code fwk.Code, text string, chosen ...string) {
+	t.Helper()
+	plugintest.WantStatus(t, "PostFilter", got, code, text)
+	expect.Same(t, "chosen", chosen, c.chosen())
+}
+
+// chosen lists the names of the victims that the executor gets for the first time. A
+// process that becomes leader gets all of them again.
+func (c *cluster) chosen() []string {
+	var out []string
+	for _, w := range c.store.TakeWork() {
+		if w.Kind != output.WorkDeleteVictims || c.told[w.Hold.Decision] {
+			continue
+		}
+		c.told[w.Hold.Decision] = true
+		if w.Decision != nil {
+			for _, v := range w.Decision.Victims {
+				out = append(out, v.Name)
+			}
+		}
+		if w.NodeBoundDecision != nil {
+			for _, v := range w.NodeBoundDecision.Victims {
+				out = append(out, v.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// nominate has the scheduler's queue know that a pod is nominated to node n1.
+func (c *cluster) nominate(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	info := expect.Get(framework.NewPodInfo(pod))(t)
+	c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+}
+
+// nominated are the names of the pods that are nominated to node n1, in a cycle of a pod.
+func (c *cluster) nominated(t *testing.T, cycle *corev1.Pod) (names []string) {
+	t.Helper()
+	_, status, _ := c.RunPreFilterPlugins(t.Context(), framework.NewCycleState(), cycle)
+	expect.OK(t, status.AsError())
+	for _, pi := range c.NominatedPodsForNode("n1") {
+		names = append(names, pi.GetPod().Name)
+	}
+	return names
+}
+
+// onSnapshot puts a pod on node n1 of the scheduler's snapshot only.
+func (c *cluster) onSnapshot(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
+	info.AddPodInfo(expect.Get(framework.NewPodInfo(plugintest.On(pod.DeepCopy(), "n1")))(t))
+}
+
 // postFilter makes another instance of a plugin on the same framework.
 func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	tb.Helper()
@@ -223,4 +315,88 @@ func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	}
 	p := expect.Get(registry(tb)[name](tb.Context(), args, c))(tb)
 	return p.(fwk.PostFilterPlugin)
+}
+
+func node(name string, milliCPU int64) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
+		}},
+	}
+}
+
+// tainted is a node that no pod of these tests tolerates.
+func tainted(name string, milliCPU int64) *corev1.Node {
+	n := node(name, milliCPU)
+	n.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
+	return n
+}
+
+// ofB is a pod of queue b, with an application of its own.
+func ofB(name string, milliCPU int64) *corev1.Pod {
+	return labelled(plugintest.Pod(name, milliCPU), "queue", "root.b", "applicationId", name)
+}
+
+// running is a pod of queue b on a node.
+func running(name, node string, milliCPU int64) *corev1.Pod {
+	p := plugintest.On(ofB(name, milliCPU), node)
+	p.Status.Phase = corev1.PodRunning
+	return p
+}
+
+// two are pods of queue b on node n1.
+func two() pods { return pods{running("v1", "n1", 100), running("v2", "n1", 100)} }
+
+// daemon is a DaemonSet pod for a node, of queue b.
+func daemon(name, node string, milliCPU int64) *corev1.Pod {
+	return plugintest.Daemon(ofB(name, milliCPU), node)
+}
+
+// labelled sets labels: keys and values in turn.
+func labelled(p *corev1.Pod, labels ...string) *corev1.Pod {
+	for i := 0; i < len(labels); i += 2 {
+		p.Labels[labels[i]] = labels[i+1]
+	}
+	return p
+}
+
+func withPort(p *corev1.Pod, port int32) *corev1.Pod {
+	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP}}
+	return p
+}
+
+func withDisk(p *corev1.Pod) *corev1.Pod {
+	p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{
+		GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"},
+	}}}
+	return p
+}
+
+// apart keeps a pod off nodes that have a pod with the label.
+func apart(p *corev1.Pod, key, value string) *corev1.Pod {
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+		}},
+	}}
+	return p
+}
+
+func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
+	p.Spec.Priority = &priority
+	return p
+}
+
+// of is a pod of another profile.
+func of(profile string, p *corev1.Pod) *corev1.Pod {
+	p.Spec.SchedulerName = profile
+	return p
+}
+
+// never is a pod with preemptionPolicy Never.
+func never(p *corev1.Pod) *corev1.Pod {
+	p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
+	return p
 }

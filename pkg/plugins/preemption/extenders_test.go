@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,44 +25,37 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// httpExtender is an extender that upstream's client calls over HTTP.
+// httpExtender is an extender that upstream's client calls over HTTP, with one request at a time.
 type httpExtender struct {
 	schedulerconfig.Extender
-	// preempt changes the proposed victims. status is the response code if it is not 0.
+	// preempt changes the proposed victims, unless mute, which has no verb for them. status is
+	// the response code if it is not 0.
 	preempt func(map[string]*extenderv1.MetaVictims)
+	mute    bool
 	filter  func(node string) (passes, unresolvable bool)
 	status  int
-
-	mu    sync.Mutex
-	asked []string // verb, node, proposed victims
+	asked   []string // verb, node, proposed victims
 }
 
-// set changes the status of responses.
-func (e *httpExtender) set(status int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.status = status
-}
+type extenders = []*httpExtender
+
+// ignorable is the configuration of an extender without which the scheduler goes on.
+var ignorable = schedulerconfig.Extender{Ignorable: true}
+
+// fails is the response code of an extender that fails.
+const fails = http.StatusInternalServerError
 
 func (e *httpExtender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.status != 0 {
 		e.asked = append(e.asked, "failed")
 		w.WriteHeader(e.status)
 		return
 	}
-	var answer any
-	switch verb := strings.TrimPrefix(r.URL.Path, "/"); verb {
-	case "preempt":
-		answer = e.answerPreempt(r)
-	case "filter":
-		answer = e.answerFilter(r)
-	default:
-		w.WriteHeader(http.StatusNotFound)
-		return
+	answer := e.answerPreempt
+	if r.URL.Path == "/filter" {
+		answer = e.answerFilter
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(answer(r))
 }
 
 func (e *httpExtender) answerPreempt(r *http.Request) any {
@@ -124,15 +116,12 @@ func withExtenders(t testing.TB, extenders ...*httpExtender) frameworkruntime.Op
 		if e.filter != nil {
 			e.FilterVerb, e.NodeCacheCapable = "filter", true
 		}
-		made := expect.Get(scheduler.NewHTTPExtender(&e.Extender))(t)
-		out = append(out, made)
+		if !e.mute {
+			e.PreemptVerb = "preempt"
+		}
+		out = append(out, expect.Get(scheduler.NewHTTPExtender(&e.Extender))(t))
 	}
 	return frameworkruntime.WithExtenders(out)
-}
-
-func preempting(e schedulerconfig.Extender) schedulerconfig.Extender {
-	e.PreemptVerb = "preempt"
-	return e
 }
 
 // refusing leaves the node out of the answer.
@@ -155,68 +144,53 @@ func passing(never bool, refused ...string) func(string) (bool, bool) {
 func TestExtendersAreAsked(t *testing.T) {
 	ownCache := schedulerconfig.Extender{NodeCacheCapable: true}
 	device := schedulerconfig.Extender{ManagedResources: []schedulerconfig.ExtenderManagedResource{{Name: "example.com/device"}}}
-	ignorable := schedulerconfig.Extender{Ignorable: true}
 	instead := func(plan map[string]*extenderv1.MetaVictims) {
 		if plan["n2"] != nil {
 			plan["n2"].Pods = plan["n2"].Pods[:1]
 		}
 		delete(plan, "n1")
 	}
-	none := func(plan map[string]*extenderv1.MetaVictims) {
-		for _, v := range plan {
-			v.Pods = nil
-		}
-	}
-	on1, on2 := []string{"v1"}, []string{"v2", "v3"}
 	for name, c := range map[string]struct {
-		extenders []*httpExtender
+		extenders extenders
 		node      string // the held node; empty for none
-		chosen    []string
-		text      string
-		// asked is the first request to the last extender, and the number of all
-		// requests.
-		asked string
-		times int
+		text      string // why none is held
+		asked     string // the requests to the last extender; empty for any
 	}{
-		"agrees": {extenders: []*httpExtender{{Extender: preempting(ownCache)}}, node: "n1", chosen: on1, asked: "preempt n1 v1", times: 1},
-		"agrees, is sent whole pods": {extenders: []*httpExtender{{Extender: preempting(schedulerconfig.Extender{})}}, node: "n1", chosen: on1,
-			asked: "preempt n1 v1", times: 1},
-		"refuses the best node": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1")}}, node: "n2", chosen: on2},
-		"one of two refuses": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1")}, {Extender: preempting(ownCache)}},
-			node: "n2", chosen: on2, asked: "preempt n2 v2 v3", times: 1},
-		"refuses all": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1", "n2")}},
-			text: "refuses node n1: the pods that would go do not make room there"},
-		"has fewer go":          {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: instead}}, node: "n2", chosen: on2},
-		"names none":            {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: none}}, text: "expected at least one victim pod on node n1"},
-		"names none, ignorable": {extenders: []*httpExtender{{Extender: preempting(ignorable), preempt: none}}, text: "it named no pods that would go"},
-		"fails": {extenders: []*httpExtender{{Extender: preempting(ownCache), status: http.StatusInternalServerError}},
-			text: "code 500; no pod is preempted until the extender answers", asked: "failed", times: 1},
-		"fails, ignorable": {extenders: []*httpExtender{{Extender: preempting(ignorable), status: http.StatusInternalServerError}},
-			node: "n1", chosen: on1, asked: "failed", times: 1},
-		"is not interested":    {extenders: []*httpExtender{{Extender: preempting(device), preempt: refusing("n1", "n2")}}, node: "n1", chosen: on1},
-		"filters only, passes": {extenders: []*httpExtender{{filter: passing(false)}}, node: "n1", chosen: on1, asked: "filter n1", times: 1},
-		"filters only":         {extenders: []*httpExtender{{filter: passing(false, "n1")}}, node: "n2", chosen: on2, asked: "filter n1", times: 2},
-		"filters only, never":  {extenders: []*httpExtender{{filter: passing(true, "n1", "n2")}}, text: "refuses node n1: no device"},
-		"filters only, all": {extenders: []*httpExtender{{filter: passing(false, "n1", "n2")}},
-			text: "refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go"},
-		"filters, and may be asked": {extenders: []*httpExtender{{Extender: preempting(schedulerconfig.Extender{}), filter: passing(false, "n1", "n2")}},
-			node: "n1", chosen: on1, asked: "preempt n1 v1", times: 1},
+		"agrees":                     {extenders{{Extender: ownCache}}, "n1", "", "preempt n1 v1"},
+		"agrees, is sent whole pods": {extenders{{}}, "n1", "", "preempt n1 v1"},
+		"refuses the best node":      {extenders{{Extender: ownCache, preempt: refusing("n1")}}, "n2", "", ""},
+		"one of two refuses": {extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
+			"n2", "", "preempt n2 v2 v3"},
+		"refuses all": {extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
+			"", "refuses node n1: the pods that would go do not make room there", ""},
+		"has fewer go": {extenders{{Extender: ownCache, preempt: instead}}, "n2", "", ""},
+		"names none": {extenders{{Extender: ownCache, preempt: naming()}},
+			"", "expected at least one victim pod on node n1", ""},
+		"names none, ignorable": {extenders{{Extender: ignorable, preempt: naming()}},
+			"", "it named no pods that would go", ""},
+		"fails": {extenders{{Extender: ownCache, status: fails}},
+			"", "code 500; no pod is preempted until the extender answers", "failed"},
+		"fails, ignorable":     {extenders{{Extender: ignorable, status: fails}}, "n1", "", "failed"},
+		"is not interested":    {extenders{{Extender: device, preempt: refusing("n1", "n2")}}, "n1", "", ""},
+		"filters only, passes": {extenders{{mute: true, filter: passing(false)}}, "n1", "", "filter n1"},
+		"filters only": {extenders{{mute: true, filter: passing(false, "n1")}},
+			"n2", "", "filter n1, filter n2"},
+		"filters only, never": {extenders{{mute: true, filter: passing(true, "n1", "n2")}},
+			"", "refuses node n1: no device", ""},
+		"filters only, all": {extenders{{mute: true, filter: passing(false, "n1", "n2")}}, "",
+			"refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go", ""},
+		"filters, and may be asked": {extenders{{filter: passing(false, "n1", "n2")}}, "n1", "", "preempt n1 v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+			cl := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
 				running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
 			}, withExtenders(t, c.extenders...))
-			on, status := cl.answer(t, plugintest.Pod("asker", 150))
-			if c.node != "" {
-				wantAnswer(t, on, status, c.node, fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			} else if on != "" || !strings.Contains(status.Message(), c.text) {
-				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
-			}
-			cl.wantChosen(t, c.chosen...)
+			chosen := map[string][]string{"n1": {"v1"}, "n2": {"v2", "v3"}}[c.node]
+			cl.answers(t, plugintest.Pod("asker", 150), c.node, c.text, chosen...)
 			expect.Same(t, "a node is held", c.node != "", cl.store.Holds().Held())
 			last := c.extenders[len(c.extenders)-1]
-			if c.asked != "" && (len(last.asked) != c.times || last.asked[0] != c.asked) {
-				t.Errorf("asked %q, want %d times, %q first", last.asked, c.times, c.asked)
+			if asked := strings.Join(last.asked, ", "); c.asked != "" && asked != c.asked {
+				t.Errorf("asked %q, want %q", asked, c.asked)
 			}
 		})
 	}
@@ -238,35 +212,28 @@ func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
 // returns other victims is called again with more pods. The laws decide which may be
 // preempted.
 func TestExtendersNameOtherPods(t *testing.T) {
-	peer := func(name string) *corev1.Pod { // of the asker's queue
-		p := running(name, "n1", 100)
-		p.Labels["queue"] = "root.a"
-		return p
-	}
+	peer := labelled(running("kept", "n1", 100), "queue", "root.a") // of the asker's queue
 	for name, c := range map[string]struct {
 		named  []string
-		pods   []*corev1.Pod
+		pods   pods
 		asker  *corev1.Pod
-		chosen []string
+		node   string // the held node; empty for none
 		text   string
+		chosen []string
 	}{
-		"all candidates are proposed": {named: []string{"v2"}, asker: withPort(plugintest.Pod("asker", 50), 80), chosen: []string{"v2"},
-			pods: []*corev1.Pod{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)}},
-		"not the one of least harm": {named: []string{"v2"}, asker: prioritized(plugintest.Pod("asker", 100), 5), chosen: []string{"v2"},
-			pods: []*corev1.Pod{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)}},
-		"no law lets it go": {named: []string{"v1", "kept"}, asker: plugintest.Pod("asker", 100),
-			pods: []*corev1.Pod{running("v1", "n1", 100), peer("kept")}, text: "pod ns/kept would have to go, too, and the plan does not name it"},
+		"all candidates are proposed": {[]string{"v2"},
+			pods{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
+			withPort(plugintest.Pod("asker", 50), 80), "n1", "", []string{"v2"}},
+		"not the one of least harm": {[]string{"v2"},
+			pods{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
+			prioritized(plugintest.Pod("asker", 100), 5), "n1", "", []string{"v2"}},
+		"no law lets it go": {[]string{"v1", "kept"}, pods{running("v1", "n1", 100), peer},
+			plugintest.Pod("asker", 100), "", "pod ns/kept would have to go, too, and the plan does not name it", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: naming(c.named...)}
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, c.pods, withExtenders(t, e))
-			on, status := cl.answer(t, c.asker)
-			if c.text == "" {
-				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			} else if on != "" || !strings.Contains(status.Message(), c.text) {
-				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
-			}
-			cl.wantChosen(t, c.chosen...)
+			e := &httpExtender{preempt: naming(c.named...)}
+			cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, c.pods, withExtenders(t, e))
+			cl.answers(t, c.asker, c.node, c.text, c.chosen...)
 		})
 	}
 }
@@ -274,54 +241,46 @@ func TestExtendersNameOtherPods(t *testing.T) {
 // TestTheOnlyNodeIsAskedAboutAgain: while an extender does not answer, a hold of the node
 // stays, the decision is recorded, and the pod is requeued after the retry interval.
 func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
-	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
-		t.Run(profile, func(t *testing.T) {
-			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, e))
-			decided := record.New(cl.store.Follow(output.Decisions))
-			asker := daemon("asker", "n1", 50)
-			asker.Spec.SchedulerName = profile
-			_, status := cl.answer(t, asker)
-			decided.Take()
-			if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.NodeBound || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
-				t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
-			}
-			backsOff := func(after time.Duration) bool {
-				cl.now = cl.now.Add(after)
-				cl.store.Tick(cl.now)
-				x, _ := cl.store.Explanation(asker.UID, cl.now)
-				return x.State == "BackingOff"
-			}
-			if !backsOff(14 * time.Second) {
-				t.Error("it came back before the retry interval was over")
-			}
-			if backsOff(2 * time.Second) {
-				t.Error("it did not come back after the retry interval")
-			}
-			e.set(0)
-			on, status := cl.answer(t, asker)
-			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			e.set(http.StatusInternalServerError)
-			cl.answer(t, asker)
-			if !cl.store.Holds().Held() {
-				t.Error("the hold ended")
-			}
-			expect.Holds(t, cl.store.Check())
-		})
-	}
+	bothProfiles(t, func(t *testing.T, profile string) {
+		e, v1 := &httpExtender{status: fails}, running("v1", "n1", 200)
+		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{v1}, withExtenders(t, e))
+		decided := record.New(cl.store.Follow(output.Decisions))
+		asker := of(profile, daemon("asker", "n1", 50))
+		_, status := cl.answer(t, asker)
+		decided.Take()
+		if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.NodeBound || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
+			t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
+		}
+		backsOff := func(after time.Duration) bool {
+			cl.now = cl.now.Add(after)
+			cl.store.Tick(cl.now)
+			x, _ := cl.store.Explanation(asker.UID, cl.now)
+			return x.State == "BackingOff"
+		}
+		if !backsOff(14 * time.Second) {
+			t.Error("it came back before the retry interval was over")
+		}
+		if backsOff(2 * time.Second) {
+			t.Error("it did not come back after the retry interval")
+		}
+		e.status = 0
+		cl.answers(t, asker, "n1", "", "v1")
+		e.status = fails
+		cl.answer(t, asker)
+		if !cl.store.Holds().Held() {
+			t.Error("the hold ended")
+		}
+	})
 }
 
 // TestExtendersKnowWhatLeaves: pods that leave in any case are among the proposed
 // victims.
 func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
-	short := int64(60)
-	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: plugintest.Pod("x", 1).CreationTimestamp.Time}, &short
-	e := &httpExtender{Extender: preempting(schedulerconfig.Extender{})}
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{leaves, running("v2", "n1", 100)}, withExtenders(t, e))
-	on, status := c.answer(t, plugintest.Pod("asker", 200))
-	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-	c.wantChosen(t, "v2")
+	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64(60))
+	e, v2 := &httpExtender{}, running("v2", "n1", 100)
+	c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{leaves, v2}, withExtenders(t, e))
+	c.answers(t, plugintest.Pod("asker", 200), "n1", "", "v2")
 	expect.Same(t, "asked", []string{"preempt n1 v1 v2"}, e.asked)
 }
 
@@ -330,30 +289,26 @@ func TestExtendersKnowWhatLeaves(t *testing.T) {
 func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		extender *httpExtender
+		node     string // the held node; empty for none
 		text     string
 	}{
-		"agrees":           {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, ""},
-		"refuses":          {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("n1")}, "node n1 is not held: extender"},
-		"fails":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "PreemptionRefused: extender "},
-		"fewer":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: naming("v1")}, ""},
-		"fails, ignorable": {&httpExtender{Extender: preempting(schedulerconfig.Extender{Ignorable: true}), status: http.StatusInternalServerError}, ""},
-		"filters only":     {&httpExtender{filter: passing(false, "n1")}, "it has no preemptVerb"},
+		"agrees":           {&httpExtender{}, "n1", ""},
+		"refuses":          {&httpExtender{preempt: refusing("n1")}, "", "node n1 is not held: extender"},
+		"fails":            {&httpExtender{status: fails}, "", "PreemptionRefused: extender "},
+		"fewer":            {&httpExtender{preempt: naming("v1")}, "n1", ""},
+		"fails, ignorable": {&httpExtender{Extender: ignorable, status: fails}, "n1", ""},
+		"filters only":     {&httpExtender{mute: true, filter: passing(false, "n1")}, "", "it has no preemptVerb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 400)}, []*corev1.Pod{withPort(running("v1", "n1", 200), 80), running("v2", "n1", 100)}, withExtenders(t, c.extender))
-			on, status := cl.answer(t, withPort(daemon("asker", "n1", 50), 80))
-			if c.text == "" {
-				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-				cl.wantChosen(t, "v1")
-				return
+			cl := newCluster(t, twoQueues, nodes{node("n1", 400)}, pods{
+				withPort(running("v1", "n1", 200), 80), running("v2", "n1", 100),
+			}, withExtenders(t, c.extender))
+			var chosen []string
+			if c.node != "" {
+				chosen = []string{"v1"}
 			}
-			if on != "" || !strings.Contains(status.Message(), c.text) {
-				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
-			}
-			cl.wantChosen(t)
-			if cl.store.Holds().Held() {
-				t.Error("the node is held")
-			}
+			cl.answers(t, withPort(daemon("asker", "n1", 50), 80), c.node, c.text, chosen...)
+			expect.Same(t, "the node is held", c.node != "", cl.store.Holds().Held())
 		})
 	}
 }
@@ -366,11 +321,14 @@ func TestPreviewAsksExtenders(t *testing.T) {
 		outcome  string
 		text     string
 	}{
-		"a node that fits":       {&httpExtender{filter: passing(false)}, 1000, documents.PreviewFits, "would fit on 1 of 2 nodes"},
-		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, documents.PreviewWaits, ": no device"},
-		"agrees with a plan":     {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, documents.PreviewPreempts, "would make others leave"},
-		"refuses a plan":         {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, documents.PreviewWaits, "do not make room there"},
-		"does not answer a plan": {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, documents.PreviewWaits, "until the extender answers"},
+		"a node that fits": {&httpExtender{mute: true, filter: passing(false)}, 1000,
+			documents.PreviewFits, "would fit on 1 of 2 nodes"},
+		"refuses what fits": {&httpExtender{mute: true, filter: passing(true, "roomy", "full")}, 1000,
+			documents.PreviewWaits, ": no device"},
+		"agrees with a plan": {&httpExtender{}, 3000, documents.PreviewPreempts, "would make others leave"},
+		"refuses a plan": {&httpExtender{preempt: refusing("full", "roomy")}, 3000,
+			documents.PreviewWaits, "do not make room there"},
+		"does not answer a plan": {&httpExtender{status: fails}, 3000, documents.PreviewWaits, "until the extender answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, pv := previewCluster(t, withExtenders(t, c.extender))

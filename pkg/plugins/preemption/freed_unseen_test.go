@@ -1,31 +1,29 @@
 package preemption_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// tried is why a pod waits half a second after it found no node; its back-off is one
+// wantTried checks why a pod waits half a second after it found no node; its back-off is one
 // second. No victims are chosen for it.
-func (c *cluster) tried(t *testing.T) reasons.Reason {
+func (c *cluster) wantTried(t *testing.T, want reasons.Code) {
 	t.Helper()
-	asker := plugintest.Pod("asker", 150)
-	never := corev1.PreemptNever
-	asker.Spec.PreemptionPolicy = &never
+	asker := never(plugintest.Pod("asker", 150))
 	c.answer(t, asker)
 	c.store.Tick(c.now.Add(500 * time.Millisecond))
-	return c.store.Explain(asker.UID)
+	if got := c.store.Explain(asker.UID); got.Code != want {
+		t.Errorf("the pod waits for %v, want %s", got, want)
+	}
 }
 
 // TestLostPod: while a pod that is gone is still on a node of the scheduler's snapshot, a
@@ -44,16 +42,14 @@ func TestLostPod(t *testing.T) {
 		{"one of two", []string{"stranger", "v2"}, reasons.BackingOff, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+			cl := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
 				running("v1", "n1", 200), running("v2", "n2", 200),
 			})
 			for _, name := range c.lost {
 				cl.store.DeleteLastSeenPending(plugintest.Pod(name, 0).UID, cl.now)
 			}
 			cl.store.Tick(cl.now) // requeues the pods that wait now; the asker comes later
-			if got := cl.tried(t); got.Code != c.want {
-				t.Errorf("the pod waits for %v, want %s", got, c.want)
-			}
+			cl.wantTried(t, c.want)
 			if got := cl.store.FreedPods(cl.now); len(got) != c.left {
 				t.Errorf("left to look for: %v, want %d", got, c.left)
 			}
@@ -65,29 +61,25 @@ func TestLostPod(t *testing.T) {
 // hold, a pod that found no node is requeued.
 func TestLostNomination(t *testing.T) {
 	for nominated, want := range map[bool]reasons.Code{false: reasons.NoNodeFits, true: reasons.BackingOff} {
-		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
 		holder := plugintest.Pod("holder", 150)
-		if on, _ := cl.answer(t, holder); on != "n1" {
-			t.Fatal("no node is held")
-		}
+		cl.answers(t, holder, "n1", "", "v1")
 		if nominated {
-			info := expect.Get(framework.NewPodInfo(holder))(t)
-			cl.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+			cl.nominate(t, holder)
 		}
 		cl.store.FailPlan(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), nil, cl.now)
 		cl.store.Tick(cl.now)
-		if got := cl.tried(t); got.Code != want {
-			t.Errorf("the holder is nominated still: %v; the pod waits for %v, want %s", nominated, got, want)
-		}
+		cl.wantTried(t, want)
 	}
 }
 
-// TestShrunkPod: the cache is up to date once the pod on its node has the new requests.
+// TestShrunkPod: the cache is up to date once the pod on its node has the new requests, and not
+// while the snapshot still has 200.
 func TestShrunkPod(t *testing.T) {
 	for before, want := range map[int64]reasons.Code{200: reasons.BackingOff, 300: reasons.NoNodeFits} {
-		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 200)})
+		cl := newCluster(t, twoQueues, nodes{node("n1", 300)}, pods{running("v1", "n1", 200)})
 		now := running("v1", "", before)
-		cl.store.Delete(plugintest.Pod("v1", 0).UID, cl.now)
+		cl.store.Delete(now.UID, cl.now)
 		cl.store.Upsert(cl.translate(now), cl.now)
 		if v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now); !v.OK() {
 			t.Fatal(v)
@@ -97,9 +89,7 @@ func TestShrunkPod(t *testing.T) {
 			t.Fatalf("requested %d and then 100: %v", before, got)
 		}
 		cl.store.Tick(cl.now)
-		if got := cl.tried(t); got.Code != want {
-			t.Errorf("the snapshot has 200, assumed were %d: the pod waits for %v, want %s", before, got, want)
-		}
+		cl.wantTried(t, want)
 	}
 }
 
@@ -107,25 +97,48 @@ func TestShrunkPod(t *testing.T) {
 // is requeued, too.
 func TestLostPodOfADaemonSetsNode(t *testing.T) {
 	for lost, want := range map[string]bool{"v1": true, "stranger": false} {
-		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
-		asker := daemon("agent", "n1", 150)
-		asker.Spec.SchedulerName = corev1.DefaultSchedulerName
-		never := corev1.PreemptNever
-		asker.Spec.PreemptionPolicy = &never
+		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
 		cl.store.DeleteLastSeenPending(plugintest.Pod(lost, 0).UID, cl.now)
 		cl.store.Tick(cl.now)
-		cl.answer(t, asker)
+		cl.answer(t, never(plugintest.Foreign(daemon("agent", "n1", 150))))
 		cl.cameBack()
 		cl.store.Tick(cl.now.Add(2 * time.Second))
-		got := cl.cameBack()
-		if want && !got { // the pump has the pod and is about to hand it on
-			plugintest.Within(t, 10*time.Second, func() error {
-				if got = cl.cameBack(); !got {
-					return errors.New("the pod does not come back")
-				}
-				return nil
-			})
+		if want { // the pump may have the pod and be about to hand it on
+			plugintest.Until(t, "the pod comes back", cl.cameBack)
+		} else if cl.cameBack() {
+			t.Errorf("%s is lost: the pod comes back", lost)
 		}
-		expect.Same(t, lost+" is lost: the pod comes back", want, got)
+	}
+}
+
+// TestPodsRejectedByCoschedulingAreDeferred: a pod that Coscheduling rejected before it was tried is requeued by the
+// store, and no victims are chosen for it. A pod that another plugin rejected waits for
+// the events that the plugin registered.
+func TestPodsRejectedByCoschedulingAreDeferred(t *testing.T) {
+	for plugin, want := range map[string]reasons.Code{"Coscheduling": reasons.BackingOff, "VolumeBinding": reasons.NoNodeFits} {
+		t.Run(plugin, func(t *testing.T) {
+			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
+			asker := plugintest.Pod("asker", 150)
+			c.known(t, asker)
+			c.store.Upsert(c.translate(asker), c.now)
+			c.store.TakeActivations()
+			statuses := framework.NewDefaultNodeToStatus()
+			statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "not now").WithPlugin(plugin))
+			_, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), framework.NewCycleState(), asker, statuses)
+			if status.Code() != fwk.Unschedulable {
+				t.Errorf("status %v: the other plugins have to hear of it", status)
+			}
+			expect.Same(t, "chosen", []string(nil), c.chosen())
+			if got := c.store.Explain(asker.UID); got.Code != want {
+				t.Errorf("the pod waits for %v, want %s", got, want)
+			}
+			c.store.Tick(c.now.Add(2 * time.Second)) // its back-off is a second
+			// The test does not check which queue gets the pod: the pump also runs here
+			// and may be first.
+			if later := c.store.Explain(asker.UID); (later.Code != want) != (want == reasons.BackingOff) {
+				t.Errorf("after its back-off: %v, before it: %s", later, want)
+			}
+			expect.Holds(t, c.store.Check())
+		})
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -26,8 +29,7 @@ func args() *config.QueuePreemptionArgs {
 
 func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	t.Helper()
-	p := expect.Get(New(h.Context(), args(), h))(t)
-	return p.(*Plugin)
+	return expect.Get(New(h.Context(), args(), h))(t).(*Plugin)
 }
 
 // started is the plugin and a QueueSort with a store that has seen everything.
@@ -37,12 +39,7 @@ func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	expect.Get(queuesort.New(h.Context(), plugintest.Args(), h))(t)
 	h.Start(t)
 	s := app.For(h.Context(), h).Store()
-	plugintest.Eventually(t, func() error {
-		if !s.Ready() {
-			return errors.New("not started")
-		}
-		return nil
-	})
+	plugintest.Until(t, "the store starts", s.Ready)
 	return plugin, s
 }
 
@@ -107,11 +104,9 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 
 	// Another pod uses the capacity between the gate and the cycle.
 	h.Create(t, plugintest.On(plugintest.Pod("intruder", 100), "n1"))
-	plugintest.Eventually(t, func() error {
-		if q, _ := s.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 700 {
-			return errors.New("not seen")
-		}
-		return nil
+	plugintest.Until(t, "the intruder is seen", func() bool {
+		q, _ := s.Snapshot().Find("root.a")
+		return q.Allocated.Get("vcore") == 700
 	})
 	state, status = preFilter(fits)
 	plugintest.WantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
@@ -149,4 +144,60 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
 	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
 	expect.Holds(t, s.Check())
+}
+
+// TestNoNodeCountsTheNodes: the text counts nodes by what was missing, and omits what is
+// outdated a moment later.
+func TestNoNodeCountsTheNodes(t *testing.T) {
+	full, absent := fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu"), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "had a taint")
+	two := fwk.NewStatus(fwk.Unschedulable, "Insufficient memory", "Insufficient cpu")
+	some := framework.NewNodeToStatus(map[string]*fwk.Status{"n1": full, "n2": two, "n3": full}, absent)
+	all := framework.NewNodeToStatus(map[string]*fwk.Status{"n1": full}, absent)
+	law := reasons.New(reasons.PreemptionRefused, "no pod may go")
+	for _, c := range []struct {
+		name     string
+		statuses fwk.NodeToStatusReader
+		nodes    int
+		why      reasons.Reason
+		want     string
+	}{
+		{"each by its reasons", some, 3, law, "none of 3 nodes could take the pod: 3 Insufficient cpu, 1 Insufficient memory; no pod may go"},
+		{"those that no filter saw", some, 5, law, "none of 5 nodes could take the pod: 3 Insufficient cpu, 1 Insufficient memory, 2 had a taint; no pod may go"},
+		{"more than the lister has", some, 1, law, "none of 3 nodes could take the pod: 3 Insufficient cpu, 1 Insufficient memory; no pod may go"},
+		{"it waits for its delay", all, 1, reasons.New(reasons.PreemptionDelayed, "in 3s"), "none of 1 nodes could take the pod: 1 Insufficient cpu"},
+		{"its turn comes", all, 1, reasons.New(reasons.PreemptionPaced, "in the next round"), "none of 1 nodes could take the pod: 1 Insufficient cpu"},
+		{"nothing more is known", all, 1, reasons.Reason{}, "none of 1 nodes could take the pod: 1 Insufficient cpu"},
+		{"no node", framework.NewNodeToStatus(nil, absent), 0, law, "no node could take the pod; no pod may go"},
+		{"no statuses", nil, 3, law, "no node could take the pod; no pod may go"},
+	} {
+		if got := noNode(c.statuses, c.nodes, c.why); got.Code != reasons.NoNodeFits || got.Text != c.want {
+			t.Errorf("%s: %s %q, want %q", c.name, got.Code, got.Text, c.want)
+		}
+	}
+}
+
+// TestEndedPodsAreRecognised: a pod that the scheduler's cache still has is gone if the
+// informers do not have it, have another pod of its name, or have it as ended.
+func TestEndedPodsAreRecognised(t *testing.T) {
+	for _, c := range []struct {
+		name, known string // the UID that the informers have; empty for none
+		phase       corev1.PodPhase
+		over        bool
+	}{
+		{"runs", "1", corev1.PodRunning, false},
+		{"assumed", "1", corev1.PodPending, false},
+		{"deleted and made again", "2", corev1.PodRunning, true},
+		{"done", "1", corev1.PodSucceeded, true},
+		{"failed", "1", corev1.PodFailed, true},
+		{"deleted", "", "", true},
+	} {
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		pod := plugintest.Pod("p", 1)
+		if pod.UID, pod.Status.Phase = types.UID(c.known), c.phase; c.known != "" {
+			expect.OK(t, indexer.Add(pod.DeepCopy()))
+		}
+		pod.UID, pod.Status.Phase = "1", corev1.PodRunning
+		pl := &Plugin{pods: corelisters.NewPodLister(indexer)}
+		expect.Same(t, c.name+": gone", c.over, !pl.exists(pod))
+	}
 }

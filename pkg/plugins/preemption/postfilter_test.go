@@ -2,99 +2,42 @@ package preemption_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-func node(name string, milliCPU int64) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
-		}},
-	}
-}
-
-// running is a pod of queue b on a node, with an application of its own.
-func running(name, node string, milliCPU int64) *corev1.Pod {
-	p := plugintest.On(plugintest.Pod(name, milliCPU), node)
-	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
-	p.Status.Phase = corev1.PodRunning
-	return p
-}
-
-// chosen lists the names of the victims that the executor gets for the first time. A
-// process that becomes leader gets all of them again.
-func (c *cluster) chosen() []string {
-	var out []string
-	for _, w := range c.store.TakeWork() {
-		if w.Kind != output.WorkDeleteVictims || c.told[w.Hold.Decision] {
-			continue
-		}
-		c.told[w.Hold.Decision] = true
-		if w.Decision != nil {
-			for _, v := range w.Decision.Victims {
-				out = append(out, v.Name)
-			}
-		}
-		if w.NodeBoundDecision != nil {
-			for _, v := range w.NodeBoundDecision.Victims {
-				out = append(out, v.Name)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (c *cluster) wantChosen(t *testing.T, want ...string) {
-	t.Helper()
-	expect.Same(t, "chosen", want, c.chosen())
-}
-
-func wantAnswer(t *testing.T, gotNode string, got *fwk.Status, node string, code fwk.Code, text string) {
-	t.Helper()
-	if gotNode != node || got.Code() != code || !strings.Contains(got.Message(), text) {
-		t.Errorf("node %q, %s %q; want node %q, %s %q", gotNode, got.Code(), got.Message(), node, code, text)
-	}
-}
-
 func TestPostFilterMakesRoom(t *testing.T) {
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+	c := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
 		running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
 	})
 	asker := plugintest.Pod("asker", 150)
-	on, status := c.answer(t, asker)
 	// One victim is chosen rather than two.
-	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
-	c.wantChosen(t, "v1")
+	c.answers(t, asker, "n1", "MakingRoom: node n1 is held for the pod", "v1")
 	if h, ok := c.store.Holds().Of(asker.UID); !ok || h.Node != "n1" {
 		t.Errorf("hold %+v, %v", h, ok)
 	}
-	// A second call before any victim is gone gives the same answer and no further
+	// A second call before any victim is gone leaves the nomination, and chooses no further
 	// victims.
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
-	if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "MakingRoom") {
-		t.Errorf("%v, %v; want that it waits", result, status)
+	if result != nil {
+		t.Errorf("%v, want that it waits", result)
 	}
-	c.wantChosen(t)
+	c.says(t, status, fwk.UnschedulableAndUnresolvable, "MakingRoom")
 }
 
 // TestAMemberThatWaitsForRoomTakesNoPlacesBack: a member of a PodGroup fits once the victim
@@ -103,7 +46,7 @@ func TestPostFilterMakesRoom(t *testing.T) {
 func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
 	for group, want := range map[string]fwk.Code{"": fwk.Unschedulable, "g": fwk.UnschedulableAndUnresolvable} {
 		t.Run("PodGroup "+group, func(t *testing.T) {
-			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
 			first, second := plugintest.Pod("first", 100), plugintest.Pod("second", 100)
 			if group != "" {
 				c.store.FollowPodGroups()
@@ -111,197 +54,315 @@ func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
 				c.store.SetPodGroup(first.Namespace, group, 2, c.now)
 			}
 			c.store.Upsert(c.translate(second), c.now)
-			on, status := c.answer(t, first)
-			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
-			on, status = c.answer(t, second)
-			wantAnswer(t, on, status, "", want, "WaitingForRoom: ")
+			c.answers(t, first, "n1", "MakingRoom: node n1 is held for the pod", "v1")
+			_, status := c.answer(t, second)
+			c.says(t, status, want, "WaitingForRoom: ")
 		})
 	}
 }
 
+// TestTheRealFiltersJudge: ports, volumes, taints, affinity and topology spread are checked by
+// the filters, for pods of queues and for DaemonSet pods on their only node.
 func TestTheRealFiltersJudge(t *testing.T) {
-	tainted := node("n1", 400)
-	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
-	apart := plugintest.Pod("asker", 100)
-	apart.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"applicationId": "v2"}},
-		}},
-	}}
-	spread := plugintest.Pod("asker", 100)
+	queued := func() *corev1.Pod { return plugintest.Pod("asker", 100) }
+	agent := func() *corev1.Pod { return daemon("asker", "n1", 100) }
+	spread := labelled(queued(), "spread", "me")
 	spread.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"spread": "me"}},
 	}}
-	spread.Labels["spread"] = "me"
-	alike := running("v1", "n1", 100)
-	alike.Labels["spread"] = "me"
+	n1, n2, full, bad := node("n1", 400), node("n2", 200), node("n1", 200), tainted("n1", 400)
+	v1, v2, large := running("v1", "n1", 100), running("v2", "n1", 100), running("v1", "n1", 400)
+	port, disk := withPort(running("v2", "n1", 100), 80), withDisk(running("v2", "n1", 100))
+	urgent := prioritized(withPort(running("v2", "n1", 100), 80), 7)
 	for _, c := range []struct {
-		name   string
-		nodes  []*corev1.Node
-		pods   []*corev1.Pod
-		asker  *corev1.Pod
-		on     string
-		chosen []string
+		name  string
+		nodes nodes
+		pods  pods
+		asker *corev1.Pod
+		on    string // the node that is held, for which v2 is chosen
+		why   string // why none is
 	}{
-		{"a port", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100), 80)},
-			withPort(plugintest.Pod("asker", 100), 80), "n1", []string{"v2"}},
-		{"anti-affinity", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
-			apart, "n1", []string{"v2"}},
+		{"a port", nodes{n1}, pods{v1, port}, withPort(queued(), 80), "n1", ""},
+		{"anti-affinity", nodes{n1}, pods{v1, v2}, apart(queued(), "applicationId", "v2"), "n1", ""},
 		// n1 has free capacity, but topology spread rejects it. Preempting v1 would help,
 		// too, but would free more than is needed.
-		{"topology spread", []*corev1.Node{node("n1", 400), node("n2", 100)}, []*corev1.Pod{alike, running("v2", "n2", 100)},
-			spread, "n2", []string{"v2"}},
-		{"a volume", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withDisk(running("v2", "n1", 100))},
-			withDisk(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
-		{"a taint", []*corev1.Node{tainted, node("n2", 200)}, []*corev1.Pod{running("v1", "n1", 400), running("v2", "n2", 200)},
-			plugintest.Pod("asker", 100), "n2", []string{"v2"}},
+		{"topology spread", nodes{n1, node("n2", 100)},
+			pods{labelled(v1.DeepCopy(), "spread", "me"), running("v2", "n2", 100)}, spread, "n2", ""},
+		{"a volume", nodes{n1}, pods{v1, disk}, withDisk(queued()), "n1", ""},
+		{"a taint", nodes{bad, n2}, pods{large, running("v2", "n2", 200)}, queued(), "n2", ""},
+		{"the only node, a port", nodes{n1}, pods{v1, port}, withPort(agent(), 80), "n1", ""},
+		{"the only node, room and a port", nodes{full}, pods{v1, port}, withPort(agent(), 80), "n1", ""},
+		{"the only node, the port of a pod that may not go", nodes{n1}, pods{urgent},
+			withPort(agent(), 80), "", "RoomImpossible"},
+		{"the only node, a volume", nodes{n1}, pods{v1, disk}, withDisk(agent()), "n1", ""},
+		{"the only node, a taint", nodes{bad}, pods{large}, agent(), "", "RoomImpossible"},
+		{"the only node, a pod of higher priority", nodes{node("n1", 100)}, pods{urgent},
+			agent(), "", "higher priority than the asker's: 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, c.nodes, c.pods)
-			on, status := cl.answer(t, c.asker)
-			wantAnswer(t, on, status, c.on, fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			cl.wantChosen(t, c.chosen...)
+			var chosen []string
+			if c.on != "" {
+				chosen = []string{"v2"}
+			}
+			cl.answers(t, c.asker, c.on, c.why, chosen...)
+			expect.Same(t, "held", c.on != "", cl.store.Holds().Held())
 		})
 	}
+}
+
+// below is twoQueues, with queues p.a and p.b beside them, and a max of p in cores.
+func below(most int) string {
+	return twoQueues + fmt.Sprintf(`    - name: p
+      resources: {max: {vcore: %d}}
+      queues:
+      - {name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}
+      - {name: b}
+`, most)
 }
 
 // TestPlanRunsFiltersAfterARefusedPreFilter: PreFilter rejects, so the filters did not run for the nodes; the plan
 // runs them.
 func TestPlanRunsFiltersAfterARefusedPreFilter(t *testing.T) {
-	queues := strings.Replace(twoQueues, "    queues:\n    - {name: a,",
-		"    queues:\n    - {name: p, resources: {max: {vcore: 1}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", 1)
-	tainted := node("n1", 4000)
-	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
-	v := running("v1", "n1", 1000)
-	v.Labels["queue"] = "root.p.b"
-	c := newCluster(t, queues, []*corev1.Node{tainted, node("n2", 1000)}, []*corev1.Pod{v})
-	asker := plugintest.Pod("asker", 100)
-	asker.Labels["queue"] = "root.p.a"
-	on, status := c.answer(t, asker)
-	wantAnswer(t, on, status, "n2", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n2")
-	c.wantChosen(t, "v1")
+	c := newCluster(t, below(1), nodes{tainted("n1", 4000), node("n2", 1000)}, pods{
+		labelled(running("v1", "n1", 1000), "queue", "root.p.b"),
+	})
+	asker := labelled(plugintest.Pod("asker", 100), "queue", "root.p.a")
+	c.answers(t, asker, "n2", "MakingRoom: node n2", "v1")
 }
 
 // TestManyNodesRefuse: a plan may run the filters for a hundred nodes. If more of them
 // reject, the one that accepts is still found.
 func TestManyNodesRefuse(t *testing.T) {
-	var nodes []*corev1.Node
-	var pods []*corev1.Pod
+	var all nodes
+	var on pods
 	for i := range 260 {
 		n := node(fmt.Sprintf("n%03d", i), 1000)
 		n.Labels["last"] = fmt.Sprint(i == 259)
-		nodes = append(nodes, n)
 		v := running(fmt.Sprintf("v%03d", i), n.Name, 1000)
-		v.Labels["queue"] = "root.p.b"
-		pods = append(pods, v)
+		all, on = append(all, n), append(on, labelled(v, "queue", "root.p.b"))
 	}
-	selective := plugintest.Pod("asker", 100)
-	selective.Labels["queue"] = "root.p.a"
+	asker := labelled(plugintest.Pod("asker", 100), "queue", "root.p.a")
+	selective := asker.DeepCopy()
 	selective.Spec.NodeSelector = map[string]string{"last": "true"}
-	below := func(most int) string {
-		return strings.Replace(twoQueues, "    queues:\n    - {name: a,", fmt.Sprintf(
-			"    queues:\n    - {name: p, resources: {max: {vcore: %d}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", most), 1)
-	}
 	for _, most := range []int{260, 1000} { // the max is exceeded, or only the nodes are full
-		on, status := newCluster(t, below(most), nodes, pods).answer(t, selective.DeepCopy())
-		wantAnswer(t, on, status, "n259", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n259")
+		c := newCluster(t, below(most), all, on)
+		c.answers(t, selective.DeepCopy(), "n259", "MakingRoom: node n259", "v259")
 	}
 
 	// Protected pods keep the asker off all nodes except the last, by a rejection that
 	// the filters do not report as final.
-	apart := selective.DeepCopy()
-	apart.Spec.NodeSelector = nil
-	apart.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"keeps": "off"}},
-	}}}}
 	for i := range 259 {
-		p := running(fmt.Sprintf("k%03d", i), nodes[i].Name, 0)
-		p.Labels["keeps"], p.Spec.SchedulerName = "off", "somebody"
-		pods = append(pods, p)
+		p := running(fmt.Sprintf("k%03d", i), all[i].Name, 0)
+		on = append(on, of("somebody", labelled(p, "keeps", "off")))
 	}
-	on, status := newCluster(t, below(1000), nodes, pods).answer(t, apart)
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "the filters refuse the nodes that preemption could make room on, whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
+	c := newCluster(t, below(1000), all, on)
+	c.answers(t, apart(asker, "keeps", "off"), "", "the filters refuse the nodes that preemption could make room on, "+
+		"whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
 }
 
 // TestHoldersShareANode: a plan may join the holders of a node, because it counts the
 // pods that they wait for. The holders do not block each other when their turn comes.
 func TestHoldersShareANode(t *testing.T) {
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
-	first, second, third := plugintest.Pod("first", 100), plugintest.Pod("second", 100), plugintest.Pod("third", 100)
-	for _, asker := range []*corev1.Pod{first, second} {
-		on, status := c.answer(t, asker)
-		wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1")
-	}
-	c.wantChosen(t, "v1", "v2")
-	on, status := c.answer(t, third) // no capacity is left
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
-
-	for _, asker := range []*corev1.Pod{first, second} {
-		info := expect.Get(framework.NewPodInfo(asker))(t)
-		c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
-	}
-	if _, status, _ := c.RunPreFilterPlugins(t.Context(), framework.NewCycleState(), first); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	var left []string
-	for _, pi := range c.NominatedPodsForNode("n1") {
-		left = append(left, pi.GetPod().Name)
-	}
-	expect.Same(t, "nominated to the node, the pod whose cycle it is", []string{"first"}, left)
+	c := newCluster(t, twoQueues, nodes{node("n1", 200)}, two())
+	first, second := plugintest.Pod("first", 100), plugintest.Pod("second", 100)
+	c.answers(t, first, "n1", "MakingRoom: node n1", "v1")
+	c.answers(t, second, "n1", "MakingRoom: node n1", "v2")
+	c.answers(t, plugintest.Pod("third", 100), "", "PreemptionRefused") // no capacity is left
+	c.nominate(t, first)
+	c.nominate(t, second)
+	expect.Same(t, "nominated, in a cycle of the first pod", []string{"first"}, c.nominated(t, first))
 }
 
 // TestPodsInPermit: a pod that waits in Permit is a victim like any other; a pod that is
 // being bound is not.
 func TestPodsInPermit(t *testing.T) {
 	for _, waits := range []bool{false, true} {
-		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, nil)
-		v := plugintest.Pod("v", 200)
-		v.Labels = map[string]string{"queue": "root.b", "applicationId": "v"}
+		c := newCluster(t, twoQueues, nodes{node("n1", 200)}, nil)
+		v := labelled(plugintest.Pod("v", 200), "queue", "root.b", "applicationId", "v")
 		c.store.Upsert(c.translate(v), c.now)
 		c.store.Gate(v.UID, c.now)
 		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
 			t.Fatal(verdict.Reason)
 		}
-		info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
-		pi := expect.Get(framework.NewPodInfo(plugintest.On(v.DeepCopy(), "n1")))(t)
-		info.AddPodInfo(pi)
-		if waits {
-			if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
-				t.Fatal(status)
-			}
+		c.onSnapshot(t, v)
+		if !waits {
+			c.answers(t, plugintest.Pod("asker", 200), "", "PreemptionRefused")
+			continue
 		}
-		on, status := c.answer(t, plugintest.Pod("asker", 200))
-		if waits {
-			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-			c.wantChosen(t, "v")
-		} else {
-			wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
-			c.wantChosen(t)
+		if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
+			t.Fatal(status)
 		}
+		c.answers(t, plugintest.Pod("asker", 200), "n1", "", "v")
 	}
 }
 
 // nominations are the pods nominated to nodes, as the scheduler's queue knows them.
-type nominations map[string][]fwk.PodInfo
+type nominations struct {
+	fwk.PodNominator
+	on map[string][]fwk.PodInfo
+}
 
-func (nominations) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
-
-func (nominations) DeleteNominatedPodIfExists(*corev1.Pod) {}
-
-func (nominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}
-
-func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n[node] }
+func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n.on[node] }
 
 // TestNominatedPodsCount: a plan does not use capacity for which a pod is nominated to
 // the node. The store does not know of the nomination: by its numbers the asker fits.
 func TestNominatedPodsCount(t *testing.T) {
 	info := expect.Get(framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100))))(t)
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
-		frameworkruntime.WithPodNominator(nominations{"n1": {info}}))
-	on, status := c.answer(t, plugintest.Pod("asker", 100))
-	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
-	if chosen := c.chosen(); len(chosen) != 1 {
-		t.Errorf("chosen %v, want one pod", chosen)
+	c := newCluster(t, twoQueues, nodes{node("n1", 300)}, two(),
+		frameworkruntime.WithPodNominator(nominations{on: map[string][]fwk.PodInfo{"n1": {info}}}))
+	c.answers(t, plugintest.Pod("asker", 100), "n1", "MakingRoom: node n1 is held for the pod", "v1")
+}
+
+// TestEndedPodsAreNotCountedOnTheNode: next to a pod that ended during the cycle, one victim
+// is enough; two would be chosen if the ended pod was counted. The same holds if the
+// store knows of a newer pod on the node, so that store and snapshot have equally many.
+func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
+	for _, came := range []*corev1.Pod{nil, running("v4", "n1", 0)} {
+		ended := running("v1", "n1", 100)
+		c := newCluster(t, twoQueues, nodes{node("n1", 300)}, pods{
+			ended, running("v2", "n1", 100), running("v3", "n1", 100),
+		})
+		if came != nil {
+			c.known(t, came)
+			c.store.Upsert(c.translate(came), c.now)
+		}
+		on, status := c.answer(t, plugintest.Pod("asker", 200), ended)
+		expect.Same(t, "held", "n1", on)
+		c.says(t, status, fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod", "v2")
+	}
+}
+
+// TestRoomThatCameByItself: capacity that became free during a cycle is not held for the
+// pod that was tried, because other pods may be before it. The pod is tried again in its
+// turn.
+func TestRoomThatCameByItself(t *testing.T) {
+	ended := running("v1", "n1", 100)
+	c := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
+		ended, running("v2", "n1", 100), running("v3", "n2", 200),
+	})
+	asker := plugintest.Pod("asker", 100)
+	on, status := c.answer(t, asker, ended)
+	expect.Same(t, "held", "", on)
+	c.says(t, status, fwk.Unschedulable,
+		"pods on node n1 ended while this pod was tried; it is tried again in its turn")
+	if h, holds := c.store.Holds().Of(asker.UID); holds {
+		t.Errorf("it holds %+v", h)
+	}
+	if why := c.store.Explain(asker.UID); !strings.Contains(why.Text, "Insufficient cpu") {
+		t.Errorf("people are told %v", why)
+	}
+	// If other pods use the capacity by then, victims are chosen.
+	taken := running("v4", "n1", 100)
+	c.known(t, taken)
+	c.store.Upsert(c.translate(taken), c.now)
+	time.Sleep(time.Second) // plans are at least this far apart
+	if on, status := c.answer(t, asker); on == "" {
+		t.Errorf("no room is made for it: %v", status)
+	}
+}
+
+// TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile
+// has no effect, whatever its result.
+func TestBoundWhileItIsPlannedFor(t *testing.T) {
+	for _, outcome := range []planner.Outcome{planner.Refuse, planner.Wait} {
+		t.Run(string(outcome), func(t *testing.T) {
+			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
+			asker := plugintest.Pod("asker", 100)
+			c.fail(t, asker)
+			input, why := c.store.BeginPlan(asker.UID, "", nil, c.now)
+			if input == nil {
+				t.Fatal(why)
+			}
+			bound := asker.DeepCopy()
+			bound.Spec.NodeName = "n1"
+			c.store.Upsert(c.translate(bound), c.now)
+			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: input.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+				t.Errorf("it is told %v", why)
+			}
+			expect.Holds(t, c.store.Check())
+		})
+	}
+}
+
+// twoQueues: queue a is guaranteed what b uses.
+const twoQueues = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1000}}}
+    - {name: b}
+`
+
+const podsOnNode = 30
+
+// crowd returns nodes full of small pods of queue b.
+func crowd(nodes int) ([]*corev1.Node, []*corev1.Pod) {
+	var objects []*corev1.Node
+	var pods []*corev1.Pod
+	for n := range nodes {
+		name := fmt.Sprintf("node-%05d", n)
+		objects = append(objects, node(name, podsOnNode*100))
+		for i := range podsOnNode {
+			p := running(fmt.Sprintf("p-%05d-%02d", n, i), name, 100)
+			p.Labels["applicationId"] = fmt.Sprintf("app-%d", n%100)
+			p.CreationTimestamp = metav1.NewTime(time.Unix(int64(n*podsOnNode+i), 0))
+			p.Status.StartTime = &p.CreationTimestamp
+			pods = append(pods, p)
+		}
+	}
+	return objects, pods
+}
+
+// BenchmarkPostFilter compares the whole PostFilter with upstream's DefaultPreemption, in
+// one run. Both find victims, because the victims also have a lower priority. Each asker
+// needs the capacity of two pods.
+func BenchmarkPostFilter(b *testing.B) {
+	for _, nodes := range []int{1000, 5000} {
+		objects, pods := crowd(nodes)
+		c := newCluster(b, twoQueues, objects, pods)
+		asker := prioritized(plugintest.Pod("asker", 200), 10)
+		for _, name := range []string{preemption.Name, "DefaultPreemption"} {
+			plugin := c.postFilter(b, name)
+			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, name), func(b *testing.B) {
+				c.measure(b, plugin, asker)
+			})
+		}
+	}
+}
+
+// measure makes room for a pod again and again.
+func (c *cluster) measure(b *testing.B, plugin fwk.PostFilterPlugin, asker *corev1.Pod) {
+	for range b.N {
+		b.StopTimer()
+		c.store.Delete(asker.UID, c.now)
+		c.store.TakeWork()
+		asker.UID += "x" // a new one each time
+		state, statuses := c.fail(b, asker)
+		b.StartTimer()
+		result, status := plugin.PostFilter(b.Context(), state, asker, statuses)
+		if result == nil || result.NominatedNodeName == "" {
+			b.Fatalf("%v: %v", result, status)
+		}
+	}
+}
+
+// BenchmarkPostFilterThere measures the whole PostFilter for a DaemonSet pod on a full
+// node. Its cost must not grow with the cluster.
+func BenchmarkPostFilterThere(b *testing.B) {
+	for _, nodes := range []int{100, 5000} {
+		objects, pods := crowd(nodes)
+		c := newCluster(b, twoQueues, objects, pods)
+		plugin := c.postFilter(b, preemption.Name)
+		asker := daemon("asker", objects[nodes/2].Name, 200)
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			c.measure(b, plugin, asker)
+		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const previewQueues = `
@@ -49,15 +53,17 @@ partitions:
 // previewCluster has one node with 2 vcore free, and one node full of pods of queue b.
 func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *preemption.Previewer) {
 	tb.Helper()
-	nodes := []*corev1.Node{node("full", 4000), node("roomy", 4000)}
-	pods := []*corev1.Pod{running("b1", "full", 2000), running("b2", "full", 2000), running("b3", "roomy", 1000), running("rich", "roomy", 1000)}
-	pods[3].Labels["queue"] = "root.tight.rich"
-	c := newCluster(tb, previewQueues, nodes, pods, more...)
-	for i, p := range pods {
+	ns := nodes{node("full", 4000), node("roomy", 4000)}
+	ps := pods{
+		running("b1", "full", 2000), running("b2", "full", 2000), running("b3", "roomy", 1000),
+		labelled(running("rich", "roomy", 1000), "queue", "root.tight.rich"),
+	}
+	c := newCluster(tb, previewQueues, ns, ps, more...)
+	for i, p := range ps {
 		p.CreationTimestamp.Time = c.now.Add(-time.Duration(100-i) * time.Second).Truncate(time.Second)
 		c.store.Upsert(c.translate(p), c.now)
 	}
-	for _, n := range nodes {
+	for _, n := range ns {
 		expect.OK(tb, c.SharedInformerFactory().Core().V1().Nodes().Informer().GetIndexer().Add(n))
 	}
 	return c, c.previewer(tb)
@@ -70,11 +76,9 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 	}}
 	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, registry(tb), c.assumed)
 	expect.OK(tb, err)
-	plugintest.Eventually(tb, func() error {
-		if _, readable := shared.PriorityClass(""); !readable {
-			return errors.New("the PriorityClasses are not read")
-		}
-		return nil
+	plugintest.Until(tb, "the PriorityClasses are read", func() bool {
+		_, readable := shared.PriorityClass("")
+		return readable
 	})
 	return pv
 }
@@ -96,18 +100,21 @@ func (a assumed) GetPod(pod *corev1.Pod) (*corev1.Pod, error) {
 func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 	c, pv := previewCluster(t)
 	c.known(t, plugintest.Foreign(plugintest.Pod("elsewhere", 1000)))
-	manifest := plugintest.Pod("small", 2000)
-	manifest.Labels["queue"] = "root.b"
-	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewFits {
-		t.Errorf("%s while the other pod waits; the test after this proves nothing", out.Summary)
-	}
-	c.assumed["elsewhere"] = "roomy"
-	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewWaits || out.Nodes.Fit != 0 {
-		t.Errorf("%s, %d nodes fit, though the room is taken", out.Summary, out.Nodes.Fit)
-	}
-	c.assumed["elsewhere"] = "full"
-	if out := previewOf(t, pv, manifest); out.Outcome != documents.PreviewFits {
-		t.Errorf("%s, though the other pod goes to another node", out.Summary)
+	for _, step := range []struct {
+		assumed, outcome string
+		fit              int
+	}{
+		{"", documents.PreviewFits, 1},
+		{"roomy", documents.PreviewWaits, 0},
+		{"full", documents.PreviewFits, 1},
+	} {
+		if step.assumed != "" {
+			c.assumed["elsewhere"] = step.assumed
+		}
+		out := previewOf(t, pv, labelled(plugintest.Pod("small", 2000), "queue", "root.b"))
+		if out.Outcome != step.outcome || out.Nodes.Fit != step.fit {
+			t.Errorf("the other pod goes to node %q: %d nodes fit, %s", step.assumed, out.Nodes.Fit, out.Summary)
+		}
 	}
 }
 
@@ -141,8 +148,7 @@ func TestPreviews(t *testing.T) {
 			if d.Cmd == "outcome" {
 				return fmt.Sprintf("%s: %s\n", out.Outcome, out.Summary)
 			}
-			text := expect.Get(json.MarshalIndent(out, "", " "))(t)
-			return string(text) + "\n"
+			return string(expect.Get(json.MarshalIndent(out, "", " "))(t)) + "\n"
 		})
 	})
 }
@@ -170,7 +176,7 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 		{"room enough elsewhere", "root.a", 3000, nil},
 		{"two have to go", "root.a", 4000, nil},
 		{"not below its guarantee", "root.b", 3000, nil},
-		{"never", "root.a", 3000, func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }},
+		{"never", "root.a", 3000, func(p *corev1.Pod) { never(p) }},
 		{"too large for any", "root.a", 5000, nil},
 		{"one node", "root.a", 3000, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "full"} }},
 		{"no such node", "root.a", 3000, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }},
@@ -178,9 +184,7 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, pv := previewCluster(t)
-			pod := plugintest.Pod("asker", tt.milliCPU)
-			pod.Labels["queue"] = tt.queue
-			pod.CreationTimestamp.Time = c.now.Add(-time.Hour)
+			pod := c.old("asker", tt.queue, tt.milliCPU)
 			if tt.change != nil {
 				tt.change(pod)
 			}
@@ -194,44 +198,41 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 	}
 }
 
-// TestPreviewOfAMemberOfTheHoldersGroup: a node that a member of a PodGroup holds is open
-// for a preview of another member, as the filter lets it pass, and for no other pod.
-func TestPreviewOfAMemberOfTheHoldersGroup(t *testing.T) {
-	c, pv := previewCluster(t)
-	c.store.FollowPodGroups()
-	holder := plugintest.Pod("holder", 3000)
-	c.store.SetPodGroup(holder.Namespace, "g", 1, c.now)
-	holder.Labels["queue"], holder.Labels[objects.PodGroupLabel] = "root.a", "g"
-	holder.CreationTimestamp.Time = c.now.Add(-time.Hour)
-	if node, status := c.answer(t, holder); node != "roomy" {
-		t.Fatalf("the member holds node %q: %v", node, status)
-	}
-	for group, want := range map[string]int{"g": 1, "other": 0} {
-		pod := plugintest.Pod("next", 10)
-		pod.Labels["queue"], pod.Labels[objects.PodGroupLabel] = "root.a", group
-		if out := previewOf(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
-			t.Errorf("PodGroup %s: %d nodes fit and %d are held: %s", group, out.Nodes.Fit, out.Nodes.Held, out.Summary)
+// TestPreviewBesideAHold: a node that a member of a PodGroup holds is open for a preview of
+// another member, and what a holder does not need is for pods of other namespaces, as the filter
+// says.
+func TestPreviewBesideAHold(t *testing.T) {
+	for _, next := range []struct {
+		name, holder     string // the PodGroup of the holder
+		namespace, group string
+		milliCPU         int64
+		fit              int
+	}{
+		{"a member of the PodGroup", "g", "ns", "g", 10, 1},
+		{"one of another PodGroup", "g", "ns", "other", 10, 0},
+		{"as much as the holder leaves", "", "other", "", 500, 1},
+		{"more than the holder leaves", "", "other", "", 501, 0},
+	} {
+		c, pv := previewCluster(t)
+		c.store.FollowPodGroups()
+		holder := labelled(c.old("holder", "root.a", 2500), objects.PodGroupLabel, next.holder)
+		c.store.SetPodGroup(holder.Namespace, "g", 1, c.now)
+		if node, status := c.answer(t, holder); node != "roomy" {
+			t.Fatalf("the holder has node %q: %v", node, status)
+		}
+		pod := labelled(plugintest.Pod("next", next.milliCPU), objects.PodGroupLabel, next.group)
+		pod.Namespace = next.namespace
+		if out := previewOf(t, pv, pod); out.Nodes.Fit != next.fit || out.Nodes.Held != 1-next.fit {
+			t.Errorf("%s: %d nodes fit and %d are held: %s", next.name, out.Nodes.Fit, out.Nodes.Held, out.Summary)
 		}
 	}
 }
 
-// TestPreviewBesideAHoldForPodsOfItsOwn: a pod of another namespace may use what the holder does not
-// need, as the filter says.
-func TestPreviewBesideAHoldForPodsOfItsOwn(t *testing.T) {
-	c, pv := previewCluster(t)
-	holder := plugintest.Pod("holder", 2500)
-	holder.Labels["queue"] = "root.a"
-	holder.CreationTimestamp.Time = c.now.Add(-time.Hour)
-	if node, status := c.answer(t, holder); node != "roomy" {
-		t.Fatalf("the holder has node %q: %v", node, status)
-	}
-	for milliCPU, want := range map[int64]int{500: 1, 501: 0} {
-		pod := plugintest.Pod("next", milliCPU)
-		pod.Namespace, pod.Labels["queue"] = "other", "root.a"
-		if out := previewOf(t, pv, pod); out.Nodes.Fit != want || out.Nodes.Held != 1-want {
-			t.Errorf("%dm: %d nodes fit and %d are held: %s", milliCPU, out.Nodes.Fit, out.Nodes.Held, out.Summary)
-		}
-	}
+// old is a pod of a queue that was created an hour ago.
+func (c *cluster) old(name, queue string, milliCPU int64) *corev1.Pod {
+	pod := labelled(plugintest.Pod(name, milliCPU), "queue", queue)
+	pod.CreationTimestamp.Time = c.now.Add(-time.Hour)
+	return pod
 }
 
 // previewOf previews a pod that will be created.
@@ -240,8 +241,7 @@ func previewOf(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *documen
 	made := pod.DeepCopy()
 	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
 	made.Spec.Containers[0].Image = "image"
-	text := expect.Get(yaml.Marshal(made))(t)
-	return expect.Get(preview(t, pv, string(text)))(t)
+	return expect.Get(preview(t, pv, string(expect.Get(yaml.Marshal(made))(t))))(t)
 }
 
 func victimsOf(p *documents.Preview) []string {
@@ -258,18 +258,70 @@ func victimsOf(p *documents.Preview) []string {
 // TestPreviewOfADaemonSetPodThatAnotherPluginRefuses: the preview of a DaemonSet pod that
 // a PreFilter plugin refuses names no node and no victims, whether the node has room or not.
 func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
-	for name, at := range map[string]string{"room": "roomy", "no room": "full"} {
-		t.Run(name, func(t *testing.T) {
-			_, pv := previewCluster(t)
-			pod := daemon("asker", at, 1500)
-			pod.Labels["refused"] = ""
-			out := previewOf(t, pv, pod)
-			if out.Outcome != documents.PreviewWaits || out.Node != "" || len(victimsOf(out)) > 0 {
-				t.Errorf("%s on node %q: %s", out.Outcome, out.Node, out.Summary)
-			}
-			if !strings.Contains(out.Summary, "the pod is refused everywhere") {
-				t.Error(out.Summary)
-			}
-		})
+	_, pv := previewCluster(t)
+	for _, at := range []string{"roomy", "full"} {
+		out := previewOf(t, pv, labelled(daemon("asker", at, 1500), "refused", ""))
+		if out.Outcome != documents.PreviewWaits || out.Node != "" || len(victimsOf(out)) > 0 ||
+			!strings.Contains(out.Summary, "the pod is refused everywhere") {
+			t.Errorf("node %s: %s on node %q: %s", at, out.Outcome, out.Node, out.Summary)
+		}
 	}
+}
+
+var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)
+
+// FuzzPreview sends arbitrary input as a manifest. It must be rejected with a message, or
+// previewed, and must change nothing.
+func FuzzPreview(f *testing.F) {
+	text := expect.Get(os.ReadFile("testdata/preview/pods.txt"))(f)
+	seeds := manifestOf.FindAllSubmatch(text, -1)
+	if len(seeds) < 20 {
+		f.Fatalf("%d seeds", len(seeds))
+	}
+	for _, seed := range seeds {
+		f.Add(seed[1])
+	}
+	for _, seed := range []string{"", "\x00", "---\n---\n", "[]", "&a [*a]", "{kind: Pod, apiVersion: v1, metadata: null, spec: null}"} {
+		f.Add([]byte(seed))
+	}
+	c, pv := previewCluster(f)
+	// The process beside reads the same document, at some time. Ten seconds after the start it has
+	// done so, also if it was before the document of the test.
+	for end := time.Now().Add(10 * time.Second); c.store.Spec() == c.spec && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	before, _ := changed(c.store)
+	f.Fuzz(func(t *testing.T, manifest []byte) {
+		out, err := pv.Preview(t.Context(), manifest)
+		bad := (*documents.ManifestError)(nil)
+		switch {
+		case errors.As(err, &bad):
+			if bad.Text == "" {
+				t.Error("refused without a word")
+			}
+		case err != nil:
+			t.Errorf("%v", err)
+		case out.Outcome != documents.PreviewFits && out.Outcome != documents.PreviewWaits && out.Outcome != documents.PreviewPreempts || out.Summary == "":
+			t.Errorf("outcome %q: %q", out.Outcome, out.Summary)
+		default:
+			if _, err := json.Marshal(out); err != nil {
+				t.Error(err)
+			}
+		}
+		after, things := changed(c.store)
+		if things > 0 || after.Queues != before.Queues || after.Holds != before.Holds || after.Counts != before.Counts {
+			t.Errorf("%d pods, applications or nodes changed; counts before and after: %+v, %+v", things, before.Counts, after.Counts)
+		}
+	})
+}
+
+// changed returns what the store has, and how many pods, applications and nodes have
+// changed in it since the last call.
+func changed(s *store.Store) (now *output.Rest, things int) {
+	for now == nil {
+		c := s.TakeChanges(1000)
+		things += len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes)
+		now = c.Rest
+	}
+	return now, things
 }

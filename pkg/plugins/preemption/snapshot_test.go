@@ -3,6 +3,7 @@ package preemption
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
 
 // binding has the nodes of pods that are being bound, by UID, as the scheduler's cache.
@@ -39,11 +41,11 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}}
 		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
 		there = append(there, n)
-		put(t, indexer, n)
+		expect.OK(t, indexer.Update(n))
 	}
 	held := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, p := range pods {
-		put(t, held, p)
+		expect.OK(t, held.Update(p))
 	}
 	s := &stage{
 		nodes: corelisters.NewNodeLister(indexer), pods: corelisters.NewPodLister(held),
@@ -52,30 +54,20 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 	return s, held, there
 }
 
-func put(t *testing.T, indexer cache.Indexer, object any) {
-	t.Helper()
-	expect.OK(t, indexer.Update(object))
-}
-
 // variedPods are on three nodes: with requests, ports, claims, and affinity terms.
 func variedPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range 30 {
-		name := fmt.Sprint("p", i)
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
-		p.Spec.NodeName = fmt.Sprint("n", i%3)
-		c := corev1.Container{Name: "main"}
-		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(100*i), resource.DecimalSI)}
+		p := plugintest.On(plugintest.Pod(fmt.Sprint("p", i), int64(100*i)), fmt.Sprint("n", i%3))
 		if i%5 == 0 {
-			c.Ports = []corev1.ContainerPort{{HostPort: int32(1000 + i), Protocol: corev1.ProtocolTCP}}
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: int32(1000 + i), Protocol: corev1.ProtocolTCP}}
 		}
-		p.Spec.Containers = []corev1.Container{c}
 		if i%4 == 0 {
 			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("claim-", i)},
 			}}}
 		}
-		term := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
+		term := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Name}}}
 		switch {
 		case i == 3: // on n0
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
@@ -89,32 +81,29 @@ func variedPods() []*corev1.Pod {
 	return out
 }
 
-// seen is all that a lister of nodes returns, in the order of names.
-type seen struct {
-	Pods, Cores, Ports, Claims, Affine, AntiAffine map[string]int64
-	Used                                           []bool
-}
-
-func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) seen {
+// seenIn is all that a lister of nodes returns, one thing a line.
+func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) (all []string) {
 	t.Helper()
-	out := seen{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, nil}
 	for _, n := range nodes {
 		info := expect.Get(s.NodeInfos().Get(n.Name))(t)
-		out.Pods[n.Name], out.Cores[n.Name] = int64(len(info.GetPods())), info.GetRequested().GetMilliCPU()
-		out.Ports[n.Name], out.Claims[n.Name] = int64(len(info.GetUsedPorts())), int64(len(info.GetPVCRefCounts()))
+		all = append(all, fmt.Sprintf("node %s: %d pods, %dm, %d hosts with ports, %d claims", n.Name,
+			len(info.GetPods()), info.GetRequested().GetMilliCPU(), len(info.GetUsedPorts()), len(info.GetPVCRefCounts())))
 	}
-	for said, list := range map[*map[string]int64]func() ([]fwk.NodeInfo, error){
-		&out.Affine: s.NodeInfos().HavePodsWithAffinityList, &out.AntiAffine: s.NodeInfos().HavePodsWithRequiredAntiAffinityList,
+	for what, list := range map[string]func() ([]fwk.NodeInfo, error){
+		"affinity":      s.NodeInfos().HavePodsWithAffinityList,
+		"anti-affinity": s.NodeInfos().HavePodsWithRequiredAntiAffinityList,
 	} {
-		infos := expect.Get(list())(t)
-		for _, info := range infos {
-			(*said)[info.Node().Name]++
+		for _, info := range expect.Get(list())(t) {
+			all = append(all, what+" on "+info.Node().Name)
 		}
 	}
 	for i := range 30 {
-		out.Used = append(out.Used, s.StorageInfos().IsPVCUsedByPods(fmt.Sprintf("default/claim-%d", i)))
+		if claim := fmt.Sprintf("ns/claim-%d", i); s.StorageInfos().IsPVCUsedByPods(claim) {
+			all = append(all, claim)
+		}
 	}
-	return out
+	slices.Sort(all)
+	return all
 }
 
 // TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the same pods
@@ -144,23 +133,23 @@ func TestInfosAreKept(t *testing.T) {
 	s, pods, _ := stocked(t, 4, variedPods())
 	waits := variedPods()[1]
 	waits.Name, waits.UID, waits.Spec.NodeName = "waits", "waits", ""
-	put(t, pods, waits)
+	expect.OK(t, pods.Update(waits))
 	s.takeSnapshot()
 	before := s.kept.last()
 	resized := variedPods()[7]
 	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
-	put(t, pods, resized)
+	expect.OK(t, pods.Update(resized))
 	expect.OK(t, pods.Delete(variedPods()[8]))
 	s.placed = binding{"waits": "n3"}
 	s.takeSnapshot()
 	after := s.kept.last()
-	if before["p6"] == nil || before["p6"] != after["p6"] {
+	if before["uid-p6"] == nil || before["uid-p6"] != after["uid-p6"] {
 		t.Error("the infos of a pod that did not change are made again")
 	}
-	if got := after["p7"].CalculateResource().Resource.GetMilliCPU(); got != 5000 || before["p7"] == after["p7"] {
+	if got := after["uid-p7"].CalculateResource().Resource.GetMilliCPU(); got != 5000 || before["uid-p7"] == after["uid-p7"] {
 		t.Errorf("after it was resized to 5 cores the pod has %d milli-CPU", got)
 	}
-	if before["p8"] == nil || after["p8"] != nil || after["waits"] != nil || after["p9"] != nil {
+	if before["uid-p8"] == nil || after["uid-p8"] != nil || after["waits"] != nil || after["uid-p9"] != nil {
 		t.Error("kept are infos of pods that are gone, ended, or bound in memory only")
 	}
 	if info, _ := s.snapshot.Get("n3"); len(info.GetPods()) != 1 || info.GetRequested().GetMilliCPU() != 100 {
