@@ -3,10 +3,10 @@ package daemonset_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -37,8 +37,10 @@ func (o *oracle) check(want verdict, plan planFunc, seed uint64) error {
 	if err := o.compareWith(d, want); err != nil {
 		return err
 	}
-	if err := daemonset.JudgeAny(n, d.Ask, p, d); err != nil {
-		return fmt.Errorf("Judge refuses it: %w", err)
+	if d.Outcome == planner.Preempt {
+		if err := daemonset.Judge(n, d.Ask, p, d); err != nil {
+			return fmt.Errorf("Judge refuses it: %w", err)
+		}
 	}
 	if err := o.facts(d); err != nil {
 		return err
@@ -102,8 +104,8 @@ func (o *oracle) tried(d daemonset.Decision) error {
 			pods += r.Pods
 		}
 		most := 0
-		if o.settings.victims != nil {
-			most = int(*o.settings.victims)
+		if o.settings.MaxVictims != nil {
+			most = int(*o.settings.MaxVictims)
 		}
 		if t.Selection == daemonset.Single && pods != d.Candidates || t.Selection == daemonset.Multiple && (pods <= most || pods > d.Candidates) {
 			return fmt.Errorf("of %d candidates, %v rejected %v", d.Candidates, t.Selection, t.Rejected)
@@ -119,7 +121,7 @@ func (o *oracle) decision(ask *daemonset.Ask, v verdict) daemonset.Decision {
 		d.FitsCalls = 1
 	}
 	if v.stopped == daemonset.RuleDelay {
-		d.Wait = time.Duration(o.settings.delay-o.ask.held) * time.Second
+		d.Wait = o.settings.StartDelay - o.ask.held
 	}
 	for t, name := range o.types {
 		if want := o.ask.request[t]; want > 0 {
@@ -152,10 +154,9 @@ func (o *oracle) rejected() []planner.Rejection {
 		}
 	}
 	var out []planner.Rejection
-	for rule, pods := range counts {
-		out = append(out, planner.Rejection{Rule: rule, Pods: pods})
+	for _, rule := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, planner.Rejection{Rule: rule, Pods: counts[rule]})
 	}
-	slices.SortFunc(out, func(a, b planner.Rejection) int { return strings.Compare(string(a.Rule), string(b.Rule)) })
 	return out
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // cell is a node with pods of queues, and a DaemonSet pod of namespace ns.
@@ -37,19 +36,24 @@ func (c *cell) leaf(path string) queues.ID {
 	return queues.NoQueue
 }
 
-// pod puts a pod on the node.
-func (c *cell) pod(name, path string, vcore, memory int64) *planner.Pod {
-	p := &planner.Pod{UID: name, Name: name, Namespace: "theirs", Leaf: c.leaf(path), Request: planner.Amounts{vcore, memory}}
-	c.use(path, vcore, memory)
-	c.node.Pods = append(c.node.Pods, daemonset.Pod{Pod: p})
-	return p
+// used is what a queue uses by a pod on the node; without a name, elsewhere.
+type used struct {
+	pod, path     string
+	vcore, memory int64
 }
 
-// use has a queue use resources elsewhere.
-func (c *cell) use(path string, vcore, memory int64) {
-	if id := c.leaf(path); id != queues.NoQueue {
-		v := resources.VectorOf(resources.Entry{Name: "vcore", Amount: resources.Amount(vcore)}, resources.Entry{Name: "memory", Amount: resources.Amount(memory)})
-		c.draft.Update(id, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(v) })
+// use adds pods.
+func (c *cell) use(all ...used) {
+	for _, u := range all {
+		id := c.leaf(u.path)
+		request := queuestest.Vector(fmt.Sprintf("vcore=%dm memory=%d", u.vcore, u.memory))
+		c.draft.Update(id, func(q *queues.Usage) { q.Allocated = q.Allocated.Add(request) })
+		if u.pod != "" {
+			c.node.Pods = append(c.node.Pods, daemonset.Pod{Pod: &planner.Pod{
+				UID: u.pod, Name: u.pod, Namespace: "theirs", Leaf: id, Request: planner.Amounts{u.vcore, u.memory},
+				OptedOut: u.pod == "optout", Originator: u.pod == "originator",
+			}})
+		}
 	}
 }
 
@@ -70,57 +74,40 @@ func names(d *daemonset.Decision) string {
 func TestGuaranteesBind(t *testing.T) {
 	for _, tt := range []struct {
 		name, tree string
-		fill       func(c *cell)
+		leaf       string // of the asker
+		pods       []used
 		want, free string // victims of a bound and of another asker
 		rule       planner.Rule
 	}{
-		{"law 2: the queue would be below its guarantee", "root\n  a guaranteed.vcore=10m\n", func(c *cell) {
-			c.pod("p1", "root.a", 6, 1)
-			c.pod("p2", "root.a", 4, 1)
-			c.use("root.a", 3, 0)
-		}, "", "p1", planner.Law2},
-		{"law 2: one of two may go", "root\n  a guaranteed.vcore=6m\n", func(c *cell) {
-			c.pod("p1", "root.a", 5, 1)
-			c.pod("p2", "root.a", 5, 1)
-			c.use("root.a", 1, 0)
-		}, "p1", "p1", planner.Law2},
-		{"law 2: a type that is not contested", "root\n  a guaranteed.memory=2\n", func(c *cell) {
-			c.pod("p1", "root.a", 10, 2)
-		}, "", "p1", planner.Law2},
-		{"law 2: a parent", "root\n  p guaranteed.vcore=10m\n    a\n", func(c *cell) {
-			c.pod("p1", "root.p.a", 10, 1)
-		}, "", "p1", planner.Law5},
-		{"law 5: below its guarantee", "root\n  a guaranteed.vcore=20m\n", func(c *cell) {
-			c.pod("p1", "root.a", 10, 1)
-		}, "", "p1", planner.Law5},
-		{"borrowed", "root\n  a\n", func(c *cell) { c.pod("p1", "root.a", 10, 1) }, "p1", "p1", ""},
-		{"law 7: outside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n  a\n", func(c *cell) {
-			c.ask.Leaf = c.leaf("root.mine.d")
-			c.pod("p1", "root.a", 10, 1)
-		}, "", "p1", planner.Law7},
-		{"law 7: inside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n    a\n", func(c *cell) {
-			c.ask.Leaf = c.leaf("root.mine.d")
-			c.pod("p1", "root.mine.a", 10, 1)
-		}, "p1", "p1", ""},
-		{"disabled", "root\n  a props=preemption.policy:disabled\n", func(c *cell) { c.pod("p1", "root.a", 10, 1) }, "", "p1", planner.RuleDisabled},
-		{"the guarantee of its own leaf", "root\n  a guaranteed.vcore=10m\n", func(c *cell) {
-			c.ask.Leaf = c.leaf("root.a")
-			c.pod("p1", "root.a", 10, 1)
-		}, "", "p1", planner.Law2},
-		{"its own leaf keeps its guarantee by the pod itself", "root\n  a guaranteed.vcore=5m\n", func(c *cell) {
-			c.ask.Leaf = c.leaf("root.a")
-			c.pod("p1", "root.a", 5, 1)
-			c.pod("p2", "root.a", 5, 1)
-		}, "p1", "p1", planner.Law2},
-		{"law 1: opted out last", "root\n  a\n", func(c *cell) {
-			c.pod("p1", "root.a", 5, 1).OptedOut = true
-			c.pod("p2", "root.a", 5, 1).Originator = true
-		}, "p2", "p1", ""},
+		{"law 2: the queue would be below its guarantee", "root\n  a guaranteed.vcore=10m\n", "",
+			[]used{{"p1", "root.a", 6, 1}, {"p2", "root.a", 4, 1}, {"", "root.a", 3, 0}}, "", "p1", planner.Law2},
+		{"law 2: one of two may go", "root\n  a guaranteed.vcore=6m\n", "",
+			[]used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}, {"", "root.a", 1, 0}},
+			"p1", "p1", planner.Law2},
+		{"law 2: a type that is not contested", "root\n  a guaranteed.memory=2\n", "",
+			[]used{{"p1", "root.a", 10, 2}}, "", "p1", planner.Law2},
+		{"law 2: a parent", "root\n  p guaranteed.vcore=10m\n    a\n", "",
+			[]used{{"p1", "root.p.a", 10, 1}}, "", "p1", planner.Law5},
+		{"law 5: below its guarantee", "root\n  a guaranteed.vcore=20m\n", "",
+			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law5},
+		{"borrowed", "root\n  a\n", "", []used{{"p1", "root.a", 10, 1}}, "p1", "p1", ""},
+		{"law 7: outside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n  a\n", "root.mine.d",
+			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law7},
+		{"law 7: inside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n    a\n", "root.mine.d",
+			[]used{{"p1", "root.mine.a", 10, 1}}, "p1", "p1", ""},
+		{"disabled", "root\n  a props=preemption.policy:disabled\n", "",
+			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.RuleDisabled},
+		{"the guarantee of its own leaf", "root\n  a guaranteed.vcore=10m\n", "root.a",
+			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law2},
+		{"its own leaf keeps its guarantee by the pod itself", "root\n  a guaranteed.vcore=5m\n", "root.a",
+			[]used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}}, "p1", "p1", planner.Law2},
+		{"law 1: opted out last", "root\n  a\n", "",
+			[]used{{"optout", "root.a", 5, 1}, {"originator", "root.a", 5, 1}}, "originator", "optout", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCell(t, tt.tree)
-			c.ask.Request = planner.Amounts{3, 1}
-			tt.fill(c)
+			c.ask.Request, c.ask.Leaf = planner.Amounts{3, 1}, c.leaf(tt.leaf)
+			c.use(tt.pods...)
 			own := bound
 			own.ClassOrder = daemonset.YuniKorn // opted-out pods before originators
 			d := daemonset.Plan(&c.node, &c.ask, own)
@@ -131,19 +118,18 @@ func TestGuaranteesBind(t *testing.T) {
 			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
 				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
 			}
-			expect.Holds(t, daemonset.JudgeAny(&c.node, &c.ask, own, d))
+			if d.Outcome == planner.Preempt {
+				expect.Holds(t, daemonset.Judge(&c.node, &c.ask, own, d))
+			}
 			// A planner that forgets the rules, or one for a namespace with leave.
 			all := own
 			all.Namespaces = []string{"kube-system", "ns"}
 			free := daemonset.Plan(&c.node, &c.ask, all)
 			expect.Same(t, "with leave: victims", tt.free, names(&free))
-			if err := daemonset.JudgeAny(&c.node, &c.ask, all, free); err != nil {
-				t.Errorf("with leave: %v", err)
-			}
-			if err := daemonset.JudgeAny(&c.node, &c.ask, own, free); (err != nil) != (tt.want == "") && tt.want == tt.free {
+			expect.Holds(t, daemonset.Judge(&c.node, &c.ask, all, free))
+			err := daemonset.Judge(&c.node, &c.ask, own, free)
+			if tt.want == "" && err == nil || tt.want == tt.free && err != nil {
 				t.Errorf("the judge says of a planner that forgets the rules: %v", err)
-			} else if tt.want == "" && err == nil {
-				t.Error("a planner that forgets the rules goes unnoticed")
 			}
 		})
 	}
@@ -173,7 +159,7 @@ func spared(c *cell, d *daemonset.Decision) error {
 // TestGuaranteesBindAtRandom: plans on random nodes leave guarantees alone, the judge
 // accepts them, and it notices planners that forget guarantees.
 func TestGuaranteesBindAtRandom(t *testing.T) {
-	preempts, forgotten := 0, 0
+	seen := tally{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // not for secrets
 		c := newCell(t, fmt.Sprintf("root\n  p guaranteed.vcore=%dm\n    a guaranteed.vcore=%dm\n    b\n  q guaranteed.memory=%d\n    c guaranteed.vcore=%dm\n    d\n", r.IntN(8), r.IntN(5), r.IntN(6), r.IntN(5)))
@@ -182,31 +168,28 @@ func TestGuaranteesBindAtRandom(t *testing.T) {
 		for i := range 6 {
 			vcore, memory := min(r.Int64N(4), left[0]), min(r.Int64N(4), left[1])
 			left[0], left[1] = left[0]-vcore, left[1]-memory
-			c.pod(fmt.Sprint("p", i), leaves[r.IntN(4)], vcore, memory)
+			c.use(used{fmt.Sprint("p", i), leaves[r.IntN(4)], vcore, memory})
 		}
 		for _, leaf := range leaves {
-			c.use(leaf, r.Int64N(3), r.Int64N(3))
+			c.use(used{"", leaf, r.Int64N(3), r.Int64N(3)})
 		}
 		c.ask.Request = planner.Amounts{left[0] + 1 + r.Int64N(4), 0}
 		d := daemonset.Plan(&c.node, &c.ask, bound)
 		if err := spared(c, &d); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := daemonset.JudgeAny(&c.node, &c.ask, bound, d); err != nil {
-			t.Fatalf("seed %d: the judge refuses %s: %v", seed, d.String(), err)
-		}
 		if d.Outcome == planner.Preempt {
-			preempts++
+			seen["victims"]++
+			if err := daemonset.Judge(&c.node, &c.ask, bound, d); err != nil {
+				t.Fatalf("seed %d: the judge refuses %s: %v", seed, d.String(), err)
+			}
 		}
 		free := daemonset.Plan(&c.node, &c.ask, daemonset.Params{})
 		if spared(c, &free) != nil {
-			forgotten++
-			if daemonset.JudgeAny(&c.node, &c.ask, bound, free) == nil {
+			if seen["forgotten"]++; daemonset.Judge(&c.node, &c.ask, bound, free) == nil {
 				t.Fatalf("seed %d: the judge accepts %s", seed, free.String())
 			}
 		}
 	}
-	if preempts < 300 || forgotten < 300 {
-		t.Errorf("%d plans with victims, %d that forget guarantees: the test shows little", preempts, forgotten)
-	}
+	seen.require(t, 3000, map[string]uint64{"victims": 100, "forgotten": 100})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 )
@@ -23,7 +25,7 @@ type model struct {
 	before      [][]int64
 	budgets     []int64
 	ask         mask
-	settings    settings
+	settings    daemonset.Params // without filters
 	// filters: the real filters run; refuse: they always reject.
 	filters, refuse bool
 }
@@ -38,23 +40,15 @@ type mpod struct {
 	slow                 bool
 	protection           planner.Protection // except Foreign
 	budgets              []int
-	port                 int // 0 for none
+	port                 int32 // 0 for none
 }
 
 type mask struct {
 	request        []int64
 	priority       int32
 	never, overMax bool
-	held           int
-	ports          []int
-}
-
-type settings struct {
-	selection          []daemonset.Selection
-	deviation, victims *int32
-	order              daemonset.ClassOrder
-	foreign            bool
-	delay              int
+	held           time.Duration
+	ports          []int32
 }
 
 // input makes the planner's input. With a random source, everything is in another order,
@@ -100,17 +94,13 @@ func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 		}
 		n.Pods = append(n.Pods, pod)
 	}
-	ask := &daemonset.Ask{Held: time.Duration(m.ask.held) * time.Second, Ask: &planner.Ask{
+	ask := &daemonset.Ask{Held: m.ask.held, Ask: &planner.Ask{
 		UID: "asker", Namespace: "kube-system", Name: "asker", Request: amounts(m.ask.request), Priority: m.ask.priority, Never: m.ask.never,
 	}}
 	if m.ask.overMax {
 		ask.OverMax = "root.system"
 	}
-	s := m.settings
-	p := daemonset.Params{
-		Selection: s.selection, SingleDeviationPercent: s.deviation, MaxVictims: s.victims,
-		ClassOrder: s.order, PreemptForeign: s.foreign, StartDelay: time.Duration(s.delay) * time.Second,
-	}
+	p := m.settings
 	if m.filters {
 		p.Fits = m.fits
 	}
@@ -187,15 +177,11 @@ func upTo(n int) []int {
 func (m *model) String() string {
 	var b strings.Builder
 	s := m.settings
-	number := func(n *int32) string {
-		if n == nil {
-			return "none"
-		}
-		return fmt.Sprint(*n)
-	}
 	fmt.Fprintf(&b, "%v allocatable %v before %v budgets %v, filters %v %v\n", m.types, m.allocatable, m.before, m.budgets, m.filters, m.refuse)
 	fmt.Fprintf(&b, "ask %+v\n", m.ask)
-	fmt.Fprintf(&b, "selection %v deviation %s victims %s order %q foreign %v delay %d\n", s.selection, number(s.deviation), number(s.victims), s.order, s.foreign, s.delay)
+	fmt.Fprintf(&b, "selection %v deviation %d victims %d ",
+		s.Selection, ptr.Deref(s.SingleDeviationPercent, -1), ptr.Deref(s.MaxVictims, -1))
+	fmt.Fprintf(&b, "order %q foreign %v delay %v\n", s.ClassOrder, s.PreemptForeign, s.StartDelay)
 	for i, p := range m.pods {
 		fmt.Fprintf(&b, "%d: %+v\n", i, *p)
 	}
@@ -260,7 +246,7 @@ func (g *generator) whoRuns(pods int) {
 		p.foreign = g.chance(15)
 		p.peer = p.foreign && g.chance(40)
 		if m.filters && g.chance(25) {
-			p.port = 1 + g.IntN(3)
+			p.port = int32(1 + g.IntN(3))
 		}
 		for b := range m.budgets {
 			if g.chance(40) {
@@ -296,7 +282,7 @@ func (g *generator) whoAsks() {
 	a.priority = int32(g.between(0, 3))
 	a.never, a.overMax = g.chance(3), g.chance(3)
 	if g.m.filters {
-		for port := 1; port <= 3; port++ {
+		for port := int32(1); port <= 3; port++ {
 			if g.chance(50) {
 				a.ports = append(a.ports, port)
 			}
@@ -325,22 +311,20 @@ func (g *generator) room() {
 
 func (g *generator) choices() {
 	s := &g.m.settings
-	s.selection = [][]daemonset.Selection{
+	s.Selection = [][]daemonset.Selection{
 		nil, {daemonset.Multiple}, {daemonset.Single}, {daemonset.Single, daemonset.Multiple}, {daemonset.Multiple, daemonset.Single},
 	}[g.IntN(5)]
 	if g.chance(50) {
-		percent := []int32{0, 10, 25, 50, 100, 200}[g.IntN(6)]
-		s.deviation = &percent
+		s.SingleDeviationPercent = new([]int32{0, 10, 25, 50, 100, 200}[g.IntN(6)])
 	}
 	if g.chance(40) {
-		most := int32(g.between(1, 3))
-		s.victims = &most
+		s.MaxVictims = new(int32(g.between(1, 3)))
 	}
 	if g.chance(40) {
-		s.order = []daemonset.ClassOrder{daemonset.Seed, daemonset.YuniKorn}[g.IntN(2)]
+		s.ClassOrder = []daemonset.ClassOrder{daemonset.Seed, daemonset.YuniKorn}[g.IntN(2)]
 	}
-	s.foreign = g.chance(40)
+	s.PreemptForeign = g.chance(40)
 	if g.chance(15) {
-		s.delay, g.m.ask.held = g.IntN(3), g.IntN(3)
+		s.StartDelay, g.m.ask.held = time.Duration(g.IntN(3))*time.Second, time.Duration(g.IntN(3))*time.Second
 	}
 }

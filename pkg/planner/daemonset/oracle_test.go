@@ -101,7 +101,7 @@ func (o *oracle) forbids(i int) planner.Rule {
 	switch {
 	case rule != "" && !o.without[string(rule)]:
 		return rule
-	case o.stranger(p) && !o.settings.foreign && !o.without["foreign"]:
+	case o.stranger(p) && !o.settings.PreemptForeign && !o.without["foreign"]:
 		return planner.RuleForeign
 	case p.priority > o.ask.priority && !o.without["priority"]:
 		return daemonset.RulePriority
@@ -123,7 +123,7 @@ func (o *oracle) candidates() []int {
 
 // class is D5: the class of a pod, and its place in the order.
 func (o *oracle) class(p *mpod) (daemonset.Class, int) {
-	yunikorn := o.settings.order == daemonset.YuniKorn && !o.without["class order"]
+	yunikorn := o.settings.ClassOrder == daemonset.YuniKorn && !o.without["class order"]
 	switch {
 	case o.without["classes"]:
 		return daemonset.Regular, 0
@@ -191,7 +191,7 @@ func (o *oracle) compare(i, j int, consumed []int64) int {
 		by   int
 	}{
 		{"priority order", cmp.Compare(a.priority, b.priority)},
-		{"slow", cmp.Compare(rankOf(a.slow), rankOf(b.slow))},
+		{"slow", cmp.Compare(planner.Rank(a.slow), planner.Rank(b.slow))},
 		{"share", o.share(b).Cmp(o.share(a))},
 		{"age", cmp.Compare(b.created, a.created)},
 		{"budgets", cmp.Compare(o.violates(a, consumed), o.violates(b, consumed))},
@@ -202,13 +202,6 @@ func (o *oracle) compare(i, j int, consumed []int64) int {
 		}
 	}
 	return cmp.Compare(i, j)
-}
-
-func rankOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (o *oracle) rank(i int) int {
@@ -262,7 +255,7 @@ func (o *oracle) deviation(p *mpod) *big.Rat {
 
 // near reports whether the deviation of a pod is within bounds.
 func (o *oracle) near(p *mpod) bool {
-	most := o.settings.deviation
+	most := o.settings.SingleDeviationPercent
 	return most == nil || o.without["deviation"] || o.deviation(p).Cmp(big.NewRat(int64(*most), 100)) <= 0
 }
 
@@ -304,7 +297,7 @@ func (o *oracle) multiple() []int {
 		slices.Reverse(order)
 		found = o.least(order)
 	}
-	if most := o.settings.victims; most != nil && len(found) > int(*most) && !o.without["max victims"] {
+	if most := o.settings.MaxVictims; most != nil && len(found) > int(*most) && !o.without["max victims"] {
 		return nil
 	}
 	return found
@@ -357,14 +350,14 @@ func (o *oracle) decide() verdict {
 		return verdict{outcome: daemonset.NoHold, stopped: planner.RuleTooLittle}
 	case !o.enough(o.candidates()) && !o.without["bricks"]:
 		return verdict{outcome: daemonset.NoHold, stopped: planner.RuleFilters}
-	case o.ask.held < o.settings.delay && !o.without["delay"]:
+	case o.ask.held < o.settings.StartDelay && !o.without["delay"]:
 		return verdict{outcome: planner.Hold, stopped: daemonset.RuleDelay}
 	}
 	return o.selected()
 }
 
 func (o *oracle) selected() verdict {
-	selections := slices.Clone(o.settings.selection)
+	selections := slices.Clone(o.settings.Selection)
 	if len(selections) == 0 {
 		selections = []daemonset.Selection{daemonset.Multiple}
 	}
@@ -392,10 +385,11 @@ func (o *oracle) selected() verdict {
 	return verdict{outcome: planner.Hold, stopped: daemonset.RuleNoVictims}
 }
 
-// lawful judges any set of victims by the rules that do not compare sets.
+// lawful judges any set of victims by the rules that do not compare sets, as Judge does:
+// without the filters.
 func (o *oracle) lawful(set []int, by daemonset.Selection) bool {
 	s := o.settings
-	if o.ask.overMax || o.ask.never || o.ask.held < s.delay || len(set) == 0 || !o.enough(set) {
+	if o.ask.overMax || o.ask.never || o.ask.held < s.StartDelay || len(set) == 0 || !o.covered(set) {
 		return false
 	}
 	for i, pod := range set {
@@ -407,5 +401,5 @@ func (o *oracle) lawful(set []int, by daemonset.Selection) bool {
 	if by == daemonset.Single {
 		return len(set) == 1 && (!o.short() || o.near(o.pods[set[0]]))
 	}
-	return s.victims == nil || len(set) <= int(*s.victims)
+	return s.MaxVictims == nil || len(set) <= int(*s.MaxVictims)
 }

@@ -1,6 +1,8 @@
 package daemonset_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -40,7 +43,7 @@ import (
 // planner on the input in another order. A line that begins with !! reports a difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
-		s := &story{plan: real, nodes: map[string]*place{}, asks: map[string]*asker{}}
+		s := &story{plan: real, asks: map[string]*asker{}}
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			out, err := s.command(d)
 			if err != nil {
@@ -53,26 +56,10 @@ func TestStories(t *testing.T) {
 
 // TestStoriesNoticeAWrongPlanner shows that these checks report differences.
 func TestStoriesNoticeAWrongPlanner(t *testing.T) {
-	s := &story{plan: buggy("free"), nodes: map[string]*place{}, asks: map[string]*asker{}}
-	out := ""
-	datadriven.RunTestFromString(t, `
-node n1 vcore=10
-----
-
-pods
-a vcore=2
-b vcore=2
-c vcore=2
-----
-
-ask logs vcore=5
-----
-
-plan logs
-----
-`, func(t *testing.T, d *datadriven.TestData) string {
-		out = expect.Get(s.command(d))(t)
-		return ""
+	s, out := &story{plan: buggy("free"), asks: map[string]*asker{}}, ""
+	datadriven.RunTest(t, "testdata/d7_need.txt", func(t *testing.T, d *datadriven.TestData) string {
+		out += expect.Get(s.command(d))(t)
+		return d.Expected
 	})
 	if !strings.Contains(out, "!! victims") {
 		t.Fatal(out)
@@ -85,12 +72,11 @@ var types = []string{resources.CPU, resources.Memory, "gpu", resources.Pods}
 // story is the current state of a scenario.
 type story struct {
 	plan     planFunc
-	nodes    map[string]*place
+	nodes    []*place // the last one is that of pods and askers that follow
 	asks     map[string]*asker
-	here     *place
 	budgets  []string
 	allowed  []int64
-	settings settings
+	settings daemonset.Params
 	now      time.Duration
 	last     *daemonset.Decision
 	lastAt   *place
@@ -111,171 +97,145 @@ type asker struct {
 	since time.Duration
 }
 
-func (s *story) command(d *datadriven.TestData) (string, error) {
-	line := d.Cmd
-	for _, arg := range d.CmdArgs {
-		line += " " + arg.String()
+// line is a line about a node, pod, asker, budget or the settings: a name, amounts, and other
+// words, which are a flag or key=value.
+type line struct {
+	name    string
+	amounts []int64
+	words   map[string][]string
+	err     error
+}
+
+func read(name string, words []string) *line {
+	x := &line{name: name, amounts: make([]int64, len(types)), words: map[string][]string{}}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		t := slices.Index(types, key)
+		if t < 0 {
+			x.words[key] = append(x.words[key], value)
+			continue
+		}
+		amount, err := queuestest.Amount(key, value)
+		x.amounts[t], x.err = int64(amount), errors.Join(x.err, err)
 	}
-	words := strings.Fields(strings.NewReplacer("(", "", ")", "", ", ", ",").Replace(line))[1:]
-	switch d.Cmd {
+	return x
+}
+
+// take takes a word out of the line, and returns its values.
+func (x *line) take(key string) []string {
+	defer delete(x.words, key)
+	return x.words[key]
+}
+
+func (x *line) flag(key string) bool { return len(x.take(key)) > 0 }
+
+func (x *line) numbers(key string) (out []int32) {
+	for _, value := range x.take(key) {
+		n, err := strconv.ParseInt(value, 10, 32)
+		out, x.err = append(out, int32(n)), errors.Join(x.err, err)
+	}
+	return out
+}
+
+// number returns nil if the line does not have it.
+func (x *line) number(key string) *int32 {
+	if all := x.numbers(key); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+func (x *line) duration(key, unlessSaid string) time.Duration {
+	d, err := time.ParseDuration(cmp.Or(strings.Join(x.take(key), ""), unlessSaid))
+	x.err = errors.Join(x.err, err)
+	return d
+}
+
+func (s *story) command(d *datadriven.TestData) (string, error) {
+	words := []string{""}
+	for _, a := range d.CmdArgs {
+		words = append(words, strings.TrimSuffix(a.Key+"="+strings.Join(a.Vals, ","), "="))
+	}
+	switch name := words[min(1, len(words)-1)]; d.Cmd {
 	case "pods":
-		for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
-			if err := s.pod(strings.Fields(line)); err != nil {
+		for _, text := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+			words := strings.Fields(text)
+			if err := s.add(d.Cmd, read(words[0], words[1:])); err != nil {
 				return "", err
 			}
 		}
 		return "", nil
 	case "node", "ask", "budget":
-		return "", s.add(d.Cmd, words)
+		return "", s.add(d.Cmd, read(name, words[2:]))
 	case "settings":
-		return "", s.set(words)
+		return "", s.add(d.Cmd, read("", words[1:]))
 	case "plan":
-		a := s.asks[words[0]]
-		if a == nil {
-			return "", fmt.Errorf("no pod named %s asks", words[0])
+		if s.asks[name] == nil {
+			return "", fmt.Errorf("no pod named %s asks", name)
 		}
-		return s.decide(a), nil
+		return s.decide(s.asks[name]), nil
+	default:
+		return "", s.step(d.Cmd, name)
 	}
-	return "", s.step(d.Cmd, words)
 }
 
-// pair is a word like key=value; without a value it is a flag.
-func pair(word string) (key, value string) {
-	key, value, _ = strings.Cut(word, "=")
-	return key, value
-}
-
-func (s *story) add(kind string, words []string) error {
-	amounts := make([]int64, len(types))
-	a := &asker{name: words[0], place: s.here}
-	for _, word := range words[1:] {
-		key, value := pair(word)
-		n, err := strconv.ParseInt(value, 10, 32)
-		switch {
-		case slices.Contains(types, key):
-			var amount resources.Amount
-			amount, err = queuestest.Amount(key, value)
-			amounts[slices.Index(types, key)] = int64(amount)
-		case kind == "budget" && key == "allowed":
-			s.budgets, s.allowed = append(s.budgets, words[0]), append(s.allowed, n)
-		case kind == "ask" && key == "prio":
-			a.priority = int32(n)
-		case kind == "ask" && key == "port":
-			a.ports = append(a.ports, int(n))
-		case kind == "ask" && (key == "never" || key == "overmax"):
-			a.never, a.overMax, err = a.never || key == "never", a.overMax || key == "overmax", nil
-		default:
-			err = fmt.Errorf("what is %q", word)
-		}
-		if err != nil {
-			return err
-		}
-	}
+func (s *story) add(kind string, x *line) error {
 	pods := slices.Index(types, resources.Pods)
 	switch kind {
 	case "node":
-		if amounts[pods] == 0 {
-			amounts[pods] = 110
-		}
-		s.here = &place{name: words[0], allocatable: amounts}
-		s.nodes[words[0]] = s.here
+		x.amounts[pods] = cmp.Or(x.amounts[pods], 110)
+		s.nodes = append(s.nodes, &place{name: x.name, allocatable: x.amounts})
 	case "ask":
-		amounts[pods] = 1
-		a.request = amounts
-		s.asks[a.name] = a
-	}
-	return nil
-}
-
-func (s *story) pod(words []string) error {
-	p := &mpod{uid: words[0], request: make([]int64, len(types)), created: -3600}
-	p.request[slices.Index(types, resources.Pods)] = 1
-	protections := []string{"", "daemonset", "static", "leaving", "binding"}
-	for _, word := range words[1:] {
-		key, value := pair(word)
-		n, err := strconv.ParseInt(value, 10, 32)
-		switch {
-		case slices.Contains(types, key):
-			var amount resources.Amount
-			amount, err = queuestest.Amount(key, value)
-			p.request[slices.Index(types, key)] = int64(amount)
-		case key == "prio":
-			p.priority = int32(n)
-		case key == "port":
-			p.port = int(n)
-		case key == "age":
-			var age time.Duration
-			age, err = time.ParseDuration(value)
-			p.created = -int(age.Seconds())
-		case key == "budget" && slices.Contains(s.budgets, value):
-			p.budgets, err = append(p.budgets, slices.Index(s.budgets, value)), nil
-		case value != "":
-			err = fmt.Errorf("what is %q", word)
-		default:
-			err = s.flag(p, key, protections)
+		x.amounts[pods] = 1
+		s.asks[x.name] = &asker{name: x.name, place: s.nodes[len(s.nodes)-1], mask: mask{
+			request: x.amounts, priority: ptr.Deref(x.number("prio"), 0), ports: x.numbers("port"),
+			never: x.flag("never"), overMax: x.flag("overmax"),
+		}}
+	case "budget":
+		s.budgets, s.allowed = append(s.budgets, x.name), append(s.allowed, int64(*x.number("allowed")))
+	case "settings":
+		s.settings = daemonset.Params{
+			SingleDeviationPercent: x.number("deviation"), MaxVictims: x.number("maxvictims"),
+			ClassOrder:     daemonset.ClassOrder(strings.Join(x.take("order"), "")),
+			PreemptForeign: x.flag("foreign"), StartDelay: x.duration("delay", "0s"),
 		}
-		if err != nil {
-			return err
-		}
-	}
-	s.here.pods = append(s.here.pods, p)
-	return nil
-}
-
-func (s *story) flag(p *mpod, flag string, protections []string) error {
-	switch {
-	case flag == "optout":
-		p.optedOut = true
-	case flag == "originator":
-		p.originator = true
-	case flag == "foreign" || flag == "peer":
-		p.foreign, p.peer = true, flag == "peer"
-	case flag == "slow":
-		p.slow = true
-	case slices.Contains(protections, flag):
-		p.protection = planner.Protection(slices.Index(protections, flag))
-	default:
-		return fmt.Errorf("what is %q", flag)
-	}
-	return nil
-}
-
-func (s *story) set(words []string) error {
-	s.settings = settings{}
-	for _, word := range words {
-		key, value := pair(word)
-		n, err := strconv.ParseInt(value, 10, 32)
-		number := int32(n)
-		switch key {
-		case "selection":
-			for _, name := range strings.Split(value, ",") {
-				s.settings.selection = append(s.settings.selection, daemonset.Selection(name))
+		for _, names := range x.take("selection") {
+			for _, name := range strings.Split(names, ",") {
+				s.settings.Selection = append(s.settings.Selection, daemonset.Selection(name))
 			}
-			err = nil
-		case "deviation":
-			s.settings.deviation = &number
-		case "maxvictims":
-			s.settings.victims = &number
-		case "order":
-			s.settings.order, err = daemonset.ClassOrder(value), nil
-		case "foreign":
-			s.settings.foreign, err = true, nil
-		case "delay":
-			var delay time.Duration
-			delay, err = time.ParseDuration(value)
-			s.settings.delay = int(delay.Seconds())
-		default:
-			err = fmt.Errorf("what is %q", word)
 		}
-		if err != nil {
-			return err
+	case "pods":
+		x.amounts[pods] = 1
+		here := s.nodes[len(s.nodes)-1]
+		here.pods = append(here.pods, s.pod(x))
+	}
+	if len(x.words) > 0 {
+		return fmt.Errorf("what is %v", x.words)
+	}
+	return x.err
+}
+
+func (s *story) pod(x *line) *mpod {
+	p := &mpod{
+		uid: x.name, request: x.amounts, priority: ptr.Deref(x.number("prio"), 0),
+		created: -int(x.duration("age", "1h").Seconds()),
+		port:    ptr.Deref(x.number("port"), 0), peer: x.flag("peer"), slow: x.flag("slow"),
+		optedOut: x.flag("optout"), originator: x.flag("originator"),
+	}
+	p.foreign = x.flag("foreign") || p.peer
+	for i, name := range []string{"", "daemonset", "static", "leaving", "binding"} {
+		if x.flag(name) {
+			p.protection = planner.Protection(i)
 		}
 	}
-	return nil
+	for _, name := range x.take("budget") {
+		p.budgets = append(p.budgets, slices.Index(s.budgets, name))
+	}
+	return p
 }
 
 // step is a command other than a decision.
-func (s *story) step(what string, words []string) error {
+func (s *story) step(what, name string) error {
 	switch what {
 	case "apply":
 		for _, v := range s.last.Victims {
@@ -287,13 +247,15 @@ func (s *story) step(what string, words []string) error {
 			n.pods = slices.DeleteFunc(n.pods, func(p *mpod) bool { return p.protection == planner.Leaving })
 		}
 	case "wait":
-		d, err := time.ParseDuration(words[0])
+		d, err := time.ParseDuration(name)
 		s.now += d
 		return err
 	case "place":
-		a := s.asks[words[0]]
+		a := s.asks[name]
 		a.place.holders = slices.DeleteFunc(a.place.holders, func(b *asker) bool { return a == b })
-		a.place.pods = append(a.place.pods, &mpod{uid: a.name, request: a.request, priority: a.priority, protection: planner.DaemonSet})
+		a.place.pods = append(a.place.pods, &mpod{
+			uid: name, request: a.request, priority: a.priority, protection: planner.DaemonSet,
+		})
 	default:
 		return fmt.Errorf("what is %q", what)
 	}
@@ -306,21 +268,18 @@ func (s *story) decide(a *asker) string {
 		node: a.place.name, types: types, allocatable: a.place.allocatable, pods: a.place.pods,
 		budgets: s.allowed, ask: a.mask, settings: s.settings, filters: len(a.ports) > 0,
 	}
-	holds := slices.Contains(a.place.holders, a)
-	if holds {
-		m.ask.held = int((s.now - a.since).Seconds())
+	at := slices.Index(a.place.holders, a)
+	if at >= 0 {
+		m.ask.held = s.now - a.since
 	}
-	for _, h := range a.place.holders {
-		if h == a || holds && slices.Index(a.place.holders, h) > slices.Index(a.place.holders, a) {
-			continue
-		}
-		if h.priority >= a.priority {
+	for i, h := range a.place.holders {
+		if (at < 0 || i < at) && h.priority >= a.priority {
 			m.before = append(m.before, h.request)
 		}
 	}
 	_, d, _ := s.plan(m, nil)
 	d.Ask.Name = a.name
-	if held := d.Outcome == planner.Hold || d.Outcome == planner.Preempt; held && !holds {
+	if held := d.Outcome == planner.Hold || d.Outcome == planner.Preempt; held && at < 0 {
 		a.since = s.now
 		a.place.holders = append(a.place.holders, a)
 	}
@@ -328,7 +287,8 @@ func (s *story) decide(a *asker) string {
 	out := d.String() + "\n"
 	for _, n := range d.Need {
 		if n.Short > 0 {
-			out += fmt.Sprintf("  need %s = %s - %s\n", n.Type+" "+resources.Format(n.Type, n.Short), resources.Format(n.Type, n.Request), resources.Format(n.Type, n.Free))
+			out += fmt.Sprintf("  need %s %s = %s - %s\n", n.Type,
+				resources.Format(n.Type, n.Short), resources.Format(n.Type, n.Request), resources.Format(n.Type, n.Free))
 		}
 	}
 	for i, v := range d.Victims {
