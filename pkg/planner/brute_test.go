@@ -15,6 +15,17 @@ type choice struct {
 	cost    cost
 }
 
+// outcome is that of a choice; without one it is to refuse.
+func (c choice) outcome(found bool) planner.Outcome {
+	switch {
+	case !found:
+		return planner.Refuse
+	case len(c.victims) == 0:
+		return planner.Wait
+	}
+	return planner.Preempt
+}
+
 // cost is what plans are compared by, in this order.
 type cost struct {
 	counts
@@ -53,13 +64,7 @@ func (o *oracle) best() (choice, bool) {
 				blocked = true
 				return !o.isLarge(set)
 			}
-			chosen := members(may, set)
-			c := o.count(node, chosen, freed)
-			if best == nil || o.compareCounts(c, best.cost.counts) <= 0 {
-				if price := o.priced(node, chosen, c); best == nil || o.compare(price, best.cost) < 0 {
-					best = &choice{node, slices.Clone(chosen), price}
-				}
-			}
+			best = o.better(best, node, members(may, set), freed)
 			return !o.isLarge(set)
 		})
 		if blocked {
@@ -70,6 +75,17 @@ func (o *oracle) best() (choice, bool) {
 		return choice{}, false
 	}
 	return *best, true
+}
+
+// better returns the better one of the best choice so far, nil for none, and a set on a node.
+func (o *oracle) better(best *choice, node int, set []int, freed []int64) *choice {
+	c := o.count(node, set, freed)
+	if best == nil || o.compareCounts(c, best.cost.counts) <= 0 {
+		if price := o.priced(node, set, c); best == nil || o.compare(price, best.cost) < 0 {
+			return &choice{node, slices.Sorted(slices.Values(set)), price}
+		}
+	}
+	return best
 }
 
 // mayGo returns the pods that may be preempted if the asker runs on a node, and counts

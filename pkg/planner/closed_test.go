@@ -169,23 +169,17 @@ func TestClosedSystemsConverge(t *testing.T) { closedSystems(t, 1000, 1) }
 
 func closedSystems(t *testing.T, systems, first uint64) {
 	t.Helper()
-	with, several := 0, 0
+	seen := tally{}
 	for seed := first; seed < first+systems; seed++ {
 		s := newClosedSystem(seed, real)
 		before := s.m.String()
 		if err := s.converge(rand.New(rand.NewPCG(seed, 12))); err != nil {
 			t.Fatalf("closed system %d: %v\n%s\nlast: %v", seed, err, before, s.log[max(len(s.log)-8, 0):])
 		}
-		if s.preempts > 0 {
-			with++
-		}
-		if s.preempts > 2 {
-			several++
-		}
+		seen.note("preemption", s.preempts > 0)
+		seen.note("three preemptions", s.preempts > 2)
 	}
-	if with < int(systems)/5 || several < int(systems)/100 {
-		t.Errorf("of %d systems only %d have preemption and %d three times or more", systems, with, several)
-	}
+	seen.require(t, systems, map[string]uint64{"preemption": 200, "three preemptions": 10})
 }
 
 // TestClosedSystemsNoticeLoops plants planners without law 2, without law 4, and without

@@ -4,26 +4,24 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 )
 
 // filters is a fake of the real filters: the asker passes on a node only without some
 // pods, such as those that use its port.
 type filters struct {
-	// away are the pods, by UID, that must not be on the node.
-	away map[string]bool
-	// stay are the pods without which the asker does not run there (affinity).
-	stay map[string]bool
+	// away are the pods, by UID, that must not be on the node, and stay those without which
+	// the asker does not run there (affinity).
+	away, stay []string
 	// never and refuses are nodes on which the asker never passes. For those of refuses
 	// the filters return Fails instead of Never.
-	never, refuses map[string]bool
+	never, refuses []string
 	model          *model
 	calls          int
 }
@@ -31,14 +29,14 @@ type filters struct {
 func (f *filters) fits(node string, without []string) planner.Fit {
 	f.calls++
 	switch {
-	case f.never[node]:
+	case slices.Contains(f.never, node):
 		return planner.Never
-	case f.refuses[node]:
+	case slices.Contains(f.refuses, node):
 		return planner.Fails
 	}
 	for _, p := range f.model.pods {
 		here, gone := f.model.nodes[p.node].name == node, slices.Contains(without, p.uid)
-		if here && (f.away[p.uid] && !gone || f.stay[p.uid] && gone) {
+		if here && (!gone && slices.Contains(f.away, p.uid) || gone && slices.Contains(f.stay, p.uid)) {
 			return planner.Fails
 		}
 	}
@@ -75,23 +73,17 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 
 // TestFitsOnRandomCases has blocking pods that the planner does not know of.
 func TestFitsOnRandomCases(t *testing.T) {
-	widened, refused := 0, 0
+	seen := tally{}
 	for seed := uint64(1); seed <= 8000; seed++ {
 		m, f := inTheWay(seed)
 		d := f.plan(m, 200)
 		if err := f.check(m, d); err != nil {
 			t.Fatalf("inTheWay(%d): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
 		}
-		if d.Outcome == planner.Preempt && !d.Exhaustive {
-			widened++
-		}
-		if d.Stopped == planner.RuleFilters {
-			refused++
-		}
+		seen.note("widened", d.Outcome == planner.Preempt && !d.Exhaustive)
+		seen.note("refused by the filters", d.Stopped == planner.RuleFilters)
 	}
-	if widened < 200 || refused < 200 {
-		t.Errorf("only %d plans were widened, %d refused by the filters", widened, refused)
-	}
+	seen.require(t, 8000, map[string]uint64{"widened": 25, "refused by the filters": 25})
 }
 
 // inTheWay is a random case in which the filters reject the asker on a node with certain
@@ -100,13 +92,17 @@ func inTheWay(seed uint64) (*model, *filters) {
 	m := generate(seed, 8)
 	m.budgets = append(m.budgets, 0)
 	chance := rand.New(rand.NewPCG(seed, 5))
-	f := &filters{away: map[string]bool{}, never: map[string]bool{}, refuses: map[string]bool{}}
+	f := &filters{}
 	for _, p := range m.pods {
-		f.away[p.uid] = chance.IntN(4) == 0
+		if chance.IntN(4) == 0 {
+			f.away = append(f.away, p.uid)
+		}
 	}
 	if chance.IntN(3) == 0 {
-		f.never[m.nodes[0].name] = seed%2 == 0
-		f.refuses[m.nodes[0].name] = seed%2 == 1
+		f.never = []string{m.nodes[0].name}
+	}
+	if seed%2 == 1 {
+		f.never, f.refuses = nil, f.never
 	}
 	return m, f
 }
@@ -126,21 +122,18 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 		bug, want string
 		plan      func(m *model, f *filters) (planner.Decision, bool)
 	}{
-		{"asks no filter", "passes false", func(m *model, f *filters) (planner.Decision, bool) {
+		{"a planner that asks no filter", "passes false", func(m *model, f *filters) (planner.Decision, bool) {
 			m.fits = nil
 			_, d, _ := real(m, nil)
 			f.model, m.fits = m, f.fits
 			o := newOracle(m)
 			node, set := o.chosen(d)
-			deaf := d.Outcome != planner.Refuse && !o.passes(node, set)
-			f.calls = 0
-			return d, deaf
+			return d, d.Outcome != planner.Refuse && !o.passes(node, set)
 		}},
-		{"gives up at the first refusal", "though without", func(m *model, f *filters) (planner.Decision, bool) {
+		{"a planner that gives up at the first refusal", "though without", func(m *model, f *filters) (planner.Decision, bool) {
 			if d := f.plan(m, 200); d.Outcome == planner.Refuse {
 				return d, false
 			}
-			f.calls = 0
 			snapshot, ask, p := m.snapshot(nil)
 			p.Fits = func(node string, without []*planner.Pod) planner.Fit {
 				if f.fits(node, uidsOf(without)) == planner.Passes {
@@ -154,40 +147,28 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 				set := o.all(node)
 				return o.law2(o.taken(set), o.contested(node)) && o.passes(node, set)
 			})
-			f.calls = d.FitsCalls
 			return d, d.Outcome == planner.Refuse && all
 		}},
-		{"lets no pod back", "is not needed", func(m *model, f *filters) (planner.Decision, bool) {
+		{"a planner that lets no pod back", "is not needed", func(m *model, f *filters) (planner.Decision, bool) {
 			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) {
 				all := o.all(node)
 				return all, len(all) > len(set) && o.lawful(node, all) && o.passes(node, all)
 			})
 		}},
-		{"takes pods in the way, lawful or not", "lawful false", func(m *model, f *filters) (planner.Decision, bool) {
+		{"a planner that takes pods in the way, lawful or not", "lawful false", func(m *model, f *filters) (planner.Decision, bool) {
 			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) })
 		}},
-		{"miscounts", "said are", func(m *model, f *filters) (planner.Decision, bool) {
-			d := f.plan(m, 200)
-			d.FitsCalls--
-			return d, true
-		}},
 	} {
-		noticed := 0
-		for seed := uint64(1); seed <= 8000 && noticed < 20; seed++ {
+		notices(t, c.bug, c.want, 20, func(seed uint64) (bool, error) {
 			m, f := inTheWay(seed)
 			d, planted := c.plan(m, f)
-			if !planted {
-				continue
-			}
-			if err := f.check(m, d); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("inTheWay(%d): a planner that %s: %v", seed, c.bug, err)
-			}
-			noticed++
-		}
-		if noticed < 20 {
-			t.Errorf("a planner that %s was planted %d times only", c.bug, noticed)
-		}
+			return planted, fitsCheck(m, d)
+		})
 	}
+	m, f := inTheWay(1)
+	d := f.plan(m, 200)
+	d.FitsCalls--
+	expect.Fails(t, f.check(m, d), "said are") // a planner that miscounts
 }
 
 // swap changes the victims of a plan.
@@ -196,14 +177,12 @@ func (f *filters) swap(m *model, plant func(o *oracle, node int, set []int) ([]i
 	if d.Outcome != planner.Preempt {
 		return d, false
 	}
-	o, calls := newOracle(m), f.calls
+	o := newOracle(m)
 	node, set := o.chosen(d)
 	set, planted := plant(o, node, set)
 	if planted {
-		snapshot, ask, _ := m.snapshot(nil)
-		d = o.decision(snapshot, ask, choice{node: node, victims: set}, true)
+		d = o.decision(d.Ask, choice{node: node, victims: set}, true)
 	}
-	d.FitsCalls, f.calls = calls, calls
 	return d, planted
 }
 
@@ -255,10 +234,12 @@ func crowd(pods int, away ...int) (*model, *filters) {
 	m := pair()
 	m.nodes[0].allocatable[0] = 1000
 	m.pods = nil
-	f := &filters{away: map[string]bool{}}
+	f := &filters{}
 	for i := range pods {
 		m.pods = append(m.pods, &mpod{uid: fmt.Sprintf("v%03d", i), app: "b", queue: 2, request: []int64{2}, created: i, originator: i%2 == 0})
-		f.away[m.pods[i].uid] = slices.Contains(away, i)
+	}
+	for _, i := range away {
+		f.away = append(f.away, m.pods[i].uid)
 	}
 	return m, f
 }
@@ -285,12 +266,12 @@ func TestFitsTooOften(t *testing.T) {
 // TestFitsAffinity: a pod that the asker requires on its node is not preempted.
 func TestFitsAffinity(t *testing.T) {
 	m := pair()
-	f := &filters{stay: map[string]bool{"v1": true}}
+	f := &filters{stay: []string{"v1"}}
 	if d := f.plan(m, 0); d.Outcome != planner.Refuse || d.Stopped != planner.RuleFilters || f.calls != 2 {
 		// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
 		t.Errorf("%s after %d calls", d, f.calls)
 	}
-	f = &filters{stay: map[string]bool{"v0": true}}
+	f = &filters{stay: []string{"v0"}}
 	if d := f.plan(m, 0); !slices.Equal(uids(d), []string{"v1"}) {
 		t.Errorf("%s", d)
 	}
@@ -305,20 +286,13 @@ func TestFitsNextNode(t *testing.T) {
 		m.nodes = append(m.nodes, &mnode{name, []int64{2}})
 		m.pods = append(m.pods, &mpod{uid: "on-" + name, app: "b", queue: 2, node: len(m.nodes) - 1, request: []int64{2}, created: 9})
 	}
-	nodes := func(names ...string) map[string]bool {
-		out := map[string]bool{}
-		for _, name := range names {
-			out[name] = true
-		}
-		return out
-	}
 	for _, c := range []struct {
 		filters filters
 		calls   int
 	}{
-		{filters{refuses: nodes("a", "b")}, 5},
-		{filters{never: nodes("a", "b")}, 3},
-		{filters{never: nodes("a"), refuses: nodes("b")}, 4},
+		{filters{refuses: []string{"a", "b"}}, 5},
+		{filters{never: []string{"a", "b"}}, 3},
+		{filters{never: []string{"a"}, refuses: []string{"b"}}, 4},
 	} {
 		f := &c.filters
 		d := f.plan(m, 0)
@@ -334,7 +308,7 @@ func TestFitsNextNode(t *testing.T) {
 // TestFitsManyNodes: however many nodes the filters reject for good, the plan is the one
 // for the snapshot without these nodes.
 func TestFitsManyNodes(t *testing.T) {
-	late := 0
+	seen := tally{}
 	for seed := uint64(1); seed <= 400; seed++ {
 		chance := rand.New(rand.NewPCG(seed, 6))
 		c := city{nodes: 6 + chance.IntN(12), podsPerNode: 1 + chance.IntN(6), shapes: chance.IntN(3) * 4, slack: 100_000, want: 1000 + chance.Int64N(15_000)}
@@ -350,9 +324,7 @@ func TestFitsManyNodes(t *testing.T) {
 			}
 			without.Nodes = slices.DeleteFunc(without.Nodes, func(n *planner.Node) bool { return n.Name == want.Node })
 		}
-		if asked > 4 {
-			late++
-		}
+		seen.note("more than the first few plans refused", asked > 4)
 		got := search.Plan(snapshot, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 			if never[node] {
 				return planner.Never
@@ -363,7 +335,5 @@ func TestFitsManyNodes(t *testing.T) {
 			t.Fatalf("%d: %+v\n%s, unfit %v, want\n%s after %d", seed, c, got, got.Unfit, want, asked)
 		}
 	}
-	if late < 40 {
-		t.Errorf("only %d cases had more than the first few plans refused", late)
-	}
+	seen.require(t, 400, map[string]uint64{"more than the first few plans refused": 100})
 }

@@ -25,15 +25,7 @@ type generator struct {
 
 // generate returns the model of a seed.
 func generate(seed uint64, pods int) *model {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), m: &model{}, pods: pods}
-	return g.generate()
-}
-
-// generateCrowd returns the model of a seed in which many pods of one node may be
-// preempted: at most all but one.
-func generateCrowd(seed uint64, pods int) *model {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 8)), m: &model{}, pods: pods, crowded: true}
-	return g.generate()
+	return (&generator{Rand: rand.New(rand.NewPCG(seed, 7)), m: &model{}, pods: pods}).generate()
 }
 
 func (g *generator) generate() *model {

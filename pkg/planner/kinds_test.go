@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
-
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -18,30 +16,20 @@ import (
 // pods. But they form few equivalence classes, and an oracle over the number of victims
 // per class is exact.
 
-// kind is an equivalence class: pods that no law and no criterion before creation
-// distinguishes, for an asker on a given node.
-type kind struct {
-	queue, app          string
-	request, budgets    string
-	priority            int32
-	optedOut, originate bool
-	slow                bool
-	onNode              bool
-}
-
-// kinds sorts pods into equivalence classes. The first pod of a class is taken first.
+// kinds sorts pods into equivalence classes: no law and no criterion before creation
+// distinguishes the pods of a class, for an asker on a given node. The first pod of a class is
+// taken first.
 func (o *oracle) kinds(node int, pods []int) [][]int {
-	byKind := map[kind]int{}
+	byKind := map[string]int{}
 	var out [][]int
 	for _, i := range pods {
 		p := o.pods[i]
-		k := kind{
-			o.queues[p.queue].path, p.app, fmt.Sprint(p.request), fmt.Sprint(p.budgets), p.priority, p.optedOut, p.originator, p.slow, p.node == node,
-		}
-		at, known := byKind[k]
+		kind := fmt.Sprint(
+			p.queue, p.app, p.request, p.budgets, p.priority, p.optedOut, p.originator, p.slow, p.node == node)
+		at, known := byKind[kind]
 		if !known {
 			at = len(out)
-			byKind[k], out = at, append(out, nil)
+			byKind[kind], out = at, append(out, nil)
 		}
 		out[at] = append(out[at], i)
 	}
@@ -70,13 +58,7 @@ func (o *oracle) bestOfKinds() (choice, bool) {
 			case !o.law2(o.sums, s):
 				return false
 			}
-			c := o.count(node, set, freed)
-			if best == nil || o.compareCounts(c, best.cost.counts) <= 0 {
-				if price := o.priced(node, set, c); best == nil || o.compare(price, best.cost) < 0 {
-					chosen := slices.Sorted(slices.Values(set))
-					best = &choice{node, chosen, price}
-				}
-			}
+			best = o.better(best, node, set, freed)
 			return false
 		})
 	}
@@ -242,21 +224,17 @@ func (g *generator) tightQueues(parent int) {
 func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, err error) {
 	o := newOracle(m)
 	want, found := o.bestOfKinds()
-	snapshot, d, p := plan(m, nil)
-	if refused := d.Outcome == planner.Refuse; refused == found {
-		return want, false, fmt.Errorf("outcome is %s (%s), want %v on node %d", d.Outcome, d, want.cost.uids, want.node)
-	}
-	if err := judge.Lawful(snapshot, d, p); err != nil {
-		return want, false, fmt.Errorf("Lawful refuses it: %w", err)
-	}
-	if err := o.facts(d); err != nil {
-		return want, false, err
-	}
-	best = !found || d.Node == want.cost.node && slices.Equal(uids(d), want.cost.uids)
-	if !best && d.Exhaustive {
-		return want, false, fmt.Errorf("all is said to be weighed: %s: want %v on %s", d, want.cost.uids, want.cost.node)
-	}
-	return want, best, o.repeat(d, plan, seed)
+	err = o.judge(plan, seed, func(d planner.Decision) error {
+		best = !found || d.Node == want.cost.node && slices.Equal(uids(d), want.cost.uids)
+		if refused := d.Outcome == planner.Refuse; refused == found {
+			return fmt.Errorf("outcome is %s (%s), want %v on node %d", d.Outcome, d, want.cost.uids, want.node)
+		}
+		if !best && d.Exhaustive {
+			return fmt.Errorf("all is said to be weighed: %s: want %v on %s", d, want.cost.uids, want.cost.node)
+		}
+		return nil
+	})
+	return want, best, err
 }
 
 // TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of
@@ -265,68 +243,39 @@ func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseCases(t, 1_500, 1) }
 
 func sparseCases(t *testing.T, cases, first uint64) {
 	t.Helper()
-	plans, best, elsewhere := 0, 0, 0
+	seen := tally{}
 	for seed := first; seed < first+cases; seed++ {
 		m := sparse(seed)
-		want, right, err := checkSparse(m, real, seed)
+		want, best, err := checkSparse(m, real, seed)
 		if err != nil {
 			t.Fatalf("sparse(%d): %v\n%s", seed, err, m)
 		}
-		if len(want.victims) == 0 {
-			continue
-		}
-		plans++
-		if right {
-			best++
-		}
-		if slices.ContainsFunc(want.victims, func(i int) bool { return m.pods[i].node != want.node }) {
-			elsewhere++
-		}
+		seen.note("a plan", len(want.victims) > 0)
+		seen.note("the best plan", len(want.victims) > 0 && best)
+		seen.note("victims elsewhere", slices.ContainsFunc(want.victims, func(i int) bool { return m.pods[i].node != want.node }))
 	}
-	t.Logf("%d cases: %d plans, %d the best, %d with victims elsewhere", cases, plans, best, elsewhere)
-	if plans < int(cases)/4 || elsewhere < int(cases)/8 || best < plans*19/20 {
-		t.Errorf("%d cases: %d plans, %d the best, %d with victims elsewhere", cases, plans, best, elsewhere)
-	}
+	t.Log(seen)
+	seen.require(t, cases, map[string]uint64{"a plan": 250, "victims elsewhere": 125})
+	seen.require(t, seen["a plan"], map[string]uint64{"the best plan": 950})
 }
 
 // TestSmallPoolsAreNoticed plants a planner that considers 32 pods and reports that it
 // was exhaustive. It misses plans, or has worse ones.
 func TestSmallPoolsAreNoticed(t *testing.T) {
-	noticed := map[string]int{}
-	for seed := uint64(1); seed <= 2000 && min(noticed["outcome is refuse"], noticed["all is said"]) < 5; seed++ {
-		m := sparse(seed)
-		want, found := newOracle(m).bestOfKinds()
-		small := newOracle(m, "wide pool")
-		c, foundToo := small.bestOfKinds()
-		wrong := "outcome is refuse"
-		switch {
-		case !found || foundToo && want.node == c.node && slices.Equal(want.victims, c.victims):
-			continue
-		case foundToo:
-			wrong = "all is said"
-		}
-		_, _, err := checkSparse(m, func(m *model, _ *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
-			snapshot, ask, p := m.snapshot(nil)
-			return snapshot, newOracle(m).decision(snapshot, ask, c, foundToo), p
-		}, seed)
-		if err == nil || !strings.HasPrefix(err.Error(), wrong) {
-			t.Fatalf("sparse(%d): 32 pods make %v instead of %v: %v", seed, c.cost.uids, want.cost.uids, err)
-		}
-		noticed[wrong]++
-	}
-	if min(noticed["outcome is refuse"], noticed["all is said"]) < 5 {
-		t.Errorf("32 pods are too few in few cases: %v", noticed)
-	}
-}
-
-// TestOraclesAgree: the oracle over kinds gives the same results as the one over sets.
-func TestOraclesAgree(t *testing.T) {
-	for seed := uint64(1); seed <= 3000; seed++ {
-		m := generate(seed, 8)
-		want, found := newOracle(m).best()
-		got, foundToo := newOracle(m).bestOfKinds()
-		if found != foundToo || want.node != got.node || !slices.Equal(want.victims, got.victims) {
-			t.Fatalf("generate(%d, 8): one says %+v, %v, the other %+v, %v\n%s", seed, want, found, got, foundToo, m)
-		}
+	for part, finds := range map[string]bool{"outcome is refuse": false, "all is said": true} {
+		notices(t, "a pool of 32 pods", part, 5, func(seed uint64) (bool, error) {
+			m := sparse(seed)
+			want, found := newOracle(m).bestOfKinds()
+			c, foundToo := newOracle(m, "wide pool").bestOfKinds()
+			same := foundToo && want.node == c.node && slices.Equal(want.victims, c.victims)
+			if !found || same || foundToo != finds {
+				return false, nil
+			}
+			_, _, err := checkSparse(m, func(m *model, _ *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
+				snapshot, ask, p := m.snapshot(nil)
+				return snapshot, newOracle(m).decision(ask, c, foundToo), p
+			}, seed)
+			return true, err
+		})
 	}
 }

@@ -191,26 +191,19 @@ func (m *model) group(ids []int, amounts func([]int64) planner.Amounts) *planner
 	}
 	g := &planner.Group{Name: "default/group", Members: make([]string, len(m.ask.members))}
 	for q := range m.queues {
-		sum, least := make([]int64, len(m.types)), make([]int64, len(m.types))
-		some := false
+		share := planner.Share{Leaf: queues.ID(ids[q])}
 		for _, member := range m.ask.members {
-			for t := range m.types {
-				if member.queue != q || member.request[t] == 0 {
-					continue
-				}
-				if some = true; least[t] == 0 || member.request[t] < least[t] {
-					least[t] = member.request[t]
-				}
-				sum[t] += member.request[t]
+			if member.queue == q {
+				share.Add(amounts(member.request), amounts(member.request))
 			}
 		}
-		if some {
-			g.Shares = append(g.Shares, planner.Share{Leaf: queues.ID(ids[q]), Request: amounts(sum), Least: amounts(least)})
+		if slices.ContainsFunc(share.Request, func(a int64) bool { return a > 0 }) {
+			g.Shares = append(g.Shares, share)
 		}
 	}
-	free := make([]int64, len(m.types))
+	var free []int64
 	for t := range m.types {
-		free[t] = m.freeInAll(t)
+		free = append(free, m.freeInAll(t))
 	}
 	g.Free = amounts(free)
 	return g
@@ -320,33 +313,16 @@ func (m *model) view(ids []int) view {
 // String shows the model for the analysis of a failure.
 func (m *model) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "types %v budgets %v strict %v\n", m.types, m.budgets, m.strict)
+	fmt.Fprintf(&b, "types %v budgets %v strict %v\nwaiting %+v\nask %+v\n",
+		m.types, m.budgets, m.strict, m.waiting, m.ask)
 	for i, q := range m.queues {
-		fmt.Fprintf(&b, "queue %d %s guaranteed %v max %v offset %d", i, q.path, q.guaranteed, q.max, q.policies.PriorityOffset)
-		if q.policies.PriorityFence {
-			b.WriteString(" priority-fence")
-		}
-		if q.policies.Preemption != config.PreemptionDefault {
-			fmt.Fprintf(&b, " preemption-%s", q.policies.Preemption)
-		}
-		if q.dynamic {
-			b.WriteString(" dynamic")
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "queue %d %+v\n", i, *q)
 	}
-	for i, n := range m.nodes {
-		fmt.Fprintf(&b, "node %s allocatable %v free", n.name, n.allocatable)
-		for t := range m.types {
-			fmt.Fprintf(&b, " %d", m.free(i, t))
-		}
-		b.WriteByte('\n')
+	for _, n := range m.nodes {
+		fmt.Fprintf(&b, "node %+v\n", *n)
 	}
 	for _, p := range m.pods {
 		fmt.Fprintf(&b, "pod %+v\n", *p)
 	}
-	for _, a := range m.waiting {
-		fmt.Fprintf(&b, "waiting %+v\n", a)
-	}
-	fmt.Fprintf(&b, "ask %+v\n", m.ask)
 	return b.String()
 }

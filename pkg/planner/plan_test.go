@@ -2,12 +2,15 @@ package planner_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -26,12 +29,13 @@ type caseKind struct {
 }
 
 // upToSixteen are cases with at most as many candidates as are considered exactly. In
-// every other case most pods are candidates, on one node.
+// every other case most pods are candidates, on one node: at most all but one.
 var upToSixteen = caseKind{"upToSixteen.draw(%d)", func(seed uint64) *model {
 	if seed%2 == 0 {
 		return generate(seed, 16)
 	}
-	return generateCrowd(seed, 17)
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 8)), m: &model{}, pods: 17, crowded: true}
+	return g.generate()
 }}
 
 // sixteen are the minimal frequencies of kinds of cases, in thousandths, among
@@ -57,10 +61,10 @@ func againstOracle(t *testing.T, cases, first uint64, kind caseKind, shares map[
 	var wrong atomic.Bool
 	var work sync.WaitGroup
 	var mu sync.Mutex
-	all := waitCounts{}
+	all := tally{}
 	for range runtime.GOMAXPROCS(0) {
 		work.Go(func() {
-			mine := waitCounts{}
+			mine := tally{}
 			for !wrong.Load() {
 				seed := first + next.Add(1) - 1
 				if seed >= first+cases {
@@ -77,7 +81,9 @@ func againstOracle(t *testing.T, cases, first uint64, kind caseKind, shares map[
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			all.add(mine)
+			for what, n := range mine {
+				all[what] += n
+			}
 		})
 	}
 	work.Wait()
@@ -85,36 +91,37 @@ func againstOracle(t *testing.T, cases, first uint64, kind caseKind, shares map[
 	t.Log(all)
 }
 
-// waitCounts counts kinds of cases, to notice a generator that makes cases without variety.
-type waitCounts map[string]uint64
+// tally counts kinds of cases, to notice a generator that makes cases without variety.
+type tally map[string]uint64
 
-func (c waitCounts) count(o *oracle, best choice, found bool) {
-	switch {
-	case !found:
-		c["refused"]++
-	case len(best.victims) == 0:
-		c["held"]++
-	default:
-		c[fmt.Sprintf("victims %d", min(len(best.victims), 3))]++
-	}
-	c[fmt.Sprintf("candidates %d", o.candidates)]++
-	if best.cost.optedOut > 0 {
-		c["opted out"]++
-	}
-	if best.cost.violations > 0 {
-		c["violations"]++
-	}
-	if slices.ContainsFunc(best.victims, func(i int) bool { return o.pods[i].node != best.node }) {
-		c["victims elsewhere"]++
-	}
-	for law := range o.stoppedBy {
-		c["stopped by "+string(law)]++
+// note counts a case if it is of a kind.
+func (c tally) note(what string, is bool) {
+	if is {
+		c[what]++
 	}
 }
 
-func (c waitCounts) add(d waitCounts) {
-	for what, n := range d {
-		c[what] += n
+func (c tally) count(o *oracle, best choice, found bool) {
+	c.note("refused", !found)
+	c.note("held", found && len(best.victims) == 0)
+	c.note(fmt.Sprintf("victims %d", min(len(best.victims), 3)), len(best.victims) > 0)
+	c.note(fmt.Sprintf("candidates %d", o.candidates), true)
+	c.note("opted out", best.cost.optedOut > 0)
+	c.note("violations", best.cost.violations > 0)
+	c.note("victims elsewhere", slices.ContainsFunc(best.victims, func(i int) bool { return o.pods[i].node != best.node }))
+	for law := range o.stoppedBy {
+		c.note("stopped by "+string(law), true)
+	}
+}
+
+// require fails unless there was at least the given share, in thousandths, of each kind
+// of case.
+func (c tally) require(t *testing.T, cases uint64, shares map[string]uint64) {
+	t.Helper()
+	for what, least := range shares {
+		if c[what]*1000 < least*cases {
+			t.Errorf("%d of %d cases have %q, want %d in 1000", c[what], cases, what, least)
+		}
 	}
 }
 
@@ -125,17 +132,6 @@ var everyDay = map[string]uint64{
 	"stopped by law 2": 40, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
 	"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20, "stopped by foreign pod": 40,
 	"stopped by pod of a DaemonSet": 20, "stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
-}
-
-// require fails unless there was at least the given share, in thousandths, of each kind
-// of case.
-func (c waitCounts) require(t *testing.T, cases uint64, shares map[string]uint64) {
-	t.Helper()
-	for what, least := range shares {
-		if c[what]*1000 < least*cases {
-			t.Errorf("%d of %d cases have %q, want %d in 1000", c[what], cases, what, least)
-		}
-	}
 }
 
 // TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still
@@ -236,6 +232,84 @@ func TestPoolHasRoomForAll(t *testing.T) {
 		}
 		if len(d.Victims) != c.few {
 			t.Errorf("%+v: %d victims", c, len(d.Victims))
+		}
+	}
+}
+
+// TestSentences: the texts for people name the law or rule that decided, its queue, and
+// the numbers. Scripts of the store show those of the other laws and rules.
+func TestSentences(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		change   func(*model)
+		sentence string
+		note     string // on the first victim, if there is one
+	}{
+		{"preempt", func(*model) {},
+			"preempts default/v1 of queue root.b for room on node n: queue root.a uses 0 of 2 guaranteed gpu (law 4)",
+			"preempted for default/asker of queue root.a, which is below its guarantee (gpu 0 of 2, law 4), on node n; queue root.b uses more than its guarantee (gpu 4 of 0, law 5)"},
+		{"common parent", func(m *model) {
+			m.queues[1].parent, m.queues[1].path = 3, "root.p.a"
+			m.queues[1].guaranteed[0], m.queues[3].guaranteed[0] = unnamed, 3
+			m.queues[2].guaranteed[0] = 1
+			m.pods[1].optedOut, m.pods[0].optedOut = true, true
+		},
+			"preempts default/v1 of queue root.b for room on node n: queue root.p uses 0 of 3 guaranteed gpu (law 4); 1 opted out, but nothing else was possible (law 1)",
+			"preempted for default/asker of queue root.p.a, in queue root.p that is below its guarantee (gpu 0 of 3, law 4), on node n; queue root.b uses more than its guarantee (gpu 4 of 1, law 5); it opted out, but nothing else was possible (law 1)"},
+		{"wait", func(m *model) { m.pods[0].protection = planner.Leaving },
+			"waits for node n without preemption: it fits there once pods that leave already are gone", ""},
+		{"law 2", func(m *model) { m.queues[2].guaranteed[0] = 3 },
+			"queue root.b uses 4 of 3 guaranteed gpu, and no set of victims that is enough leaves it that (law 2)", ""},
+		{"law 3", func(m *model) { m.ask.app = "b" },
+			"the pods that could make room belong to the asker's own queue or application (law 3)", ""},
+		{"law 4", func(m *model) { m.waiting = []mwaiting{{1, -1, []int64{2}}} },
+			"queue root.a uses 2 of 2 guaranteed gpu (law 4)", ""},
+		{"law 4, strict", func(m *model) { m.queues[1].guaranteed[0], m.strict = 1, true },
+			"queue root.a uses 0 of 1 guaranteed gpu, and the asker would carry it over that (law 4, strictGuarantee)", ""},
+		{"preempt for a max", func(m *model) {
+			m.queues[1].parent, m.queues[1].path = 3, "root.p.a"
+			m.queues[2].parent, m.queues[2].path = 3, "root.p.b"
+			m.queues[3].max[0] = 5
+			m.nodes = append(m.nodes, &mnode{"empty", []int64{4}})
+		},
+			"preempts default/v1 of queue root.p.b on node n to run on node empty: queue root.p.a uses 0 of 2 guaranteed gpu (law 4); queue root.p uses 4 of max 5 gpu, and the asker requests 2, so that pods below it go (law 7)",
+			"preempted for default/asker of queue root.p.a, which is below its guarantee (gpu 0 of 2, law 4), on node empty; queue root.p.b uses more than its guarantee (gpu 4 of 0, law 5); both are below queue root.p, which uses 4 of max 5 gpu (law 7)"},
+		{"never", func(m *model) { m.ask.never = true },
+			"the asker has preemptionPolicy Never", ""},
+	} {
+		m := pair()
+		m.types[0] = "gpu"
+		m.addQueue(0, "p")
+		c.change(m)
+		_, d, _ := real(m, nil)
+		expect.Same(t, c.name, c.sentence, d.Sentence())
+		note := ""
+		if len(d.Victims) > 0 {
+			note = d.VictimNote(0)
+		}
+		expect.Same(t, c.name, c.note, note)
+	}
+}
+
+// TestSentencesAreOneLine: each text is one line of limited length without UIDs of pods.
+func TestSentencesAreOneLine(t *testing.T) {
+	for seed := uint64(1); seed <= 3000; seed++ {
+		m := generate(seed, 8)
+		snapshot, ask, p := m.snapshot(nil)
+		for i := range snapshot.Nodes {
+			for _, pod := range snapshot.Nodes[i].Pods {
+				pod.UID, pod.Name = "uid-"+pod.UID, "pod"
+			}
+		}
+		d := search.Plan(snapshot, ask, p)
+		all := []string{d.Sentence()}
+		for i := range d.Victims {
+			all = append(all, d.VictimNote(i))
+		}
+		for _, s := range all {
+			if s == "" || len(s) > 500 || strings.ContainsAny(s, "\n%") || strings.Contains(s, "uid-") {
+				t.Fatalf("generate(%d, 8): %q", seed, s)
+			}
 		}
 	}
 }
