@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // OK ends a test at once if err is not nil.
@@ -53,6 +54,41 @@ func That(t testing.TB, holds bool, text string, args ...any) {
 	if !holds {
 		t.Errorf(text, args...)
 	}
+}
+
+// Says fails a test for each part that a text does not have, and lets it go on.
+func Says(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in\n%s", part, text)
+		}
+	}
+}
+
+// Law checks a law on random cases, and that each planted bug breaks it.
+func Law[C any](t testing.TB, cases *rapid.Generator[C], law func(C) error, planted ...func(C) error) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		if err := law(cases.Draw(t, "case")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for _, bug := range planted {
+		Broken(t, cases, bug)
+	}
+}
+
+// Broken fails a test unless one of many cases gives an error: a law that holds for what has
+// a planted bug is worth nothing.
+func Broken[C any](t testing.TB, cases *rapid.Generator[C], law func(C) error) {
+	t.Helper()
+	for i := range 3000 {
+		if law(cases.Example(i)) != nil {
+			return
+		}
+	}
+	t.Error("the planted bug is not found")
 }
 
 // Gzipped returns the text as gzip compresses it.

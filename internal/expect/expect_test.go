@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // recorder notes how a test would fail.
@@ -20,12 +22,21 @@ func (r *recorder) Fatal(args ...any)                 { r.told += "fatal " + fmt
 
 func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
 	wrong := errors.New("wrong")
+	holds := func(int) error { return nil }
+	large := func(n int) error {
+		if n < 1<<20 {
+			return nil
+		}
+		return wrong
+	}
 	for want, check := range map[string]func(r *recorder){
 		"": func(r *recorder) {
 			OK(r, nil)
 			Holds(r, nil)
 			Same(r, "numbers", []int{1}, []int{1})
+			Says(r, "text", "te", "x")
 			That(r, true, "wrong")
+			Law(r, rapid.Int(), holds, large)
 			Fails(r, wrong, "ron")
 			Refused(7, wrong)(r, "wrong")
 			if got := Get(7, nil)(r); got != 7 {
@@ -38,9 +49,11 @@ func TestChecksFailForDifferencesAndErrorsOnly(t *testing.T) {
 		`error got wrong, want an error with "x"`: func(r *recorder) { Refused(7, wrong)(r, "x") },
 		"error wrong":                             func(r *recorder) { Holds(r, wrong) },
 		"error 7 is wrong":                        func(r *recorder) { That(r, false, "%d is wrong", 7) },
+		"error there is no \"s\" in\ntext":        func(r *recorder) { Says(r, "text", "t", "s") },
+		"error the planted bug is not found":      func(r *recorder) { Law(r, rapid.Int(), holds, holds) },
 		"error numbers (-want +got)\n":            func(r *recorder) { Same(r, "numbers", []int{1}, []int{2}) },
 	} {
-		r := &recorder{}
+		r := &recorder{TB: t}
 		if check(r); !strings.HasPrefix(r.told, want) || (want == "") != (r.told == "") {
 			t.Errorf("told %q, want %q", r.told, want)
 		}
