@@ -1,6 +1,11 @@
 package resources
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
+)
 
 func TestAmountSaturates(t *testing.T) {
 	tests := []struct{ a, b, sum, diff Amount }{
@@ -24,14 +29,7 @@ func TestAmountSaturates(t *testing.T) {
 		{-2, MaxAmount, MaxAmount - 2, MinAmount},
 	}
 	for _, test := range tests {
-		if got := test.a.Add(test.b); got != test.sum {
-			t.Errorf("%d + %d: got %d, want %d", test.a, test.b, got, test.sum)
-		}
-		if got := test.a.Sub(test.b); got != test.diff {
-			t.Errorf("%d - %d: got %d, want %d", test.a, test.b, got, test.diff)
-		}
+		expect.Same(t, fmt.Sprintf("%d + %d", test.a, test.b), test.sum, test.a.Add(test.b))
+		expect.Same(t, fmt.Sprintf("%d - %d", test.a, test.b), test.diff, test.a.Sub(test.b))
 	}
 }
-
-// pair is two amounts.
-type pair struct{ a, b Amount }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 func TestFormat(t *testing.T) {
@@ -25,9 +27,7 @@ func TestFormat(t *testing.T) {
 		{Pods, 1024, "1024"}, {"nvidia.com/gpu", 8, "8"}, {"example.com/memory", 1024, "1024"}, {Pods, MinAmount, "-9223372036854775808"},
 	}
 	for _, test := range tests {
-		if got := Format(test.name, test.amount); got != test.want {
-			t.Errorf("%s of %d: got %q, want %q", test.name, test.amount, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("%s of %d", test.name, test.amount), test.want, Format(test.name, test.amount))
 	}
 }
 
@@ -74,5 +74,5 @@ func TestFormatLosesNothing(t *testing.T) {
 		}
 		return Entry{rapid.SampledFrom(typeNames).Draw(t, "type"), amount}
 	})
-	prove(t, entries, law(Format), law(inFloats))
+	expect.Law(t, entries, law(Format), law(inFloats))
 }

@@ -94,9 +94,7 @@ func TestLimitValues(t *testing.T) {
 	if !(Limit{}).IsUnlimited() || LimitOf(Entry{"gpu", 0}).IsUnlimited() {
 		t.Error("a limit of 0 is not the same as no limit")
 	}
-	if LimitOf(Entry{CPU, 0}).Equal(Limit{}) {
-		t.Error("a limit of 0 equals no limit")
-	}
+	expect.That(t, !LimitOf(Entry{CPU, 0}).Equal(Limit{}), "a limit of 0 equals no limit")
 }
 
 // admission is a limit with what is used and asked.
@@ -109,10 +107,8 @@ var admissions = rapid.Custom(func(t *rapid.T) admission {
 	return admission{limits(counts).Draw(t, "limit"), vectors(counts).Draw(t, "used"), vectors(counts).Draw(t, "ask")}
 })
 
-type judge = func(l Limit, used, ask Vector) bool
-
 func TestLimitAllowsWhatFitsTheHeadroom(t *testing.T) {
-	law := func(allows judge) func(admission) error {
+	law := func(allows func(l Limit, used, ask Vector) bool) func(admission) error {
 		return func(c admission) error {
 			fits := true
 			for name, room := range c.limit.Headroom(c.used).All() {
@@ -128,5 +124,5 @@ func TestLimitAllowsWhatFitsTheHeadroom(t *testing.T) {
 	strict := func(l Limit, used, ask Vector) bool { // refuses the last bit
 		return l.Allows(used.Add(VectorOf(Entry{CPU, 1})), ask)
 	}
-	prove(t, admissions, law(Limit.Allows), law(strict))
+	expect.Law(t, admissions, law(Limit.Allows), law(strict))
 }

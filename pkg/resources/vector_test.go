@@ -12,7 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-func TestVectorConstruction(t *testing.T) {
+func TestVectorValues(t *testing.T) {
+	v := VectorOf(Entry{CPU, 500}, Entry{Memory, 10})
+	w := VectorOf(Entry{CPU, 500}, Entry{Pods, 1})
 	tests := []struct {
 		name string
 		got  Vector
@@ -28,20 +30,7 @@ func TestVectorConstruction(t *testing.T) {
 		{"repeated names that cancel out", VectorOf(Entry{CPU, 1}, Entry{CPU, -1}), "0"},
 		{"sums saturate in the order given", VectorOf(Entry{CPU, MaxAmount}, Entry{CPU, 1}, Entry{CPU, -1}), "vcore=9223372036854775806"},
 		{"negative amounts are kept", VectorOf(Entry{CPU, -5}), "vcore=-5"},
-	}
-	for _, test := range tests {
-		expect.Same(t, test.name, test.want, test.got.String())
-	}
-}
 
-func TestVectorArithmetic(t *testing.T) {
-	v := VectorOf(Entry{CPU, 500}, Entry{Memory, 10})
-	w := VectorOf(Entry{CPU, 500}, Entry{Pods, 1})
-	tests := []struct {
-		name string
-		got  Vector
-		want string
-	}{
 		{"sum", v.Add(w), "memory=10 pods=1 vcore=1000"},
 		{"sum with nothing", v.Add(Vector{}), "memory=10 vcore=500"},
 		{"sum of nothing", Vector{}.Add(w), "pods=1 vcore=500"},
@@ -52,9 +41,6 @@ func TestVectorArithmetic(t *testing.T) {
 		{"difference with itself", v.Sub(v), "0"},
 		{"of what is free", v.SubFree(VectorOf(Entry{CPU, 600}, Entry{Memory, 4}, Entry{Pods, 1})), "memory=6"},
 		{"of a negative amount", Vector{}.Sub(v).SubFree(v), "memory=-10 vcore=-500"},
-		{"without negatives", v.Sub(w).Floor0(), "memory=10"},
-		{"all negative", Vector{}.Sub(v).Floor0(), "0"},
-		{"nothing negative", v.Floor0(), "memory=10 vcore=500"},
 		{"saturated", VectorOf(Entry{CPU, MaxAmount}).Add(w), "pods=1 vcore=9223372036854775807"},
 	}
 	for _, test := range tests {
@@ -64,15 +50,10 @@ func TestVectorArithmetic(t *testing.T) {
 
 func TestVectorQueries(t *testing.T) {
 	v := VectorOf(Entry{CPU, -1}, Entry{Memory, 10})
-	if v.Get(CPU) != -1 || v.Get(Memory) != 10 || v.Get(Pods) != 0 {
-		t.Errorf("Get gives %d %d %d", v.Get(CPU), v.Get(Memory), v.Get(Pods))
-	}
-	if v.Len() != 2 || v.IsZero() || !v.HasNegative() {
-		t.Errorf("Len %d, IsZero %t, HasNegative %t", v.Len(), v.IsZero(), v.HasNegative())
-	}
-	if (Vector{}).Len() != 0 || !(Vector{}).IsZero() || (Vector{}).HasNegative() {
-		t.Error("the zero value is not zero")
-	}
+	expect.Same(t, "amounts", []Amount{-1, 10, 0}, []Amount{v.Get(CPU), v.Get(Memory), v.Get(Pods)})
+	expect.Same(t, "length, zero, negative", []any{2, false, true}, []any{v.Len(), v.IsZero(), v.HasNegative()})
+	v0 := Vector{}
+	expect.Same(t, "of the zero value", []any{0, true, false}, []any{v0.Len(), v0.IsZero(), v0.HasNegative()})
 	covers := []struct {
 		name string
 		w    Vector
@@ -88,9 +69,7 @@ func TestVectorQueries(t *testing.T) {
 		{"its own debt is looked at", VectorOf(Entry{CPU, 1}), false},
 	}
 	for _, test := range covers {
-		if got := v.Covers(test.w); got != test.want {
-			t.Errorf("%v covers %v (%s): got %t", v, test.w, test.name, got)
-		}
+		expect.Same(t, "covers "+test.name, test.want, v.Covers(test.w))
 	}
 }
 
@@ -133,14 +112,6 @@ func TestVectorKey(t *testing.T) {
 	}
 }
 
-// triple is three vectors.
-type triple struct{ u, v, w Vector }
-
-func triples(amounts *rapid.Generator[Amount]) *rapid.Generator[triple] {
-	g := vectors(amounts)
-	return rapid.Custom(func(t *rapid.T) triple { return triple{g.Draw(t, "u"), g.Draw(t, "v"), g.Draw(t, "w")} })
-}
-
 func TestVectorSplit(t *testing.T) {
 	v := VectorOf(Entry{"a", 1}, Entry{"b", -2}, Entry{"c", 3})
 	for _, c := range []struct{ in, with, without string }{
@@ -156,31 +127,32 @@ func TestVectorSplit(t *testing.T) {
 }
 
 func TestVectorFloor0(t *testing.T) {
-	law := func(ceil func(Vector) Vector) func(triple) error {
-		return func(c triple) error {
-			f := ceil(c.v)
+	law := func(ceil func(Vector) Vector) func(Vector) error {
+		return func(v Vector) error {
+			f := ceil(v)
 			for _, name := range typeNames {
-				if f.Get(name) != max(c.v.Get(name), 0) {
+				if f.Get(name) != max(v.Get(name), 0) {
 					return fmt.Errorf("%v has %s=%d", f, name, f.Get(name))
 				}
 			}
-			if f.HasNegative() || !f.Covers(c.v) || !f.Equal(ceil(f)) {
-				return fmt.Errorf("%v of %v", f, c.v)
+			if f.HasNegative() || !f.Covers(v) || !f.Equal(ceil(f)) {
+				return fmt.Errorf("%v of %v", f, v)
 			}
 			return nil
 		}
 	}
 	magnitude := func(v Vector) Vector { return v.Floor0().Add(Vector{}.Sub(v).Floor0()) }
-	prove(t, triples(anyKind), law(Vector.Floor0), law(magnitude))
+	expect.Law(t, vectors(anyKind), law(Vector.Floor0), law(magnitude))
 }
 
 func TestVectorKeysAreEqualForEqualVectors(t *testing.T) {
-	law := func(key func(Vector) string) func(triple) error {
-		return func(c triple) error {
-			if (key(c.v) == key(c.w)) != c.v.Equal(c.w) {
-				return fmt.Errorf("%v and %v have keys %q and %q", c.v, c.w, key(c.v), key(c.w))
+	law := func(key func(Vector) string) func([]Vector) error {
+		return func(c []Vector) error {
+			v, w := c[0], c[1]
+			if (key(v) == key(w)) != v.Equal(w) {
+				return fmt.Errorf("%v and %v have keys %q and %q", v, w, key(v), key(w))
 			}
-			if again := VectorFrom(c.v.Map()); key(again) != key(c.v) || !again.Equal(c.v) {
+			if again := VectorFrom(v.Map()); key(again) != key(v) || !again.Equal(v) {
 				return errors.New("the key depends on how the vector was made")
 			}
 			return nil
@@ -193,7 +165,7 @@ func TestVectorKeysAreEqualForEqualVectors(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	prove(t, triples(counts), law(Vector.Key), law(namesOnly))
+	expect.Law(t, rapid.SliceOfN(vectors(counts), 2, 2), law(Vector.Key), law(namesOnly))
 }
 
 func TestVectorCap(t *testing.T) {

@@ -1,31 +1,6 @@
 package resources
 
-import (
-	"testing"
-
-	"pgregory.net/rapid"
-)
-
-// prove checks a law on random cases, and shows that the law is worth something:
-// the same law, held against an implementation with a planted bug, must fail.
-func prove[C any](t *testing.T, cases *rapid.Generator[C], law, planted func(C) error) {
-	t.Helper()
-	t.Run("holds", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			if err := law(cases.Draw(t, "case")); err != nil {
-				t.Fatal(err)
-			}
-		})
-	})
-	t.Run("finds the planted bug", func(t *testing.T) {
-		for seed := range 2000 {
-			if planted(cases.Example(seed)) != nil {
-				return
-			}
-		}
-		t.Fatal("the law holds for the broken implementation, too")
-	})
-}
+import "pgregory.net/rapid"
 
 var (
 	typeNames = []string{"a", "b", "c", CPU, Memory, Pods}
@@ -50,3 +25,10 @@ func vectors(amounts *rapid.Generator[Amount]) *rapid.Generator[Vector] {
 func limits(amounts *rapid.Generator[Amount]) *rapid.Generator[Limit] {
 	return rapid.Map(maps(amounts), LimitFrom)
 }
+
+// LimitOf returns the limit with the given entries; amounts of a repeated name are added up.
+func LimitOf(entries ...Entry) Limit { return LimitFrom(sumOf(entries)) }
+
+// GuaranteeOf returns the guarantee with the given entries; amounts of a repeated name are added
+// up.
+func GuaranteeOf(entries ...Entry) Guarantee { return GuaranteeFrom(sumOf(entries)) }
