@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -20,7 +21,7 @@ func FuzzIdentify(f *testing.F) {
 	f.Add("\xff", "\xff", "\xff", "ROOT.\xff", "\xff", "\xff", "\xff = \xff", true, "\xff", uint8(11))
 	f.Add("ns", "u", "app", "root.@recovery@.x", `{"user":"a.b","groups":[null]}`, "null", "", false, "root.@recovery@", uint8(2))
 	f.Add("ns", "u", "app", "root....", `{"user":"İ","groups":{}}`, "{}", "gangSchedulingStyle=hard gangSchedulingStyle=Soft", false, "..", uint8(13))
-	tr := tree{"root": {submit: config.ACL{Everybody: true}}, "root.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
+	tr := tree{"root": {Submit: config.ACL{Everybody: true}}, "root.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
 	rules := []config.Rule{
 		{Kind: config.RuleProvided, Create: true, Parent: &config.Rule{Kind: config.RuleUser, Create: true}},
 		{Kind: config.RuleTag, Value: "namespace", Create: true},
@@ -33,24 +34,18 @@ func FuzzIdentify(f *testing.F) {
 			},
 		}
 		// A queue and an application may be named in several places each.
-		switch where % 3 {
-		case 0:
-			pod.Labels[placement.KeyLegacyQueue] = queueName
-		case 1:
-			pod.Labels[placement.KeyQueue] = queueName
-		default:
-			pod.Annotations[placement.KeyQueue] = queueName
+		type place struct {
+			in  map[string]string
+			key string
 		}
-		switch where / 3 % 4 {
-		case 0:
-			pod.Labels[placement.KeyApplicationID] = app
-		case 1:
-			pod.Labels[placement.KeyLegacyApplicationID] = app
-		case 2:
-			pod.Labels[placement.KeySparkSelector] = app
-		default:
-			pod.Annotations[placement.KeyApplicationID] = app
-		}
+		queue := []place{
+			{pod.Labels, placement.KeyLegacyQueue}, {pod.Labels, placement.KeyQueue}, {pod.Annotations, placement.KeyQueue},
+		}[where%3]
+		application := []place{
+			{pod.Labels, placement.KeyApplicationID}, {pod.Labels, placement.KeyLegacyApplicationID},
+			{pod.Labels, placement.KeySparkSelector}, {pod.Annotations, placement.KeyApplicationID},
+		}[where/3%4]
+		queue.in[queue.key], application.in[application.key] = queueName, app
 		id, reason := placement.Identify(pod, unique)
 		if id.Application == "" || id.User.Name == "" || id.Queue != queueName {
 			t.Errorf("incomplete identity %+v", id)
@@ -96,14 +91,10 @@ func FuzzNamespaceQuota(f *testing.F) {
 		quota = cmp.Or(quota, &queues.NamespaceQuota{})
 		limits := !quota.Max.IsUnlimited() || !quota.Guaranteed.IsNone()
 		for name, amount := range quota.Max.All() {
-			if amount < 0 || name == "" || name == "cpu" {
-				t.Errorf("max of %q is %d", name, amount)
-			}
+			expect.That(t, amount >= 0 && name != "" && name != "cpu", "max of %q is %d", name, amount)
 		}
 		for name, amount := range quota.Guaranteed.All() {
-			if amount < 0 || name == "" || name == "cpu" {
-				t.Errorf("guarantee of %q is %d", name, amount)
-			}
+			expect.That(t, amount >= 0 && name != "" && name != "cpu", "guarantee of %q is %d", name, amount)
 		}
 		if none == (limits || quota.MaxApplications > 0) {
 			t.Errorf("no quota is %t with max %v, guarantee %v and %d applications", none, quota.Max, quota.Guaranteed, quota.MaxApplications)

@@ -97,7 +97,7 @@ var filters = rapid.Custom(func(t *rapid.T) config.Filter {
 // trees are consistent: every queue's ancestors exist and are parents, and the
 // recovery queue is a leaf if it exists.
 var trees = rapid.Custom(func(t *rapid.T) tree {
-	out := tree{"root": {submit: accessLists.Draw(t, "root submit")}}
+	out := tree{"root": {Submit: accessLists.Draw(t, "root submit")}}
 	paths := rapid.SliceOfN(rapid.SliceOfN(segments, 1, 4), 0, 6).Draw(t, "paths")
 	for _, parts := range paths {
 		path := "root"
@@ -106,7 +106,7 @@ var trees = rapid.Custom(func(t *rapid.T) tree {
 			if _, exists := out[path]; !exists {
 				out[path] = queue{
 					QueueInfo: placement.QueueInfo{Draining: rapid.IntRange(0, 5).Draw(t, "draining") == 0},
-					submit:    accessLists.Draw(t, "submit"),
+					Submit:    accessLists.Draw(t, "submit"),
 				}
 			}
 		}

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -23,21 +22,19 @@ import (
 // command of the same name.
 //
 //	tree
-//	root
-//	  team submit=alice,bob/devs
-//	    batch leaf draining admin=carol
+//	root: {submit: {everybody: true}}
+//	root.team: {submit: {users: [alice], groups: [devs]}}
+//	root.team.batch: {leaf: true, draining: true}
 //	----
 //
-// sets the queues, one a line, children indented by two spaces. Flags: leaf,
-// draining, submit= and admin= with users, then, after a slash, groups; "*" is all users.
-// Without flags a queue is a parent.
+// sets the queues by path, as YAML of [queue]; one that is no leaf is a parent.
 //
 //	rules
-//	- {name: provided, create: true}
-//	- {name: tag, value: namespace, filter: {type: deny, users: [bob]}, parent: {name: user}}
+//	- {kind: provided, create: true}
+//	- {kind: tag, value: namespace, filter: {deny: true, users: [bob]}, parent: {kind: user}}
 //	----
 //
-// sets the placement rules, written as in queues.yaml; an empty list is allowed.
+// sets the placement rules, as YAML of [config.Rule]; an empty list is allowed.
 //
 //	namespace              pod
 //	name: ns1              metadata: {namespace: ns1, labels: {queue: a}}
@@ -67,20 +64,23 @@ func TestPlacement(t *testing.T) {
 func runFile(t *testing.T, path string) {
 	f := fixture{tree: tree{}}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		read := func(into any) { expect.OK(t, yaml.Unmarshal([]byte(d.Input), into)) }
 		switch d.Cmd {
 		case "tree":
-			f.tree = parseTree(t, d)
+			f.tree = tree{}
+			read(&f.tree)
 			return ""
 		case "rules":
-			f.rules = parseRules(t, d)
+			f.rules = nil
+			read(&f.rules)
 			return ""
 		case "namespace":
 			f.namespace = placement.Namespace{}
-			decode(t, d, &f.namespace)
+			read(&f.namespace)
 			return ""
 		case "pod":
 			var manifest struct{ Metadata placement.Pod }
-			decode(t, d, &manifest)
+			read(&manifest)
 			f.pod = manifest.Metadata
 			return ""
 		case "identify":
@@ -162,19 +162,12 @@ func (f *fixture) quota() string {
 	return out
 }
 
-func decode(t *testing.T, d *datadriven.TestData, into any) {
-	t.Helper()
-	if err := yaml.Unmarshal([]byte(d.Input), into); err != nil {
-		d.Fatalf(t, "%v", err)
-	}
-}
-
 // tree is a Tree for tests: queues by path, with their access lists.
 type tree map[string]queue
 
 type queue struct {
 	placement.QueueInfo
-	submit, admin config.ACL
+	Submit, Admin config.ACL
 }
 
 func (tr tree) Queue(path string) (placement.QueueInfo, bool) {
@@ -187,7 +180,7 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 		panic("MaySubmit is for queues that exist, not " + path)
 	}
 	for {
-		if q := tr[path]; q.submit.Allows(user, groups) || q.admin.Allows(user, groups) {
+		if q := tr[path]; q.Submit.Allows(user, groups) || q.Admin.Allows(user, groups) {
 			return true
 		}
 		i := strings.LastIndexByte(path, '.')
@@ -196,89 +189,4 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 		}
 		path = path[:i]
 	}
-}
-
-func parseTree(t *testing.T, d *datadriven.TestData) tree {
-	t.Helper()
-	out := tree{}
-	var path []string
-	for line := range strings.Lines(d.Input) {
-		fields := strings.Fields(line)
-		depth := (len(line) - len(strings.TrimLeft(line, " "))) / 2
-		if depth > len(path) {
-			d.Fatalf(t, "line %q is indented too far", line)
-		}
-		path = append(path[:depth], fields[0])
-		var q queue
-		for _, flag := range fields[1:] {
-			switch name, value, _ := strings.Cut(flag, "="); name {
-			case "leaf":
-				q.Leaf = true
-			case "draining":
-				q.Draining = true
-			case "submit":
-				q.submit = parseACL(value)
-			case "admin":
-				q.admin = parseACL(value)
-			default:
-				d.Fatalf(t, "unknown flag %q", flag)
-			}
-		}
-		out[strings.Join(path, ".")] = q
-	}
-	return out
-}
-
-func parseACL(text string) config.ACL {
-	if text == "*" {
-		return config.ACL{Everybody: true}
-	}
-	users, groups, _ := strings.Cut(text, "/")
-	notEmpty := func(list string) []string {
-		return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
-	}
-	return config.ACL{Users: notEmpty(users), Groups: notEmpty(groups)}
-}
-
-// yamlRule is a placement rule as queues.yaml has it.
-type yamlRule struct {
-	Name   string
-	Create bool
-	Value  string
-	Filter struct {
-		Type          string
-		Users, Groups []string
-	}
-	Parent *yamlRule
-}
-
-func parseRules(t *testing.T, d *datadriven.TestData) []config.Rule {
-	t.Helper()
-	var list []yamlRule
-	decode(t, d, &list)
-	var out []config.Rule
-	for _, r := range list {
-		out = append(out, *r.rule())
-	}
-	return out
-}
-
-func (r *yamlRule) rule() *config.Rule {
-	if r == nil {
-		return nil
-	}
-	out := &config.Rule{Kind: config.RuleKind(r.Name), Create: r.Create, Value: r.Value, Parent: r.Parent.rule()}
-	out.Filter.Deny = r.Filter.Type == "deny"
-	out.Filter.Users, out.Filter.UserExp = namesOrExpression(r.Filter.Users)
-	out.Filter.Groups, out.Filter.GroupExp = namesOrExpression(r.Filter.Groups)
-	return out
-}
-
-var plainName = regexp.MustCompile(`^[A-Za-z0-9:#/_.@-]+$`)
-
-func namesOrExpression(list []string) ([]string, *regexp.Regexp) {
-	if len(list) == 1 && !plainName.MatchString(list[0]) {
-		return nil, regexp.MustCompile(list[0])
-	}
-	return list, nil
 }
