@@ -12,7 +12,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -30,7 +29,6 @@ type history struct {
 }
 
 func histories() *rapid.Generator[history] {
-	specs := queuestest.Specs()
 	one := rapid.Custom(func(t *rapid.T) step {
 		return step{
 			kind: rapid.SampledFrom([]string{
@@ -44,7 +42,7 @@ func histories() *rapid.Generator[history] {
 	})
 	return rapid.Custom(func(t *rapid.T) history {
 		n := rapid.SampledFrom([]int{5, 20, 60}).Draw(t, "length")
-		return history{specs.Draw(t, "spec"), rapid.SliceOfN(one, n, n).Draw(t, "steps")}
+		return history{specs().Draw(t, "spec"), rapid.SliceOfN(one, n, n).Draw(t, "steps")}
 	})
 }
 
@@ -59,7 +57,10 @@ type runner struct {
 	next  int // serial of asks
 }
 
-var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var (
+	epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	full  = reasons.New(reasons.OverMax, "full")
+)
 
 func newRunner(spec *config.Spec, loses string) *runner {
 	r := &runner{
@@ -161,9 +162,7 @@ func (r *runner) step(s step) {
 		}
 	case "strict":
 		r.m.strict = s.a%2 == 0
-		if r.loses != s.kind {
-			r.index.SetStrict(r.m.strict)
-		}
+		r.unless(s.kind, func() { r.index.SetStrict(r.m.strict) })
 	case "block", "unblock":
 		r.block(s)
 	case "close", "open":
@@ -171,25 +170,26 @@ func (r *runner) step(s step) {
 	case "submitted":
 		if app, ok := pick(r.m.apps, s.a); ok {
 			app.submitted = epoch.Add(time.Duration(s.n) * time.Second)
-			if r.loses != s.kind {
-				r.index.SetSubmitted(r.apps[app], app.submitted)
-			}
+			r.unless(s.kind, func() { r.index.SetSubmitted(r.apps[app], app.submitted) })
 		}
 	case "class":
 		if app, ok := pick(r.m.apps, s.a); ok {
 			app.class = class(s.n)
 			r.m.dropBlocks()
-			if r.loses != s.kind {
-				r.index.SetClass(r.apps[app], app.class)
-			}
+			r.unless(s.kind, func() { r.index.SetClass(r.apps[app], app.class) })
 		}
 	case "settings", "grow", "shrink":
 		r.reshape(s)
 	case "capacity":
 		r.m.capacity = amounts(s.a, s.n)
-		if r.loses != s.kind {
-			r.index.SetCapacity(r.m.capacity)
-		}
+		r.unless(s.kind, func() { r.index.SetCapacity(r.m.capacity) })
+	}
+}
+
+// unless makes a change of a kind in the index, unless that is the planted bug.
+func (r *runner) unless(kind string, change func()) {
+	if r.loses != kind {
+		change()
 	}
 }
 
@@ -211,22 +211,31 @@ func (r *runner) push(s step) {
 	if !ok {
 		return
 	}
-	name := fmt.Sprintf("app%d", s.b%3)
-	i := slices.IndexFunc(r.m.apps, func(a *modelApp) bool { return a.leaf == leaf && a.name == name })
-	if i < 0 {
-		i = len(r.m.apps)
-		app := &modelApp{leaf: leaf, name: name, submitted: epoch.Add(time.Duration(s.b%2) * time.Second), class: class(s.b)}
-		r.m.apps = append(r.m.apps, app)
-		r.apps[app] = r.index.NewApp(leaf, name, app.submitted, app.class)
-	}
 	r.next++
-	a := &modelAsk{
-		app: r.m.apps[i],
+	r.ask(&modelAsk{
+		app: r.app(leaf, fmt.Sprintf("app%d", s.b%3), epoch.Add(time.Duration(s.b%2)*time.Second), class(s.b)),
 		key: order.AskKey{
 			Priority: int32(s.n%3) - 1, Created: epoch.Add(time.Duration(s.a%3) * time.Second), UID: fmt.Sprintf("ask%03d", (r.next*37)%997),
 		},
 		request: amounts(s.a, 1+s.n%2), hash: hashOf(s.n),
+	})
+}
+
+// app returns an application of a leaf; it is made if it is not there.
+func (r *runner) app(leaf queues.ID, name string, submitted time.Time, class order.Class) *modelApp {
+	for _, a := range r.m.apps {
+		if a.leaf == leaf && a.name == name {
+			return a
+		}
 	}
+	a := &modelApp{leaf: leaf, name: name, submitted: submitted, class: class}
+	r.m.apps = append(r.m.apps, a)
+	r.apps[a] = r.index.NewApp(leaf, name, submitted, class)
+	return a
+}
+
+// ask adds an ask.
+func (r *runner) ask(a *modelAsk) {
 	r.m.asks = append(r.m.asks, a)
 	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request, a.hash)
 }
@@ -246,9 +255,7 @@ func (r *runner) shut(s step) {
 		r.m.closed[k] = true
 	}
 	r.m.dropBlocks()
-	if r.loses != s.kind {
-		r.index.SetClosed(r.apps[app], request, hashOf(s.n), closed)
-	}
+	r.unless(s.kind, func() { r.index.SetClosed(r.apps[app], request, hashOf(s.n), closed) })
 }
 
 func (r *runner) remove(a *modelAsk) {
@@ -260,14 +267,10 @@ func (r *runner) remove(a *modelAsk) {
 // use increases the usage of an application, and so of its queues.
 func (r *runner) use(app *modelApp, v resources.Vector) {
 	app.used = app.used.Add(v)
-	if r.loses != "application use" {
-		r.index.SetAppUsed(r.apps[app], app.used)
-	}
+	r.unless("application use", func() { r.index.SetAppUsed(r.apps[app], app.used) })
 	for q := range r.m.draft.Ancestors(app.leaf) {
 		r.m.used[q.ID] = r.m.used[q.ID].Add(v)
-		if r.loses != "use" {
-			r.tell(r.index, q.ID)
-		}
+		r.unless("use", func() { r.tell(r.index, q.ID) })
 	}
 }
 
@@ -275,9 +278,7 @@ func (r *runner) use(app *modelApp, v resources.Vector) {
 func (r *runner) leave(leaf queues.ID, v resources.Vector) {
 	for q := range r.m.draft.Ancestors(leaf) {
 		r.m.leaving[q.ID] = v
-		if r.loses != "leave" {
-			r.tell(r.index, q.ID)
-		}
+		r.unless("leave", func() { r.tell(r.index, q.ID) })
 	}
 }
 
@@ -293,16 +294,14 @@ func (r *runner) block(s step) {
 	}
 	if s.kind == "unblock" {
 		delete(r.m.blocked, a.group())
-		if r.loses != s.kind {
-			r.index.Unblock(r.asks[a].Group())
-		}
+		r.unless(s.kind, func() { r.index.Unblock(r.asks[a].Group()) })
 		return
 	}
 	q, _ := pick(slices.Collect(r.m.draft.Ancestors(a.app.leaf)), s.b)
 	r.m.blocked[a.group()] = q.ID
-	if r.loses != s.kind {
-		r.index.Block(r.asks[a].Group(), queues.Verdict{At: q.ID, Reason: reasons.New(reasons.OverMax, "full")})
-	}
+	r.unless(s.kind, func() {
+		r.index.Block(r.asks[a].Group(), queues.Verdict{At: q.ID, Reason: full})
+	})
 }
 
 // reshape changes the settings of a queue, adds one, or removes an unused one.
@@ -320,9 +319,7 @@ func (r *runner) reshape(s step) {
 		}
 		n.Guaranteed = resources.GuaranteeFrom(amounts(s.b, s.n).Map())
 		r.m.draft.SetSettings(q.ID, n)
-		if r.loses != s.kind {
-			r.index.SetQueue(q.ID, r.m.draft.Queue(q.ID).Settings)
-		}
+		r.unless(s.kind, func() { r.index.SetQueue(q.ID, r.m.draft.Queue(q.ID).Settings) })
 	case "grow":
 		name := fmt.Sprintf("g%d", s.b%3)
 		if q.Leaf && s.n > 0 {
@@ -350,11 +347,7 @@ func (r *runner) reshape(s step) {
 func (r *runner) copy() *runner {
 	m := *r.m
 	m.apps, m.asks = slices.Clone(m.apps), slices.Clone(m.asks)
-	m.blocked = map[modelGroup]queues.ID{}
-	for g, at := range r.m.blocked {
-		m.blocked[g] = at
-	}
-	m.closed = maps.Clone(m.closed)
+	m.blocked, m.closed = maps.Clone(m.blocked), maps.Clone(m.closed)
 	return &runner{m: &m}
 }
 
@@ -385,7 +378,7 @@ func (r *runner) rebuild(random *rand.Rand) *order.Index {
 		tell = append(tell, func() {
 			ask := x.Push(apps[a.app], a.key, a.request, a.hash)
 			if at, is := r.m.blocked[a.group()]; is && ask.Group() != nil {
-				x.Block(ask.Group(), queues.Verdict{At: at, Reason: reasons.New(reasons.OverMax, "full")})
+				x.Block(ask.Group(), queues.Verdict{At: at, Reason: full})
 			}
 		})
 	}

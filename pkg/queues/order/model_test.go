@@ -125,14 +125,12 @@ func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
 			byGuarantee = -1
 		}
 	}
+	first, last := byPriority, 0
 	if !parent.Policies.PrioritySort {
-		return cmp.Or(byGuarantee, byShare, byPriority,
-			len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)),
-			strings.Compare(a.Path, b.Path)) < 0
+		first, last = 0, byPriority
 	}
-	return cmp.Or(byPriority, byGuarantee, byShare,
-		len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)),
-		strings.Compare(a.Path, b.Path)) < 0
+	return cmp.Or(first, byGuarantee, byShare, last,
+		len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)), strings.Compare(a.Path, b.Path)) < 0
 }
 
 // isBelow reports whether law 4 permits the next ask below a queue to take the place of a
@@ -192,11 +190,9 @@ func (m *model) share(used resources.Vector, q *queues.Queue) *big.Rat {
 			of, known = q.PathMax.Get(name)
 		}
 		if !known {
-			of = m.capacity.Get(name)
-			known = of != 0
-		}
-		if !known {
-			continue
+			if of = m.capacity.Get(name); of == 0 {
+				continue
+			}
 		}
 		s := big.NewRat(1, 1)
 		if of > 0 {

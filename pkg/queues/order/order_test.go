@@ -96,7 +96,7 @@ func (f *fixture) command(t *testing.T, d *datadriven.TestData) string {
 		return ""
 	case "used":
 		leaf, app, _, rest := f.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
-		a := f.app(leaf, app)
+		a := f.r.app(leaf, app, epoch, order.Class{})
 		f.r.use(a, rest.Sub(a.used))
 		return ""
 	case "leaving":
@@ -109,11 +109,7 @@ func (f *fixture) command(t *testing.T, d *datadriven.TestData) string {
 			f.r.index.Unblock(f.r.asks[a].Group())
 			return ""
 		}
-		q, found := f.r.m.draft.Find(d.CmdArgs[1].Vals[0])
-		if !found {
-			d.Fatalf(t, "no queue %s", d.CmdArgs[1].Vals[0])
-		}
-		f.r.index.Block(f.r.asks[a].Group(), queues.Verdict{At: q.ID})
+		f.r.index.Block(f.r.asks[a].Group(), queues.Verdict{At: f.queue(t, d, d.CmdArgs[1].Vals[0])})
 		return ""
 	case "bind":
 		n := -1
@@ -126,6 +122,15 @@ func (f *fixture) command(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
+func (f *fixture) queue(t *testing.T, d *datadriven.TestData, path string) queues.ID {
+	t.Helper()
+	q, found := f.r.m.draft.Find(path)
+	if !found {
+		d.Fatalf(t, "no queue %s", path)
+	}
+	return q.ID
+}
+
 func argWords(args []datadriven.CmdArg) []string {
 	var words []string
 	for _, a := range args {
@@ -136,12 +141,7 @@ func argWords(args []datadriven.CmdArg) []string {
 
 func (f *fixture) words(t *testing.T, d *datadriven.TestData, path string, words []string) (leaf queues.ID, app string, key order.AskKey, rest resources.Vector) {
 	t.Helper()
-	q, found := f.r.m.draft.Find(path)
-	if !found {
-		d.Fatalf(t, "no queue %s", path)
-	}
 	app, key.Created = "app", epoch
-	var amounts []string
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.Atoi(value)
@@ -153,22 +153,10 @@ func (f *fixture) words(t *testing.T, d *datadriven.TestData, path string, words
 		case "age":
 			key.Created = epoch.Add(-time.Duration(n) * time.Second)
 		default:
-			amounts = append(amounts, word)
+			rest = rest.Add(queuestest.Vector(word))
 		}
 	}
-	return q.ID, app, key, queuestest.Vector(strings.Join(amounts, " "))
-}
-
-func (f *fixture) app(leaf queues.ID, name string) *modelApp {
-	for _, a := range f.r.m.apps {
-		if a.leaf == leaf && a.name == name {
-			return a
-		}
-	}
-	a := &modelApp{leaf: leaf, name: name, submitted: epoch}
-	f.r.m.apps = append(f.r.m.apps, a)
-	f.r.apps[a] = f.r.index.NewApp(leaf, name, a.submitted, a.class)
-	return a
+	return f.queue(t, d, path), app, key, rest
 }
 
 func (f *fixture) ask(t *testing.T, d *datadriven.TestData, words []string) {
@@ -177,15 +165,13 @@ func (f *fixture) ask(t *testing.T, d *datadriven.TestData, words []string) {
 		request = queuestest.Vector("vcore=1")
 	}
 	key.UID = words[0]
-	app := f.app(leaf, name)
+	app := f.r.app(leaf, name, epoch, order.Class{})
 	if key.Created.Before(app.submitted) {
 		app.submitted = key.Created
 		f.r.index.SetSubmitted(f.r.apps[app], key.Created)
 	}
-	a := &modelAsk{app: app, key: key, request: request}
-	f.r.m.asks = append(f.r.m.asks, a)
-	f.r.asks[a] = f.r.index.Push(f.r.apps[app], key, request, "")
-	f.names[key.UID] = a
+	f.names[key.UID] = &modelAsk{app: app, key: key, request: request}
+	f.r.ask(f.names[key.UID])
 }
 
 // bind takes asks in the order of the index; the model is not used.

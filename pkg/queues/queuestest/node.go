@@ -24,7 +24,6 @@ type Node struct {
 	Limits          []config.Limit
 	Children        []*Node
 	closed          bool // SubmitACL was given
-	depth           int  // of its line
 }
 
 // Spec resolves what queues inherit, as package config does for a file, and returns the

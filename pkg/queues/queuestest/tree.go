@@ -49,15 +49,24 @@ func MustTree(tb testing.TB, text string) *config.Spec {
 
 func parse(text string) (*Node, error) {
 	var path []*Node // from root to the line before
+	first := 0       // how far root is indented
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		n, err := node(words)
-		if err == nil {
-			n.depth = len(line) - len(strings.TrimLeft(line, " \t"))
-			path, err = hang(path, n)
+		n, indent := &Node{Name: words[0]}, len(line)-len(strings.TrimLeft(line, " \t"))
+		var err error
+		for _, word := range words[1:] {
+			err = errors.Join(err, n.set(word))
+		}
+		if path == nil {
+			path, first = []*Node{n}, indent
+		} else if depth := (indent - first) / 2; depth < 1 || depth > len(path) || (indent-first)%2 != 0 {
+			err = fmt.Errorf("indented by %d spaces", indent-first)
+		} else {
+			path[depth-1].Children = append(path[depth-1].Children, n)
+			path = append(path[:depth], n)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d, queue %s: %w", i+1, words[0], err)
@@ -67,33 +76,6 @@ func parse(text string) (*Node, error) {
 		return nil, errors.New("tree has no queue")
 	}
 	return path[0], nil
-}
-
-// node makes a queue of the words of a line.
-func node(words []string) (*Node, error) {
-	n := &Node{Name: words[0]}
-	for _, word := range words[1:] {
-		if err := n.set(word); err != nil {
-			return nil, err
-		}
-	}
-	return n, nil
-}
-
-// hang puts a queue below the one of path that its indentation says, and returns
-// the path to it.
-func hang(path []*Node, n *Node) ([]*Node, error) {
-	if len(path) == 0 {
-		return []*Node{n}, nil
-	}
-	indent := n.depth - path[0].depth
-	depth := indent / 2
-	if depth < 1 || depth > len(path) || indent%2 != 0 {
-		return nil, fmt.Errorf("indented by %d spaces", indent)
-	}
-	above := path[depth-1]
-	above.Children = append(above.Children, n)
-	return append(path[:depth], n), nil
 }
 
 func (n *Node) set(word string) error {
@@ -183,29 +165,22 @@ func Rules(text string) ([]config.Rule, error) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		var child *config.Rule
-		for i, part := range strings.Split(line, "<") {
-			r, err := rule(strings.Fields(part))
-			if err != nil {
-				return nil, fmt.Errorf("rule %q: %w", line, err)
-			}
-			if i == 0 {
-				rules = append(rules, r)
-				child = &rules[len(rules)-1]
-				continue
-			}
-			child.Parent = &r
-			child = &r
+		r, err := rule(line)
+		if err != nil {
+			return nil, fmt.Errorf("rule %q: %w", line, err)
 		}
+		rules = append(rules, *r)
 	}
 	return rules, nil
 }
 
-func rule(words []string) (config.Rule, error) {
+func rule(text string) (r *config.Rule, err error) {
+	own, parent, has := strings.Cut(text, "<")
+	words := strings.Fields(own)
 	if len(words) == 0 {
-		return config.Rule{}, fmt.Errorf("has no kind")
+		return nil, errors.New("has no kind")
 	}
-	r := config.Rule{Kind: config.RuleKind(words[0])}
+	r = &config.Rule{Kind: config.RuleKind(words[0])}
 	for _, word := range words[1:] {
 		switch {
 		case word == "create":
@@ -213,8 +188,11 @@ func rule(words []string) (config.Rule, error) {
 		case r.Value == "":
 			r.Value = word
 		default:
-			return r, fmt.Errorf("word %q is not understood", word)
+			return nil, fmt.Errorf("word %q is not understood", word)
 		}
 	}
-	return r, nil
+	if has {
+		r.Parent, err = rule(parent)
+	}
+	return r, err
 }

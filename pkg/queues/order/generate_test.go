@@ -1,4 +1,4 @@
-package queuestest
+package order_test
 
 import (
 	"strconv"
@@ -6,16 +6,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Specs generates small trees with names and quotas that collide often: the names of
+// specs generates small trees with names and quotas that collide often: the names of
 // siblings are prefixes of each other, amounts are a few units.
-func Specs() *rapid.Generator[*config.Spec] {
+func specs() *rapid.Generator[*config.Spec] {
 	return rapid.Custom(func(t *rapid.T) *config.Spec {
-		root := &Node{Name: "root", Parent: true, Properties: sortProperties(t)}
+		root := &queuestest.Node{Name: "root", Parent: true, Properties: sortProperties(t)}
 		children(t, root, 1)
-		spec, err := Spec(root)
+		spec, err := queuestest.Spec(root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,13 +24,11 @@ func Specs() *rapid.Generator[*config.Spec] {
 	})
 }
 
-func children(t *rapid.T, n *Node, depth int) {
-	least := 0
-	if depth == 1 {
-		least = 1
-	}
+// children gives a queue children; root has one at least.
+func children(t *rapid.T, n *queuestest.Node, depth int) {
+	least := 1 / depth
 	for _, name := range []string{"a", "aa", "b"}[:rapid.IntRange(least, 3).Draw(t, "children")] {
-		c := &Node{Name: name}
+		c := &queuestest.Node{Name: name}
 		if rapid.Bool().Draw(t, "guaranteed") {
 			c.Guaranteed = randomAmounts(t, 0, 4)
 		}
