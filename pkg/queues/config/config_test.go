@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -13,11 +12,7 @@ import (
 
 func TestNoDocumentIsDefault(t *testing.T) {
 	for _, document := range []string{"", " \n\n", "# comment\n", "---\n"} {
-		spec, err := Parse([]byte(document))
-		if err != nil {
-			t.Fatalf("%q: %v", document, err)
-		}
-		expect.Same(t, fmt.Sprintf("%q", document), Default(), spec)
+		expect.Same(t, fmt.Sprintf("%q", document), Default(), expect.Get(Parse([]byte(document)))(t))
 	}
 	if !Default().Root.SubmitACL.Allows("anybody", nil) {
 		t.Error("default does not let everybody submit")
@@ -32,31 +27,9 @@ func TestChecksum(t *testing.T) {
 		expect.Same(t, "hash of "+same, plain, Checksum([]byte(same)))
 	}
 	for _, other := range []string{body + "# checksum: ABC\n", body + "\n", ""} {
-		if Checksum([]byte(other)) == plain {
-			t.Errorf("%q hashes to the same", other)
-		}
+		expect.That(t, Checksum([]byte(other)) != plain, "%q hashes to the same", other)
 	}
-	spec, err := Parse([]byte("checksum: x\n" + body))
-	if err != nil || spec.Checksum != plain {
-		t.Errorf("spec has %s, %v", spec.Checksum, err)
-	}
-}
-
-func TestProblemsAreSortedAndComplete(t *testing.T) {
-	_, err := Parse([]byte("partitions:\n- queues:\n  - name: a.b\n    x: 1\n  - name: '?'\n"))
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) {
-		t.Fatalf("not an InvalidError: %v", err)
-	}
-	want := []Problem{
-		{3, `root."a.b"`, "name", `"a.b" is not a queue name: ` + queueNameAdvice},
-		{4, `root."a.b"`, "x", "is not a known key: use adminacl, childtemplate, limits, maxapplications, name, parent, properties, queues, resources, submitacl"},
-		{5, `root."?"`, "name", `"?" is not a queue name: ` + queueNameAdvice},
-	}
-	expect.Same(t, "", want, invalid.Problems)
-	if got := len(strings.Split(err.Error(), "\n")); got != len(want) {
-		t.Errorf("%d lines for %d problems:\n%v", got, len(want), err)
-	}
+	expect.Same(t, "of the spec", plain, expect.Get(Parse([]byte("checksum: x\n"+body)))(t).Checksum)
 }
 
 func TestProblemString(t *testing.T) {
@@ -105,9 +78,7 @@ func TestBombs(t *testing.T) {
 	}
 	justRight := strings.Replace(deep, "[{name: a, queues: ", "", 1)
 	justRight = strings.Replace(justRight, "}]", "", 1)
-	if _, err := Parse([]byte(justRight)); err != nil {
-		t.Errorf("%d levels are refused: %v", MaxDepth, err)
-	}
+	expect.Get(Parse([]byte(justRight)))(t)
 }
 
 // TestProse has few values in as much text as there may be, in a comment and in a value:
@@ -120,9 +91,7 @@ func TestProse(t *testing.T) {
 		strings.Repeat(line, room/len(line)) + fmt.Sprintf(queues, "ann"),
 		fmt.Sprintf(queues, strings.Repeat(strings.Trim(line, "#\n"), room/len(line))),
 	} {
-		if _, err := Parse([]byte(document)); err != nil {
-			t.Errorf("%.40q: %.200v", document, err)
-		}
+		expect.Get(Parse([]byte(document)))(t)
 	}
 }
 
@@ -166,9 +135,7 @@ func TestDefaultDocument(t *testing.T) {
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	_, err := Parse([]byte("partitions:\n- queues:\n  - name: " + long + "\n    " + long[:1000] + ": 1\n    parent: " + long + "\n"))
-	if err == nil || len(err.Error()) > 1500 {
-		t.Errorf("too long: %v", err)
-	}
+	expect.That(t, err != nil && len(err.Error()) <= 1500, "too long: %v", err)
 }
 
 // TestManyKeys has more keys than are looked through one by one.
@@ -178,16 +145,12 @@ func TestManyKeys(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, "      key%d: x\n", i)
 	}
-	spec, err := Parse([]byte(b.String()))
-	if err != nil || len(spec.Root.Children[0].Properties) != 100 {
-		t.Fatalf("not 100 properties: %v", err)
-	}
-	_, err = Parse([]byte(b.String() + "      key7: y\n      key99: y\n"))
+	spec := expect.Get(Parse([]byte(b.String())))(t)
+	expect.Same(t, "properties", 100, len(spec.Root.Children[0].Properties))
+	_, err := Parse([]byte(b.String() + "      key7: y\n      key99: y\n"))
 	const want = "line 105: root.a: properties.key7: is given twice, first in line 12\n" +
 		"line 106: root.a: properties.key99: is given twice, first in line 104"
-	if err == nil || err.Error() != want {
-		t.Errorf("got:\n%v\nwant:\n%s", err, want)
-	}
+	expect.Same(t, "problems", want, fmt.Sprint(err))
 }
 
 // large is a document with n leaves below parents of 50, six types of settings each.

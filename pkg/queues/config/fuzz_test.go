@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,33 +57,21 @@ func FuzzConfigMaps(f *testing.F) {
 			t.Errorf("document %q is in no ConfigMap", document)
 		}
 		for name := range options {
-			if strings.HasSuffix(name, documentSuffix) {
-				t.Errorf("option %q is a document", name)
-			}
+			expect.That(t, !strings.HasSuffix(name, documentSuffix), "option %q is a document", name)
 		}
 	})
 }
 
 // seeds returns the inputs of all files in testdata.
-func seeds(f *testing.F) []string {
-	var out []string
-	err := filepath.WalkDir("testdata", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".txt" {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for block := range strings.SplitSeq(string(content), "\nparse\n") {
+func seeds(f *testing.F) (out []string) {
+	for _, path := range expect.Get(filepath.Glob("testdata/*/*.txt"))(f) {
+		content := string(expect.Get(os.ReadFile(path))(f))
+		for block := range strings.SplitSeq(content, "\nparse\n") {
 			if document, _, ok := strings.Cut(block, "----"); ok && !strings.HasPrefix(block, "#") {
 				out = append(out, document)
 			}
 		}
-		return nil
-	})
-	if err != nil || len(out) < 50 {
-		f.Fatalf("%d seeds, %v", len(out), err)
 	}
+	expect.That(f, len(out) >= 50, "only %d seeds", len(out))
 	return out
 }
