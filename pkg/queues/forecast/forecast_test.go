@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // The files in testdata have these commands:
@@ -31,11 +31,11 @@ func TestForecast(t *testing.T) {
 				b = books(t, d.Input)
 				return ""
 			case "forecast":
-				return show(forecast(t, d, b, tree(t, d.Input)))
+				return show(forecast(t, b, tree(t, d.Input)))
 			case "change":
 				first, second, _ := strings.Cut(d.Input, "====\n")
 				before, after := tree(t, first), tree(t, second)
-				c := Compare(forecast(t, d, b, before), forecast(t, d, b, before, after))
+				c := Compare(forecast(t, b, before), forecast(t, b, before, after))
 				return show(c) + fmt.Sprintf("worse: %v\n", c.Worse())
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
@@ -53,12 +53,10 @@ func tree(t *testing.T, text string) *config.Spec {
 }
 
 // forecast judges the tree that the books have after the last specification.
-func forecast(t *testing.T, d *datadriven.TestData, b Books, specs ...*config.Spec) Forecast {
+func forecast(t *testing.T, b Books, specs ...*config.Spec) Forecast {
 	t.Helper()
 	s, _, err := b.Under(specs[0], specs[1:]...)
-	if err != nil {
-		d.Fatalf(t, "%v", err)
-	}
+	expect.OK(t, err)
 	return Of(s, specs[len(specs)-1].PreemptionEnabled)
 }
 
@@ -72,7 +70,7 @@ func books(t *testing.T, text string) Books {
 			b.Capacity = queuestest.Vector(strings.Join(words[1:], " "))
 			continue
 		}
-		e := entry(words)
+		e := entry(t, words)
 		segments := strings.Split(e.Path, ".")
 		for n := range segments {
 			path := strings.Join(segments[:n+1], ".")
@@ -92,30 +90,26 @@ func books(t *testing.T, text string) Books {
 	return b
 }
 
-func entry(words []string) Entry {
+func entry(t *testing.T, words []string) Entry {
+	t.Helper()
 	e := Entry{Path: words[0], Managed: true}
-	var parts [2]string // allocated, pending
-	guaranteed, most := "", ""
-	pending := 0
+	amounts, quotas := &e.Allocated, "root"
 	for _, w := range words[1:] {
 		switch {
 		case w == "pending":
-			pending = 1
+			amounts = &e.Pending
 		case w == "dynamic":
 			e.Managed = false
 		case w == "draining":
 			e.Draining = true
-		case strings.HasPrefix(w, "max."):
-			most += " " + w[len("max."):]
-		case strings.HasPrefix(w, "guaranteed."):
-			guaranteed += " " + w[len("guaranteed."):]
+		case strings.HasPrefix(w, "max."), strings.HasPrefix(w, "guaranteed."):
+			quotas += " " + w
 		default:
-			parts[pending] += " " + w
+			*amounts = amounts.Add(queuestest.Vector(w))
 		}
 	}
-	e.Allocated, e.Pending = queuestest.Vector(parts[0]), queuestest.Vector(parts[1])
-	e.Guaranteed = resources.GuaranteeFrom(queuestest.Vector(guaranteed).Map())
-	e.Max = resources.LimitFrom(queuestest.Vector(most).Map())
+	root := queuestest.MustTree(t, quotas).Root
+	e.Guaranteed, e.Max = root.Guaranteed, root.Max
 	return e
 }
 
@@ -139,10 +133,7 @@ func show(f Forecast) string {
 	for _, l := range f.Losers {
 		line(l.Status, l)
 	}
-	if b.Len() == 0 {
-		return "nothing\n"
-	}
-	return b.String()
+	return cmp.Or(b.String(), "nothing\n")
 }
 
 func TestBooksThatAreNone(t *testing.T) {

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -39,7 +40,7 @@ func situations() *rapid.Generator[situation] {
 		s := situation{root: &queuestest.Node{Name: "root", Parent: true}}
 		grow(t, s.root, 1)
 		var leaves []string
-		for q := range s.spec(t).Root.All() {
+		for q := range s.spec().Root.All() {
 			if q.Leaf {
 				leaves = append(leaves, q.Path)
 			}
@@ -80,25 +81,19 @@ func grow(t *rapid.T, parent *queuestest.Node, depth int) {
 	}
 }
 
-// failer is what both kinds of tests have.
-type failer interface{ Fatal(args ...any) }
-
-func (s situation) spec(t failer) *config.Spec {
+func (s situation) spec() *config.Spec {
 	spec, err := queuestest.Spec(s.root)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // nothing else is generated
 	}
 	return spec
 }
 
 // tree is the situation as a snapshot.
-func (s situation) tree(t failer) *queues.Snapshot {
-	d := queues.NewDraftFrom(s.spec(t))
+func (s situation) tree() *queues.Snapshot {
+	d := queues.NewDraftFrom(s.spec())
 	for _, p := range s.pods {
-		q, ok := d.Find(p.leaf)
-		if !ok {
-			t.Fatal("no queue " + p.leaf)
-		}
+		q, _ := d.Find(p.leaf)
 		d.Update(q.ID, func(u *queues.Usage) {
 			if p.waits {
 				u.Pending = u.Pending.Add(p.vector())
@@ -118,22 +113,21 @@ func (p pod) vector() resources.Vector {
 	return resources.VectorFrom(m)
 }
 
-// TestLosersAreThoseOfTheLaws compares with the laws read pair by pair.
+// TestLosersAreThoseOfTheLaws compares with the laws read pair by pair. It notices forecasts
+// that do not see a part of the configuration.
 func TestLosersAreThoseOfTheLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := situations().Draw(t, "situation")
-		if diff := cmp.Diff(byLaw(s.tree(t)), pairs(Of(s.tree(t), true))); diff != "" {
-			t.Fatalf("by law (-) and forecast (+):\n%s", diff)
+	law := func(forget func(*queuestest.Node)) func(situation) error {
+		return func(s situation) error {
+			want := byLaw(s.tree())
+			s.root = without(s.root, forget)
+			f, again := Of(s.tree(), true), Of(s.tree(), true)
+			if diff := cmp.Diff(want, pairs(f)) + cmp.Diff(f, again); diff != "" {
+				return fmt.Errorf("by law (-) and forecast (+), or twice the same:\n%s", diff)
+			}
+			return nil
 		}
-		if diff := cmp.Diff(Of(s.tree(t), true), Of(s.tree(t), true)); diff != "" {
-			t.Fatalf("twice the same:\n%s", diff)
-		}
-	})
-}
-
-// TestForgottenLawsAreNoticed plants forecasts that do not see a part of the
-// configuration; the comparison must notice each.
-func TestForgottenLawsAreNoticed(t *testing.T) {
+	}
+	expect.Law(t, situations(), law(func(*queuestest.Node) {}))
 	policy := func(name string) func(*queuestest.Node) {
 		return func(n *queuestest.Node) {
 			if n.Properties["preemption.policy"] == name {
@@ -149,16 +143,7 @@ func TestForgottenLawsAreNoticed(t *testing.T) {
 		"guarantees of parents": func(n *queuestest.Node) { forgetIf(n, len(n.Children) > 0) },
 		"max of leaves":         func(n *queuestest.Node) { n.Max = nil },
 	} {
-		noticed := false
-		for seed := 0; seed < 2000 && !noticed; seed++ {
-			s := situations().Example(seed)
-			want := byLaw(s.tree(t))
-			s.root = without(s.root, forget)
-			noticed = !cmp.Equal(want, pairs(Of(s.tree(t), true)))
-		}
-		if !noticed {
-			t.Errorf("it is not found that the forecast does not see %s", name)
-		}
+		t.Run(name, func(t *testing.T) { expect.Broken(t, situations(), law(forget)) })
 	}
 }
 
@@ -257,49 +242,34 @@ func mayTake(tree *queues.Snapshot, asker, loser *queues.Queue, kind string) res
 // above tells whether q is an ancestor of the other queue.
 func above(q, other *queues.Queue) bool { return strings.HasPrefix(other.Path, q.Path+".") }
 
-// TestVictimsOfPlansWereForecast lets the planner make room for every pod that
-// waits, and looks the victims up.
+// TestVictimsOfPlansWereForecast lets the planner make room for every pod that waits, and
+// looks the victims up. It notices a forecast without losers.
 func TestVictimsOfPlansWereForecast(t *testing.T) {
-	checked := 0
-	rapid.Check(t, func(t *rapid.T) {
-		for _, s := range rapid.SliceOfN(situations(), 10, 10).Draw(t, "situations") {
-			tree := s.tree(t)
-			f := Of(tree, true)
-			for i, p := range s.pods {
-				if !p.waits {
-					continue
-				}
-				n, err := checkPlan(s, tree, i, f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				checked += n
-			}
-		}
-	})
-	least := 20
+	checked, least := 0, 20
 	if testing.Short() {
 		least = 4 // there are a fifth of the checks
 	}
-	if checked < least {
-		t.Errorf("only %d victims were looked up", checked)
-	}
-}
-
-// TestVictimsThatWereNotForecastAreNoticed plants a forecast without losers.
-func TestVictimsThatWereNotForecastAreNoticed(t *testing.T) {
-	for seed := range 2000 {
-		s := situations().Example(seed)
-		for i, p := range s.pods {
-			if !p.waits {
-				continue
+	law := func(of func(tree *queues.Snapshot) Forecast) func([]situation) error {
+		return func(all []situation) error {
+			for _, s := range all {
+				tree := s.tree()
+				for i, p := range s.pods {
+					if !p.waits {
+						continue
+					}
+					n, err := checkPlan(s, tree, i, of(tree))
+					if checked += n; err != nil {
+						return err
+					}
+				}
 			}
-			if _, err := checkPlan(s, s.tree(t), i, Forecast{}); err != nil {
-				return
-			}
+			return nil
 		}
 	}
-	t.Error("victims that were not forecast are not found")
+	several := rapid.SliceOfN(situations(), 10, 10)
+	expect.Law(t, several, law(func(tree *queues.Snapshot) Forecast { return Of(tree, true) }))
+	expect.That(t, checked >= least, "only %d victims were looked up", checked)
+	expect.Broken(t, several, law(func(*queues.Snapshot) Forecast { return Forecast{} }))
 }
 
 // checkPlan makes a plan for a pod that waits, on a node that is full, and
@@ -310,19 +280,16 @@ func checkPlan(s situation, tree *queues.Snapshot, waiting int, f Forecast) (che
 	var running []*planner.Pod
 	for i, p := range s.pods {
 		if !p.waits {
-			running = append(running, &planner.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i), Leaf: idOf(tree, p.leaf), App: fmt.Sprint(i), Request: p.request[:]})
+			name := strconv.Itoa(i)
+			running = append(running, &planner.Pod{UID: name, Name: name, Leaf: idOf(tree, p.leaf), App: name, Request: p.request[:]})
 		}
 	}
 	w.Nodes = []*planner.Node{planner.NewNode("n", planner.Amounts{100, 100}, planner.Amounts{0, 0}, running)}
 	ask := &planner.Ask{UID: "asker", Name: "asker", Leaf: idOf(tree, asker.leaf), App: "asker", Request: asker.request[:], Priority: 100}
 	d := search.Plan(w, ask, planner.Params{})
 	for _, v := range d.Victims {
-		var of pod
-		for i, p := range s.pods {
-			if fmt.Sprint(i) == v.UID {
-				of = p
-			}
-		}
+		i, _ := strconv.Atoi(v.UID)
+		of := s.pods[i]
 		for k, kind := range kinds {
 			if of.request[k] == 0 || !slices.Contains(d.Contested, kind) || !mayAskBySide(tree, asker.leaf, of.leaf, kind) {
 				continue // the type the asker is short of is another one
