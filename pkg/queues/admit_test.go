@@ -50,36 +50,10 @@ root
 		{"root.p.b", "", queues.OnCommitted, ""},
 	} {
 		v := queues.Admit(d, id(t, d, c.leaf), queuestest.Vector(c.ask), c.on)
-		if v.Reason.String() != c.want || v.OK() != (c.want == "") {
-			t.Errorf("%s asks %s: got %q, want %q", c.leaf, c.ask, v.Reason, c.want)
-		}
-		if v.OK() != (v.At == queues.NoQueue) {
-			t.Errorf("%s asks %s: refused at queue %d", c.leaf, c.ask, v.At)
-		}
+		expect.Same(t, c.leaf+" asks "+c.ask, c.want, v.Reason.String())
+		granted := c.want == ""
+		expect.Same(t, c.leaf+" asks "+c.ask, []bool{granted, granted}, []bool{v.OK(), v.At == queues.NoQueue})
 	}
-}
-
-func TestAdmitApplication(t *testing.T) {
-	d := draft(t, `
-root maxapps=3
-  p maxapps=2
-    a maxapps=1
-    b maxapps=2
-  q`)
-	run := func(path string) { d.Update(id(t, d, path), func(u *queues.Usage) { u.Running++ }) }
-	expect := func(path, want string) {
-		t.Helper()
-		expect.Same(t, path, want, queues.AdmitApplication(d, id(t, d, path), queues.OnCommitted).Reason.Text)
-	}
-	expect("root.p.a", "")
-	run("root.p.a")
-	expect("root.p.a", "queue root.p.a: 1 application running, maxapplications 1")
-	expect("root.p.b", "")
-	run("root.p.b")
-	expect("root.p.b", "queue root.p: 2 applications running, maxapplications 2")
-	expect("root.q", "")
-	run("root.q")
-	expect("root.q", "queue root: 3 applications running, maxapplications 3")
 }
 
 func TestHeadroom(t *testing.T) {
@@ -127,40 +101,8 @@ root submit=boss
 		{"root.shut", "alice", []string{"devs", "ops"}, false},
 		{"root.shut", "", []string{""}, false},
 	} {
-		if got := queues.MaySubmit(d, id(t, d, c.path), c.user, c.groups); got != c.want {
-			t.Errorf("%s of %v to %s: %v", c.user, c.groups, c.path, got)
-		}
-	}
-}
-
-// The examples of YuniKorn's user guide on priorities.
-func TestExposed(t *testing.T) {
-	expose := func(d *queues.Draft, path string, p int64) map[string]int64 {
-		got := map[string]int64{}
-		for q := range d.Ancestors(id(t, d, path)) {
-			if !q.IsRoot() {
-				p = queues.Exposed(p, q.Policies)
-				got[q.Path] = p
-			}
-		}
-		return got
-	}
-	for _, c := range []struct {
-		tree string
-		p    int64
-		leaf int64
-		top  int64
-	}{
-		{"leaf props=priority.offset:3", 0, 3, 8},
-		{"leaf props=priority.offset:3", 5, 8, 13},
-		{"leaf props=priority.offset:3,priority.policy:fence", 0, 3, 8},
-		{"leaf props=priority.offset:3,priority.policy:fence", 5, 3, 8},
-		{"leaf props=priority.offset:2147483647", 2147483647, 2147483647, 2147483647},
-		{"leaf props=priority.offset:-2147483648", -2147483648, -2147483648, -2147483643},
-	} {
-		d := draft(t, "root\n  parent props=priority.offset:5\n    "+c.tree)
-		want := map[string]int64{"root.parent.leaf": c.leaf, "root.parent": c.top}
-		expect.Same(t, fmt.Sprintf("%s, ask of %d", c.tree, c.p), want, expose(d, "root.parent.leaf", c.p))
+		what := fmt.Sprintf("%s of %v to %s", c.user, c.groups, c.path)
+		expect.Same(t, what, c.want, queues.MaySubmit(d, id(t, d, c.path), c.user, c.groups))
 	}
 }
 
@@ -171,6 +113,9 @@ root
   up props=priority.offset:1000
     low props=priority.offset:-10
     high props=priority.offset:2147483647
+  bounds props=priority.offset:-2147483648
+    high props=priority.offset:2147483647
+    low
   pinned props=priority.policy:fence,priority.offset:7
     in props=priority.offset:50
   flat props=application.sort.priority:disabled
@@ -186,6 +131,8 @@ root
 		{"root.plain", 2_000_001_000, 1_000_000_000},
 		{"root.up.low", 20, 1010},
 		{"root.up.high", 1, 1_000_000_000},
+		{"root.bounds.high", 2147483647, -1}, // each queue clamps to 32 bits
+		{"root.bounds.low", -1, -2147483648},
 		{"root.pinned.in", 900, 7},
 		{"root.flat.leaf", 900, 0},
 		{"root.flat.own", 900, 0},
@@ -193,7 +140,5 @@ root
 		expect.Same(t, fmt.Sprintf("rank of %d in %s", c.p, c.path), c.want, queues.Rank(d, id(t, d, c.path), c.p))
 	}
 	off := draft(t, "root props=application.sort.priority:disabled\n  a props=application.sort.priority:enabled")
-	if got := queues.Rank(off, id(t, off, "root.a"), 9); got != 0 {
-		t.Errorf("rank below a root that does not sort by priority: %d", got)
-	}
+	expect.Same(t, "rank below a root that does not sort by priority", int64(0), queues.Rank(off, id(t, off, "root.a"), 9))
 }

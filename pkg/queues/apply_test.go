@@ -1,12 +1,13 @@
 package queues_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
@@ -48,10 +49,7 @@ func TestApply(t *testing.T) {
 				quotas[word(t, td, 0)] = namespaceQuota(t, td)
 				d.ApplyQuotas(of)
 			case "use":
-				var n int
-				if _, err := fmt.Sscan(word(t, td, 1), &n); err != nil {
-					td.Fatalf(t, "%v", err)
-				}
+				n := expect.Get(strconv.Atoi(word(t, td, 1)))(t)
 				d.Update(id(t, d, word(t, td, 0)), func(u *queues.Usage) { u.Applications += n })
 			default:
 				td.Fatalf(t, "unknown command %s", td.Cmd)

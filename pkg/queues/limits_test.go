@@ -36,9 +36,7 @@ root limit=/dev,ops;max.vcore=9
 		{"root.b", []string{"dev", "ops"}, "dev"},
 		{"root.c", []string{"dev", "ops"}, "ops"},
 	} {
-		if got := queues.GroupFor(d, id(t, d, c.path), c.groups); got != c.want {
-			t.Errorf("group of %v in %s: got %q, want %q", c.groups, c.path, got, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("group of %v in %s", c.groups, c.path), c.want, queues.GroupFor(d, id(t, d, c.path), c.groups))
 	}
 	expect.Same(t, "group without a limit", "", queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}))
 }
@@ -88,39 +86,11 @@ root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
 		{"root.a", bob, "memory=100Gi", queues.OnCommitted, "", ""},
 	} {
 		v := l.Admit(d, id(t, d, c.path), c.owner, queuestest.Vector(c.ask), c.on)
-		if v.Reason.String() != c.want {
-			t.Errorf("%s asks %s in %s: got %q, want %q", c.owner.User, c.ask, c.path, v.Reason, c.want)
-		}
-		if c.at != "" && v.At != id(t, d, c.at) {
-			t.Errorf("%s asks %s in %s: refused at %d, want %s", c.owner.User, c.ask, c.path, v.At, c.at)
+		what := fmt.Sprintf("%s asks %s in %s", c.owner.User, c.ask, c.path)
+		if expect.Same(t, what, c.want, v.Reason.String()); c.at != "" {
+			expect.Same(t, what+": refused at", c.at, d.Queue(v.At).Path)
 		}
 	}
-}
-
-func TestLedgerAdmitApplication(t *testing.T) {
-	d := draft(t, `
-root limit=*;maxapps=2 limit=/dev;maxapps=3
-  a limit=alice;maxapps=1
-  b`)
-	l := queues.NewLedger()
-	expect := func(path string, o queues.Owner, want string) {
-		t.Helper()
-		if got := l.AdmitApplication(d, id(t, d, path), o, queues.OnCommitted).Reason.String(); got != want {
-			t.Errorf("%s in %s: got %q, want %q", o.User, path, got, want)
-		}
-	}
-	alice, bob, carol := queues.Owner{User: "alice", Group: "dev"}, queues.Owner{User: "bob", Group: "dev"}, queues.Owner{User: "carol"}
-	expect("root.a", alice, "")
-	charge(t, l, d, "root.a", alice, "", "", 1)
-	expect("root.a", alice, "UserMaxApplications: user alice in queue root.a: 1 application running, limit 1")
-	expect("root.b", alice, "")
-	charge(t, l, d, "root.b", alice, "", "", 1)
-	expect("root.b", alice, "UserMaxApplications: user alice in queue root: 2 applications running, limit 2")
-	charge(t, l, d, "root.b", bob, "", "", 1)
-	expect("root.b", bob, "GroupMaxApplications: group dev in queue root: 3 applications running, limit 3")
-	expect("root.b", carol, "")
-	charge(t, l, d, "root.b", bob, "", "", -1)
-	expect("root.b", bob, "")
 }
 
 // Usage is kept where there is a limit and is gone when it is given back.
@@ -133,50 +103,20 @@ root
 	l, empty := queues.NewLedger(), queues.NewLedger()
 	bob := queues.Owner{User: "bob", Group: "dev"}
 	charge(t, l, d, "root.b", bob, "vcore=1", "", 1)
-	if !l.Equal(empty) {
-		t.Error("usage is kept without a limit")
-	}
+	expect.That(t, l.Equal(empty), "usage is kept without a limit")
 	charge(t, l, d, "root.a.leaf", bob, "vcore=1", "vcore=2", 1)
 	at := id(t, d, "root.a")
-	for _, group := range []bool{false, true} {
-		name := map[bool]string{false: "bob", true: "dev"}[group]
-		u := l.Usage(at, group, name)
-		if !u.Allocated.Equal(queuestest.Vector("vcore=1")) || !u.Admitted.Equal(queuestest.Vector("vcore=2")) || u.Running != 1 {
-			t.Errorf("usage of %s: %+v", name, u)
-		}
+	for name, group := range map[string]bool{"bob": false, "dev": true} {
+		want := queues.OwnerUsage{Allocated: queuestest.Vector("vcore=1"), Admitted: queuestest.Vector("vcore=2"), Running: 1}
+		expect.Same(t, "usage of "+name, want, l.Usage(at, group, name))
 	}
-	if l.Equal(empty) || empty.Equal(l) {
-		t.Error("a ledger with usage equals one without")
-	}
+	expect.That(t, !l.Equal(empty) && !empty.Equal(l), "a ledger with usage equals one without")
 	charge(t, l, d, "root.a.leaf", bob, "vcore=-1", "vcore=-2", -1)
-	if !l.Equal(empty) {
-		t.Error("usage that was given back is still there")
-	}
+	expect.That(t, l.Equal(empty), "usage that was given back is still there")
 }
 
-// TestDemandOnTop: what is added to a demand on top of another one is refused beside both,
-// and the other one does not have it.
-func TestDemandOnTop(t *testing.T) {
-	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=2"))
-	leaf, _ := tree.Find("root.a")
-	below := queues.NewDemand()
-	below.Add(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), true)
-	top := below.OnTop()
-	top.Add(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), true)
-	fits := func(d *queues.Demand) (two, app bool) {
-		on := queues.OnDemand(d)
-		return queues.Admit(tree, leaf.ID, queuestest.Vector("vcore=2"), on).OK(), queues.AdmitApplication(tree, leaf.ID, on).OK()
-	}
-	if two, app := fits(top); two || app {
-		t.Errorf("on top of both two more fit: %v, another application starts: %v", two, app)
-	}
-	if two, app := fits(below); !two || !app {
-		t.Errorf("on top of the first two more fit: %v, another application starts: %v", two, app)
-	}
-}
-
-// TestTightProperty: no queue is tight for a demand exactly if every quota allows its pods
-// one after another, in any order.
+// TestTightProperty: no queue is tight for a demand on top of another one exactly if every
+// quota allows its pods one after another, in any order.
 func TestTightProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := func(what string) int { return rapid.IntRange(2, 5).Draw(rt, what) }
@@ -188,7 +128,10 @@ root maxapps=%d limit=alice;max.vcore=%d;maxapps=%d limit=/dev;max.vcore=%d;maxa
   c`, apps("root"), n("alice"), apps("alice"), n("dev"), apps("dev"), n("a"), apps("a"), n("b"), n("user of b"), apps("user of b")))
 		use(t, tree, "root.a.b", fmt.Sprintf("vcore=%d", n("used")-2), "")
 		ledger, before, all := queues.NewLedger(), queues.NewDemand(), queues.NewDemand()
-		before.Add(tree, id(t, tree, "root.c"), queues.Owner{User: "alice"}, queuestest.Vector("vcore=1"), true)
+		leaf := func(what string) queues.ID {
+			return id(t, tree, rapid.SampledFrom([]string{"root.a.b", "root.c"}).Draw(rt, what))
+		}
+		before.Add(tree, leaf("leaf before"), queues.Owner{User: "alice"}, queuestest.Vector("vcore=1"), true)
 		type pod struct {
 			leaf   queues.ID
 			owner  queues.Owner
@@ -198,7 +141,7 @@ root maxapps=%d limit=alice;max.vcore=%d;maxapps=%d limit=/dev;max.vcore=%d;maxa
 		var pods []pod
 		for range rapid.IntRange(0, 4).Draw(rt, "pods") {
 			pods = append(pods, pod{
-				id(t, tree, rapid.SampledFrom([]string{"root.a.b", "root.c"}).Draw(rt, "leaf")),
+				leaf("leaf"),
 				queues.Owner{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(rt, "user"), Group: rapid.SampledFrom([]string{"", "dev"}).Draw(rt, "group")},
 				fmt.Sprintf("vcore=%d", rapid.IntRange(0, 2).Draw(rt, "request")), rapid.Bool().Draw(rt, "starts"),
 			})
