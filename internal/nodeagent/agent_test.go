@@ -30,11 +30,12 @@ type rig struct {
 	stop   func()
 }
 
-// inBubble runs a test with an agent that is stopped at the end.
-func inBubble(t *testing.T, client func(t *testing.T) *fake.Clientset, test func(r *rig)) {
+// inBubble runs a test with these pods and node n, 4 cores, and with an agent that is stopped
+// at the end.
+func inBubble(t *testing.T, pods []runtime.Object, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, client: client(t)}
+		r := &rig{T: t, client: fake.NewClientset(append(pods, testNode(t, "n", "cpu", "4"))...)}
 		r.start()
 		defer func() { r.stop() }()
 		test(r)
@@ -64,11 +65,7 @@ func (r *rig) advance(d time.Duration) {
 
 func (r *rig) pod(name string) *corev1.Pod {
 	r.Helper()
-	pod, err := r.client.CoreV1().Pods("ns").Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatalf("pod %s: %v", name, err)
-	}
-	return pod
+	return expect.Get(r.client.CoreV1().Pods("ns").Get(context.Background(), name, metav1.GetOptions{}))(r)
 }
 
 func (r *rig) gone(name string) bool {
@@ -90,20 +87,13 @@ func (r *rig) update(pod *corev1.Pod) {
 
 func (r *rig) node(name string) *corev1.Node {
 	r.Helper()
-	node, err := r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatalf("node %s: %v", name, err)
-	}
-	return node
+	return expect.Get(r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{}))(r)
 }
 
 func (r *rig) renewed(name string) time.Time {
 	r.Helper()
-	lease, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatalf("lease %s: %v", name, err)
-	}
-	return lease.Spec.RenewTime.Time
+	leases := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	return expect.Get(leases.Get(context.Background(), name, metav1.GetOptions{}))(r).Spec.RenewTime.Time
 }
 
 func (r *rig) wantPhase(name string, phase corev1.PodPhase, reason string) {
@@ -113,15 +103,8 @@ func (r *rig) wantPhase(name string, phase corev1.PodPhase, reason string) {
 	}
 }
 
-// oneNode is an API server with node n, 4 cores.
-func oneNode(objects ...runtime.Object) func(t *testing.T) *fake.Clientset {
-	return func(t *testing.T) *fake.Clientset {
-		return fake.NewClientset(append(objects, testNode(t, "n", "cpu", "4"))...)
-	}
-}
-
 func TestPodsStartAndNodesReport(t *testing.T) {
-	inBubble(t, oneNode(testPod("early", "n", "cpu", "1")), func(r *rig) {
+	inBubble(t, []runtime.Object{testPod("early", "n", "cpu", "1")}, func(r *rig) {
 		r.create(testPod("late", "n", "cpu", "1"))
 		seen := map[string]bool{}
 		for _, name := range []string{"early", "late"} {
@@ -132,9 +115,7 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 			}
 			seen[p.Status.PodIP] = true
 		}
-		if len(seen) != 2 {
-			r.Errorf("addresses are not unique: %v", seen)
-		}
+		expect.That(r, len(seen) == 2, "addresses are not unique: %v", seen)
 		if n := r.node("n"); len(staleConditions(n, metav1.Time{})) > 0 || n.Status.NodeInfo.KubeletVersion != "v1.2.3" {
 			r.Errorf("node does not report itself: %+v", n.Status)
 		}
@@ -145,7 +126,7 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 }
 
 func TestLeasesAreRenewed(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		for range 5 {
 			r.advance(10 * time.Second)
 			if age := time.Since(r.renewed("n")); age > 11*time.Second {
@@ -158,14 +139,19 @@ func TestLeasesAreRenewed(t *testing.T) {
 				writes++
 			}
 		}
-		if writes > 8 {
-			r.Errorf("%d lease writes in 52 s, want about one in 10 s", writes)
-		}
+		expect.That(r, writes <= 8, "%d lease writes in 52 s, want about one in 10 s", writes)
 	})
 }
 
-func TestWhatDoesNotFitIsRejected(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+// got is what an agent answers.
+func got(agent *Agent, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+func TestWhatDoesNotFitIsRejectedAndCounted(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
 		r.create(testPod("fits", "n", "cpu", "3"))
 		r.create(testPod("too-big", "n", "cpu", "2"))
 		r.create(testPod("small", "n", "cpu", "1"))
@@ -174,31 +160,28 @@ func TestWhatDoesNotFitIsRejected(t *testing.T) {
 		r.wantPhase("small", corev1.PodRunning, "")
 		want := "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
 		expect.Same(r, "message", want, r.pod("too-big").Status.Message)
-		if s := r.agent.Stats(); s.Rejections["OutOfcpu"] != 1 || s.Admitted != 2 || s.Ended != 1 {
+		var s Stats
+		expect.OK(r, json.Unmarshal(got(r.agent, "/stats").Body.Bytes(), &s))
+		if s.Rejections["OutOfcpu"] != 1 || s.Admitted != 2 || s.Ended != 1 {
 			r.Errorf("unexpected stats %+v", s)
 		}
+		expect.Same(r, "ready", http.StatusOK, got(r.agent, "/readyz").Code)
 	})
 }
 
 func TestNodeIsReadAgainBeforeRejecting(t *testing.T) {
-	client := func(t *testing.T) *fake.Clientset {
-		c := oneNode()(t)
-		c.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, testNode(t, "n", "cpu", "8"), nil // the watch has not yet shown that the node has grown
+	inBubble(t, nil, func(r *rig) {
+		r.client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, testNode(r.T, "n", "cpu", "8"), nil // the watch has not yet shown that the node has grown
 		})
-		return c
-	}
-	inBubble(t, client, func(r *rig) {
 		r.create(testPod("big", "n", "cpu", "8"))
 		r.wantPhase("big", corev1.PodRunning, "")
-		if s := r.agent.Stats(); s.Rejected() != 0 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		expect.Same(r, "rejected", int64(0), r.agent.Stats().Rejected())
 	})
 }
 
 func TestPodsEnd(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		complete := testPod("complete", "n", "cpu", "4")
 		complete.Annotations[AnnotationCompleteAfter] = "30s"
 		r.create(complete)
@@ -212,39 +195,31 @@ func TestPodsEnd(t *testing.T) {
 }
 
 func TestDeletedPodKeepsItsPlaceForItsGracePeriod(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		r.create(testPod("old", "n", "cpu", "4"))
 		r.update(deleting(r.pod("old"), time.Now(), 10))
 		r.advance(9 * time.Second)
 		r.wantPhase("old", corev1.PodRunning, "")
 		r.create(testPod("hasty", "n", "cpu", "4"))
 		r.wantPhase("hasty", corev1.PodFailed, "OutOfcpu")
-		if !r.gone("old") {
-			r.Error("pod is still there after its grace period")
-		}
+		expect.Same(r, "after its grace period the pod is gone", true, r.gone("old"))
 		r.create(testPod("patient", "n", "cpu", "4"))
 		r.wantPhase("patient", corev1.PodRunning, "")
-		if s := r.agent.Stats(); s.Removed != 1 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		expect.Same(r, "removed", int64(1), r.agent.Stats().Removed)
 	})
 }
 
 func TestDeletionIsPreciseAndEndsThePod(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		pod := testPod("p", "n")
 		pod.Annotations[AnnotationStopAfter] = "2500ms"
 		r.create(pod)
 		r.client.ClearActions()
 		r.update(deleting(r.pod("p"), time.Now(), 30))
 		r.advance(2400 * time.Millisecond)
-		if r.gone("p") {
-			r.Fatal("pod is gone before its time")
-		}
+		expect.Same(r, "before its time the pod is gone", false, r.gone("p"))
 		r.advance(200 * time.Millisecond)
-		if !r.gone("p") {
-			r.Fatal("pod is still there after its time")
-		}
+		expect.Same(r, "after its time the pod is gone", true, r.gone("p"))
 		var terminal, precise bool
 		for _, a := range r.client.Actions() {
 			if patch, ok := a.(clienttesting.PatchAction); ok && a.GetResource().Resource == "pods" {
@@ -262,7 +237,7 @@ func TestDeletionIsPreciseAndEndsThePod(t *testing.T) {
 }
 
 func TestRestartNeverRejectsWhatRuns(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		r.create(testPod("a", "n", "cpu", "2"))
 		r.create(testPod("b", "n", "cpu", "2"))
 		r.stop()
@@ -283,7 +258,7 @@ func TestRestartNeverRejectsWhatRuns(t *testing.T) {
 }
 
 func TestRestartKeepsTheClockOfADeletion(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		r.create(testPod("p", "n"))
 		r.update(deleting(r.pod("p"), time.Now(), 30))
 		r.advance(10 * time.Second)
@@ -292,14 +267,12 @@ func TestRestartKeepsTheClockOfADeletion(t *testing.T) {
 		r.start()
 		r.wantPhase("p", corev1.PodRunning, "")
 		r.advance(4 * time.Second)
-		if !r.gone("p") {
-			r.Error("pod outlived its grace period because of the restart")
-		}
+		expect.Same(r, "in spite of the restart the pod is gone in time", true, r.gone("p"))
 	})
 }
 
 func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
+	inBubble(t, nil, func(r *rig) {
 		r.create(testPod("runs", "n"))
 		// The actions of the controllers on a node that seems dead, and its pods.
 		node, pod := r.node("n"), r.pod("runs")
@@ -317,7 +290,7 @@ func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
 }
 
 func TestNodesComeAndGo(t *testing.T) {
-	inBubble(t, oneNode(testPod("waits", "bare"), testPod("foreign", "other")), func(r *rig) {
+	inBubble(t, []runtime.Object{testPod("waits", "bare"), testPod("foreign", "other")}, func(r *rig) {
 		r.wantPhase("waits", corev1.PodPending, "")
 		for _, node := range []*corev1.Node{
 			{ObjectMeta: metav1.ObjectMeta{Name: "bare", Labels: map[string]string{LabelNode: LabelNodeValue}}},
@@ -338,59 +311,29 @@ func TestNodesComeAndGo(t *testing.T) {
 		r.advance(time.Second)
 		last := r.renewed("bare")
 		r.advance(time.Minute)
-		if !r.renewed("bare").Equal(last) {
-			r.Error("the lease of a deleted node is still renewed")
-		}
-		if s := r.agent.Stats(); s.Nodes != 1 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		expect.Same(r, "renewal of the lease of a deleted node", last, r.renewed("bare"))
+		expect.Same(r, "nodes", 1, r.agent.Stats().Nodes)
 	})
 }
 
 func TestFailedCallsAreRepeated(t *testing.T) {
-	failures := 3
-	client := func(t *testing.T) *fake.Clientset {
-		c := oneNode()(t)
-		c.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+	inBubble(t, nil, func(r *rig) {
+		failures := 3
+		r.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			failures--
 			return failures >= 0, nil, errors.New("the server is down")
 		})
-		return c
-	}
-	inBubble(t, client, func(r *rig) {
 		r.create(testPod("p", "n"))
 		r.advance(5 * time.Second)
 		r.wantPhase("p", corev1.PodRunning, "")
-		if s := r.agent.Stats(); s.Errors != 3 {
-			r.Errorf("unexpected stats %+v", s)
-		}
-	})
-}
-
-func TestHandler(t *testing.T) {
-	inBubble(t, oneNode(), func(r *rig) {
-		r.create(testPod("p", "n", "cpu", "5"))
-		get := func(path string) *httptest.ResponseRecorder {
-			w := httptest.NewRecorder()
-			r.agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-			return w
-		}
-		if w := get("/readyz"); w.Code != http.StatusOK {
-			r.Errorf("/readyz: %d %s", w.Code, w.Body)
-		}
-		var s Stats
-		if err := json.Unmarshal(get("/stats").Body.Bytes(), &s); err != nil || s.Rejections["OutOfcpu"] != 1 {
-			r.Errorf("/stats: %+v, %v", s, err)
-		}
+		expect.Same(r, "errors", int64(3), r.agent.Stats().Errors)
 	})
 }
 
 func TestNotReadyBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := New(Options{Client: fake.NewClientset()})
-		w := httptest.NewRecorder()
-		agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, w.Code)
+		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, got(agent, "/readyz").Code)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		expect.Holds(t, agent.Run(ctx))

@@ -1,10 +1,10 @@
 package nodeagent
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,16 +64,13 @@ func TestNextStep(t *testing.T) {
 		{"held by finalizers only", deleting(phase(running(p(), t0), corev1.PodFailed), now, 0), ended, step{}},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			s := expect.Get(parseScript(test.pod.Annotations))(t)
-			var deletedAt time.Time
-			if test.pod.DeletionTimestamp != nil {
-				deletedAt = requestedAt(test.pod)
-			}
-			if got := nextStep(test.pod, test.where, s, deletedAt, now); got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
-			}
-		})
+		s := expect.Get(parseScript(test.pod.Annotations))(t)
+		var deletedAt time.Time
+		if test.pod.DeletionTimestamp != nil {
+			deletedAt = requestedAt(test.pod)
+		}
+		got := nextStep(test.pod, test.where, s, deletedAt, now)
+		expect.Same(t, test.name, test.want, got, cmp.AllowUnexported(step{}))
 	}
 }
 
@@ -82,19 +79,15 @@ func TestNextStep(t *testing.T) {
 func TestDeletionBeforeItsEvent(t *testing.T) {
 	now := time.Unix(1000, 0)
 	pod := deleting(running(testPod("p", "n"), now.Add(-time.Minute)), now, 30)
-	if got := nextStep(pod, admitted, script{}, time.Time{}, now); got != (step{}) {
-		t.Errorf("got %+v, want nothing: the agent comes again when it is told", got)
-	}
+	got := nextStep(pod, admitted, script{}, time.Time{}, now)
+	expect.Same(t, "nothing, as the agent comes again when it is told", step{}, got, cmp.AllowUnexported(step{}))
 }
 
 func TestParseScriptNamesTheAnnotation(t *testing.T) {
 	s, err := parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationStopAfter: "-1s"})
-	if err == nil || !strings.Contains(err.Error(), AnnotationCompleteAfter) || !strings.Contains(err.Error(), AnnotationStopAfter) {
-		t.Errorf("the error names not both annotations: %v", err)
-	}
-	if s != (script{}) {
-		t.Errorf("got %+v, want nothing", s)
-	}
+	expect.Fails(t, err, AnnotationCompleteAfter)
+	expect.Fails(t, err, AnnotationStopAfter)
+	expect.That(t, s == (script{}), "got %+v, want nothing", s)
 	s, err = parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationStopAfter: "2s"})
 	if err == nil || s.complete != nil || s.stop == nil || *s.stop != 2*time.Second {
 		t.Errorf("got %+v, %v, want only stop after 2s", s, err)
