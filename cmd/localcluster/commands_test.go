@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -16,35 +15,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// sampleCluster is a cluster with one Deployment and one waiting pod.
+// sampleCluster is a cluster with two Deployments and one waiting pod.
 func sampleCluster() *fake.Clientset {
 	three := int32(3)
 	return fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{demo.OwnerLabel: demo.OwnerValue}}},
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}, Spec: appsv1.DeploymentSpec{Replicas: &three}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "silent"}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending,
 			Conditions: []corev1.PodCondition{{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Message: "root.a is full"}}}})
 }
 
 func TestCommands(t *testing.T) {
-	for words, want := range map[string]string{
-		"pods":         "NAMESPACE   NAME   PHASE     NODE   WHY IT WAITS\nns          p      Pending   -      root.a is full\n",
-		"scale ns/d 9": "ns/d has 9 replicas now, 3 before\n",
+	client := sampleCluster()
+	for _, c := range []struct{ words, want string }{
+		{"pods", "NAMESPACE   NAME   PHASE     NODE   WHY IT WAITS\nns          p      Pending   -      root.a is full\n"},
+		{"scale ns/d 9", "ns/d has 9 replicas now, 3 before\n"},
+		{"scale ns/d 0", "ns/d has 0 replicas now, 9 before\n"},
+		{"scale ns/silent 2", "ns/silent has 2 replicas now, 1 before\n"},
 	} {
-		client, out := sampleCluster(), &bytes.Buffer{}
-		list := strings.Fields(words)
-		if err := checkCommand(list); err != nil {
-			t.Errorf("%s: %v", words, err)
-			continue
-		}
-		c := commands[list[0]]
-		if err := c.do(t.Context(), client, out, list[1:]); err != nil || out.String() != want {
-			t.Errorf("%s: got %v,\n%s\nwant\n%s", words, err, out, want)
-		}
-		d, err := client.AppsV1().Deployments("ns").Get(t.Context(), "d", metav1.GetOptions{})
-		if scaled := err == nil && *d.Spec.Replicas == 9; scaled != (list[0] == "scale") {
-			t.Errorf("%s: the Deployment was scaled: %t, %v", words, scaled, err)
-		}
+		var out bytes.Buffer
+		list := strings.Fields(c.words)
+		expect.OK(t, checkCommand(list))
+		expect.OK(t, commands[list[0]].do(t.Context(), client, &out, list[1:]))
+		expect.Same(t, c.words, c.want, out.String())
 	}
 }
 
@@ -60,15 +54,9 @@ func TestBadScaleArguments(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
-	var out, problems bytes.Buffer
-	if code := run(context.Background(), []string{"--dir", dir, "pods"}, environment(), &out, &problems); code != 1 ||
-		!strings.Contains(problems.String(), "no cluster runs in "+dir) || !strings.Contains(problems.String(), "make run") {
-		t.Errorf("exit code %d, %s", code, problems.String())
-	}
+	runs(t.Context(), t, []string{"--dir", dir, "pods"}, 1, "no cluster runs in "+dir, "make run")
 	expect.OK(t, writeRecord(dir, "/k"))
-	if got, err := readRecord(dir); err != nil || got != "/k" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	expect.Same(t, "the record", "/k", expect.Get(readRecord(dir))(t))
 	for range 2 {
 		expect.Holds(t, removeRecord(dir))
 	}
@@ -82,15 +70,11 @@ func TestHelpNamesOnlyWhatIsThere(t *testing.T) {
 		if len(words) == 0 || words[0] != "bin/localcluster" {
 			continue
 		}
-		if err := checkCommand(words[1:]); err != nil {
-			t.Errorf("%s: %v", line, err)
-		}
+		expect.Holds(t, checkCommand(words[1:]))
 	}
-	if strings.Count(text, "  bin/localcluster ") != 2 || !strings.Contains(text, "  bin/kubectl-paddock queues --server http://127.0.0.1:7\n") || !strings.Contains(text, "web pages    http://127.0.0.1:7/\n") || !strings.Contains(text, "http://127.0.0.1:7/ws/v1") || strings.Contains(text, "curl") {
-		t.Errorf("unexpected help:\n%s", text)
-	}
+	expect.Same(t, "commands of bin/localcluster", 2, strings.Count(text, "  bin/localcluster "))
+	expect.Says(t, text, "  bin/kubectl-paddock queues --server http://127.0.0.1:7\n", "web pages    http://127.0.0.1:7/\n", "http://127.0.0.1:7/ws/v1")
+	expect.That(t, !strings.Contains(text, "curl"), "unexpected help:\n%s", text)
 	l.dir = "/elsewhere"
-	if !strings.Contains(l.help(""), "bin/localcluster --dir /elsewhere pods") {
-		t.Errorf("the directory is not named:\n%s", l.help(""))
-	}
+	expect.Says(t, l.help(""), "bin/localcluster --dir /elsewhere pods")
 }

@@ -35,9 +35,7 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 		t.Errorf("defaults are %+v, %v", s, err)
 	}
 	s, err = parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard)
-	if err != nil || s.nodes != 7 || s.dir != "/elsewhere" {
-		t.Errorf("got %+v, %v", s, err)
-	}
+	expect.That(t, err == nil && s.nodes == 7 && s.dir == "/elsewhere", "got %+v, %v", s, err)
 }
 
 func TestBadSettingsAreNamed(t *testing.T) {
@@ -65,40 +63,29 @@ func TestKubeconfig(t *testing.T) {
 	theirs, ours := filepath.Join(dir, "theirs"), filepath.Join(dir, "state", "admin.kubeconfig")
 	expect.OK(t, errors.Join(os.WriteFile(theirs, nil, 0o600), os.Mkdir(filepath.Dir(ours), 0o700), os.WriteFile(ours, nil, 0o600)))
 	for given, want := range map[string]string{theirs: theirs, ours: ""} {
-		s, err := parse([]string{"--dir", filepath.Join(dir, "state")}, environment("KUBECONFIG", given), io.Discard)
-		if err != nil || s.kubeconfig != want {
-			t.Errorf("KUBECONFIG=%s: got %q, want %q, %v", given, s.kubeconfig, want, err)
-		}
+		s := expect.Get(parse([]string{"--dir", filepath.Join(dir, "state")}, environment("KUBECONFIG", given), io.Discard))(t)
+		expect.Same(t, "KUBECONFIG="+given, want, s.kubeconfig)
 	}
+}
+
+// runs fails a test unless the command ends with this code and says all parts.
+func runs(ctx context.Context, t *testing.T, args []string, code int, parts ...string) {
+	t.Helper()
+	var said bytes.Buffer
+	expect.Same(t, fmt.Sprintf("exit code of %q", args), code, run(ctx, args, environment(), &said, &said))
+	expect.Says(t, said.String(), parts...)
 }
 
 func TestExitCodes(t *testing.T) {
-	var out, problems bytes.Buffer
-	if code := run(context.Background(), []string{"--help"}, environment(), &out, &problems); code != 0 || !strings.Contains(problems.String(), "-nodes") {
-		t.Errorf("--help: exit code %d, %s", code, problems.String())
-	}
-	problems.Reset()
-	if code := run(context.Background(), []string{"--nodes=x"}, environment(), &out, &problems); code != 2 || !strings.HasPrefix(problems.String(), "error: nodes") {
-		t.Errorf("bad flag: exit code %d, %s", code, problems.String())
-	}
-	problems.Reset()
-	died := &localcluster.DiedError{Name: "etcd", Log: "/logs/etcd.log", Tail: "no space left"}
-	if code := fail(&problems, fmt.Errorf("wrapped: %w", died)); code != 1 ||
-		!strings.Contains(problems.String(), "last lines of /logs/etcd.log:\nno space left\n") || !strings.Contains(problems.String(), "etcd ended by itself") {
-		t.Errorf("died: exit code %d, %s", code, problems.String())
-	}
-}
-
-func TestInterruptIsNoFailure(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	runs(t.Context(), t, []string{"--help"}, 0, "-nodes")
+	runs(t.Context(), t, []string{"--nodes=x"}, 2, "error: nodes")
+	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, problems bytes.Buffer
-	if code := run(ctx, []string{"--dir", t.TempDir(), "--rest", "http://127.0.0.1:0"}, environment(), &out, &problems); code != 0 {
-		t.Errorf("exit code %d, %s", code, problems.String())
-	}
-	if !strings.Contains(out.String(), "everything is stopped") {
-		t.Errorf("no farewell: %s", out.String())
-	}
+	runs(interrupted, t, []string{"--dir", t.TempDir(), "--rest", "http://127.0.0.1:0"}, 0, "everything is stopped")
+	var problems bytes.Buffer
+	died := &localcluster.DiedError{Name: "etcd", Log: "/logs/etcd.log", Tail: "no space left"}
+	expect.Same(t, "exit code of an end", 1, fail(&problems, fmt.Errorf("wrapped: %w", died)))
+	expect.Says(t, problems.String(), "last lines of /logs/etcd.log:\nno space left\n", "etcd ended by itself")
 }
 
 func TestScreenWithoutTerminal(t *testing.T) {
@@ -116,9 +103,7 @@ func TestScreenWithoutTerminal(t *testing.T) {
 	out.Reset()
 	s.quiet()
 	s.progress("too early")
-	if out.Len() > 0 {
-		t.Errorf("progress was shown at once: %q", out.String())
-	}
+	expect.That(t, out.Len() == 0, "progress was shown at once: %q", out.String())
 }
 
 func TestScreenOnATerminal(t *testing.T) {
@@ -149,7 +134,5 @@ func TestLines(t *testing.T) {
 		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "late", Pods: 1, Placed: 1}, Made: 1},
 	}
 	expect.Same(t, "line", "5 of 6 sample pods are placed", placementLine(placements))
-	if got := heldLines(placements); len(got) != 1 || got[0] != "Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more" {
-		t.Errorf("got %q", got)
-	}
+	expect.Same(t, "held", []string{"Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more"}, heldLines(placements))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -13,16 +12,10 @@ import (
 func TestOccupiedRESTAddressIsRefused(t *testing.T) {
 	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	var out, problems bytes.Buffer
-	args := []string{"--dir", t.TempDir(), "--rest", "http://" + listener.Addr().String()}
-	if code := run(context.Background(), args, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), listener.Addr().String()+" is not free") {
-		t.Errorf("exit code %d, %s", code, problems.String())
-	}
+	occupied := listener.Addr().String()
+	runs(t.Context(), t, []string{"--dir", t.TempDir(), "--rest", "http://" + occupied}, 1, occupied+" is not free")
 	for _, bad := range []string{"9080", "127.0.0.1:9080", "http://127.0.0.1", "https://127.0.0.1:9080", "http://127.0.0.1:9080/ws"} {
-		problems.Reset()
-		if code := run(context.Background(), []string{"--rest", bad}, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), "want an address") {
-			t.Errorf("%s: exit code %d, %s", bad, code, problems.String())
-		}
+		runs(t.Context(), t, []string{"--rest", bad}, 1, "want an address")
 	}
 }
 
@@ -31,9 +24,7 @@ func TestRESTAddress(t *testing.T) {
 	if err != nil || strings.HasSuffix(got, ":0") || free(got) != nil {
 		t.Fatalf("port 0 gives %q, %v", got, err)
 	}
-	if again, err := chooseREST("http://" + got); err != nil || again != got {
-		t.Errorf("a free address %s became %q, %v", got, again, err)
-	}
+	expect.Same(t, "a free address", got, expect.Get(chooseREST("http://"+got))(t))
 }
 
 // Without a wish, an occupied usual port is no failure: another one is taken, and the user learns which.
@@ -44,10 +35,6 @@ func TestUsualRESTAddressInUse(t *testing.T) {
 	var out bytes.Buffer
 	l := &launcher{screen: newScreen(&out)}
 	expect.OK(t, l.takeREST())
-	if l.restAddress == usualREST || free(l.restAddress) != nil {
-		t.Errorf("took %s", l.restAddress)
-	}
-	if text := out.String(); !strings.Contains(text, usualREST+" is in use") || !strings.Contains(text, "http://"+l.restAddress) {
-		t.Errorf("the user is told %q", text)
-	}
+	expect.That(t, l.restAddress != usualREST && free(l.restAddress) == nil, "took %s", l.restAddress)
+	expect.Says(t, out.String(), usualREST+" is in use", "http://"+l.restAddress)
 }

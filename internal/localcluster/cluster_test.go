@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,19 +45,6 @@ func (c *Cluster) child(t *testing.T, name, role string) *Process {
 	return p
 }
 
-func TestComponentFlags(t *testing.T) {
-	datadriven.RunTest(t, "testdata/flags.txt", func(t *testing.T, d *datadriven.TestData) string {
-		c := testCluster(t)
-		c.options.Dir = "/dir"
-		c.options.APIServerArgs = []string{"--more"}
-		k, ok := c.component(d.Cmd)
-		if !ok {
-			return "no such component\n"
-		}
-		return fmt.Sprintf("ready: %s%s\n%s\n", k.url, k.ready, strings.Join(k.args, "\n"))
-	})
-}
-
 func TestStopEndsAllInReverseOrder(t *testing.T) {
 	c := testCluster(t)
 	var processes []*Process
@@ -78,9 +64,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	if order[0] == "first" || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 3 {
 		t.Errorf("ended in the order %v", order)
 	}
-	if _, err := c.launch(program{name: "late", binary: os.Args[0]}); err == nil {
-		t.Error("a stopped cluster starts processes")
-	}
+	expect.Refused(c.launch(program{name: "late", binary: os.Args[0]}))(t, "the cluster is stopped")
 	again := expect.Get(OpenStateDir(c.options.Dir))(t)
 	expect.Holds(t, again.Close())
 }
@@ -127,13 +111,10 @@ func TestAddNodes(t *testing.T) {
 	first := expect.Get(c.AddNodes(ctx, NodeSpec{}, 3))(t)
 	second := expect.Get(c.AddNodes(ctx, NodeSpec{}, 1))(t)
 	other := expect.Get(c.AddNodes(ctx, NodeSpec{NamePrefix: "gpu"}, 1))(t)
-	if got := slices.Concat(first, second, other); !slices.Equal(got, []string{"node-0000", "node-0001", "node-0002", "node-0003", "gpu-0000"}) {
-		t.Errorf("names are %v", got)
-	}
-	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil || len(nodes.Items) != 5 {
-		t.Errorf("there are %d nodes, %v", len(nodes.Items), err)
-	}
+	want := []string{"node-0000", "node-0001", "node-0002", "node-0003", "gpu-0000"}
+	expect.Same(t, "names", want, slices.Concat(first, second, other))
+	nodes := expect.Get(c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))(t)
+	expect.Same(t, "nodes", 5, len(nodes.Items))
 }
 
 func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
@@ -178,14 +159,12 @@ func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {
 	seen := make(chan int, 200)
 	expect.OK(t, parallel(100, func(i int) error { seen <- i; return nil }))
 	close(seen)
-	var all []int
+	all := map[int]bool{}
 	for i := range seen {
-		all = append(all, i)
+		expect.That(t, !all[i] && i >= 0 && i <= 99, "did %d of 0 to 99, or did it twice", i)
+		all[i] = true
 	}
-	slices.Sort(all)
-	if len(all) != 100 || all[0] != 0 || all[99] != 99 || len(slices.Compact(all)) != 100 {
-		t.Errorf("did %v", all)
-	}
+	expect.Same(t, "calls", 100, len(all))
 	calls := make(chan int, 200)
 	if err := parallel(100, func(i int) error { calls <- i; return errors.New("no") }); err == nil || len(calls) > 17 {
 		t.Errorf("%d calls after errors, %v", len(calls), err)

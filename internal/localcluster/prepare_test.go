@@ -4,15 +4,15 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 
@@ -23,11 +23,9 @@ func TestCertificates(t *testing.T) {
 	p := expect.Get(newPKI(filepath.Join(t.TempDir(), "pki")))(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(p.ca.certificate)
-	server := expect.Get(os.ReadFile(p.file("apiserver.crt")))(t)
+	server := parse(t, expect.Get(os.ReadFile(p.file("apiserver.crt")))(t))
 	for _, name := range []string{"127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1"} {
-		if _, err := parse(t, server).Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
-			t.Errorf("server certificate for %s: %v", name, err)
-		}
+		expect.Get(server.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}))(t)
 	}
 	pair := expect.Get(p.ca.client("jane", "team-a"))(t)
 	client := parse(t, pair.ClientCertificateData)
@@ -37,13 +35,9 @@ func TestCertificates(t *testing.T) {
 	}
 	// Only the authority for requests from the front proxy may sign those.
 	proxy := expect.Get(os.ReadFile(p.file("front-proxy.crt")))(t)
-	if _, err := parse(t, proxy).Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
-		t.Error("the front proxy's certificate is signed by the cluster's authority")
-	}
-	info, err := os.Stat(p.file("sa.key"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("private key is readable by others: %v %v", info.Mode(), err)
-	}
+	anyUse := []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
+	expect.Refused(parse(t, proxy).Verify(x509.VerifyOptions{Roots: roots, KeyUsages: anyUse}))(t, "unknown authority")
+	expect.Same(t, "mode of a private key", os.FileMode(0o600), expect.Get(os.Stat(p.file("sa.key")))(t).Mode())
 }
 
 func parse(t *testing.T, data []byte) *x509.Certificate {
@@ -56,34 +50,22 @@ func parse(t *testing.T, data []byte) *x509.Certificate {
 }
 
 func TestFreePort(t *testing.T) {
-	var ports []int
+	given := map[int]bool{}
 	for range 500 {
-		ports = append(ports, expect.Get(freePort())(t))
+		port := expect.Get(freePort())(t)
+		expect.That(t, !given[port], "port %d was given twice", port)
+		given[port] = true
 	}
-	slices.Sort(ports)
-	if n := len(slices.Compact(slices.Clone(ports))); n != 500 {
-		t.Errorf("%d of 500 ports were given twice: %v", 500-n, ports)
-	}
-	for _, port := range ports {
-		l, err := net.Listen("tcp", address(port))
-		if err != nil {
-			t.Errorf("port %d is not free: %v", port, err)
-			continue
-		}
-		expect.Holds(t, l.Close())
+	for port := range given {
+		expect.Holds(t, expect.Get(net.Listen("tcp", address(port)))(t).Close())
 	}
 }
 
 func TestStateDirIsTakenOverClean(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	d := expect.Get(OpenStateDir(dir))(t)
-	if _, err := OpenStateDir(dir); !errors.Is(err, ErrInUse) {
-		t.Errorf("got %v for a directory in use, want ErrInUse", err)
-	}
-	for _, file := range []string{"etcd/member/data", "pki/ca.key", "logs/etcd.log", "notes.txt"} {
-		path := filepath.Join(dir, file)
-		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)))
-	}
+	expect.Refused(OpenStateDir(dir))(t, ErrInUse.Error())
+	expect.OK(t, os.CopyFS(dir, fstest.MapFS{"etcd/member/data": {}, "pki/ca.key": {}, "logs/etcd.log": {}, "notes.txt": {}}))
 	expect.OK(t, d.Close())
 	again := expect.Get(OpenStateDir(dir))(t)
 	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
@@ -106,38 +88,31 @@ func TestOptions(t *testing.T) {
 	binary := os.Args[0]
 	expect.Refused(Options{Dir: "x", Binary: "no/such/file"}.withDefaults())(t, "go build")
 	for nodes, want := range map[int]time.Duration{0: 40 * time.Second, 500: 40 * time.Second, 501: 5 * time.Minute} {
-		o, err := Options{Dir: "x", Binary: binary, Nodes: nodes}.withDefaults()
-		if err != nil || o.lease() != want || !filepath.IsAbs(o.Dir) {
-			t.Errorf("%d nodes: lease %v, dir %s, %v", nodes, o.lease(), o.Dir, err)
-		}
+		o := expect.Get(Options{Dir: "x", Binary: binary, Nodes: nodes}.withDefaults())(t)
+		expect.Same(t, fmt.Sprint("lease with nodes: ", nodes), want, o.lease())
+		expect.That(t, filepath.IsAbs(o.Dir), "%s is not absolute", o.Dir)
 	}
 }
 
-func TestKubeconfigs(t *testing.T) {
-	c := testCluster(t)
-	c.pki = expect.Get(newPKI(filepath.Join(c.options.Dir, "pki")))(t)
-	expect.OK(t, c.writeKubeconfigs())
-	for user, want := range map[string]string{UserAdmin: "admin", UserScheduler: "system:kube-scheduler"} {
-		config := expect.Get(clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(user)))(t)
-		if name := parse(t, config.CertData).Subject.CommonName; name != want || config.Host != "https://127.0.0.1:3" {
-			t.Errorf("%s: certificate of %s for %s", user, name, config.Host)
-		}
-	}
+// given writes a configuration of a scheduler into a directory.
+func given(t *testing.T, dir, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, "given.yaml")
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 	dir := t.TempDir()
-	from := filepath.Join(dir, "given.yaml")
 	for name, test := range map[string]struct{ given, want string }{
 		"added":    {"kind: X\nprofiles:\n- schedulerName: a\n", "clientConnection:\n  kubeconfig: /k\nkind: X\nprofiles:\n- schedulerName: a\n"},
 		"replaced": {"clientConnection: {kubeconfig: old, qps: 5}\n", "clientConnection:\n  kubeconfig: /k\n  qps: 5\n"},
 	} {
-		expect.OK(t, os.WriteFile(from, []byte(test.given), 0o600))
-		run := expect.Get(prepareScheduler(dir, SchedulerOptions{Name: "second", Binary: "bin/s", Config: from, Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"}}))(t)
-		got, err := os.ReadFile(filepath.Join(dir, "second", "config.yaml"))
-		if err != nil || string(got) != test.want {
-			t.Errorf("%s: got %s, %v", name, got, err)
-		}
+		run := expect.Get(prepareScheduler(dir, SchedulerOptions{
+			Name: "second", Binary: "bin/s", Config: given(t, dir, test.given), Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"},
+		}))(t)
+		got := expect.Get(os.ReadFile(filepath.Join(dir, "second", "config.yaml")))(t)
+		expect.Same(t, name, test.want, string(got))
 		if run.name != "second" || !slices.Contains(run.args, "--leader-elect=false") || run.args[len(run.args)-1] != "--v=4" ||
 			!slices.Contains(run.env, "KUBECONFIG=/k") || !strings.HasPrefix(run.url, "https://127.0.0.1:") {
 			t.Errorf("%s: unexpected run %+v", name, run)
@@ -149,10 +124,8 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 // the files that they name.
 func TestFlagsOfManifests(t *testing.T) {
 	dir := t.TempDir()
-	from := filepath.Join(dir, "given.yaml")
-	expect.OK(t, os.WriteFile(from, []byte("kind: X\n"), 0o600))
 	run := expect.Get(prepareScheduler(dir, SchedulerOptions{
-		Name: "s", Binary: "bin/s", Config: from, Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
+		Name: "s", Binary: "bin/s", Config: given(t, dir, "kind: X\n"), Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
 		Flags: []string{"--config=/etc/s.yaml", "--authentication-kubeconfig=/etc/a", "--authorization-kubeconfig=/etc/b", "--leader-elect=false"},
 	}))(t)
 	want := []string{
@@ -165,8 +138,7 @@ func TestFlagsOfManifests(t *testing.T) {
 func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles, manifests.TwoProfilesDaemonSets} {
-		from := filepath.Join(dir, "given.yaml")
-		expect.OK(t, os.WriteFile(from, shipped, 0o600))
+		from := given(t, dir, string(shipped))
 		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml")))(t)
 		want := strings.Count(string(shipped), "name: QueueSort\n")

@@ -38,10 +38,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 
 func TestStopIsGentle(t *testing.T) {
 	p := startChild(t, "polite")
+	expect.Same(t, "the group, or Ctrl-C would reach it", p.PID(), expect.Get(syscall.Getpgid(p.PID()))(t))
 	expect.Holds(t, p.Stop())
-	if p.Running() || p.err != nil {
-		t.Errorf("child ended with %v, running: %v", p.err, p.Running())
-	}
+	expect.That(t, !p.Running() && p.err == nil, "child ended with %v, running: %v", p.err, p.Running())
 	expect.Same(t, "last line", "bye: terminated", p.Tail(1))
 	expect.Holds(t, p.Stop())
 }
@@ -50,41 +49,33 @@ func TestStopKillsInTheEnd(t *testing.T) {
 	p := startChild(t, "stubborn")
 	p.patience = 50 * time.Millisecond
 	expect.Fails(t, p.Stop(), "child: no end within 50ms")
-	if p.Running() {
-		t.Error("child still runs")
-	}
+	expect.That(t, !p.Running(), "child still runs")
 }
 
 func TestOwnEndIsReported(t *testing.T) {
 	p := startChild(t, "broken")
+	never := func(context.Context) (bool, error) { return false, nil }
 	var e *DiedError
-	if err := p.Watch(context.Background()); !errors.As(err, &e) {
-		t.Fatalf("got %v, want a DiedError", err)
+	for name, err := range map[string]error{
+		"watched": p.Watch(t.Context()), "awaited": awaitProcess(t.Context(), p, time.Minute, never),
+	} {
+		if !errors.As(err, &e) {
+			t.Fatalf("%s: got %v, want a DiedError", name, err)
+		}
 	}
 	var exit *exec.ExitError
 	if e.Name != "child" || e.Tail != "cannot go on" || !errors.As(e, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("unexpected report %+v", e)
 	}
-	if !strings.Contains(e.Error(), "child ended by itself (exit status 3), see "+p.Log()) {
-		t.Errorf("message is %q", e.Error())
-	}
+	expect.Fails(t, e, "child ended by itself (exit status 3), see "+p.Log())
 }
 
 func TestWantedEndIsNotReported(t *testing.T) {
 	p := startChild(t, "polite")
 	expect.OK(t, p.Stop())
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	expect.Holds(t, p.Watch(ctx))
-}
-
-func TestAwaitingADyingProcessEndsAtOnce(t *testing.T) {
-	p := startChild(t, "broken")
-	never := func(context.Context) (bool, error) { return false, nil }
-	var e *DiedError
-	if err := awaitProcess(context.Background(), p, time.Minute, never); !errors.As(err, &e) {
-		t.Errorf("got %v, want a DiedError", err)
-	}
 }
 
 func TestAwaitingLosesPatience(t *testing.T) {
@@ -125,23 +116,9 @@ func processState(pid int) string {
 	return rest[:1]
 }
 
-func TestChildHasItsOwnProcessGroup(t *testing.T) {
-	p := startChild(t, "polite")
-	group, err := syscall.Getpgid(p.PID())
-	if err != nil || group != p.PID() {
-		t.Errorf("child %d is in group %d, %v: Ctrl-C would reach it", p.PID(), group, err)
-	}
-}
-
 func TestTailOfALongLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
-	var text strings.Builder
-	for i := range 20000 {
-		fmt.Fprintf(&text, "line %d\n", i)
-	}
-	expect.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
-	expect.Same(t, "tail", "line 19998\nline 19999", tail(file, 2))
-	if got := tail(filepath.Join(t.TempDir(), "missing"), 2); !strings.HasPrefix(got, "(no log: ") {
-		t.Errorf("missing log: got %q", got)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(strings.Repeat("more\n", 20000)+"last but one\nlast\n"), 0o600))
+	expect.Same(t, "tail", "last but one\nlast", tail(file, 2))
+	expect.Says(t, tail(filepath.Join(t.TempDir(), "missing"), 2), "(no log: ")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -20,15 +21,12 @@ import (
 func module(t *testing.T, source string) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":                "module example.com/m\n\ngo 1.26.0\n",
-		"lib/lib.go":            "package lib\n\n// " + t.TempDir() + " makes this package new to the compile cache.\n\nvar Text = \"none\"\n",
-		"cmd/hello/main.go":     source,
-		"cmd/hello/sub/deep.md": "",
-	} {
-		path := filepath.Join(root, name)
-		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)))
-	}
+	lib := "package lib\n\n// " + t.TempDir() + " makes this package new to the compile cache.\n\nvar Text = \"none\"\n"
+	expect.OK(t, os.CopyFS(root, fstest.MapFS{
+		"go.mod":            {Data: []byte("module example.com/m\n\ngo 1.26.0\n")},
+		"lib/lib.go":        {Data: []byte(lib)},
+		"cmd/hello/main.go": {Data: []byte(source)},
+	}))
 	return root
 }
 
@@ -44,10 +42,8 @@ func TestBuild(t *testing.T) {
 		seen = append(seen, p)
 	}}
 	expect.OK(t, Build(context.Background(), o))
-	out, err := exec.Command(filepath.Join(root, "bin", "hello")).CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != "stamped" {
-		t.Errorf("the program says %q, %v", out, err)
-	}
+	out := expect.Get(exec.Command(filepath.Join(root, "bin", "hello")).CombinedOutput())(t)
+	expect.Same(t, "the program says", "stamped\n", string(out))
 	last := seen[len(seen)-1]
 	if last.Total != 2 || last.Done != 2 || !slices.ContainsFunc(seen, func(p Progress) bool { return p.Package == "example.com/m/lib" }) {
 		t.Errorf("unexpected progress %+v", seen)
@@ -71,16 +67,12 @@ func TestBuildEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	root := module(t, program)
 	err := Build(ctx, Options{Root: root, Packages: []string{"./cmd/hello"}, Report: func(Progress) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the context's error", err)
-	}
+	expect.That(t, errors.Is(err, context.Canceled), "got %v, want the context's error", err)
 }
 
 func TestFindRoot(t *testing.T) {
 	root := expect.Get(FindRoot("."))(t)
-	if _, err := os.Stat(filepath.Join(root, "internal", "localcluster", "build")); err != nil {
-		t.Errorf("root is %s: %v", root, err)
-	}
+	expect.Get(os.Stat(filepath.Join(root, "internal", "localcluster", "build")))(t)
 	other := module(t, program)
 	expect.Refused(FindRoot(other))(t, "clone of the repository")
 }
@@ -103,9 +95,7 @@ func TestImportPathsAreToldFromMessages(t *testing.T) {
 
 func TestOnlyTheLastMessagesAreKept(t *testing.T) {
 	rest := eachLine(strings.NewReader(strings.Repeat("old\n", 500)+"\nnew\r\nlast"), func(string) bool { return false })
-	if len(rest) != 100 || rest[98] != "new" || rest[99] != "last" {
-		t.Errorf("%d lines are left, the last %q", len(rest), rest[len(rest)-2:])
-	}
+	expect.Same(t, "the last two of a hundred lines", []string{"new", "last"}, rest[98:])
 }
 
 func TestTickReportsUntilStopped(t *testing.T) {

@@ -22,20 +22,13 @@ func TestLDFlagsOfGoMod(t *testing.T) {
 		expect.Same(t, text, want, got)
 	}
 	expect.OK(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module m\n\nrequire k8s.io/kubernetes-x v1.2.3\n"), 0o600))
-	if got, err := LDFlags(root); err == nil || !strings.Contains(err.Error(), "does not require k8s.io/kubernetes") {
-		t.Errorf("got %q, %v, want an error", got, err)
-	}
-	if _, err := LDFlags(t.TempDir()); err == nil {
-		t.Error("no error without go.mod")
-	}
+	expect.Refused(LDFlags(root))(t, "does not require k8s.io/kubernetes")
+	expect.Refused(LDFlags(t.TempDir()))(t, "go.mod")
 }
 
 // The go command must read the same version from the repository's go.mod.
 func TestLDFlagsOfTheRepository(t *testing.T) {
 	root := expect.Get(FindRoot("."))(t)
 	version := expect.Get(exec.Command("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes").Output())(t)
-	got, err := LDFlags(root)
-	if want := "gitVersion=" + strings.TrimSpace(string(version)) + " "; err != nil || !strings.Contains(got, want) {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	expect.Says(t, expect.Get(LDFlags(root))(t), "gitVersion="+strings.TrimSpace(string(version))+" ")
 }

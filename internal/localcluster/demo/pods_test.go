@@ -4,9 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -51,27 +49,4 @@ two         held    Pending   -        queue root.a is full
 two         runs    Running   node-1   -
 `
 	expect.Same(t, "table", want, out.String())
-}
-
-func TestScale(t *testing.T) {
-	three := int32(3)
-	client := fake.NewClientset(
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}, Spec: appsv1.DeploymentSpec{Replicas: &three}},
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "silent"}})
-	for _, c := range []struct {
-		name           string
-		replicas, want int32
-	}{{"d", 9, 3}, {"d", 0, 9}, {"silent", 2, 1}} {
-		before, err := Scale(t.Context(), client, "ns", c.name, c.replicas)
-		if err != nil || before != c.want {
-			t.Errorf("%s: %d before, want %d, %v", c.name, before, c.want, err)
-		}
-		d, err := client.AppsV1().Deployments("ns").Get(t.Context(), c.name, metav1.GetOptions{})
-		if err != nil || *d.Spec.Replicas != c.replicas {
-			t.Errorf("%s has %v replicas, want %d, %v", c.name, d.Spec.Replicas, c.replicas, err)
-		}
-	}
-	if _, err := Scale(t.Context(), client, "ns", "none", 1); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "ns/none") {
-		t.Errorf("got %v, want an error that names the missing Deployment", err)
-	}
 }
