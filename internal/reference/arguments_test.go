@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
@@ -18,15 +16,14 @@ import (
 // defaulted are the arguments with their defaults.
 func defaulted(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	sort, preemption, reservation := &config.QueueSortArgs{}, &config.QueuePreemptionArgs{}, &config.NodeReservationArgs{}
-	sort.SetDefaults()
-	preemption.SetDefaults()
-	reservation.SetDefaults()
 	out := map[string]map[string]any{}
-	for plugin, args := range map[string]runtime.Object{"QueueSort": sort, "QueuePreemption": preemption, "NodeReservation": reservation} {
-		text := expect.Get(json.Marshal(args))(t)
+	for plugin, args := range map[string]interface{ SetDefaults() }{
+		"QueueSort": &config.QueueSortArgs{}, "QueuePreemption": &config.QueuePreemptionArgs{},
+		"NodeReservation": &config.NodeReservationArgs{},
+	} {
+		args.SetDefaults()
 		var fields map[string]any
-		expect.OK(t, json.Unmarshal(text, &fields))
+		expect.OK(t, json.Unmarshal(expect.Get(json.Marshal(args))(t), &fields))
 		out[plugin] = fields
 	}
 	return out
@@ -94,9 +91,7 @@ func TestDefaultsAreThoseOfTheCode(t *testing.T) {
 	}
 	// The check finds a planted difference.
 	arguments[0].Fields[3].Default = "65"
-	if got := wrongDefaults(arguments, real); len(got) != 1 {
-		t.Errorf("a wrong default gives %q", got)
-	}
+	expect.Same(t, "wrong defaults", 1, len(wrongDefaults(arguments, real)))
 }
 
 func TestFieldsThatSayTooLittle(t *testing.T) {

@@ -63,7 +63,5 @@ func TestArgumentsOfCoscheduling(t *testing.T) {
 		t.Errorf("the page lacks %s", wrong)
 	}
 	// The check finds a planted difference.
-	if wrong := misprinted(t, strings.Replace(page, "| 10 | 0 |", "| 10 | 10 |", 1)); len(wrong) != 1 {
-		t.Errorf("a wrong row goes unnoticed: %q", wrong)
-	}
+	expect.Same(t, "wrong rows", 1, len(misprinted(t, strings.Replace(page, "| 10 | 0 |", "| 10 | 10 |", 1))))
 }

@@ -99,10 +99,7 @@ func unlisted(laws, decisions, page string) []string {
 }
 
 func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
-	read := func(name string) string {
-		text := expect.Get(os.ReadFile("../../docs/" + name))(t)
-		return string(text)
-	}
+	read := func(name string) string { return string(expect.Get(os.ReadFile("../../docs/" + name))(t)) }
 	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {
 		t.Errorf("migrate-from-yunikorn.md lacks %s", what)
 	}
@@ -110,9 +107,8 @@ func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 		t.Errorf("decisions.md: %s", what)
 	}
 	numbers := misnumbered("1. **A.** x\n2. See 4.\n3. See 2.\n4. **B.**\n4. **A.**\n6. C\n")
-	if want := []string{"4 has the title of 1", "3 leads to no decision", "4 follows 4", "6 leads to no decision"}; !slices.Equal(numbers, want) {
-		t.Errorf("got %q, want %q", numbers, want)
-	}
+	expect.Same(t, "what is misnumbered",
+		[]string{"4 has the title of 1", "3 leads to no decision", "4 follows 4", "6 leads to no decision"}, numbers)
 	const laws = "Marked †.\n5. not guaranteed to it †\n7. anywhere inside the policy fence † and another †\n"
 	const decisions = "1. **A.** As YuniKorn.\n2. **B.** Not so.\n3. **C.** YuniKorn.\n"
 	got := unlisted(laws, decisions, "| law 4 † | x |\n| law 5 † | x |\n| law 5 † | y |\ndecision 11, decision 3")

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -68,12 +69,8 @@ func lists(arguments []Arguments) string {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", a.Plugin, strings.Replace(a.About, a.Plugin+"Args", "They", 1))
 		b.WriteString("| argument | type | default | bounds | meaning |\n|---|---|---|---|---|\n")
 		for _, f := range a.Fields {
-			bounds := f.Bounds
-			if bounds == "" {
-				bounds = "-"
-			}
 			cell, rest := split(f.Meaning)
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, f.Default, bounds, cell)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, f.Default, cmp.Or(f.Bounds, "-"), cell)
 			if rest != "" {
 				fmt.Fprintf(&more, "* `%s`: %s\n", f.Name, rest)
 			}

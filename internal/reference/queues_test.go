@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -28,14 +27,11 @@ var knownKeys = regexp.MustCompile(`is not a known key: use (.*)`)
 func parsed(t *testing.T, m mapping) []string {
 	t.Helper()
 	_, err := config.Parse(fmt.Appendf(nil, m.frame, "zzz: 1"))
-	if err == nil {
-		t.Fatalf("%s: an unknown key is accepted", m.title)
-	}
-	found := knownKeys.FindStringSubmatch(err.Error())
+	found := knownKeys.FindStringSubmatch(fmt.Sprint(err))
 	if found == nil {
-		t.Fatalf("%s: the frame does not fit: %v", m.title, err)
+		t.Fatalf("%s: an unknown key is accepted, or the frame does not fit: %v", m.title, err)
 	}
-	return strings.Split(strings.SplitN(found[1], "\n", 2)[0], ", ")
+	return strings.Split(found[1], ", ")
 }
 
 // key is a key of a mapping, or a property of a queue, as the page has it.
@@ -71,9 +67,9 @@ func missing(documented, real []string) (out []string) {
 }
 
 func names(keys []key) []string {
-	out := make([]string, len(keys))
-	for i, k := range keys {
-		out[i] = k.name
+	var out []string
+	for _, k := range keys {
+		out = append(out, k.name)
 	}
 	return out
 }
@@ -86,18 +82,7 @@ func TestSectionsHaveTheKeysOfTheParser(t *testing.T) {
 	}
 	expect.Same(t, "sections with keys", len(mappings()), strings.Count(readPage(t), "\n| key | "))
 	// The check finds planted differences of both kinds.
-	if got := missing([]string{"a", "b"}, []string{"b", "c"}); len(got) != 2 {
-		t.Errorf("one too many and one missing give %q", got)
-	}
-}
-
-// warned is the warnings of the parser; it fails if the document is refused.
-func warned(document string) ([]config.Problem, error) {
-	spec, err := config.Parse([]byte(document))
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, document)
-	}
-	return spec.Warnings, nil
+	expect.Same(t, "one too many and one missing", 2, len(missing([]string{"a", "b"}, []string{"b", "c"})))
 }
 
 // content is a mapping with an example.
@@ -115,16 +100,11 @@ func content(m mapping, example string) string {
 // judged tells whether the mark of a key is right: ignored keys give a warning, others
 // none.
 func judged(m mapping, example string, ignored bool) error {
-	warnings, err := warned(fmt.Sprintf(m.frame, content(m, example)))
-	switch {
-	case err != nil:
-		return err
-	case ignored && len(warnings) == 0:
-		return errors.New("is marked as without effect, and nothing warns of it")
-	case !ignored && len(warnings) > 0:
-		return fmt.Errorf("is not marked as without effect, and there are warnings: %v", warnings)
+	spec, err := config.Parse(fmt.Appendf(nil, m.frame, content(m, example)))
+	if err == nil && ignored != (len(spec.Warnings) > 0) {
+		err = fmt.Errorf("is marked as without effect: %t, and the warnings are: %v", ignored, spec.Warnings)
 	}
-	return nil
+	return err
 }
 
 func TestIgnoredKeysAreMarked(t *testing.T) {
@@ -184,9 +164,7 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 	for _, wrong := range missing(names(properties), real) {
 		t.Error(wrong)
 	}
-	if len(real) < 9 {
-		t.Errorf("only %q were found", real)
-	}
+	expect.That(t, len(real) >= 9, "only %q were found", real)
 	policies := func(properties string) (config.Policies, int) {
 		spec := expect.Get(config.Parse(fmt.Appendf(nil, queueFrame, "name: a, properties: {"+properties+"}")))(t)
 		return spec.Root.Children[0].Policies, len(spec.Warnings)
@@ -197,12 +175,8 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 			t.Errorf("%s: %q is not the default: %+v", p.name, p.standard, same)
 		}
 		other, warnings := policies(p.name + ": " + strconv.Quote(otherValues[p.name]))
-		if other == none && !p.ignored {
-			t.Errorf("%s: %q changes nothing", p.name, otherValues[p.name])
-		}
-		if (warnings > 0) != p.ignored {
-			t.Errorf("%s: %d warnings, marked as without effect: %t", p.name, warnings, p.ignored)
-		}
+		expect.That(t, other != none || p.ignored, "%s: %q changes nothing", p.name, otherValues[p.name])
+		expect.Same(t, p.name+" is marked as without effect, as warnings say", warnings > 0, p.ignored)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -111,11 +112,12 @@ func readField(f *ast.Field, words map[string]bool) (Field, error) {
 	}
 	var meaning []string
 	for _, sentence := range sentences(text) {
-		switch {
-		case strings.HasPrefix(sentence, "Default: "):
-			out.Default = strings.TrimSuffix(strings.TrimPrefix(sentence, "Default: "), ".")
-		case strings.HasPrefix(sentence, "Bounds: "):
-			out.Bounds = strings.TrimSuffix(strings.TrimPrefix(sentence, "Bounds: "), ".")
+		what, rest, _ := strings.Cut(sentence, ": ")
+		switch what {
+		case "Default":
+			out.Default = strings.TrimSuffix(rest, ".")
+		case "Bounds":
+			out.Bounds = strings.TrimSuffix(rest, ".")
 		default:
 			meaning = append(meaning, sentence)
 		}
@@ -153,38 +155,26 @@ func kindOf(t ast.Expr, words map[string]bool) string {
 
 // prose is a comment without its markers, in one line.
 func prose(doc *ast.CommentGroup) string {
-	var kept []string
-	for line := range strings.SplitSeq(doc.Text(), "\n") {
-		if !strings.HasPrefix(line, "+") {
-			kept = append(kept, line)
-		}
-	}
-	return strings.Join(strings.Fields(strings.Join(kept, " ")), " ")
+	return strings.Join(strings.Fields(marker.ReplaceAllString(doc.Text(), "")), " ")
 }
+
+var (
+	marker = regexp.MustCompile(`(?m)^\+.*$`)
+	stop   = regexp.MustCompile(`\. ([A-Z])`)
+)
 
 // sentences splits a text after each full stop that is followed by a capital.
 func sentences(text string) []string {
-	var out []string
-	start := 0
-	for i := 0; i+2 < len(text); i++ {
-		if text[i] == '.' && text[i+1] == ' ' && text[i+2] >= 'A' && text[i+2] <= 'Z' {
-			out = append(out, text[start:i+1])
-			start = i + 2
-		}
-	}
-	return append(out, text[start:])
+	return strings.Split(stop.ReplaceAllString(text, ".\n$1"), "\n")
 }
 
 // about removes the name of the Go field from the front of its comment, where it is the
 // subject of a sentence, and replaces it by the key elsewhere.
 func about(text, field, key string) string {
-	for _, verb := range []string{" is ", " are "} {
-		if rest, ok := strings.CutPrefix(text, field+verb); ok {
+	for _, subject := range []string{field + " is ", field + " are ", field + " "} {
+		if rest, ok := strings.CutPrefix(text, subject); ok {
 			return strings.ToUpper(rest[:1]) + rest[1:]
 		}
-	}
-	if rest, ok := strings.CutPrefix(text, field+" "); ok {
-		return strings.ToUpper(rest[:1]) + rest[1:]
 	}
 	return strings.ReplaceAll(text, field, key)
 }
