@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,8 +61,7 @@ func staleOnPage(t *testing.T, text string) []string {
 	told := storyNames(t)
 	var wrong, named []string
 	for _, m := range pageStory.FindAllStringSubmatch(text, -1) {
-		named = append(named, m[1])
-		if !slices.Contains(told, m[1]) {
+		if named = append(named, m[1]); !slices.Contains(told, m[1]) {
 			wrong = append(wrong, "there is no story "+m[1])
 		}
 	}
@@ -89,20 +89,22 @@ func staleOnPage(t *testing.T, text string) []string {
 func missingCases(t *testing.T, text string) []string {
 	t.Helper()
 	var wrong []string
+	rules := map[string]bool{}
+	for _, m := range pageRule.FindAllStringSubmatch(text, -1) {
+		rules[m[1]] = true
+	}
 	for rule := 1; rule <= 8; rule++ {
-		name := fmt.Sprintf("D%d", rule)
-		if !slices.ContainsFunc(pageRule.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name }) {
+		if name := fmt.Sprint("D", rule); !rules[name] {
 			wrong = append(wrong, "rule "+name+" is not on the page")
 		}
 	}
 	for _, pattern := range []string{"pkg/planner/daemonset/testdata/*.txt", "pkg/store/testdata/node_bound*.txt"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(files) == 0 {
-			t.Fatal("there are no files of cases", pattern, err)
+		files := expect.Get(fs.Glob(os.DirFS(root), pattern))(t)
+		if len(files) == 0 {
+			t.Fatal("there are no files of cases", pattern)
 		}
-		for _, file := range files {
-			name := expect.Get(filepath.Rel(root, file))(t)
-			if name = filepath.ToSlash(name); !strings.Contains(text, "`"+name+"`") {
+		for _, name := range files {
+			if !strings.Contains(text, "`"+name+"`") {
 				wrong = append(wrong, name+" is not on the page")
 			}
 		}
@@ -137,13 +139,11 @@ func stalePairs(text string, told []string) []string {
 // storyNames are the files of all stories, as the page has them.
 func storyNames(t *testing.T) []string {
 	t.Helper()
-	files := expect.Get(filepath.Glob(filepath.Join(stories, "*", "*")))(t)
-	var out []string
-	for _, file := range files {
-		name := expect.Get(filepath.Rel(stories, file))(t)
-		out = append(out, strings.TrimSuffix(filepath.ToSlash(name), ".txt"))
+	files := expect.Get(fs.Glob(os.DirFS(stories), "*/*"))(t)
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(file, ".txt")
 	}
-	return out
+	return files
 }
 
 // hasTest tells whether a package has a test.
@@ -151,7 +151,6 @@ func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files := expect.Get(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	return slices.ContainsFunc(files, func(file string) bool {
-		text := expect.Get(os.ReadFile(file))(t)
-		return strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
+		return strings.Contains(string(expect.Get(os.ReadFile(file))(t)), "\nfunc "+name+"(t *testing.T)")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -18,15 +17,10 @@ const stories = "../../pkg/planner/testdata"
 // Every plan of every file is a case, and its asker is nowhere in its state.
 func TestCases(t *testing.T) {
 	cases := Cases(t, stories)
-	if len(cases) < 120 {
-		t.Errorf("only %d cases", len(cases))
-	}
+	expect.That(t, len(cases) >= 120, "only %d cases", len(cases))
 	names := map[string]bool{}
 	kinds := map[planner.Outcome]int{}
 	for _, c := range cases {
-		if names[c.Name] {
-			t.Errorf("there are two cases %s", c.Name)
-		}
 		names[c.Name] = true
 		kinds[c.Want.Kind]++
 		if c.Want.Asker != c.Ask.Name || len(c.State.Nodes) == 0 || c.Ask.Request[resources.Pods] != 1 {
@@ -38,6 +32,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
+	expect.Same(t, "names, each of one case", len(cases), len(names))
 	if kinds[planner.Preempt] < 60 || kinds[planner.Refuse] < 40 || kinds[planner.Wait] < 1 {
 		t.Errorf("kinds of outcomes: %v", kinds)
 	}
@@ -62,42 +57,6 @@ func TestCasesAreCutOut(t *testing.T) {
 	}
 }
 
-func TestWrongCommandsAreRefused(t *testing.T) {
-	const begin = "queues\nroot\n  a\n----\n\nnode n1 vcore=1\n----\n\n"
-	for _, test := range []struct{ text, want string }{
-		{"dance\n----\n", "dance wants a name"},
-		{"dance x\n----\n", "what is dance"},
-		{"queues\nroot\n  a b=c\n----\n", "not understood"},
-		{begin + "node n2 vcore=x\n----\n", "invalid quantity"},
-		{begin + "node n2 size=1\n----\n", "what is \"size\""},
-		{begin + "ask p queue=root.b\n----\n", "no such queue"},
-		{begin + "ask p queue=root\n----\n", "no such queue"},
-		{begin + "ask p queue=root.a loud\n----\n", "what is [loud]"},
-		{begin + "pods\nx queue=root.a node=n2\n----\n", "no such node"},
-		{begin + "pods\nx queue=root.a node=n1 budget=b\n----\n", "no such budget"},
-		{begin + "pods\nx queue=root.a node=n1 prio=high\n----\n", "invalid syntax"},
-		{begin + "pods\nx queue=root.a node=n1 age=old\n----\n", "invalid duration"},
-		{begin + "plan p\n----\n", "p does not ask"},
-		{begin + "restart p\n----\n", "p did not leave"},
-	} {
-		story := Tell(func(*State, Ask, bool) (Outcome, string, error) { return Outcome{}, "", nil })
-		var err error
-		datadriven.RunTestFromString(t, test.text, func(_ *testing.T, d *datadriven.TestData) string {
-			if err == nil {
-				_, err = story.Command(d)
-			}
-			return ""
-		})
-		expect.Fails(t, err, test.want)
-	}
-}
-
-func TestWrongOutcomesAreRefused(t *testing.T) {
-	expect.Refused(ReadOutcome("p1", ""))(t, "is no decision about p1")
-	expect.Refused(ReadOutcome("p1", "preempt for p2 on n1, short of vcore\n  victim a of root.q\n"))(t, "is no decision about p1")
-	expect.Refused(ReadOutcome("p1", "preempt for p1 on n1, short of vcore\n"))(t, "has no victims")
-}
-
 // No node of a scenario has more pods than fit, because the cluster would reject them.
 func TestNodesAreNotOvercommitted(t *testing.T) {
 	for _, c := range Cases(t, stories) {
@@ -111,9 +70,7 @@ func TestNodesAreNotOvercommitted(t *testing.T) {
 				}
 			}
 			for name, a := range left {
-				if a < 0 {
-					t.Errorf("%s: node %s has %d too little %s", c.Name, n.Name, -a, name)
-				}
+				expect.That(t, a >= 0, "%s: node %s has %d too little %s", c.Name, n.Name, -a, name)
 			}
 		}
 	}
