@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,14 +149,8 @@ func (s *sizes) over() []string {
 // store have no mutex and import lower ones only.
 func TestSizesOfTheCode(t *testing.T) {
 	s := newSizes()
-	for _, dir := range []string{"apis", "cmd", "internal", "pkg"} {
-		err := filepath.WalkDir(filepath.Join("..", dir), func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata") {
-				s.read(t, filepath.ToSlash(strings.TrimPrefix(filepath.Dir(name), "../")), name, nil)
-			}
-			return err
-		})
-		expect.OK(t, err)
+	for _, name := range goFiles(t, false, "apis", "cmd", "internal", "pkg") {
+		s.read(t, filepath.ToSlash(strings.TrimPrefix(filepath.Dir(name), "../")), name, nil)
 	}
 	for _, wrong := range s.over() {
 		t.Error(wrong)

@@ -3,6 +3,7 @@ package hack
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +26,8 @@ func (m machine) prerequisites(t *testing.T, env ...string) (string, bool) {
 		expect.OK(t, os.Symlink(path, filepath.Join(bin, program)))
 	}
 	for name, line := range m {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!"+filepath.Join(bin, "bash")+"\n"+line+"\n"), 0o755); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
+		text := "#!" + filepath.Join(bin, "bash") + "\n" + line + "\n"
+		expect.OK(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755)) //nolint:gosec // a program
 	}
 	script := expect.Get(filepath.Abs("prerequisites.sh"))(t)
 	cmd := exec.Command(filepath.Join(bin, "bash"), script)
@@ -44,16 +44,11 @@ for p in "$@"; do case $p in gcc|git|chromium) printf '#!%s\n' "$BIN/bash" >"$BI
 func TestPrerequisites(t *testing.T) {
 	all := machine{"go": "", "git": "", "gcc": "", "chromium": ""}
 	with := func(change machine, without ...string) machine {
-		m := machine{}
-		for name, line := range all {
-			m[name] = line
-		}
+		m := maps.Clone(all)
 		for _, name := range without {
 			delete(m, name)
 		}
-		for name, line := range change {
-			m[name] = line
-		}
+		maps.Copy(m, change)
 		return m
 	}
 	root, user := "echo 0", "echo 1000"
@@ -90,11 +85,7 @@ func TestPrerequisites(t *testing.T) {
 			if ok != c.ok || len(c.says) == 0 && out != "" {
 				t.Errorf("content %v, want %v; it says\n%s", ok, c.ok, out)
 			}
-			for _, text := range c.says {
-				if !strings.Contains(out, text) {
-					t.Errorf("it says\n%s\nwithout %q", out, text)
-				}
-			}
+			expect.Says(t, out, c.says...)
 		})
 	}
 }
