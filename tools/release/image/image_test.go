@@ -8,13 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -31,14 +29,10 @@ var meta = Meta{
 func source(t *testing.T) Source {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":           "module example.com/tiny\n\ngo 1.26.0\n",
-		"cmd/tiny/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
-	} {
-		path := filepath.Join(dir, name)
-		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	}
+	expect.OK(t, os.CopyFS(dir, fstest.MapFS{
+		"go.mod":           {Data: []byte("module example.com/tiny\n\ngo 1.26.0\n")},
+		"cmd/tiny/main.go": {Data: []byte("package main\n\nvar version string\n\nfunc main() { println(version) }\n")},
+	}))
 	return Source{Dir: dir, Package: "./cmd/tiny", LDFlags: "-X main.version=1.2.3", Arch: runtime.GOARCH}
 }
 
@@ -54,17 +48,12 @@ func compiled(t *testing.T, s Source, flags ...string) Binary {
 	return expect.Get(ReadBinary(path))(t)
 }
 
-func index(t *testing.T, m Meta, binaries ...Binary) v1.ImageIndex {
-	t.Helper()
-	return expect.Get(Index(m, binaries...))(t)
-}
-
 // products are all that is made of one binary: the archive and the bill of
 // materials, byte by byte.
 func products(t *testing.T, b Binary) (archive, sbom []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")
-	expect.OK(t, WriteArchive(path, index(t, meta, b), meta.Reference))
+	expect.OK(t, WriteArchive(path, expect.Get(Index(meta, b))(t), meta.Reference))
 	return expect.Get(os.ReadFile(path))(t), expect.Get(SBOM(meta, b))(t)
 }
 
@@ -74,12 +63,8 @@ func TestReproducible(t *testing.T) {
 	t.Setenv("GOFLAGS", "-ldflags=-X=main.version=other") // what users have in their environment does not matter
 	first, firstSBOM := products(t, compiled(t, source(t)))
 	second, secondSBOM := products(t, compiled(t, source(t)))
-	if !bytes.Equal(first, second) {
-		t.Error("two builds give two archives")
-	}
-	if !bytes.Equal(firstSBOM, secondSBOM) {
-		t.Errorf("two builds give two bills of materials:\n%s", cmp.Diff(string(firstSBOM), string(secondSBOM)))
-	}
+	expect.That(t, bytes.Equal(first, second), "two builds give two archives")
+	expect.Same(t, "bills of materials", string(firstSBOM), string(secondSBOM))
 	one, _ := products(t, compiled(t, source(t), "-trimpath=false"))
 	other, _ := products(t, compiled(t, source(t), "-trimpath=false"))
 	if bytes.Equal(one, other) {
@@ -92,7 +77,7 @@ func TestImage(t *testing.T) {
 	s := source(t)
 	amd, arm := s, s
 	amd.Arch, arm.Arch = "amd64", "arm64"
-	all := index(t, meta, compiled(t, amd), compiled(t, arm))
+	all := expect.Get(Index(meta, compiled(t, amd), compiled(t, arm)))(t)
 	manifest := expect.Get(all.IndexManifest())(t)
 	var platforms []string
 	for _, d := range manifest.Manifests {
@@ -101,15 +86,11 @@ func TestImage(t *testing.T) {
 	expect.Same(t, "platforms", []string{"linux/amd64", "linux/arm64"}, platforms)
 	image := expect.Get(all.Image(manifest.Manifests[1].Digest))(t)
 	config := expect.Get(image.ConfigFile())(t)
-	if config.Architecture != "arm64" || config.OS != "linux" || !config.Created.Equal(meta.Created) {
-		t.Errorf("the image is for %s/%s, created %v", config.OS, config.Architecture, config.Created)
-	}
-	if config.Config.User != User || !slices.Equal(config.Config.Entrypoint, []string{"/scheduler"}) {
-		t.Errorf("it runs %v as %q", config.Config.Entrypoint, config.Config.User)
-	}
-	if config.Config.Labels["org.opencontainers.image.version"] != "1.2.3" {
-		t.Errorf("labels %v", config.Config.Labels)
-	}
+	expect.Same(t, "platform", "linux/arm64", config.OS+"/"+config.Architecture)
+	expect.Same(t, "created", meta.Created, config.Created.Time)
+	expect.Same(t, "user", User, config.Config.User)
+	expect.Same(t, "entrypoint", []string{"/scheduler"}, config.Config.Entrypoint)
+	expect.Same(t, "version", "1.2.3", config.Config.Labels["org.opencontainers.image.version"])
 	expect.Same(t, "files", []string{"scheduler -r-xr-xr-x 0:0"}, listing(t, mutate.Extract(image)))
 }
 
@@ -125,9 +106,7 @@ func listing(t *testing.T, from io.ReadCloser) []string {
 		}
 		expect.OK(t, err)
 		out = append(out, strings.Join([]string{h.Name, h.FileInfo().Mode().String(), "0:0"}, " "))
-		if h.Uid != 0 || h.Gid != 0 {
-			t.Errorf("%s belongs to %d:%d", h.Name, h.Uid, h.Gid)
-		}
+		expect.That(t, h.Uid == 0 && h.Gid == 0, "%s belongs to %d:%d", h.Name, h.Uid, h.Gid)
 	}
 }
 
@@ -144,33 +123,22 @@ func TestArchive(t *testing.T) {
 		t.Errorf("the layout has %+v, want %s with name %s", manifest.Manifests, want, meta.Reference)
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".layout-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	expect.That(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }
 
 // TestRefusedBinaries checks that what could not run in the image does not get there.
 func TestRefusedBinaries(t *testing.T) {
 	s := source(t)
 	b := compiled(t, s)
-	if _, err := Index(meta); err == nil {
-		t.Error("an index of nothing")
-	}
-	_, err := Index(meta, b, b)
-	expect.Fails(t, err, "two binaries are for "+s.Arch)
-	if _, err := ReadBinary(filepath.Join(s.Dir, "go.mod")); err == nil {
-		t.Error("go.mod is a binary")
-	}
-	for name, c := range map[string]struct{ setting, value, says string }{
-		"another system": {"GOOS", "darwin", "must be for linux"},
-		"a C library":    {"CGO_ENABLED", "1", "must be 0"},
-		"nowhere":        {"GOARCH", "", "GOARCH"},
+	expect.Refused(Index(meta))(t, "there is no binary")
+	expect.Refused(Index(meta, b, b))(t, "two binaries are for "+s.Arch)
+	expect.Refused(ReadBinary(filepath.Join(s.Dir, "go.mod")))(t, "go.mod")
+	for _, c := range []struct{ setting, value, says string }{
+		{"GOOS", "darwin", "must be for linux"}, {"CGO_ENABLED", "1", "must be 0"}, {"GOARCH", "", "GOARCH"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			settings := map[string]string{"GOOS": "linux", "CGO_ENABLED": "0", "GOARCH": "amd64"}
-			settings[c.setting] = c.value
-			expect.Fails(t, check(settings), c.says)
-		})
+		settings := map[string]string{"GOOS": "linux", "CGO_ENABLED": "0", "GOARCH": "amd64"}
+		settings[c.setting] = c.value
+		expect.Fails(t, check(settings), c.says)
 	}
 	s.Package = "./cmd/none"
 	expect.Fails(t, Build(t.Context(), s, filepath.Join(t.TempDir(), "x")), "cmd/none")

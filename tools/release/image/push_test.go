@@ -43,7 +43,7 @@ func newRegistry(t *testing.T, user, password string) string {
 // archived writes an archive with a small program.
 func archived(t *testing.T) (path, digest string) {
 	t.Helper()
-	all := index(t, meta, compiled(t, source(t)))
+	all := expect.Get(Index(meta, compiled(t, source(t))))(t)
 	path = filepath.Join(t.TempDir(), "image.tar")
 	expect.OK(t, WriteArchive(path, all, meta.Reference))
 	want := expect.Get(all.Digest())(t)
@@ -77,9 +77,7 @@ func checkPulled(t *testing.T, reference, want string) {
 	t.Helper()
 	tag := expect.Get(name.NewTag(reference))(t)
 	got := expect.Get(remote.Index(tag, remote.WithAuthFromKeychain(authn.DefaultKeychain)))(t)
-	if digest, err := got.Digest(); err != nil || digest.String() != want {
-		t.Errorf("the registry has %v, %v, want %s", digest, err, want)
-	}
+	expect.Same(t, "what the registry has", want, expect.Get(got.Digest())(t).String())
 	expect.Holds(t, validate.Index(got))
 }
 
@@ -108,11 +106,6 @@ func TestWrongPushes(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) { expect.Refused(Push(t.Context(), c.path, c.reference))(t, c.says) })
 	}
 	pack(&tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc"})
-	_, err := Push(t.Context(), leads, reference)
-	expect.Fails(t, err, "neither a directory nor a file")
-	if digest, err := Push(t.Context(), path, reference); err != nil {
-		t.Error(err)
-	} else {
-		checkPulled(t, reference, digest.String())
-	}
+	expect.Refused(Push(t.Context(), leads, reference))(t, "neither a directory nor a file")
+	checkPulled(t, reference, expect.Get(Push(t.Context(), path, reference))(t).String())
 }

@@ -125,11 +125,7 @@ func TestValues(t *testing.T) {
 		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]", "- --feature-gates=NominatedNodeNameForExpectation=false"}},
 		{"requireSpread", true, []string{"requiredDuringSchedulingIgnoredDuringExecution:", "topologyKey: topology.kubernetes.io/zone"}},
 	} {
-		after, err := Chart(chartDir, standard(nest(c.path, c.value)))
-		if err != nil {
-			t.Errorf("%s: %v", c.path, err)
-			continue
-		}
+		after := expect.Get(Chart(chartDir, standard(nest(c.path, c.value))))(t)
 		for _, text := range c.gives {
 			if line := func(s string) bool { return strings.TrimSpace(s) == text }; !slices.ContainsFunc(strings.Split(string(after), "\n"), line) {
 				t.Errorf("%s %v: no line %q", c.path, c.value, text)
@@ -138,22 +134,16 @@ func TestValues(t *testing.T) {
 				t.Errorf("%s %v: %q is there as often without it", c.path, c.value, text)
 			}
 		}
-		if _, err := Objects(after); err != nil {
-			t.Errorf("%s: %v", c.path, err)
-		}
+		objects(t, after)
 	}
 }
 
 // TestOnlyAuthorizedAccountsReadByDefault: the chart's default does not show the pods of one tenant to
 // another.
 func TestOnlyAuthorizedAccountsReadByDefault(t *testing.T) {
-	for authorization, want := range map[string]bool{"": true, "None": false} {
-		var values map[string]any
-		if authorization != "" {
-			values = nest("rest.authorization", authorization)
-		}
-		text := expect.Get(Chart(chartDir, standard(values)))(t)
-		expect.Same(t, "authorized with "+authorization, want, strings.Contains(string(text), "restAuthorization: Delegated\n"))
+	for want, values := range map[bool]map[string]any{true: nil, false: nest("rest.authorization", "None")} {
+		text := string(expect.Get(Chart(chartDir, standard(values)))(t))
+		expect.Same(t, fmt.Sprint("authorized with ", values), want, strings.Contains(text, "restAuthorization: Delegated\n"))
 	}
 }
 
@@ -177,11 +167,7 @@ func TestMemoryLimit(t *testing.T) {
 		{map[string]any{"goMemoryLimit": "700MiB", "resources": limits("1Gi")}, "700MiB"},
 		{map[string]any{"goMemoryLimit": "", "resources": limits("1Gi")}, ""},
 	} {
-		text, err := Chart(chartDir, standard(c.values))
-		if err != nil {
-			t.Errorf("%v: %v", c.values, err)
-			continue
-		}
+		text := expect.Get(Chart(chartDir, standard(c.values)))(t)
 		_, after, _ := strings.Cut(string(text), "- name: GOMEMLIMIT\n")
 		line, _, _ := strings.Cut(after, "\n")
 		expect.Same(t, fmt.Sprint(c.values)+": GOMEMLIMIT", c.want, strings.TrimPrefix(strings.TrimSpace(line), "value: "))
@@ -192,39 +178,36 @@ func TestMemoryLimit(t *testing.T) {
 // to do.
 func TestPoliciesServed(t *testing.T) {
 	const kind = "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy"
-	for _, name := range []string{"setSchedulerName", "setUser"} {
-		for _, version := range []string{"v1", "v1beta1"} {
-			for _, c := range []struct {
-				serves []string
-				says   string // no error if empty
-			}{
-				{nil, ""},
-				{[]string{"v1/Pod", fmt.Sprintf(kind, version)}, ""},
-				{[]string{"v1/Pod"}, map[string]string{"v1": "on 1.35 it is v1beta1", "v1beta1": "--feature-gates=MutatingAdmissionPolicy=true"}[version]},
-			} {
-				release := standard(nest("admission."+name, version))
-				release.Serves = c.serves
+	for version, says := range map[string]string{
+		"v1": "on 1.35 it is v1beta1", "v1beta1": "--feature-gates=MutatingAdmissionPolicy=true",
+	} {
+		for _, name := range []string{"admission.setSchedulerName", "admission.setUser"} {
+			served := func(serves ...string) error {
+				release := standard(nest(name, version))
+				release.Serves = serves
 				_, err := Chart(chartDir, release)
-				switch {
-				case c.says == "" && err != nil:
-					t.Errorf("%s %s, served %q: %v", name, version, c.serves, err)
-				case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "admission."+name+" is "+version)):
-					t.Errorf("%s %s, served %q: got error %v, want one with %q", name, version, c.serves, err, c.says)
-				}
+				return err
 			}
+			expect.Holds(t, served())
+			expect.Holds(t, served("v1/Pod", fmt.Sprintf(kind, version)))
+			expect.Fails(t, served("v1/Pod"), says)
+			expect.Fails(t, served("v1/Pod"), name+" is "+version)
 		}
 	}
 }
 
-// What can be switched off is gone.
-func TestValuesThatSwitchOff(t *testing.T) {
-	for path, gone := range map[string]string{
-		"rbac.create": "ClusterRole", "disruptionBudget.enabled": "PodDisruptionBudget", "networkPolicy.enabled": "NetworkPolicy", "criticalPodsQuota": "ResourceQuota",
+// What can be switched off is gone. In kube-system a quota of critical pods would count those
+// of the cluster, too.
+func TestReleasesWithout(t *testing.T) {
+	off := func(path string) Release { return standard(nest(path, false)) }
+	for gone, release := range map[string]Release{
+		"ClusterRole": off("rbac.create"), "PodDisruptionBudget": off("disruptionBudget.enabled"),
+		"NetworkPolicy": off("networkPolicy.enabled"), "ResourceQuota": off("criticalPodsQuota"),
+		"ResourceQuota of critical pods": {Name: "paddock", Namespace: "kube-system"},
 	} {
-		for key := range charted(t, standard(nest(path, false))) {
-			if strings.HasPrefix(key.Kind, gone) {
-				t.Errorf("%s false: there is %v", path, key)
-			}
+		kind, _, _ := strings.Cut(gone, " ")
+		for key := range charted(t, release) {
+			expect.That(t, !strings.HasPrefix(key.Kind, kind), "%+v: there is %v", release, key)
 		}
 	}
 }
@@ -259,17 +242,13 @@ func TestAffinities(t *testing.T) {
 			if key.Kind != "Deployment" {
 				continue
 			}
-			for _, part := range []struct {
-				want map[string]any
-				path []string
-			}{
-				{c.affinity, []string{"spec", "template", "spec", "affinity"}},
-				{c.update, []string{"spec", "strategy"}},
-				{ours, []string{"spec", "template", "metadata", "labels"}}, // of every revision
+			for path, want := range map[string]map[string]any{
+				"spec.template.spec.affinity": c.affinity, "spec.strategy": c.update,
+				"spec.template.metadata.labels": ours, // of every revision
 			} {
-				got, _, err := unstructured.NestedMap(o.Object, part.path...)
+				got, _, err := unstructured.NestedMap(o.Object, strings.Split(path, ".")...)
 				expect.OK(t, err)
-				expect.Same(t, fmt.Sprint(c.values, part.path), part.want, got)
+				expect.Same(t, fmt.Sprint(c.values, path), want, got)
 			}
 		}
 	}
@@ -280,21 +259,11 @@ func TestAffinities(t *testing.T) {
 func TestOtherNamespace(t *testing.T) {
 	text := expect.Get(Chart(chartDir, Release{Name: "second", Namespace: "queues"}))(t)
 	for key := range objects(t, text) {
-		if key.Namespace != "" && key.Namespace != "queues" && key.Namespace != "kube-system" {
-			t.Errorf("%v is in another namespace", key)
-		}
+		known := slices.Contains([]string{"", "queues", "kube-system"}, key.Namespace)
+		expect.That(t, known, "%v is in another namespace", key)
 	}
 	if strings.Contains(string(text), "namespace: yunikorn") {
 		t.Error("somewhere the namespace is yunikorn all the same")
-	}
-}
-
-// In kube-system a quota of critical pods would count those of the cluster, too.
-func TestNoQuotaInKubeSystem(t *testing.T) {
-	for key := range charted(t, Release{Name: "paddock", Namespace: "kube-system"}) {
-		if key.Kind == "ResourceQuota" {
-			t.Errorf("there is %v", key)
-		}
 	}
 }
 
@@ -327,9 +296,7 @@ func TestSchemaIsComplete(t *testing.T) {
 func TestKubeVersion(t *testing.T) {
 	chart := expect.Get(loader.LoadDir(chartDir))(t)
 	page := expect.Get(os.ReadFile("../../../docs/install.md"))(t)
-	if !strings.Contains(string(page), "Kubernetes 1.35 or 1.36.") {
-		t.Error("docs/install.md names other versions")
-	}
+	expect.Says(t, string(page), "Kubernetes 1.35 or 1.36.")
 	for version, want := range map[string]bool{
 		"v1.34.9": false, "v1.35.0": true, "v1.35.8": true, "v1.35.1-gke.100": true, "v1.36.0-rc.0": true, "v1.36.3": true, "v1.37.0": false,
 	} {
@@ -357,11 +324,7 @@ func TestNotes(t *testing.T) {
 		{nest("rbac.create", false), []string{"rbac.create is false"}, nil},
 	} {
 		text := expect.Get(Notes(chartDir, standard(c.values)))(t)
-		for _, want := range c.have {
-			if !strings.Contains(text, want) {
-				t.Errorf("%v: the notes do not have %q:\n%s", c.values, want, text)
-			}
-		}
+		expect.Says(t, text, c.have...)
 		for _, not := range c.lacks {
 			if strings.Contains(text, not) {
 				t.Errorf("%v: the notes have %q:\n%s", c.values, not, text)

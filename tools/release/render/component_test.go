@@ -51,9 +51,7 @@ func TestPodGroupsComponent(t *testing.T) {
 func TestDefinitionsAreApart(t *testing.T) {
 	for name, dir := range installs {
 		for key := range kustomized(t, dir) {
-			if key.Kind == "CustomResourceDefinition" {
-				t.Errorf("install/%s has %v", name, key)
-			}
+			expect.That(t, key.Kind != "CustomResourceDefinition", "install/%s has %v", name, key)
 		}
 	}
 	text := expect.Get(os.ReadFile(filepath.Join(manifests, "install/podgroups-crd.yaml")))(t)

@@ -51,16 +51,13 @@ func TestDaemonSetProfile(t *testing.T) {
 	values["daemonSetProfile"] = "agents"
 	got := configOf(values)
 	expect.Same(t, "yunikorn with daemonSetProfile", before["yunikorn"], got["yunikorn"])
-	if len(before) != 1 || len(got) != 2 {
-		t.Errorf("%d profiles, %d with daemonSetProfile", len(before), len(got))
-	}
+	expect.Same(t, "profiles without and with daemonSetProfile", []int{1, 2}, []int{len(before), len(got)})
 	want := shipped["default-scheduler"].(map[string]any)
 	want["pluginConfig"] = before["yunikorn"].(map[string]any)["pluginConfig"]
 	expect.Same(t, "the profile for DaemonSets", want, got["agents"])
 	// A configuration of one's own says all profiles.
 	values["schedulerConfig"] = "{restAuthorization: Delegated, restTLSCertFile: x, daemonSetNamespaces: [monitoring], maxDynamicQueues: 7}"
-	_, err := Chart(chartDir, standard(values))
-	expect.Fails(t, err, "daemonSetProfile is agents")
+	expect.Refused(Chart(chartDir, standard(values)))(t, "daemonSetProfile is agents")
 }
 
 // TestArguments: values that are arguments of the scheduler have its defaults, by
@@ -80,12 +77,9 @@ func TestArguments(t *testing.T) {
 			t.Errorf("docs/configuration.md does not say that the default of %s is %q", name, is)
 		}
 		values := open(map[string]any{name: other, "schedulerConfig": "profiles: []"})
-		_, err := Chart(chartDir, standard(values))
-		expect.Fails(t, err, name+" is set, and schedulerConfig does not have it")
+		expect.Refused(Chart(chartDir, standard(values)))(t, name+" is set, and schedulerConfig does not have it")
 		values["schedulerConfig"] = fmt.Sprintf("%s: {{ toJson .Values.%s }}", name, name)
-		if _, err := Chart(chartDir, standard(values)); err != nil {
-			t.Errorf("%s beside schedulerConfig with it: %v", name, err)
-		}
+		expect.Get(Chart(chartDir, standard(values)))(t)
 	}
 }
 

@@ -35,9 +35,7 @@ func TestUpToDate(t *testing.T) {
 	}
 	there := expect.Get(filepath.Glob(manifests + "/install/*.yaml"))(t)
 	for _, path := range there {
-		if files["install/"+filepath.Base(path)] == nil {
-			t.Errorf("nothing makes %s", path)
-		}
+		expect.That(t, files["install/"+filepath.Base(path)] != nil, "nothing makes %s", path)
 	}
 }
 
@@ -53,11 +51,6 @@ func TestWrite(t *testing.T) {
 	if changed = expect.Get(Write(dir))(t); len(changed) != 0 {
 		t.Errorf("a second time changes %v", changed)
 	}
-}
-
-func objects(t *testing.T, text []byte) map[Key]*unstructured.Unstructured {
-	t.Helper()
-	return expect.Get(Objects(text))(t)
 }
 
 func kustomized(t *testing.T, dirs ...string) map[Key]*unstructured.Unstructured {
@@ -149,9 +142,7 @@ func TestChartIsTheKustomization(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := meanings(t, kustomized(t, c.dirs...))
-			if len(want) < 10 {
-				t.Errorf("there are %d objects only", len(want))
-			}
+			expect.That(t, len(want) >= 10, "there are %d objects only", len(want))
 			expect.Same(t, "the chart, against the kustomization", want, meanings(t, charted(t, standard(open(c.values)))))
 		})
 	}
@@ -175,48 +166,38 @@ func TestDifferenceIsFound(t *testing.T) {
 		}
 		expect.OK(t, unstructured.SetNestedField(changed.Object, "yes", at...))
 		all[key] = changed
-		if cmp.Equal(want, meanings(t, all)) {
-			t.Errorf("a field planted in %v is not seen", key)
-		}
+		expect.That(t, !cmp.Equal(want, meanings(t, all)), "a field planted in %v is not seen", key)
 		delete(all, key)
-		if cmp.Equal(want, meanings(t, all)) {
-			t.Errorf("that %v is missing is not seen", key)
-		}
+		expect.That(t, !cmp.Equal(want, meanings(t, all)), "that %v is missing is not seen", key)
 	}
 }
 
 // TestConfigurations shows that the configurations of the kustomizations are the
 // shipped ones, but for what a pod needs.
 func TestConfigurations(t *testing.T) {
+	address := func(c map[string]any) {
+		profile := c["profiles"].([]any)[0].(map[string]any)
+		args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
+		args["restAddress"] = "0.0.0.0:9080"
+	}
+	kubeconfig := func(c map[string]any) {
+		c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
+	}
 	for _, c := range []struct {
 		shipped, used string
 		change        func(map[string]any)
 	}{
-		{"config/second-scheduler.yaml", "base/scheduler.yaml", func(c map[string]any) {
-			profile := c["profiles"].([]any)[0].(map[string]any)
-			args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
-			args["restAddress"] = "0.0.0.0:9080"
-		}},
-		{"config/with-podgroups.yaml", "components/podgroups/scheduler.yaml", func(c map[string]any) {
-			profile := c["profiles"].([]any)[0].(map[string]any)
-			args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
-			args["restAddress"] = "0.0.0.0:9080"
-		}},
-		{"config/two-profiles.yaml", "overlays/replace-default/scheduler.yaml", func(c map[string]any) {
-			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
-		}},
-		{"config/two-profiles-daemonsets.yaml", "overlays/replace-default-daemonsets/scheduler.yaml", func(c map[string]any) {
-			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
-		}},
+		{"config/second-scheduler.yaml", "base/scheduler.yaml", address},
+		{"config/with-podgroups.yaml", "components/podgroups/scheduler.yaml", address},
+		{"config/two-profiles.yaml", "overlays/replace-default/scheduler.yaml", kubeconfig},
+		{"config/two-profiles-daemonsets.yaml", "overlays/replace-default-daemonsets/scheduler.yaml", kubeconfig},
 	} {
 		var want, got map[string]any
 		for path, into := range map[string]*map[string]any{c.shipped: &want, c.used: &got} {
 			text := expect.Get(os.ReadFile(filepath.Join(manifests, path)))(t)
 			expect.OK(t, yaml.UnmarshalStrict(text, into))
 		}
-		if cmp.Equal(want, got) {
-			t.Errorf("%s is %s: it needs no file of its own", c.used, c.shipped)
-		}
+		expect.That(t, !cmp.Equal(want, got), "%s is %s: it needs no file of its own", c.used, c.shipped)
 		c.change(want)
 		expect.Same(t, c.used+", against what is shipped, changed", want, got)
 	}
@@ -271,24 +252,18 @@ func TestMigrationService(t *testing.T) {
 	o := kustomized(t, "overlays/migrate-from-yunikorn")[Key{"Deployment", "yunikorn", "paddock-scheduler"}]
 	labels, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
 	expect.OK(t, err)
-	if labels["app"] != "yunikorn" || labels["release"] != "yunikorn" {
-		t.Errorf("labels %v: YuniKorn's Service selects app: yunikorn, release: yunikorn", labels)
-	}
+	expect.Same(t, "app and release", []string{"yunikorn", "yunikorn"}, []string{labels["app"], labels["release"]})
 	containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 	expect.OK(t, err)
 	port := containers[0].(map[string]any)["ports"].([]any)[0].(map[string]any)
-	if port["name"] != "http1" || fmt.Sprint(port["containerPort"]) != "9080" {
-		t.Errorf("port %v, want http1 9080", port)
-	}
+	expect.Same(t, "port", "http1 9080", fmt.Sprint(port["name"], " ", port["containerPort"]))
 }
 
 // TestMutatingVersions: the policies of both versions are the same objects, but for
 // the version; the API servers that the tests have know one of them only.
 func TestMutatingVersions(t *testing.T) {
 	stable, beta := kustomized(t, "admission/mutating-v1"), kustomized(t, "admission/mutating-v1beta1")
-	if len(stable) < 4 {
-		t.Errorf("there are only %d objects", len(stable))
-	}
+	expect.That(t, len(stable) >= 4, "there are only %d objects", len(stable))
 	for key, o := range stable {
 		expect.Same(t, fmt.Sprintf("version of %v", key), "admissionregistration.k8s.io/v1", o.GetAPIVersion())
 	}

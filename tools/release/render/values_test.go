@@ -21,11 +21,8 @@ func rows(t *testing.T) map[string]map[string]any {
 	files := expect.Get(filepath.Glob(chartDir + "/ci/*-values.yaml"))(t)
 	out := map[string]map[string]any{}
 	for _, file := range files {
-		text := expect.Get(os.ReadFile(file))(t)
 		var values map[string]any
-		if err := yaml.UnmarshalStrict(text, &values); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		expect.OK(t, yaml.UnmarshalStrict(expect.Get(os.ReadFile(file))(t), &values))
 		out[filepath.Base(file)] = values
 	}
 	return out
@@ -64,9 +61,7 @@ func unset(t *testing.T, rows map[string]map[string]any) []string {
 		flat(row, "", whole, set)
 		for path, value := range set {
 			before, known := defaults[path]
-			if !known {
-				t.Errorf("%s sets %s, which values.yaml does not have", name, path)
-			}
+			expect.That(t, known, "%s sets %s, which values.yaml does not have", name, path)
 			if !cmp.Equal(before, value) {
 				delete(left, path)
 			}
@@ -97,8 +92,6 @@ func TestRowsSetEveryValue(t *testing.T) {
 func TestRowsAreNotPacked(t *testing.T) {
 	chart := expect.Get(loader.LoadDir(chartDir))(t)
 	for _, f := range chart.Raw {
-		if filepath.Dir(f.Name) == "ci" {
-			t.Errorf("the chart has %s", f.Name)
-		}
+		expect.That(t, filepath.Dir(f.Name) != "ci", "the chart has %s", f.Name)
 	}
 }
