@@ -18,7 +18,7 @@
 //     (as beside, and QueuePreemption is called for the pods) and managed (the pods are
 //     in a queue).
 //   - cpu_test.go: the CPU time of the measured part, printed for pairs to read;
-//     span_test.go: the time span of that part.
+//     span_test.go: the time span of that part, and which pods were held back at its end.
 //   - perf_test.go: etcd for scheduler_perf, and our plugins.
 //
 // In pairs, benchmarks.go lists the cases and their sides, main.go runs them, and summary.go

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // polled are the pages that readers request in turn: those that yunikorn-web shows, and
@@ -33,9 +35,7 @@ func whileRead(b *testing.B, readers int, address string, f func()) {
 	stop()
 	all.Wait()
 	for i, n := range answers {
-		if n == 0 {
-			b.Errorf("reader %d got no answer", i)
-		}
+		expect.That(b, n != 0, "reader %d got no answer", i)
 	}
 }
 

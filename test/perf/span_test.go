@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // look is a reading: the time, the CPU time of the process, and the timer of the
@@ -74,5 +78,37 @@ func TestSpan(t *testing.T) {
 		if (err != nil) != (tt.length == 0) || used != time.Duration(tt.used)*time.Millisecond || length != time.Duration(tt.length)*time.Millisecond {
 			t.Errorf("%s: %v CPU in %v, %v; want %d in %d ms", name, used, length, err, tt.used, tt.length)
 		}
+	}
+}
+
+// wrongHeld returns an error if the number of held-back pods that have a node is wrong.
+func wrongHeld(pods []corev1.Pod, all, want int) error {
+	got := 0
+	for i := range pods {
+		if pods[i].Spec.NodeName != "" {
+			got++
+		}
+	}
+	if got != want || len(pods) != all {
+		return fmt.Errorf("%d of %d pods that are held back have a node, want %d of %d", got, len(pods), want, all)
+	}
+	return nil
+}
+
+// TestWrongHeldIsNoticed shows that a queue that admits too many pods, or none, fails the
+// run.
+func TestWrongHeldIsNoticed(t *testing.T) {
+	held := func(all, placed int) []corev1.Pod {
+		pods := make([]corev1.Pod, all)
+		for i := range placed {
+			pods[i].Spec.NodeName = "node"
+		}
+		return pods
+	}
+	expect.Holds(t, wrongHeld(held(200, 100), 200, 100))
+	for name, pods := range map[string][]corev1.Pod{
+		"none": held(200, 0), "one more": held(200, 101), "all": held(200, 200), "pods are gone": held(199, 100),
+	} {
+		expect.That(t, wrongHeld(pods, 200, 100) != nil, "%s: not noticed", name)
 	}
 }

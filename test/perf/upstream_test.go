@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
 // counts are the parameters of one of upstream's workloads; nodes 0 is no workload.
@@ -98,53 +100,10 @@ func (n counts) used(w writer, operations any) map[string]any {
 // upstreamConfigurations are those of the sides; a missing one is upstream's default.
 var upstreamConfigurations = map[string]string{
 	"base":    "",
-	"beside":  twoProfiles + plainPlugins + ourProfile,
-	"asks":    twoProfiles + daemonSetPlugins + ourProfile,
-	"managed": managedConfiguration,
+	"beside":  shipped(manifests.TwoProfiles),
+	"asks":    shipped(manifests.TwoProfilesDaemonSets), // leaves all but pods of DaemonSets to DefaultPreemption
+	"managed": strings.ReplaceAll(ourConfiguration, "yunikorn", "default-scheduler"),
 }
-
-// twoProfiles, with the plugins of the first and ourProfile, is
-// manifests/config/two-profiles.yaml: the pods are in no queue.
-const twoProfiles = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-`
-
-// plainPlugins are our two plugins that are called for pods in no queue.
-const plainPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    filter: {enabled: [{name: NodeReservation}]}
-`
-
-// daemonSetPlugins are those of manifests/config/two-profiles-daemonsets.yaml:
-// QueuePreemption is called for every pod, and leaves all pods that are not of DaemonSets
-// to DefaultPreemption.
-const daemonSetPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: QueuePreemption}]}
-    postFilter: {enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}], disabled: [{name: "*"}]}
-`
-
-const ourProfile = `  pluginConfig: &ours
-  - name: QueueSort
-    args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: "", metricsQueues: 0}
-- schedulerName: yunikorn
-  plugins:
-` + managedPlugins + `  pluginConfig: *ours
-`
-
-// managedConfiguration turns the profile of upstream's cases into a managed one.
-const managedConfiguration = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-` + managedPlugins + `  pluginConfig:
-  - name: QueueSort
-    args: {managedProfiles: [default-scheduler], configFile: "%s", restAddress: "", metricsQueues: 0}
-`
 
 // teamDocument has one queue for all pods, with a guarantee so that plans are made.
 const teamDocument = `partitions:

@@ -5,6 +5,8 @@ package perf
 import (
 	"fmt"
 	"strings"
+
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
 // baseConfiguration is upstream's scheduler under our profile's name, so that the pods
@@ -16,31 +18,19 @@ profiles:
 - schedulerName: yunikorn
 `
 
-// managedPlugins are the plugins of a profile for pods in queues.
-const managedPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
-    reserve: {enabled: [{name: NodeReservation}]}
-    permit: {enabled: [{name: NodeReservation}]}
-    postBind: {enabled: [{name: NodeReservation}]}
-`
+// ourConfiguration is manifests/config/second-scheduler.yaml, as shipped gives it.
+var ourConfiguration = shipped(manifests.SecondScheduler)
 
-// ourConfiguration is manifests/config/second-scheduler.yaml with queues from a file,
-// without REST, and without series for each queue: scheduler_perf reads all metrics once
-// a second in the measured part, as no Prometheus does, and that would be most of the
-// measured time.
-const ourConfiguration = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: yunikorn
-  plugins:
-` + managedPlugins + `  pluginConfig:
-  - name: QueueSort
-    args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: "", metricsQueues: 0}
+// shipped is a configuration that is shipped, with queues from a file, without REST, and
+// without series for each queue: scheduler_perf reads all metrics once a second in the
+// measured part, as no Prometheus does, and that would be most of the measured time.
+func shipped(configuration []byte) string {
+	const args, more = "managedProfiles: [yunikorn]\n", `      configFile: "%[1]s"
+      restAddress: ""
+      metricsQueues: 0
 `
+	return strings.ReplaceAll(string(configuration), args, args+more)
+}
 
 // queuesDocument has departments of teams, each with a guarantee and a max, so that every
 // rule has something to check.
