@@ -2,7 +2,10 @@ package web
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -28,37 +31,26 @@ func TestDraw(t *testing.T) {
 				Says: "vcore: 6 cores allocated, 4 cores guaranteed, at most 10 cores, 2 cores waiting",
 			},
 		},
-		{
-			"over the max, and no room to draw what waits",
-			scale{name: "memory", used: 4 << 30, limit: 2 << 30, limited: true, waiting: 1 << 30},
-			bar{
-				Type: "memory", Above: piece{0, 1000}, Occupied: piece{1000, 0}, Waiting: piece{1000, 0}, Guarantee: -1, Limit: 500,
-				Used: "4 GiB", Max: "2 GiB", Wanted: "1 GiB", Says: "memory: 4 GiB allocated, at most 2 GiB, 1 GiB waiting",
-			},
-		},
-		{
-			"no max: what the nodes hold",
-			scale{name: "gpu", used: 1, room: 4, promised: true},
-			bar{
-				Type: "gpu", Above: piece{0, 250}, Occupied: piece{250, 0}, Waiting: piece{250, 0}, Guarantee: 0, Limit: -1,
-				Used: "1", Guaranteed: "0", Says: "gpu: 1 allocated, 0 guaranteed",
-			},
-		},
-		{
-			"a node",
-			scale{name: "pods", used: 3, occupied: 2, limit: 10, limited: true},
-			bar{
-				Type: "pods", Above: piece{0, 300}, Occupied: piece{300, 200}, Waiting: piece{500, 0}, Guarantee: -1, Limit: 1000,
-				Used: "3", Foreign: "2", Max: "10", Says: "pods: 3 allocated, 2 used by other schedulers' pods, at most 10",
-			},
-		},
+		// There is no room to draw what waits.
+		{"over the max", scale{name: "memory", used: 4 << 30, limit: 2 << 30, limited: true, waiting: 1 << 30}, bar{
+			Type: "memory", Above: piece{0, 1000}, Occupied: piece{1000, 0}, Waiting: piece{1000, 0},
+			Guarantee: -1, Limit: 500, Used: "4 GiB", Max: "2 GiB", Wanted: "1 GiB",
+			Says: "memory: 4 GiB allocated, at most 2 GiB, 1 GiB waiting",
+		}},
+		{"no max: what the nodes hold", scale{name: "gpu", used: 1, room: 4, promised: true}, bar{
+			Type: "gpu", Above: piece{0, 250}, Occupied: piece{250, 0}, Waiting: piece{250, 0}, Limit: -1,
+			Used: "1", Guaranteed: "0", Says: "gpu: 1 allocated, 0 guaranteed",
+		}},
+		{"a node", scale{name: "pods", used: 3, occupied: 2, limit: 10, limited: true}, bar{
+			Type: "pods", Above: piece{0, 300}, Occupied: piece{300, 200}, Waiting: piece{500, 0},
+			Guarantee: -1, Limit: 1000, Used: "3", Foreign: "2", Max: "10",
+			Says: "pods: 3 allocated, 2 used by other schedulers' pods, at most 10",
+		}},
 		{"a trace is seen", scale{name: "x", used: 1, room: 1 << 40}, bar{
 			Type: "x", Above: piece{0, 1}, Occupied: piece{1, 0}, Waiting: piece{1, 0}, Guarantee: -1, Limit: -1, Used: "1", Says: "x: 1 allocated",
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			expect.Same(t, "", c.want, c.from.draw())
-		})
+		expect.Same(t, c.name, c.want, c.from.draw())
 	}
 }
 
@@ -125,5 +117,85 @@ func TestBarsOutOfPlaceAreNoticed(t *testing.T) {
 			}
 			t.Error("not found")
 		})
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                    "",
+		"plain_name-1.2/x@y":  "plain_name-1.2/x@y",
+		"two\nlines":          "two\nlines",
+		"größer 队列 🙂":         "größer 队列 🙂",
+		"tab\there":           `tab\u0009here`,
+		"null\x00":            `null\u0000`,
+		"abc\u202egnp.exe":    `abc\u202egnp.exe`,
+		"zero\u200bwidth":     `zero\u200bwidth`,
+		"\u2066isolated":      `\u2066isolated`,
+		"bad \xff byte":       `bad \ufffd byte`,
+		"<script>&\"'</s>":    "<script>&\"'</s>",
+		"escape \x1b[31m red": `escape \u001b[31m red`,
+	} {
+		expect.Same(t, given+" is shown as", want, visible(given))
+	}
+	long := strings.Repeat("ä", 3000)
+	expect.Same(t, "a long text", strings.Repeat("ä", longest)+"…", visible(long))
+	expect.Same(t, "another one", strings.Repeat("a", longest)+"…", visible(strings.Repeat("a", 3000)))
+}
+
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		amount resources.Amount
+		want   string
+	}{
+		{"vcore", 0, "0 cores"},
+		{"vcore", 1, "0.001 cores"},
+		{"vcore", 250, "0.25 cores"},
+		{"vcore", 1000, "1 core"},
+		{"vcore", 1500, "1.5 cores"},
+		{"vcore", 12340, "12.3 cores"},
+		{"vcore", 400000, "400 cores"},
+		{"vcore", 1234567890, "1,234,567 cores"},
+		{"vcore", -2500, "-2.5 cores"},
+		{"memory", 0, "0"},
+		{"memory", 512, "512 B"},
+		{"memory", 1 << 10, "1 KiB"},
+		{"memory", 1000, "0.977 KiB"},
+		{"memory", 3 << 29, "1.5 GiB"},
+		{"memory", 1023 << 20, "0.999 GiB"},
+		{"memory", 100 << 40, "100 TiB"},
+		{"memory", -1 << 30, "-1 GiB"},
+		{"memory", math.MaxInt64, "8 EiB"},
+		{"hugepages-2Mi", 4 << 20, "4 MiB"},
+		{"ephemeral-storage", 200 << 30, "200 GiB"},
+		{"pods", 110000, "110,000"},
+		{"nvidia.com/gpu", 8, "8"},
+		{"nvidia.com/gpu", math.MinInt64, "-9,223,372,036,854,775,808"},
+	} {
+		expect.Same(t, fmt.Sprintf("%d of %s", c.amount, c.name), c.want, quantity(c.name, c.amount))
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	v := resources.VectorOf(
+		resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "memory", Amount: 2 << 30},
+		resources.Entry{Name: "gpu", Amount: 1}, resources.Entry{Name: "vcore", Amount: 1500},
+	)
+	expect.Same(t, "amounts", "1.5 cores, 2 GiB memory, 1 gpu, 1 pod", amounts(v))
+	expect.Same(t, "nothing", "nothing", amounts(resources.Vector{}))
+}
+
+func TestAge(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for ago, want := range map[time.Duration]string{
+		-time.Minute: "0 s", 0: "0 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 59 * time.Minute: "59 min",
+		time.Hour: "1 h 0 min", 25*time.Hour + time.Minute: "1 d 1 h", 100 * 24 * time.Hour: "100 d",
+	} {
+		expect.Same(t, fmt.Sprint(ago)+" ago", want, age(now, now.Add(-ago)))
+	}
+	expect.Same(t, "no time", "", age(now, time.Time{}))
+	expect.Same(t, "no time", (moment{}), at(time.Time{}))
+	if got := at(now.In(time.FixedZone("x", 7200))); got.UTC != "2026-01-02 03:04:05 UTC" || got.Machine != "2026-01-02T03:04:05Z" {
+		t.Errorf("got %v", got)
 	}
 }

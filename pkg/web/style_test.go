@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // pairs are colours that meet, and how much they have to differ: 4.5 for text, 3
@@ -80,9 +82,8 @@ func TestContrast(t *testing.T) {
 	for _, problem := range faint(string(style)) {
 		t.Error(problem)
 	}
-	if c := contrast("000000", "ffffff"); math.Abs(c-21) > 0.01 {
-		t.Errorf("black on white has a contrast of %.2f", c)
-	}
+	c := contrast("000000", "ffffff")
+	expect.That(t, math.Abs(c-21) <= 0.01, "black on white has a contrast of %.2f", c)
 }
 
 func TestFaintColoursAreNoticed(t *testing.T) {
@@ -91,8 +92,6 @@ func TestFaintColoursAreNoticed(t *testing.T) {
 		strings.Replace(string(style), "--link: #8ec1ff", "--link: #1d4f91", 1),
 		strings.ReplaceAll(string(style), "--fence:", "--fences:"),
 	} {
-		if len(faint(broken)) == 0 {
-			t.Error("not found")
-		}
+		expect.That(t, len(faint(broken)) > 0, "not found")
 	}
 }

@@ -35,7 +35,8 @@ type site struct {
 func newSite(c *webtest.Cluster) *site {
 	s := &site{cluster: c, mux: http.NewServeMux(), taint: "held=<of>-"}
 	s.configuration = web.Configuration{Source: "the test", Since: c.Now.Add(-time.Hour)}
-	s.checks, s.checked = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}, c.Now.Add(-3*time.Second)
+	s.checks = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}
+	s.checked = c.Now.Add(-3 * time.Second)
 	s.Pages = web.New(web.Options{
 		Inventory: c.Inventory, Record: c.Record, Clock: c.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
@@ -129,38 +130,29 @@ func textOf(t testing.TB, page string) string {
 func TestPages(t *testing.T) {
 	s := newSite(webtest.Busy(t))
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: a b, resources: {max: {vcore: x}}}\n"))
-	failed := web.Configuration{
-		Source: "the test", Since: s.cluster.Now.Add(-time.Hour),
-		Failure: &web.Failure{At: s.cluster.Now, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
-	}
+	failed := web.Failure{At: s.cluster.Now, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err}
 	corrected := failed
-	later := *failed.Failure
-	later.Corrected, later.Err = s.cluster.Now.Add(time.Minute), errors.New("open queues.yaml: no such file or directory")
-	corrected.Failure = &later
+	corrected.Corrected = s.cluster.Now.Add(time.Minute)
+	corrected.Err = errors.New("open queues.yaml: no such file or directory")
 	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch {
 			case d.HasArg("failed"):
-				s.configuration = failed
+				s.configuration.Failure = &failed
 			case d.HasArg("corrected"):
-				s.configuration = corrected
+				s.configuration.Failure = &corrected
 			default:
-				s.configuration = web.Configuration{Source: "the test", Since: s.cluster.Now.Add(-time.Hour)}
+				s.configuration.Failure = nil
 			}
-			s.checks = []web.CheckResult{{Name: "Books", Succeeded: true, Description: "all is right"}}
+			s.checks = s.checks[:1]
 			if d.HasArg("wrong") {
 				s.checks = append(s.checks, web.CheckResult{Name: "Pods", Description: "none is lost", DiagnosisMessage: "pod team/x is lost"})
 			}
 			c := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
-			var out string
-			switch d.Cmd {
-			case "text":
-				out = textOf(t, c.Body.String())
-			case "html":
+			out := textOf(t, c.Body.String())
+			if d.Cmd == "html" {
 				_, after, _ := strings.Cut(c.Body.String(), "<h2>")
 				out, _, _ = strings.Cut("<h2>"+after, "</main>")
-			default:
-				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
 			if c.Code != http.StatusOK {
 				out = fmt.Sprintf("status %d\n%s", c.Code, out)
@@ -168,21 +160,6 @@ func TestPages(t *testing.T) {
 			return strings.TrimRight(out, "\n") + "\n"
 		})
 	})
-}
-
-// addresses are all pages of a site.
-func (s *site) addresses() []string {
-	var out []string
-	for _, path := range s.Paths() {
-		switch path {
-		case "/node":
-			path = "/node?name=rack-1-a"
-		case "/{$}":
-			path = "/"
-		}
-		out = append(out, path)
-	}
-	return out
 }
 
 func TestHeader(t *testing.T) {
@@ -199,16 +176,16 @@ func TestHeader(t *testing.T) {
 			expect.Same(t, name+": header "+key, value, c.Header().Get(key))
 		}
 	}
-	for _, path := range s.addresses() {
+	const page = "text/html; charset=utf-8"
+	kinds := map[string]string{
+		"/": page, "/waiting": page, "/nodes": page, "/node?name=rack-1-a": page, "/decisions": page,
+		"/configuration": page, "/health": page, "/icon.svg": "image/svg+xml",
+		"/style.css": "text/css; charset=utf-8",
+	}
+	expect.Same(t, "pages", len(s.Paths()), len(kinds))
+	for path, kind := range kinds {
 		got := s.get(http.MethodGet, path, "")
 		check(path, got, http.StatusOK)
-		kind := "text/html; charset=utf-8"
-		switch path {
-		case "/style.css":
-			kind = "text/css; charset=utf-8"
-		case "/icon.svg":
-			kind = "image/svg+xml"
-		}
 		expect.Same(t, path+": type", kind, got.Header().Get("Content-Type"))
 		check("HEAD "+path, s.get(http.MethodHead, path, ""), http.StatusOK)
 		check(path+" again", s.get(http.MethodGet, path, got.Header().Get("ETag")), http.StatusNotModified)
@@ -221,9 +198,7 @@ func TestHeader(t *testing.T) {
 	for path, says := range map[string]string{"/?queue=root.nowhere": "no queue root.nowhere", "/node?name=x": "no node x", "/node": "no node"} {
 		c := s.get(http.MethodGet, path, "")
 		check(path, c, http.StatusNotFound)
-		if !strings.Contains(c.Body.String(), says) {
-			t.Errorf("%s does not say %q", path, says)
-		}
+		expect.That(t, strings.Contains(c.Body.String(), says), "%s does not say %q", path, says)
 	}
 }
 
@@ -235,34 +210,31 @@ func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	held := "/node?name=" + c.Inventory.View().Holds.All()[0].Node
 	moving := []string{held, "/waiting", "/decisions", "/health"}
 	tags := map[string]string{}
-	expect := func(what string, paths []string, changed bool) {
+	answers := func(what string, paths []string, changed bool) {
 		t.Helper()
 		for _, path := range paths {
 			got := s.get(http.MethodGet, path, tags[path])
-			if changed != (got.Code == http.StatusOK) {
-				t.Errorf("%s: %s answers %d", what, path, got.Code)
-			}
-			if got.Code == http.StatusNotModified && got.Body.Len() > 0 {
-				t.Errorf("%s: %s has a body of %d bytes", what, path, got.Body.Len())
-			}
+			expect.That(t, changed == (got.Code == http.StatusOK), "%s: %s answers %d", what, path, got.Code)
+			expect.That(t, got.Code != http.StatusNotModified || got.Body.Len() == 0,
+				"%s: %s has a body of %d bytes", what, path, got.Body.Len())
 			tags[path] = got.Header().Get("ETag")
 		}
 	}
 	all := append(slices.Clone(still), moving...)
-	expect("at first", all, true)
-	expect("again", all, false)
+	answers("at first", all, true)
+	answers("again", all, false)
 	c.Step(time.Second)
-	expect("a second later", append(still, held), false)
+	answers("a second later", append(still, held), false)
 	s.taint = "kept=<of>-"
-	expect("another taint", []string{held}, true)
-	expect("a second later", []string{"/waiting", "/decisions"}, true) // they say how long ago
+	answers("another taint", []string{held}, true)
+	answers("a second later", []string{"/waiting", "/decisions"}, true) // they say how long ago
 	c.Pod("new", "root.sandbox", "new", "vcore=100m", "rack-2-a")
-	expect("a pod more", []string{"/", "/?queue=root.sandbox", "/nodes"}, true)
-	expect("a pod more", []string{"/configuration"}, false)
+	answers("a pod more", []string{"/", "/?queue=root.sandbox", "/nodes"}, true)
+	answers("a pod more", []string{"/configuration"}, false)
 	s.configuration.Failure = &web.Failure{At: c.Now, Source: "maps", Err: errors.New("forbidden")}
-	expect("another configuration", still, true)
+	answers("another configuration", still, true)
 	s.checks[0].Succeeded, s.checks[0].DiagnosisMessage = false, "it is not"
-	expect("something is wrong", []string{"/health"}, true)
+	answers("something is wrong", []string{"/health"}, true)
 	c.Clock.SetTime(c.Now.Add(time.Hour))
 	other := newSite(c)
 	if got := other.get(http.MethodGet, "/", tags["/"]); got.Code != http.StatusOK { // its configuration is valid
@@ -277,14 +249,12 @@ func TestBeforeTheStart(t *testing.T) {
 	for _, path := range []string{"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health"} {
 		page := s.page(t, path)
 		for _, says := range []string{"has not begun", "there was none before it"} {
-			if !strings.Contains(page, says) {
-				t.Errorf("%s does not say %q", path, says)
-			}
+			expect.That(t, strings.Contains(page, says), "%s does not say %q", path, says)
 		}
 	}
-	if page := s.page(t, "/configuration"); !strings.Contains(page, "Nothing is in force yet") || !strings.Contains(page, "forbidden") {
-		t.Error("the page does not say what is wrong")
-	}
+	page := s.page(t, "/configuration")
+	expect.That(t, strings.Contains(page, "Nothing is in force yet"), "%s", page)
+	expect.That(t, strings.Contains(page, "forbidden"), "%s", page)
 }
 
 // found collects what links of a page with a prefix lead to, and returns where its
@@ -313,9 +283,7 @@ func TestEverythingIsFoundInALargeCluster(t *testing.T) {
 	s := newSite(webtest.Sized(t, size))
 	read := func(path string) *html.Node {
 		page := s.page(t, path)
-		if len(page) > largest {
-			t.Errorf("%s has %d bytes", path, len(page))
-		}
+		expect.That(t, len(page) <= largest, "%s has %d bytes", path, len(page))
 		return parsed(t, page)
 	}
 	list := func(path, prefix string, into map[string]bool) {
@@ -331,44 +299,29 @@ func TestEverythingIsFoundInALargeCluster(t *testing.T) {
 		}
 	}
 	expect.Same(t, "queues with root that are found from the first page", size.Parents*(size.Leaves+1)+1, len(all))
-	for path, want := range map[string]int{"/?find=.Q1": 4 * 111, "/?show=short": 10, "/nodes?show=foreign": size.Nodes} {
+	for path, want := range map[string]int{"/?find=.Q1": 4 * 111, "/?show=short": 10} {
 		all := map[string]bool{}
-		prefix := "./?queue="
-		if strings.HasPrefix(path, "/nodes") {
-			prefix = "./node?name="
-		}
-		list(path, prefix, all)
+		list(path, "./?queue=", all)
 		expect.Same(t, path+" leads to", want, len(all))
 	}
-	pods, none := map[string]bool{}, map[string]bool{}
+	nodes, pods := map[string]bool{}, map[string]bool{}
+	list("/nodes?show=foreign", "./node?name=", nodes)
+	expect.Same(t, "nodes with pods of others", size.Nodes, len(nodes))
 	for path := "/waiting?each=pod"; path != ""; {
 		page := read(path)
 		for n := range page.Descendants() {
-			if n.Data == "th" && attribute(n, "scope") == "row" {
-				pods[strings.Fields(textOfNode(n))[0]] = true
+			if name := n.FirstChild; n.Data == "bdi" && name != nil && strings.HasPrefix(name.Data, "pod-") {
+				pods[name.Data] = true
 			}
 		}
-		path = found(page, "./none", none)
+		path = found(page, "./none", nil)
 	}
 	expect.Same(t, "waiting pods that are found", size.Pods/10, len(pods))
 }
 
-func textOfNode(n *html.Node) string {
-	var out strings.Builder
-	for d := range n.Descendants() {
-		switch {
-		case d.Type == html.TextNode:
-			out.WriteString(d.Data)
-		case d.Data == "br":
-			out.WriteString(" ")
-		}
-	}
-	return out.String()
-}
-
 // BenchmarkPages answers for a large cluster. Before each answer a pod comes and goes.
 func BenchmarkPages(b *testing.B) {
-	c := webtest.Large(b)
+	c := webtest.Sized(b, webtest.Large)
 	s := newSite(c)
 	for _, path := range []string{
 		"/", "/?queue=root.p7", "/?queue=root.p7.q7", "/?find=q", "/?show=short", "/waiting", "/waiting?each=pod&page=40", "/waiting?queue=root.p0",

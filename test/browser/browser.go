@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/chromedp/cdproto/audits"
-	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -57,12 +56,6 @@ func Start(ctx context.Context) (*Browser, error) {
 
 // Close ends the browser.
 func (b *Browser) Close() error { return chromedp.Cancel(b.ctx) }
-
-// Version is the name and version that the browser reports.
-func (b *Browser) Version() (string, error) {
-	v, err := chromedp.CallBrowser(b.ctx, browser.GetVersion, cdp.Empty{})
-	return v.Product, err
-}
 
 // Look is the appearance of a page.
 type Look struct {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,9 +36,13 @@ func start(t *testing.T) *Browser {
 	t.Cleanup(cancel)
 	b := expect.Get(Start(ctx))(t)
 	t.Cleanup(func() { expect.OK(t, b.Close()) })
-	version := expect.Get(b.Version())(t)
-	t.Log("driving", version)
 	return b
+}
+
+// open opens a tab of a browser of its own.
+func open(t *testing.T, look Look) *Tab {
+	t.Helper()
+	return expect.Get(start(t).Open(look))(t)
 }
 
 func eval[T any](t *testing.T, tab *Tab, expression string) T {
@@ -63,9 +68,7 @@ func serve(t *testing.T, c *webtest.Cluster, configuration web.Configuration) st
 
 func failed(t *testing.T) web.Configuration {
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: a b, resources: {max: {vcore: x}}}\n    - {name: c, resources: {guaranteed: {memory: 2Gi}, max: {memory: 1Gi}}}\n"))
-	if err == nil {
-		t.Fatal("the document is valid")
-	}
+	expect.That(t, err != nil, "the document is valid")
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	return web.Configuration{
 		Source: "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn", Since: at.Add(-time.Hour),
@@ -102,7 +105,7 @@ func TestPages(t *testing.T) {
 		"empty": serve(t, webtest.New(t, ""), web.Configuration{}),
 		"one":   serve(t, one, known),
 		"busy":  serve(t, webtest.Busy(t), failed(t)),
-		"large": serve(t, webtest.Large(t), known),
+		"large": serve(t, webtest.Sized(t, webtest.Large), known),
 	}
 	for cluster, pages := range views {
 		for name, look := range looks {
@@ -112,12 +115,13 @@ func TestPages(t *testing.T) {
 			tab := expect.Get(b.Open(look))(t)
 			for _, page := range pages {
 				expect.OK(t, tab.Go(clusters[cluster]+"/"+page))
-				for _, problem := range tab.Problems() {
+				for _, problem := range append(tab.Problems(), eval[[]string](t, tab, badlyMade)...) {
 					t.Errorf("%s /%s, %s: %s", cluster, page, name, problem)
 				}
-				keep(t, tab, strings.Join([]string{cluster, name, fileName(page)}, "-"))
-				checkWidth(t, tab, cluster+" /"+page+", "+name)
-				checkNames(t, tab, cluster+" /"+page+", "+name)
+				file := strings.Join([]string{cluster, name, fileName.Replace(cmp.Or(page, "queues"))}, "-") + ".png"
+				picture := expect.Get(tab.Picture(4000))(t)
+				expect.That(t, len(picture) >= 1000, "%s: a picture of %d bytes", file, len(picture))
+				expect.OK(t, os.WriteFile(filepath.Join(pictures, file), picture, 0o644))
 			}
 			expect.OK(t, tab.Close())
 		}
@@ -126,10 +130,8 @@ func TestPages(t *testing.T) {
 
 // TestKeyboard uses the first page without a mouse.
 func TestKeyboard(t *testing.T) {
-	b := start(t)
-	address := serve(t, webtest.Busy(t), web.Configuration{})
-	tab := expect.Get(b.Open(looks["wide"]))(t)
-	expect.OK(t, tab.Go(address))
+	tab := open(t, looks["wide"])
+	expect.OK(t, tab.Go(serve(t, webtest.Busy(t), web.Configuration{})))
 	focus := func() string {
 		return eval[string](t, tab, `document.activeElement.textContent.trim() || document.activeElement.name`)
 	}
@@ -144,37 +146,29 @@ func TestKeyboard(t *testing.T) {
 		t.Fatalf("%q is not reached; the focus is on %q", until, focus())
 	}
 	expect.OK(t, tab.Press(kb.Tab))
-	if got := focus(); got != "Skip to the content" {
-		t.Errorf("the first stop is %q", got)
-	}
+	got := focus()
+	expect.That(t, got == "Skip to the content", "the first stop is %q", got)
 	press("find")
 	press("How to read the bars")
 	expect.OK(t, tab.Press(kb.Enter))
-	if !eval[bool](t, tab, "document.querySelector('details.legend').open") {
-		t.Error("Enter does not unfold the legend")
-	}
+	expect.That(t, eval[bool](t, tab, "document.querySelector('details.legend').open"),
+		"Enter does not unfold the legend")
 	press("2 queues in production")
 	press("web")
 	expect.OK(t, tab.load(chromedp.KeyEvent(kb.Enter)))
-	if title := eval[string](t, tab, "document.getElementById('queue').textContent"); !strings.HasPrefix(title, "root.production.web") {
-		t.Errorf("Enter on the link leads to %q", title)
-	}
+	title := eval[string](t, tab, "document.getElementById('queue').textContent")
+	expect.That(t, strings.HasPrefix(title, "root.production.web"), "Enter on the link leads to %q", title)
 	for _, problem := range tab.Problems() {
 		t.Error(problem)
 	}
 }
 
-// checkNames finds elements without a name for screen readers, and headings that skip a
-// level.
-func checkNames(t *testing.T, tab *Tab, name string) {
-	t.Helper()
-	for _, problem := range eval[[]string](t, tab, namelessScript) {
-		t.Errorf("%s: %s", name, problem)
-	}
-}
-
-const namelessScript = `(() => {
+// badlyMade finds elements without a name for screen readers, headings that skip a level, and
+// that the page needs horizontal scrolling.
+const badlyMade = `(() => {
 	const wrong = [];
+	const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+	if (over > 0) wrong.push('the page is ' + over + ' pixels wider than the window');
 	for (const e of document.querySelectorAll('a, button, summary, th, h1, h2, h3'))
 		if (!e.textContent.trim()) wrong.push('nameless ' + e.outerHTML.slice(0, 100));
 	for (const e of document.querySelectorAll('input, select'))
@@ -195,51 +189,22 @@ const namelessScript = `(() => {
 	return wrong;
 })()`
 
-// TestNamelessThingsAreNoticed is the negative test of checkNames.
-func TestNamelessThingsAreNoticed(t *testing.T) {
-	b := start(t)
-	tab := expect.Get(b.Open(looks["wide"]))(t)
+func TestBadlyMadePagesAreNoticed(t *testing.T) {
+	tab := open(t, looks["wide"])
 	for body, want := range map[string]int{
 		"<h1>fine</h1><h2>x</h2><a href='#'>x</a><label>x <input></label><svg aria-hidden='true'/>": 0,
 		"<h1>x</h1><a href='#'></a>": 1, "<h1>x</h1><input>": 1, "<h1>x</h1><svg></svg>": 1, "<h1>x</h1><nav></nav>": 1,
 		"<h1>x</h1><h3>x</h3>": 1, "<p>x": 1, "<h1>x</h1><p id=a><p id=a>": 1, "<h1>x</h1><div role=region></div><button></button>": 2,
+		"<h1>x</h1><p style='width: 5000px'>x": 1,
 	} {
 		expect.OK(t, tab.Go("data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
-		if wrong := eval[[]string](t, tab, namelessScript); len(wrong) != want {
-			t.Errorf("%s: %q, want %d problems", body, wrong, want)
-		}
+		wrong := eval[[]string](t, tab, badlyMade)
+		expect.That(t, len(wrong) == want, "%s: %q, want %d problems", body, wrong, want)
 	}
 }
 
-func fileName(page string) string {
-	if page == "" {
-		page = "queues"
-	}
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("?&=./", r) {
-			return '_'
-		}
-		return r
-	}, page)
-}
-
-// keep writes a picture of the page.
-func keep(t *testing.T, tab *Tab, name string) {
-	t.Helper()
-	picture := expect.Get(tab.Picture(4000))(t)
-	if len(picture) < 1000 {
-		t.Errorf("%s: a picture of %d bytes", name, len(picture))
-	}
-	expect.OK(t, os.WriteFile(filepath.Join(pictures, name+".png"), picture, 0o644))
-}
-
-// checkWidth finds pages that need horizontal scrolling.
-func checkWidth(t *testing.T, tab *Tab, name string) {
-	t.Helper()
-	if over := eval[int](t, tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
-		t.Errorf("%s: the page is %d pixels wider than the window", name, over)
-	}
-}
+// fileName makes a part of a file name of an address.
+var fileName = strings.NewReplacer("?", "_", "&", "_", "=", "_", ".", "_", "/", "_")
 
 // TestFaultsAreNoticed is the negative test of the tests above: pages with one fault
 // each, under the same policy.
@@ -262,29 +227,24 @@ func TestFaultsAreNoticed(t *testing.T) {
 		{"something missing", strict, `<img alt="" src="/missing.png">`, "404"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				switch r.URL.Path {
-				case "/icon.svg":
-					w.Header().Set("Content-Type", "image/svg+xml")
-					_, _ = fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`)
-					return
-				case "/missing.png":
-					http.NotFound(w, r)
-					return
-				}
+			pages := http.NewServeMux()
+			pages.HandleFunc("/icon.svg", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "image/svg+xml")
+				_, _ = fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`)
+			})
+			pages.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 				if fault.policy != "" {
 					w.Header().Set("Content-Security-Policy", fault.policy)
 				}
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = fmt.Fprint(w, `<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="/icon.svg"><title>t</title>`+fault.body)
-			}))
+			})
+			s := httptest.NewServer(pages)
 			defer s.Close()
 			tab := expect.Get(b.Open(Look{Width: 800, Height: 600}))(t)
 			expect.OK(t, tab.Go(s.URL))
 			problems := tab.Problems()
-			if eval[string](t, tab, "document.title") != "t" {
-				t.Error("the script ran")
-			}
+			expect.That(t, eval[string](t, tab, "document.title") == "t", "the script ran")
 			if fault.want == "" && len(problems) > 0 || !strings.Contains(strings.Join(problems, "\n"), fault.want) {
 				t.Errorf("problems %q, want %q", problems, fault.want)
 			}

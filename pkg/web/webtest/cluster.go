@@ -1,5 +1,5 @@
-// Package webtest makes clusters for tests of the pages: an empty one, a busy one
-// in which most of what a page can say is said, and a large one.
+// Package webtest makes clusters for tests of what shows them, such as the pages: an empty
+// one, a busy one in which most of what a page can say is said, and a large one.
 package webtest
 
 import (
@@ -8,23 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // Cluster is a store with what shows it.
@@ -33,6 +32,7 @@ type Cluster struct {
 	Store     *store.Store
 	Inventory *inventory.Inventory
 	Record    *record.Record
+	Events    *eventlog.Log
 	Clock     *clocktesting.FakeClock
 	Now       time.Time
 }
@@ -41,58 +41,34 @@ type Cluster struct {
 func New(tb testing.TB, document string) *Cluster {
 	tb.Helper()
 	c := Unstarted(tb)
-	if document != "" {
-		c.Configure(document)
-	}
+	c.Configure(document)
 	c.Store.Start(c.Now)
 	return c
 }
 
 // Unstarted is a cluster in which nothing was scheduled yet.
 func Unstarted(tb testing.TB) *Cluster {
-	tb.Helper()
-	c := &Cluster{tb: tb, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	c.Store = store.New(config.Default(), store.Options{})
-	c.Clock = clocktesting.NewFakeClock(c.Now)
-	c.Inventory = inventory.New(c.Store)
-	c.Record = record.New(c.Store.Follow(output.Decisions))
-	return c
+	now, s := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), store.New(config.Default(), store.Options{})
+	return &Cluster{
+		tb: tb, Store: s, Inventory: inventory.New(s), Clock: clocktesting.NewFakeClock(now), Now: now,
+		Record: record.New(s.Follow(output.Decisions)),
+		Events: eventlog.New(s.Follow(output.Facts), eventlog.Size),
+	}
 }
 
 // Configure puts a document into force.
 func (c *Cluster) Configure(document string) {
 	c.tb.Helper()
-	spec, err := config.Parse([]byte(document))
-	if err != nil {
-		c.tb.Fatal(err)
-	}
-	c.Store.Configure(spec, c.Now)
-}
-
-// Amounts reads "vcore=2 memory=1Gi".
-func (c *Cluster) Amounts(text string) resources.Vector {
-	c.tb.Helper()
-	var entries []resources.Entry
-	for _, part := range strings.Fields(text) {
-		name, number, _ := strings.Cut(part, "=")
-		amount, err := queuestest.Amount(name, number)
-		if err != nil {
-			c.tb.Fatal(err)
-		}
-		entries = append(entries, resources.Entry{Name: name, Amount: amount})
-	}
-	return resources.VectorOf(entries...)
+	c.Store.Configure(expect.Get(config.Parse([]byte(document)))(c.tb), c.Now)
 }
 
 // Node adds a node.
 func (c *Cluster) Node(name, allocatable string) {
-	c.tb.Helper()
-	c.Store.UpsertNode(name, c.Amounts(allocatable), c.Now)
+	c.Store.UpsertNode(name, queuestest.Vector(allocatable), c.Now)
 }
 
 // Pod adds a pod of a queue; it runs if there is a node.
 func (c *Cluster) Pod(name, queue, app, request, node string) {
-	c.tb.Helper()
 	c.Add(objects.Pod{
 		Identity: objects.Identity{
 			Name:        name,
@@ -100,7 +76,17 @@ func (c *Cluster) Pod(name, queue, app, request, node string) {
 			Annotations: map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["research"]}`},
 		},
 		Status:  objects.Status{Node: node},
-		Request: c.Amounts(request + " pods=1"),
+		Request: queuestest.Vector(request + " pods=1"),
+	})
+}
+
+// Foreign adds a pod of another scheduler.
+func (c *Cluster) Foreign(name, node, request string, static bool) {
+	c.Add(objects.Pod{
+		Identity: objects.Identity{Namespace: "kube-system", Name: name},
+		Spec:     objects.Spec{Foreign: true, Static: static, Priority: 2000001000},
+		Status:   objects.Status{Node: node},
+		Request:  queuestest.Vector(request + " pods=1"),
 	})
 }
 
@@ -128,24 +114,28 @@ func (c *Cluster) Step(by time.Duration) {
 	c.Store.Tick(c.Now)
 }
 
-// Preempt makes a plan for a pod that no node took, and holds its node if there is
-// a lawful one.
+// Preempt makes a plan for a pod that no node took.
 func (c *Cluster) Preempt(name string) {
-	c.tb.Helper()
 	uid := types.UID("uid-" + name)
-	c.Store.NoNode(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), c.Now)
+	why := reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu.")
+	c.Store.NoNode(uid, "", why, c.Now)
 	c.Step(time.Minute)
+	c.Plan(uid)
+	c.Record.Take()
+}
+
+// Plan decides whether room is made for a pod, and puts the decision into force. It returns
+// why no room is made.
+func (c *Cluster) Plan(uid types.UID) reasons.Reason {
 	input, why := c.Store.BeginPlan(uid, "", nil, c.Now)
 	if !why.None() {
-		c.tb.Fatal(why)
+		return why
 	}
 	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
-		c.Store.RejectPlan(uid, &plan, c.Now)
-	} else if why := c.Store.AcceptPlan(uid, &plan, c.Now); !why.None() {
-		c.tb.Fatal(why)
+		return c.Store.RejectPlan(uid, &plan, c.Now)
 	}
-	c.Record.Take()
+	return c.Store.AcceptPlan(uid, &plan, c.Now)
 }
 
 const busyDocument = `partitions:
@@ -207,9 +197,9 @@ func Busy(tb testing.TB) *Cluster {
 	c := New(tb, busyDocument)
 	for _, name := range []string{"rack-1-a", "rack-1-b", "rack-2-a"} {
 		c.Node(name, "vcore=16 memory=64Gi pods=110 ephemeral-storage=200Gi nvidia.com/gpu=2")
-		c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true, Priority: 2000001000}, Status: objects.Status{Node: name}, Request: c.Amounts("vcore=250m memory=200Mi pods=1")})
+		c.Foreign("agent-"+name, name, "vcore=250m memory=200Mi", false)
 	}
-	c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "proxy-rack-1-a"}, Spec: objects.Spec{Foreign: true, Static: true}, Status: objects.Status{Node: "rack-1-a"}, Request: c.Amounts("vcore=100m pods=1")})
+	c.Foreign("proxy-rack-1-a", "rack-1-a", "vcore=100m", true)
 	c.Step(time.Minute)
 	for i := range 7 {
 		c.Pod(fmt.Sprint("align-", i), "root.research.genomics", "alignment", "vcore=4 memory=8Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
@@ -232,7 +222,7 @@ func Busy(tb testing.TB) *Cluster {
 	c.Step(time.Minute)
 	c.Preempt("lattice-0")
 	c.Preempt("try-2")
-	c.Store.UpsertNode("rack-2-b", c.Amounts("vcore=16 memory=64Gi pods=110"), c.Now)
+	c.Node("rack-2-b", "vcore=16 memory=64Gi pods=110")
 	c.Store.SetNodeSchedulable("rack-2-b", false, c.Now)
 	c.Step(90 * time.Second)
 	return c
@@ -248,50 +238,60 @@ type Size struct {
 	Apps, Pods int
 }
 
-// large has 5,000 queues.
-var large = Size{Parents: 50, Leaves: 99, Nodes: 1000, Apps: 1000, Pods: 20000}
+// Large has 5,000 queues.
+var Large = Size{Parents: 50, Leaves: 99, Nodes: 1000, Apps: 1000, Pods: 20000}
+
+const (
+	largeHead = "partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n" +
+		"  - name: root\n    submitacl: '*'\n" +
+		"    limits: [{limit: all, users: ['*'], maxresources: {vcore: 100000}}]\n    queues:\n"
+	largeParent = "    - name: p%d\n      parent: true\n" +
+		"      resources: {max: {vcore: 1000, memory: 1Ti}}\n" +
+		"      limits: [{limit: all, users: ['*'], maxresources: {vcore: 1000}}]\n      queues:\n"
+	largeLeaf = "      - {name: q%d, resources: " +
+		"{guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n"
+)
 
 // document is a configuration of that size.
 func (s Size) document() string {
 	var document strings.Builder
-	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	document.WriteString(largeHead)
 	for i := range s.Parents {
-		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
+		fmt.Fprintf(&document, largeParent, i)
 		for j := range s.Leaves {
-			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
+			fmt.Fprintf(&document, largeLeaf, j)
 		}
 	}
 	return document.String()
 }
 
-// Large is a cluster of 5,000 queues, 1,000 nodes and 20,000 pods of 1,000
-// applications, of which every tenth waits, and a foreign pod on each node.
-func Large(tb testing.TB) *Cluster { return Sized(tb, large) }
-
-// Sized is one of another size.
+// Sized is a cluster of a size.
 func Sized(tb testing.TB, s Size) *Cluster {
 	c := New(tb, s.document())
 	for i := range s.Nodes {
 		name := fmt.Sprintf("node-%03d", i)
 		c.Node(name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
-		c.Add(objects.Pod{Identity: objects.Identity{Namespace: "kube-system", Name: "agent-" + name}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: name}, Request: c.Amounts("vcore=100m memory=64Mi pods=1")})
+		c.Foreign("agent-"+name, name, "vcore=100m memory=64Mi", false)
 	}
-	request := c.Amounts("vcore=1 memory=2Gi pods=1")
 	for i := range s.Pods {
-		app := i % s.Apps
-		p := objects.Pod{
-			Identity: objects.Identity{
-				Name: fmt.Sprint("pod-", i),
-				Labels: map[string]string{
-					placement.KeyApplicationID: fmt.Sprint("app-", app), placement.KeyQueue: fmt.Sprintf("root.p%d.q%d", app%s.Parents, app%s.Leaves),
-				},
-			},
-			Request: request,
-		}
-		if i%10 != 0 {
-			p.Node = fmt.Sprintf("node-%03d", i%s.Nodes)
-		}
-		c.Add(p)
+		c.Add(s.Pod(i))
 	}
 	return c
+}
+
+// Pod is one of the pods.
+func (s Size) Pod(i int) objects.Pod {
+	app := i % s.Apps
+	p := objects.Pod{
+		Identity: objects.Identity{Name: fmt.Sprint("pod-", i), Labels: map[string]string{
+			placement.KeyQueue:         fmt.Sprintf("root.p%d.q%d", app%s.Parents, app%s.Leaves),
+			placement.KeyApplicationID: fmt.Sprint("app-", app),
+			placement.KeyUsername:      fmt.Sprint("user-", app),
+		}},
+		Request: queuestest.Vector("vcore=1 memory=2Gi pods=1"),
+	}
+	if i%10 != 0 {
+		p.Node = fmt.Sprintf("node-%03d", i%s.Nodes)
+	}
+	return p
 }
