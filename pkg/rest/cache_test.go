@@ -22,12 +22,15 @@ import (
 
 // noise is text of so many bytes that does not become smaller.
 func noise(size int) []byte {
-	from := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
 	out := make([]byte, size)
-	for i := range out {
-		out[i] = byte(from.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{}).Read(out)
 	return out
+}
+
+// page answers with so many bytes.
+func page(size int) http.HandlerFunc {
+	body := noise(size)
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }
 }
 
 // counted is a page that counts how often it is made.
@@ -78,9 +81,8 @@ func TestPageCache(t *testing.T) {
 	} {
 		s.clock.SetTime(s.clock.Now().Add(step.after))
 		w := s.ask("GET", step.path, step.encoding)
-		if age := w.Header().Get("Age"); s.made != step.made || age != step.age {
-			t.Errorf("%+v: made %d times by now, Age %q", step, s.made, age)
-		}
+		age := w.Header().Get("Age")
+		expect.That(t, s.made == step.made && age == step.age, "%+v: made %d times, Age %q", step, s.made, age)
 		got, err := io.ReadAll(w.Body)
 		packed := w.Header().Get("Content-Encoding") == "gzip"
 		expect.Same(t, "compressed if asked for", step.encoding != "", packed)
@@ -88,9 +90,8 @@ func TestPageCache(t *testing.T) {
 			unzip := expect.Get(gzip.NewReader(bytes.NewReader(got)))(t)
 			got = expect.Get(io.ReadAll(unzip))(t)
 		}
-		if err != nil || !bytes.Equal(got, body) || w.Code != http.StatusOK {
-			t.Errorf("%+v: %d, another body of %d bytes, %v", step, w.Code, len(got), err)
-		}
+		expect.That(t, err == nil && bytes.Equal(got, body) && w.Code == http.StatusOK,
+			"%+v: %d, another body of %d bytes, %v", step, w.Code, len(got), err)
 	}
 }
 
@@ -100,70 +101,60 @@ type leaver struct{ http.ResponseWriter }
 func (leaver) Write(b []byte) (int, error) { return len(b) / 2, errors.New("gone") }
 
 func TestNotKept(t *testing.T) {
-	write := func(size int) http.HandlerFunc {
-		page := noise(size)
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }
-	}
 	var s *counted
 	for name, ask := range map[string]func(){
-		"a small one": func() { s.page = write(keepAbove / 2); s.ask("GET", "/", "gzip") },
-		"POST":        func() { s.page = write(keepAbove * 2); s.ask("POST", "/", "gzip") },
-		"HEAD":        func() { s.page = write(keepAbove * 2); s.ask("HEAD", "/", "gzip") },
+		"a small one": func() { s.page = page(keepAbove / 2); s.ask("GET", "/", "gzip") },
+		"POST":        func() { s.page = page(keepAbove * 2); s.ask("POST", "/", "gzip") },
+		"HEAD":        func() { s.page = page(keepAbove * 2); s.ask("HEAD", "/", "gzip") },
 		"one that failed": func() {
 			s.page = func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(http.StatusInternalServerError)
-				write(keepAbove*2)(w, r)
+				page(keepAbove*2)(w, r)
 			}
 			s.ask("GET", "/", "gzip")
 		},
 		"one that no reader took": func() {
-			s.page = write(keepAbove * 2)
+			s.page = page(keepAbove * 2)
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Accept-Encoding", "gzip")
 			s.askBy(leaver{httptest.NewRecorder()}, r)
 		},
 		"one whose time is over when it is sent": func() {
 			s.page = func(w http.ResponseWriter, r *http.Request) {
-				write(keepAbove*2)(w, r)
+				page(keepAbove*2)(w, r)
 				s.clock.SetTime(s.clock.Now().Add(keepAtMost))
 			}
 			s.ask("GET", "/", "gzip")
 		},
-		"one that is too large": func() { s.page = write(cacheSize + 1<<20); s.ask("GET", "/", "gzip") },
+		"one that is too large": func() { s.page = page(cacheSize + 1<<20); s.ask("GET", "/", "gzip") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			s = newCounted(nil)
-			ask()
-			if len(s.pages) != 0 || s.copier != nil || s.size != 0 || s.made != 1 {
-				t.Errorf("%d pages of %d bytes are kept; %d made", len(s.pages), s.size, s.made)
-			}
-		})
+		s = newCounted(nil)
+		ask()
+		expect.That(t, len(s.pages) == 0 && s.copier == nil && s.size == 0 && s.made == 1,
+			"%s: %d pages of %d bytes are kept; %d made", name, len(s.pages), s.size, s.made)
 	}
 }
 
 // TestOneCopyAtATime: beside an answer that is copied no other is, however many readers
 // there are, until the reader takes longer than anything is kept.
 func TestOneCopyAtATime(t *testing.T) {
-	s, page := newCounted(nil), noise(keepAbove*2)
-	s.page = func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(page)
+	s, twice := newCounted(nil), page(keepAbove*2)
+	s.page = func(w http.ResponseWriter, r *http.Request) {
+		twice(w, r)
 		slow := s.copier
-		s.page = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }
-		if s.ask("GET", "/beside", "gzip"); s.copier != slow || len(s.copy) == 0 || len(s.pages) != 0 {
-			t.Errorf("the copy of %d bytes is another one: %t; %d pages are kept", len(s.copy), s.copier != slow, len(s.pages))
-		}
+		s.page = twice
+		s.ask("GET", "/beside", "gzip")
+		expect.That(t, s.copier == slow && len(s.copy) > 0 && len(s.pages) == 0, "the copy is another one")
 		s.clock.SetTime(s.clock.Now().Add(keepAtMost))
-		if s.ask("GET", "/late", "gzip"); s.copier != nil || s.copy != nil || len(s.pages) != 1 {
-			t.Errorf("%d bytes are copied, %d pages are kept", len(s.copy), len(s.pages))
-		}
+		s.ask("GET", "/late", "gzip")
+		expect.That(t, s.copier == nil && s.copy == nil && len(s.pages) == 1, "the late one is not kept alone")
 	}
 	s.ask("GET", "/slow", "gzip")
 	expect.Same(t, "pages that are kept, that of /late", 1, len(s.pages))
 }
 
 func TestPageCacheIsBounded(t *testing.T) {
-	page := noise(1 << 20)
-	s := newCounted(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
+	s := newCounted(page(1 << 20))
 	for i := range 3 * cacheSize >> 20 {
 		s.ask("GET", fmt.Sprintf("/%d", i), "gzip")
 		sum := 0
@@ -175,9 +166,8 @@ func TestPageCacheIsBounded(t *testing.T) {
 		}
 	}
 	s.clock.SetTime(s.clock.Now().Add(keepAtMost))
-	if s.ask("GET", "/other", "gzip"); len(s.pages) != 1 {
-		t.Errorf("%d pages are kept, though the time of all but one is over", len(s.pages))
-	}
+	s.ask("GET", "/other", "gzip")
+	expect.Same(t, "pages that are kept once the time of all but one is over", 1, len(s.pages))
 }
 
 // TestLargePagesAreKept: the pages of the server go through the cache.
@@ -193,26 +183,23 @@ func TestLargePagesAreKept(t *testing.T) {
 		r.Header.Set("Accept", accept)
 		return c.ask(r)
 	}
-	ask := func() (age, body string) {
-		w := asGzip(queuesPath, "")
-		return w.Header().Get("Age"), w.Body.String()
-	}
 	// YAML and JSON are two answers, in either order of requests.
 	for _, accept := range []string{"application/json", "", "application/json"} {
 		w := asGzip("/ws/v1/config", accept)
 		got := w.Header().Get("Content-Type")
-		if asked := strings.Contains(got, "json"); asked != (accept != "") || w.Body.Len() < keepAbove {
-			t.Errorf("a client that accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
-		}
+		expect.That(t, strings.Contains(got, "json") == (accept != "") && w.Body.Len() >= keepAbove,
+			"a client that accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
 	}
-	age, first := ask()
-	c.configure(t, "") // other queues
-	if again, second := ask(); age != "" || again != "0" || second != first {
-		t.Errorf("ages %q and %q; the second answer is the first: %v", age, again, second == first)
-	}
-	c.clock.Step(keepAtMost)
-	if age, third := ask(); age != "" || third == first {
-		t.Errorf("after that: age %q; it is the first answer: %v", age, third == first)
+	first := asGzip(queuesPath, "").Body.String()
+	c.Configure("") // other queues
+	for _, want := range []struct {
+		age  string
+		kept bool
+	}{{"0", true}, {"", false}} {
+		w := asGzip(queuesPath, "")
+		expect.Same(t, "age", want.age, w.Header().Get("Age"))
+		expect.Same(t, "it is the first answer", want.kept, w.Body.String() == first)
+		c.Clock.Step(keepAtMost)
 	}
 	short := asGzip("/ws/v1/history/apps", "")
 	expect.Same(t, "encoding of a short answer", "", short.Header().Get("Content-Encoding"))

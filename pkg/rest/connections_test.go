@@ -1,13 +1,9 @@
 package rest
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,55 +11,12 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// from is a connection from an address.
-type from struct {
-	net.Conn
-	address string
-}
-
-func (f from) RemoteAddr() net.Addr {
-	return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1}
-}
-
-// reader is one connection of a client.
-type reader struct {
-	net.Conn
-	lines *bufio.Reader
-}
-
-// ask returns the status of the answer; 0 for none.
-func (r reader) ask(token string) int {
-	if _, err := io.WriteString(r, "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+token+"\r\n\r\n"); err != nil {
-		return 0
-	}
-	answer, err := http.ReadResponse(r.lines, nil)
-	if err != nil {
-		return 0
-	}
-	_, _ = io.Copy(io.Discard, answer.Body)
-	_ = answer.Body.Close()
-	return answer.StatusCode
-}
-
-// serveFrom serves in memory, to clients at addresses.
-func serveFrom(t *testing.T, c *cluster) (open func(address string) reader) {
-	t.Helper()
-	p := newPipes()
-	served{cluster: c}.serve(t, p)
-	return func(address string) reader {
-		near, far := net.Pipe()
-		p.opened <- from{far, address}
-		t.Cleanup(func() { _ = near.Close() })
-		return reader{near, bufio.NewReader(near)}
-	}
-}
-
 const theirs, ours = "10.0.0.%d", "10.1.0.1"
 
-// crowded has four clients open all the connections that they may, each with one request.
-func crowded(open func(string) reader, token string) (all []reader) {
+// crowd has four clients open all the connections that they may, each with one request.
+func (s served) crowd(t *testing.T, token string) (all []reader) {
 	for i := range 256 {
-		r := open(fmt.Sprintf(theirs, i%4))
+		r := s.open(t, fmt.Sprintf(theirs, i%4))
 		r.ask(token)
 		all = append(all, r)
 	}
@@ -73,22 +26,21 @@ func crowded(open func(string) reader, token string) (all []reader) {
 // TestIdleConnectionsGiveTheirPlaces: clients that keep all places shut no other client out.
 func TestIdleConnectionsGiveTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := serveFrom(t, newCluster(t, ""))
-		all := crowded(open, "")
+		s := serveCluster(t, newCluster(t, ""), quietly)
+		all := s.crowd(t, "")
 		for i := range 20 {
 			time.Sleep(time.Millisecond)
-			reader := open(ours)
+			reader := s.open(t, ours)
 			time.Sleep(time.Millisecond)
-			all = append(all, open(fmt.Sprintf(theirs, i%4))) // without a request; it does not take the reader's place
+			// One without a request does not take the reader's place.
+			all = append(all, s.open(t, fmt.Sprintf(theirs, i%4)))
 			expect.Same(t, fmt.Sprint("answer to reader ", i), http.StatusOK, reader.ask(""))
 		}
 		time.Sleep(defaultLimits().crowdedIdle)
-		open(ours)
+		s.open(t, ours)
 		synctest.Wait()
 		for i, r := range all {
-			if r.ask("") != 0 {
-				t.Fatalf("connection %d is kept although more than half are open", i)
-			}
+			expect.Same(t, fmt.Sprint("answer on ", i, " while more than half are open"), 0, r.ask(""))
 		}
 	})
 }
@@ -96,19 +48,17 @@ func TestIdleConnectionsGiveTheirPlaces(t *testing.T) {
 // TestFewIdleConnectionsAreKept: below half of the places an idle connection is kept.
 func TestFewIdleConnectionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := serveFrom(t, newCluster(t, ""))
+		s := serveCluster(t, newCluster(t, ""), quietly)
 		var all []reader
 		for i := range 127 {
-			all = append(all, open(fmt.Sprintf(theirs, i%4)))
+			all = append(all, s.open(t, fmt.Sprintf(theirs, i%4)))
 			all[i].ask("")
 		}
 		time.Sleep(defaultLimits().crowdedIdle)
-		open(ours)
+		s.open(t, ours)
 		synctest.Wait()
 		for i, r := range all {
-			if r.ask("") != http.StatusOK {
-				t.Fatalf("connection %d is closed", i)
-			}
+			expect.Same(t, fmt.Sprint("answer on ", i), http.StatusOK, r.ask(""))
 		}
 	})
 }
@@ -126,23 +76,20 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 			}
 			return nil
 		})
-		open := serveFrom(t, c)
-		here, permitted, refused := open("127.0.0.1"), open(ours), open("10.2.0.1")
+		s := serveCluster(t, c, quietly)
+		here, permitted, refused := s.open(t, "127.0.0.1"), s.open(t, ours), s.open(t, "10.2.0.1")
 		here.ask("Bearer mine")
-		if permitted.ask("Bearer mine") != http.StatusOK || refused.ask("Bearer other") != http.StatusUnauthorized {
-			t.Fatal("the guard does not decide")
-		}
-		crowded(open, "Bearer other")
+		expect.Same(t, "a reader with the right token", http.StatusOK, permitted.ask("Bearer mine"))
+		expect.Same(t, "one with another token", http.StatusUnauthorized, refused.ask("Bearer other"))
+		s.crowd(t, "Bearer other")
 		time.Sleep(defaultLimits().crowdedIdle)
-		open("10.2.0.1")
+		s.open(t, "10.2.0.1")
 		synctest.Wait()
 		expect.Same(t, "an admitted reader", http.StatusOK, permitted.ask("Bearer mine"))
 		expect.Same(t, "a reader on this machine", http.StatusOK, here.ask("Bearer mine"))
 		expect.Same(t, "a reader that was refused keeps its connection", 0, refused.ask("Bearer mine"))
-		first, last := told[:3], told[len(told)-2:]
-		if !slices.Equal(first, []bool{true, false, false}) || !slices.Equal(last, []bool{true, true}) {
-			t.Errorf("known to the guard at first: %v, in the end: %v", first, last)
-		}
+		expect.Same(t, "known to the guard at first", []bool{true, false, false}, told[:3])
+		expect.Same(t, "known to the guard in the end", []bool{true, true}, told[len(told)-2:])
 
 		told = nil
 		for _, token := range []string{"Bearer mine", "Bearer invented", "Bearer invented", "Bearer mine", "Bearer mine"} {
@@ -176,17 +123,11 @@ func TestReservedPlaces(t *testing.T) {
 	}
 	ordinary := b.limits.connections - b.limits.reserved
 	for i := range ordinary {
-		if err := connect(fmt.Sprintf(theirs, i%4)); err != nil {
-			t.Fatal(i, err)
-		}
+		expect.OK(t, connect(fmt.Sprintf(theirs, i%4)))
 	}
-	if connect(ours) == nil {
-		t.Error("an ordinary reader has a reserved place")
-	}
-	for i := range b.limits.reserved - 1 {
-		if err := connect("::1"); err != nil {
-			t.Errorf("reserved place %d: %v", i, err)
-		}
+	expect.That(t, connect(ours) != nil, "an ordinary reader has a reserved place")
+	for range b.limits.reserved - 1 {
+		expect.Holds(t, connect("::1"))
 	}
 	for conn := range b.open { // the guard admits one
 		if conn.host == "10.0.0.0" {
@@ -194,19 +135,14 @@ func TestReservedPlaces(t *testing.T) {
 			break
 		}
 	}
-	if err := connect(ours); err != nil {
-		t.Errorf("the place of a reader that was admitted: %v", err)
-	}
-	if connect("::1") == nil || connect(ours) == nil || len(b.open) != b.limits.connections {
-		t.Errorf("%d connections are open", len(b.open))
-	}
+	expect.Holds(t, connect(ours)) // the place of a reader that was admitted
+	expect.That(t, connect("::1") != nil && connect(ours) != nil && len(b.open) == b.limits.connections,
+		"%d connections are open", len(b.open))
 	for conn := range b.open {
 		b.remove(conn)
 		b.remove(conn)
 	}
-	if len(b.byHost) > 0 {
-		t.Errorf("after the last one: %v", b.byHost)
-	}
+	expect.That(t, len(b.byHost) == 0, "after the last one: %v", b.byHost)
 }
 
 // TestReservedStreams: the last streams are for known readers.
@@ -215,19 +151,11 @@ func TestReservedStreams(t *testing.T) {
 	l := defaultLimits()
 	enter := func(name string, known bool) bool { return s.enter(&EventStream{Name: name, known: known}, &l) }
 	for i := range l.streams - l.reservedStreams {
-		if !enter(fmt.Sprint(i), false) {
-			t.Fatal(i)
-		}
+		expect.That(t, enter(fmt.Sprint(i), false), "stream %d is refused", i)
 	}
-	if enter("other", false) {
-		t.Error("an ordinary reader has a reserved stream")
-	}
+	expect.That(t, !enter("other", false), "an ordinary reader has a reserved stream")
 	for i := range l.reservedStreams {
-		if !enter(fmt.Sprint("known", i), true) {
-			t.Errorf("reserved stream %d is refused", i)
-		}
+		expect.That(t, enter(fmt.Sprint("known", i), true), "reserved stream %d is refused", i)
 	}
-	if enter("one more", true) {
-		t.Error("there are more streams than may be")
-	}
+	expect.That(t, !enter("one more", true), "there are more streams than may be")
 }

@@ -4,49 +4,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// leftOut are the fields of YuniKorn's interface that are not served, and why. The
+// leftOut are the fields of YuniKorn's interface that are not served, by the reason. The
 // page docs/rest.md tells people.
-var leftOut = map[string]string{
-	"application.placeholderData":       "gangs are not scheduled here",
-	"application.resourceHistory":       "use over time is not counted",
-	"application.backoffDeadline":       "applications are not put aside",
-	"request.placeholder":               "gangs are not scheduled here",
-	"request.taskGroupName":             "gangs are not scheduled here",
-	"request.triggeredScaleUp":          "whether an autoscaler acts is not known",
-	"allocation.placeholder":            "gangs are not scheduled here",
-	"allocation.placeholderUsed":        "gangs are not scheduled here",
-	"allocation.taskGroupName":          "gangs are not scheduled here",
-	"node.rackName":                     "racks are not known",
-	"sorting.resourceWeights":           "nodes are scored by the profile",
-	"build.siSHA":                       "there is no scheduler interface",
-	"dump.rmDiagnostics":                "there is no second cache to compare with",
-	"dump.logLevel":                     "each component has its own",
-	"dump.eventStreams":                 "there are none here; TestStreamsAreInTheDump",
-	"stream.Name":                       "there are none here; TestStreamsAreInTheDump",
-	"stream.CreatedAt":                  "there are none here; TestStreamsAreInTheDump",
-	"config.Extra":                      "it has no queues",
-	"configPartition.UserGroupResolver": "users and groups are as pods say",
-	"queue.quotaPreemptionDelay":        "pods of a queue whose max was lowered go on",
-	"config.DeadlockDetectionEnabled":   "locks are not watched",
-	"config.DeadlockTimeoutSeconds":     "locks are not watched",
+var leftOut = map[string][]string{
+	"gangs are not scheduled here": {
+		"application.placeholderData", "request.placeholder", "request.taskGroupName",
+		"allocation.placeholder", "allocation.placeholderUsed", "allocation.taskGroupName",
+	},
+	"there are none here; TestStreamsAreInTheDump": {
+		"dump.eventStreams", "stream.Name", "stream.CreatedAt",
+	},
+	"locks are not watched": {
+		"config.DeadlockDetectionEnabled", "config.DeadlockTimeoutSeconds",
+	},
+	"use over time is not counted":                {"application.resourceHistory"},
+	"applications are not put aside":              {"application.backoffDeadline"},
+	"whether an autoscaler acts is not known":     {"request.triggeredScaleUp"},
+	"racks are not known":                         {"node.rackName"},
+	"nodes are scored by the profile":             {"sorting.resourceWeights"},
+	"there is no scheduler interface":             {"build.siSHA"},
+	"there is no second cache to compare with":    {"dump.rmDiagnostics"},
+	"each component has its own":                  {"dump.logLevel"},
+	"it has no queues":                            {"config.Extra"},
+	"users and groups are as pods say":            {"configPartition.UserGroupResolver"},
+	"pods of a queue whose max was lowered go on": {"queue.quotaPreemptionDelay"},
 }
 
 // added are fields that YuniKorn's interface does not have.
@@ -62,6 +54,10 @@ type contract struct {
 	kinds  map[string]any
 	served map[string]bool
 	wrong  []string
+}
+
+func newContract(t *testing.T) contract {
+	return contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
 }
 
 // check holds a value against its type: a kind of object, "list of" something, or
@@ -147,43 +143,33 @@ partitions:
 	c.server.options.Build = stampedBuild(t)
 	c.server.health.checks = []HealthCheck{{Name: "n", Description: "d", Run: func(func(time.Duration) bool) error { return errors.New("e") }}}
 	c.server.CheckHealth()
-	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
-	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}
-	add := func(p objects.Pod, queue, app string) {
-		p.Name, p.Namespace, p.Created = string(p.UID), "ns", c.now.Add(-time.Second)
-		p.Labels = map[string]string{"queue": queue, "applicationId": app}
-		p.Request = amountsOf(t, "vcore=4 pods=1")
-		if p.Node != "" {
-			p.Scheduled = c.now
-		}
-		c.store.Upsert(p, c.now)
-	}
-	add(objects.Pod{Identity: objects.Identity{UID: "over"}, Status: objects.Status{Node: "n1"}}, "root.b", "over")
-	c.store.Delete("over", c.now)
-	add(objects.Pod{Identity: objects.Identity{UID: "b1", Annotations: user}, Status: objects.Status{Node: "n1"}}, "root.b", "job")
-	add(objects.Pod{Identity: objects.Identity{UID: "b2", Annotations: user}, Spec: objects.Spec{Priority: -1}, Status: objects.Status{Node: "n1"}}, "root.b", "job")
-	add(objects.Pod{Identity: objects.Identity{UID: "f1"}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: "n1"}}, "", "")
-	add(objects.Pod{Identity: objects.Identity{UID: "lost", Annotations: map[string]string{placement.KeyUserInfo: `{"user":"mallory","groups":["x"]}`}}}, "root.b", "mal")
-	add(objects.Pod{Identity: objects.Identity{UID: "a1"}}, "root.a.x", "svc")
-	add(objects.Pod{Identity: objects.Identity{UID: "a2"}, Spec: objects.Spec{RequiredNode: "n1"}}, "root.a.x", "svc")
-	c.step(2 * time.Second)
-	c.store.NoNode("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
-	c.server.history.Count(c.store.Snapshot(), c.now)
-	c.step(2 * time.Second)
-	input, why := c.store.BeginPlan("a1", "", nil, c.now)
-	if !why.None() {
-		t.Fatal(why)
-	}
-	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
-	if c.store.AcceptPlan(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
-		t.Fatal(plan.Sentence())
+	c.Node("n1", "vcore=8 pods=20 memory=8Gi")
+	c.does(t, `
+		pod name=over queue=root.b app=over request=vcore=4 node=n1
+		delete name=over
+		pod name=b1 queue=root.b app=job request=vcore=4 user=dev1 groups=dev
+		wait for=1s
+		pod name=b1 queue=root.b app=job request=vcore=4 user=dev1 groups=dev node=n1
+		pod name=b2 queue=root.b app=job request=vcore=4 node=n1 user=dev1 groups=dev priority=-1
+		pod name=f1 request=vcore=4 node=n1 foreign
+		pod name=lost queue=root.b app=mal request=vcore=4 user=mallory groups=x
+		pod name=a1 queue=root.a.x app=svc request=vcore=4
+		pod name=a2 queue=root.a.x app=svc request=vcore=4 required=n1
+		wait for=2s
+		pod name=a1 queue=root.a.x app=svc request=vcore=4 failed=no-node
+		sample
+		wait for=2s
+		preempt name=a1
+	`)
+	if h, held := c.Store.Holds().Of("uid-a1"); !held || len(h.Chosen) == 0 {
+		t.Fatal("no room is made for a1")
 	}
 	return c
 }
 
 func TestContract(t *testing.T) {
 	c := busyCluster(t)
-	served := contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
+	served := newContract(t)
 	for page, kind := range map[string]string{
 		"partition/default/applications/active":              "list of application",
 		"partition/default/applications/completed":           "list of application",
@@ -213,14 +199,12 @@ func TestContract(t *testing.T) {
 		"no/such/page":                                       "problem",
 	} {
 		var value any
-		_, body := c.do(t, http.MethodGet, "/ws/v1/"+page)
-		if err := json.Unmarshal(body, &value); err != nil {
-			t.Fatalf("%s: %v", page, err)
-		}
+		_, body := c.do(http.MethodGet, "/ws/v1/"+page)
+		expect.OK(t, json.Unmarshal(body, &value))
 		served.check(page, kind, value)
 	}
 	for _, document := range []string{"partitions: []", "partitions: [{name: default, nodesortpolicy: {type: fair}, queues: [{name: root}]}]"} {
-		w := c.ask(httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", strings.NewReader(document)))
+		w := ask(c.http, http.MethodPost, "/ws/v1/validate-conf", document)
 		var value any
 		expect.OK(t, json.Unmarshal(w.Body.Bytes(), &value))
 		served.check("validate-conf", "validation", value)
@@ -229,16 +213,11 @@ func TestContract(t *testing.T) {
 	for _, problem := range slices.Compact(served.wrong) {
 		t.Error(problem)
 	}
-	known := []string{}
-	for field := range leftOut {
-		known = append(known, field)
-	}
+	known := slices.Concat(slices.Collect(maps.Values(leftOut))...)
 	slices.Sort(known)
 	expect.Same(t, "fields that are left out (-known +now)", known, served.missing())
 	for field := range added {
-		if !served.served[field] {
-			t.Errorf("%s is not served", field)
-		}
+		expect.That(t, served.served[field], "%s is not served", field)
 	}
 }
 
@@ -253,4 +232,61 @@ func TestContractFindsWhatIsWrong(t *testing.T) {
 	want := []string{"page.id: number, want string", "page.other: YuniKorn has no such field", "page.pods: string is no object"}
 	expect.Same(t, "", want, c.wrong)
 	expect.Same(t, "", []string{"app.more"}, c.missing())
+}
+
+// unlike says where what a YuniKorn at work answered is not in the contract, or is of
+// another type there. Observed are the types that JSON knows, by kind of object and
+// field. What is in the contract is served or has a reason in leftOut, by TestContract.
+func unlike(contract, observed map[string]any) (out []string) {
+	for kind, fields := range observed {
+		known, _ := contract[kind].(map[string]any)
+		for name, is := range fields.(map[string]any) {
+			if of, there := known[name].(string); !there || kindOfJSON(of) != is {
+				out = append(out, fmt.Sprintf("%s.%s: YuniKorn answers a %s, want %q", kind, name, is, of))
+			}
+		}
+	}
+	return out
+}
+
+// kindOfJSON is what JSON calls a type of the contract.
+func kindOfJSON(of string) string {
+	switch {
+	case strings.HasPrefix(of, "list of "):
+		return "list"
+	case of == "string" || of == "number" || of == "bool":
+		return of
+	}
+	return "object"
+}
+
+// TestContractHasWhatWasObserved: testdata/observed.json has each field, with its type,
+// of the answers of a YuniKorn 1.9.0 with queues, users, DaemonSets and preemption. What
+// it did not have, such as pods of other schedulers, the contract has from YuniKorn's
+// source only.
+func TestContractHasWhatWasObserved(t *testing.T) {
+	contract, observed := readJSON(t, "testdata/contract.json"), readJSON(t, "testdata/observed.json")
+	for _, text := range unlike(contract, observed) {
+		t.Error(text)
+	}
+	neverObserved := []string{"configLimit", "filter", "foreign", "group", "log", "request", "stream", "template"}
+	isObserved := func(kind string) bool { return observed[kind] != nil }
+	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(contract)), isObserved)
+	expect.Same(t, "not observed", neverObserved, missing)
+	fields := 0
+	for _, of := range observed {
+		fields += len(of.(map[string]any))
+	}
+	expect.That(t, fields >= 150, "only %d fields were observed", fields)
+	for want, spoil := range map[string]func(){
+		"queue.new: ":      func() { observed["queue"].(map[string]any)["new"] = "string" },
+		"new.field: ":      func() { observed["new"] = map[string]any{"field": "string"} },
+		"node.nodeID: ":    func() { observed["node"].(map[string]any)["nodeID"] = "number" },
+		"queue.children: ": func() { observed["queue"].(map[string]any)["children"] = "string" },
+	} {
+		observed = readJSON(t, "testdata/observed.json")
+		spoil()
+		found := unlike(contract, observed)
+		expect.That(t, len(found) == 1 && strings.HasPrefix(found[0], want), "%s: found %q", want, found)
+	}
 }

@@ -1,20 +1,19 @@
 package rest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const batchPath = "/ws/v1/events/batch"
@@ -42,25 +41,19 @@ type event struct {
 
 func (c *cluster) batch(t *testing.T, query string) batch {
 	t.Helper()
-	r, body := c.do(t, http.MethodGet, batchPath+query)
-	var out batch
-	if err := json.Unmarshal(body, &out); err != nil || r.Code != http.StatusOK {
-		t.Fatalf("%d, %v: %s", r.Code, err, body)
-	}
-	return out
+	return read[batch](t, c, batchPath+query)
 }
 
 // foreign has n foreign pods come.
-func (c *cluster) foreign(t *testing.T, n int) {
-	t.Helper()
+func (c *cluster) foreign(n int) {
 	for range n {
-		c.pods++
-		c.store.Upsert(objects.Pod{
-			Identity: objects.Identity{UID: types.UID(fmt.Sprint("f", c.pods)), Namespace: "ns"},
+		c.foreigners++
+		c.Add(objects.Pod{
+			Identity: objects.Identity{UID: types.UID(fmt.Sprint("f", c.foreigners))},
 			Spec:     objects.Spec{Foreign: true},
 			Status:   objects.Status{Node: "n"},
-			Request:  amountsOf(t, "vcore=1 pods=1"),
-		}, c.now)
+			Request:  queuestest.Vector("vcore=1 pods=1"),
+		})
 	}
 }
 
@@ -71,12 +64,11 @@ func TestEventBatch(t *testing.T) {
 		empty.LowestID != 0 || empty.HighestID != 0 {
 		t.Errorf("before anything happened: %+v", empty)
 	}
-	c.foreign(t, 5)
+	c.foreign(5)
 	all := c.batch(t, "")
-	if all.LowestID != 0 || all.HighestID != 4 || all.InstanceUUID != empty.InstanceUUID {
-		t.Errorf("%+v", all)
-	}
-	want := event{Type: 3, Object: "n", Message: "foreign allocation: default", Nanos: c.now.UnixNano(), Change: 2, Detail: 303, Reference: "f1"}
+	expect.Same(t, "instance", empty.InstanceUUID, all.InstanceUUID)
+	expect.That(t, all.LowestID == 0 && all.HighestID == 4, "%+v", all)
+	want := event{Type: 3, Object: "n", Message: "foreign allocation: default", Nanos: c.Now.UnixNano(), Change: 2, Detail: 303, Reference: "f1"}
 	want.Resource.Resources = map[string]struct{ Value int64 }{"vcore": {1000}, "pods": {1}}
 	expect.Same(t, "", want, all.EventRecords[0])
 	for query, want := range map[string][]string{
@@ -88,52 +80,44 @@ func TestEventBatch(t *testing.T) {
 		for _, e := range got.EventRecords {
 			pods = append(pods, e.Reference)
 		}
-		if !slices.Equal(pods, want) || got.LowestID != 0 || got.HighestID != 4 {
-			t.Errorf("%s: %v of %d to %d, want %v of 0 to 4", query, pods, got.LowestID, got.HighestID, want)
-		}
+		expect.That(t, slices.Equal(pods, want) && got.LowestID == 0 && got.HighestID == 4,
+			"%s: %v of %d to %d, want %v of 0 to 4", query, pods, got.LowestID, got.HighestID, want)
 	}
 	for _, query := range []string{"?count=0", "?count=-1", "?count=x", "?start=-1", "?start=1.5"} {
-		if r, body := c.do(t, http.MethodGet, batchPath+query); r.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", query, r.Code, body)
-		}
+		r, _ := c.do(http.MethodGet, batchPath+query)
+		expect.Same(t, query, http.StatusBadRequest, r.Code)
 	}
 }
 
 func TestEventBatchIsBounded(t *testing.T) {
 	c := newCluster(t, "")
-	c.server.options.Events = eventlog.New(c.store.Follow(output.Facts), batchSize+5)
-	c.foreign(t, batchSize+10)
+	c.server.options.Events = eventlog.New(c.Store.Follow(output.Facts), batchSize+5)
+	c.foreign(batchSize + 10)
 	all := c.batch(t, "?count=1000000")
 	if len(all.EventRecords) != batchSize || all.LowestID != 5 || all.HighestID != batchSize+9 || all.EventRecords[0].Reference != "f6" {
 		t.Errorf("%d records of %d to %d", len(all.EventRecords), all.LowestID, all.HighestID)
 	}
-	if old := c.batch(t, "?start=4"); len(old.EventRecords) != 0 || old.LowestID != 5 {
-		t.Errorf("%d records that are not kept any more", len(old.EventRecords))
-	}
+	old := c.batch(t, "?start=4")
+	expect.That(t, len(old.EventRecords) == 0 && old.LowestID == 5, "records that are not kept: %+v", old)
 }
 
 // TestRecordsAreYuniKorns: each combination of numbers is one that its interface has.
 func TestRecordsAreYuniKorns(t *testing.T) {
 	known := readJSON(t, "testdata/events.json")
 	c := busyCluster(t)
-	if _, why := c.store.Commit("a1", nil, c.now); !why.None() { // its victims hear of it by records of type REQUEST
+	if _, why := c.Store.Commit("uid-a1", nil, c.Now); !why.None() { // its victims hear of it by records of type REQUEST
 		t.Fatal(why)
 	}
 	seen := map[string]bool{}
 	for _, e := range c.batch(t, "").EventRecords {
 		changes, _ := known[fmt.Sprint(e.Type)].(map[string]any)
 		details, _ := changes[fmt.Sprint(e.Change)].([]any)
-		if !slices.Contains(details, any(float64(e.Detail))) {
-			t.Errorf("YuniKorn has no records %d/%d/%d", e.Type, e.Change, e.Detail)
-		}
-		if e.Object == "" || e.Nanos == 0 {
-			t.Errorf("record without object or time: %+v", e)
-		}
+		expect.That(t, slices.Contains(details, any(float64(e.Detail))),
+			"YuniKorn has no records %d/%d/%d", e.Type, e.Change, e.Detail)
+		expect.That(t, e.Object != "" && e.Nanos != 0, "record without object or time: %+v", e)
 		seen[fmt.Sprint(e.Type)] = true
 	}
 	for kind := range known {
-		if !seen[kind] {
-			t.Errorf("no record of type %s", kind)
-		}
+		expect.That(t, seen[kind], "no record of type %s", kind)
 	}
 }

@@ -1,17 +1,16 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -30,11 +29,11 @@ type kept struct {
 }
 
 func (c *cluster) kept() kept {
-	c.server.options.Events.Collect()
-	_, next := c.server.options.Events.Bounds()
-	k := kept{spec: c.store.Spec(), queues: c.store.Snapshot(), view: c.server.options.Inventory.View(), events: next}
+	c.Events.Collect()
+	_, next := c.Events.Bounds()
+	k := kept{spec: c.Store.Spec(), queues: c.Store.Snapshot(), view: c.Inventory.View(), events: next}
 	for i := range k.waits {
-		k.waits[i] = c.store.Explain(types.UID(fmt.Sprint("pod-", i+1)))
+		k.waits[i] = c.Store.Explain(types.UID(fmt.Sprint("uid-pod-", i+1)))
 	}
 	return k
 }
@@ -43,10 +42,10 @@ func (c *cluster) kept() kept {
 func newFuzzed(t testing.TB) *cluster {
 	t.Helper()
 	c := newCluster(t, referenceDocument)
-	c.node(t, "n0", "vcore=8 memory=32Gi pods=110")
-	c.add(t, "root.tenants.a", "a-1", "vcore=1", "n0")
-	c.add(t, "root.tenants.b", "b-1", "vcore=99", "")
-	c.add(t, "root.nowhere", "c-1", "vcore=1", "")
+	c.Node("n0", "vcore=8 memory=32Gi pods=110")
+	c.Pod("pod-1", "root.tenants.a", "a-1", "vcore=1", "n0")
+	c.Pod("pod-2", "root.tenants.b", "b-1", "vcore=99", "")
+	c.Pod("pod-3", "root.nowhere", "c-1", "vcore=1", "")
 	return c
 }
 
@@ -58,7 +57,7 @@ func FuzzQueries(f *testing.F) {
 		{"/ws/v1/partition/default/applications/active", "status=running,accepted"}, {"/ws/v1/partition/default/applications/%", "status="},
 		{"/ws/v1/partition/default/application/x", "namespace=ns"}, {"/ws/v1/partition/default/node/n%2F1", ""},
 		{"/ws/v1/partition/default/usage/user/%00", ""}, {"/api/v1/decisions", "limit=1&queue=root"}, {"/api/v1/decisions", "limit=-1"},
-		{"/api/v1/holds", "namespace=ns&pod=%zz"}, {"/api/v1/pods/ns/pod-1/explain", ""}, {"/api/v1/pods/ns/pod-2/explain", "x=y"},
+		{"/api/v1/holds", "namespace=team&pod=%zz"}, {"/api/v1/pods/team/pod-1/explain", ""}, {"/api/v1/pods/team/pod-2/explain", "x=y"},
 		{"/api/v1/pods/../..//explain", ""}, {"/api/v1/pods/%2e%2e/a%2fb/explain", ""}, {"/debug/fullstatedump", ""}, {"/", "?"},
 		{"/ws/v1/history/apps", "count=99999999999999999999"}, {"/ws/v1/config", "\x7f"}, {"/ws/v1/scheduler/healthcheck", ";"},
 		{"#", "0"}, {"style.css", ""},
@@ -77,19 +76,14 @@ func FuzzQueries(f *testing.F) {
 			Method: http.MethodGet, URL: target, Host: "scheduler",
 			Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody,
 		})
-		if w.Code >= 500 {
-			t.Errorf("%d: %s", w.Code, w.Body)
-		}
-		if after := c.kept(); after != before {
-			t.Errorf("there was\n%+v\nand is\n%+v", before, after)
-		}
+		expect.That(t, w.Code < 500, "%d: %s", w.Code, w.Body)
+		after := c.kept()
+		expect.That(t, after == before, "there was\n%+v\nand is\n%+v", before, after)
 		page := strings.HasPrefix(w.Header().Get("Content-Type"), "text/")
 		if machines := strings.HasPrefix(target.Path, "/ws/") || strings.HasPrefix(target.Path, "/api/"); page && !machines {
 			return // see pkg/web
 		}
-		if w.Code == http.StatusOK && !json.Valid(w.Body.Bytes()) {
-			t.Errorf("no JSON: %s", w.Body)
-		}
+		expect.That(t, w.Code != http.StatusOK || json.Valid(w.Body.Bytes()), "no JSON: %s", w.Body)
 		if w.Code >= http.StatusBadRequest {
 			var p documents.Problem
 			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.StatusCode != w.Code || p.Message == "" {
@@ -110,30 +104,28 @@ func FuzzValidate(f *testing.F) {
 	c := newFuzzed(f)
 	before := c.kept()
 	f.Fuzz(func(t *testing.T, document []byte) {
-		w := c.ask(httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
+		w := ask(c.http, http.MethodPost, "/ws/v1/validate-conf", string(document))
 		var says documents.Validation
 		if err := json.Unmarshal(w.Body.Bytes(), &says); w.Code != http.StatusOK || err != nil {
 			t.Fatalf("%d: %s", w.Code, w.Body)
 		}
-		if says.Allowed == (says.Reason != "") {
-			t.Errorf("allowed: %v, because of %q", says.Allowed, says.Reason)
-		}
-		if after := c.kept(); after != before {
-			t.Errorf("there was\n%+v\nand is\n%+v", before, after)
-		}
+		expect.That(t, says.Allowed != (says.Reason != ""),
+			"allowed: %v, because of %q", says.Allowed, says.Reason)
+		after := c.kept()
+		expect.That(t, after == before, "there was\n%+v\nand is\n%+v", before, after)
 	})
 }
 
 // TestRequestsThatChangeSomethingAreFound plants changes that a request could make.
 func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
-		"the same configuration again": func(c *cluster) { c.configure(t, referenceDocument) },
-		"another configuration":        func(c *cluster) { c.configure(t, "partitions: [{name: default, queues: [{name: root}]}]") },
-		"a pod comes":                  func(c *cluster) { c.add(t, "root.bench", "d-1", "vcore=1", "") },
-		"a pod without a queue goes":   func(c *cluster) { c.store.Delete("pod-3", c.now) },
-		"a node closes":                func(c *cluster) { c.store.SetNodeSchedulable("n0", false, c.now) },
-		"a node shrinks":               func(c *cluster) { c.node(t, "n0", "vcore=7 memory=32Gi pods=110") },
-		"a pod is told something else": func(c *cluster) { c.store.NoNode("pod-2", "", reasons.New(reasons.NoNodeFits, "no"), c.now) },
+		"the same configuration again": func(c *cluster) { c.Configure(referenceDocument) },
+		"another configuration":        func(c *cluster) { c.Configure("partitions: [{name: default, queues: [{name: root}]}]") },
+		"a pod comes":                  func(c *cluster) { c.Pod("pod-4", "root.bench", "d-1", "vcore=1", "") },
+		"a pod without a queue goes":   func(c *cluster) { c.Store.Delete("uid-pod-3", c.Now) },
+		"a node closes":                func(c *cluster) { c.Store.SetNodeSchedulable("n0", false, c.Now) },
+		"a node shrinks":               func(c *cluster) { c.Node("n0", "vcore=7 memory=32Gi pods=110") },
+		"a pod is told something else": func(c *cluster) { c.Store.NoNode("uid-pod-2", "", reasons.New(reasons.NoNodeFits, "no"), c.Now) },
 		"":                             func(*cluster) {},
 	} {
 		c := newFuzzed(t)
@@ -143,9 +135,8 @@ func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
 			change(c)
 			server.ServeHTTP(w, r)
 		})
-		c.queues(t)
-		if found := c.kept() != before; found != (name != "") {
-			t.Errorf("%q: found %v", name, found)
-		}
+		c.do(http.MethodGet, queuesPath)
+		found := c.kept() != before
+		expect.That(t, found == (name != ""), "%q: found %v", name, found)
 	}
 }

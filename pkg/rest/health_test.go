@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,51 +14,49 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-const healthPage = "/ws/v1/scheduler/healthcheck"
+// checking is a server with one check.
+func checking(run func(pause func(time.Duration) bool) error) *Server {
+	return newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: run}}})
+}
 
 // readHealth is what a reader of the health is told.
 func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age string) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, healthPage, nil))
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-		t.Fatalf("status %d: %v", w.Code, err)
-	}
+	w := ask(handler, http.MethodGet, "/ws/v1/scheduler/healthcheck", "")
+	expect.OK(t, json.Unmarshal(w.Body.Bytes(), &got))
 	return got, w.Code, w.Header().Get("Age")
 }
 
 // TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.
 func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 	runs := 0
-	server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func(func(time.Duration) bool) error { runs++; return nil }}}})
+	server := checking(func(func(time.Duration) bool) error { runs++; return nil })
 	for range 3 {
-		if _, status, _ := readHealth(t, server.Handler()); status != http.StatusNotFound {
-			t.Errorf("status %d", status)
-		}
+		_, status, _ := readHealth(t, server.Handler())
+		expect.Same(t, "status", http.StatusNotFound, status)
 	}
-	if told := server.checked(); runs > 0 || !told.At.IsZero() {
-		t.Errorf("readers ran %d checks; the pages are told %+v", runs, told)
-	}
+	told := server.checked()
+	expect.That(t, runs == 0 && told.At.IsZero(), "readers ran %d checks; told is %+v", runs, told)
 }
 
 // TestChecksRunAtTheirPace: at the start, and then once in an interval, which is longer
 // where they take long. Readers change nothing of it, and wait for none.
 func TestChecksRunAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const first = checkInterval / checkRest // so it changes no pace
 		type result struct {
 			err   error
 			takes time.Duration
 		}
 		var runs atomic.Int32
 		var next atomic.Pointer[result]
-		const first = checkInterval / checkRest // so it changes no pace
 		next.Store(&result{takes: first})
-		server := newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: func(func(time.Duration) bool) error {
+		server := checking(func(func(time.Duration) bool) error {
 			runs.Add(1)
 			found := next.Load()
 			time.Sleep(found.takes)
 			return found.err
-		}}}})
+		})
 		ctx, stop := context.WithCancel(t.Context())
 		go server.health.run(ctx)
 		after := func(pause time.Duration, wantRuns int32, healthy bool, wantAge string) {
@@ -69,12 +66,11 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 			for range 3 {
 				asked := time.Now()
 				got, _, age := readHealth(t, server.Handler())
-				if waited := time.Since(asked); waited > 0 {
-					t.Errorf("a reader waited %v", waited)
-				}
-				if got.Healthy != healthy || runs.Load() != wantRuns || age != wantAge {
-					t.Errorf("healthy %v, %s s old, after %d runs; want %v, %s, %d", got.Healthy, age, runs.Load(), healthy, wantAge, wantRuns)
-				}
+				waited := time.Since(asked)
+				expect.That(t, waited <= 0, "a reader waited %v", waited)
+				expect.Same(t, "healthy", healthy, got.Healthy)
+				expect.Same(t, "runs", wantRuns, runs.Load())
+				expect.Same(t, "age", wantAge, age)
 			}
 		}
 		after(0, 1, false, "") // the first one is under way
@@ -98,14 +94,14 @@ func TestWaitingIsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wait = 3 * time.Second
 		var looks, cut atomic.Int32
-		server := newServer(Options{Checks: []HealthCheck{{Name: "Pods", Run: func(pause func(time.Duration) bool) error {
+		server := checking(func(pause func(time.Duration) bool) error {
 			looks.Add(1)
 			if !pause(wait) {
 				cut.Add(1)
 				return errors.New("cut short")
 			}
 			return nil
-		}}}})
+		})
 		ctx, stop := context.WithCancel(t.Context())
 		go server.health.run(ctx)
 		for look := range int32(4) {
@@ -116,9 +112,8 @@ func TestWaitingIsNoWork(t *testing.T) {
 		synctest.Wait() // the fifth look waits
 		stop()
 		synctest.Wait()
-		if got, _, _ := readHealth(t, server.Handler()); !got.Healthy || cut.Load() != 1 || looks.Load() != 5 {
-			t.Errorf("healthy %v; %d looks, %d were cut short", got.Healthy, looks.Load(), cut.Load())
-		}
+		got, _, _ := readHealth(t, server.Handler())
+		expect.That(t, got.Healthy && cut.Load() == 1 && looks.Load() == 5, "%+v: %d looks", got, looks.Load())
 	})
 }
 

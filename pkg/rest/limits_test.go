@@ -2,87 +2,115 @@ package rest
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"runtime"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-
 	"golang.org/x/sync/semaphore"
 	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// served is a server on a port of its own, or in memory.
+// served is a server in memory: its connections use the time of a synctest bubble, and a
+// write waits until it is read.
 type served struct {
 	*cluster
-	address string
-	open    func() (net.Conn, error) // makes a connection to it
+	opened chan net.Conn
 }
 
-// serveCluster serves on a port, until the end of the test. Connections have small buffers.
+// serveCluster serves until the end of the test.
 func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
 	t.Helper()
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := listener.Addr().String()
-	s := served{c, address, func() (net.Conn, error) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(4096)
-		}
-		return conn, err
-	}}
 	limit(&c.server.limits)
-	s.serve(t, narrow{listener})
-	return s
-}
-
-// serve serves until the end of the test.
-func (s served) serve(t *testing.T, listener net.Listener) {
-	ctx, cancel := context.WithCancel(context.Background())
+	p := pipes{make(chan net.Conn), make(chan struct{})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.server.Serve(ctx, listener, klog.Background())
+		c.server.Serve(t.Context(), p, klog.Background())
 	}()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(func() { <-done })
+	return served{c, p.opened}
 }
 
-// narrow accepts connections with small buffers.
-type narrow struct{ net.Listener }
+func quietly(*limits) {}
 
-func (n narrow) Accept() (net.Conn, error) {
-	conn, err := n.Listener.Accept()
-	if err == nil {
-		err = conn.(*net.TCPConn).SetWriteBuffer(4096)
+// pipes is a listener with connections in memory. A server closes it once.
+type pipes struct {
+	opened chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.opened:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
 	}
-	return conn, err
 }
 
-// dial opens a connection and sends what is given.
-func (s served) dial(t *testing.T, text string) net.Conn {
-	t.Helper()
-	conn := expect.Get(s.open())(t)
-	t.Cleanup(func() { _ = conn.Close() })
-	expect.Get(io.WriteString(conn, text))(t)
-	return conn
+func (p pipes) Close() error { close(p.closed); return nil }
+
+func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// from is a connection from an address.
+type from struct {
+	net.Conn
+	address string
 }
 
-// free tells whether no answer is being made.
-func (f inFlight) free() bool {
-	most := int64(max(1, runtime.GOMAXPROCS(0)/4))
-	if !f.TryAcquire(most) {
-		return false
+func (f from) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1}
+}
+
+// reader is one connection of a client.
+type reader struct {
+	net.Conn
+	lines *bufio.Reader
+}
+
+// open opens a connection from an address.
+func (s served) open(t *testing.T, address string) reader {
+	near, far := net.Pipe()
+	s.opened <- from{far, address}
+	t.Cleanup(func() { _ = near.Close() })
+	return reader{near, bufio.NewReader(near)}
+}
+
+// dial opens a connection from this machine and sends what is given, which may be answered
+// before all of it is read.
+func (s served) dial(t *testing.T, text string) reader {
+	r := s.open(t, "127.0.0.1")
+	go func() { _, _ = io.WriteString(r, text) }()
+	return r
+}
+
+// answer returns the status and the body of the next answer; 0 for none.
+func (r reader) answer() (status int, body string) {
+	answer, err := http.ReadResponse(r.lines, nil)
+	if err != nil {
+		return 0, ""
 	}
-	f.Release(most)
-	return true
+	defer func() { _ = answer.Body.Close() }()
+	text, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text)
+}
+
+// ask returns the status of the answer to a request with a token; 0 for none.
+func (r reader) ask(token string) int {
+	request := "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + token + "\r\n\r\n"
+	if _, err := io.WriteString(r, request); err != nil {
+		return 0
+	}
+	status, _ := r.answer()
+	return status
 }
 
 // TestTooManyRequests: a request that gets no turn in time is answered with 503, and
@@ -90,20 +118,16 @@ func (f inFlight) free() bool {
 func TestTooManyRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := inFlight{semaphore.NewWeighted(1)}
-		ask := func() *httptest.ResponseRecorder {
-			w := httptest.NewRecorder()
-			f.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-			return w
-		}
+		handler := f.wrap(http.NotFoundHandler())
 		f.enter()
 		began := time.Now()
-		if w := ask(); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || time.Since(began) != patience {
-			t.Errorf("%d %v after %v", w.Code, w.Header(), time.Since(began))
-		}
+		w := ask(handler, http.MethodGet, "/", "")
+		expect.Same(t, "without a turn", http.StatusServiceUnavailable, w.Code)
+		expect.That(t, w.Header().Get("Retry-After") != "", "%v", w.Header())
+		expect.Same(t, "it waits for its turn", patience, time.Since(began))
 		f.leave()
-		if w := ask(); w.Code != http.StatusNotFound || !f.TryAcquire(1) {
-			t.Errorf("%d, or its turn is not given back", w.Code)
-		}
+		expect.Same(t, "with a turn", http.StatusNotFound, ask(handler, http.MethodGet, "/", "").Code)
+		expect.That(t, f.TryAcquire(1), "its turn is not given back")
 	})
 }
 
@@ -113,50 +137,43 @@ func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(Options{})
 		handler := server.Handler()
-		ask := func(method, path, body string) int {
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
-			return w.Code
+		validate := func() int {
+			return ask(handler, http.MethodPost, "/ws/v1/validate-conf", "partitions: []").Code
 		}
-		validate := func() int { return ask(http.MethodPost, "/ws/v1/validate-conf", "partitions: []") }
-		if !server.validations.TryAcquire(1) { // another document is looked at
-			t.Fatal("no turn")
-		}
+		expect.That(t, server.validations.TryAcquire(1), "another document cannot be looked at")
 		answered := make(chan int)
 		go func() { answered <- validate() }()
 		synctest.Wait()
-		if code := ask(http.MethodGet, "/ws/v1/nothing", ""); code != http.StatusNotFound {
-			t.Errorf("another page is answered with %d", code)
-		}
+		other := ask(handler, http.MethodGet, "/ws/v1/nothing", "")
+		expect.Same(t, "another page", http.StatusNotFound, other.Code)
 		server.validations.Release(1)
 		expect.Same(t, "the next document", http.StatusOK, <-answered)
-		if !server.validations.TryAcquire(1) {
-			t.Fatal("the turn is not given back")
-		}
+		expect.That(t, server.validations.TryAcquire(1), "the turn is not given back")
 		expect.Same(t, "a document that waited too long", http.StatusServiceUnavailable, validate())
 	})
 }
 
 func TestLargeRequestsAreRefused(t *testing.T) {
-	s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.bodyBytes = 1000 })
-	for text, want := range map[string]int{
-		"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n":                              http.StatusRequestHeaderFieldsTooLarge,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n" + strings.Repeat("#", 1001): http.StatusRequestEntityTooLarge,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("#", 1000): http.StatusOK,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n#ab\r\n0\r\n\r\n":  http.StatusOK,
-		"BREW /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                     http.StatusMethodNotAllowed,
-		"GET /ws/v1/partition/default/queue/" + strings.Repeat("root.", 1000) + "a HTTP/1.1\r\nHost: localhost\r\n\r\n":     http.StatusNotFound,
-		"GET /ws/v1/partition/default/queue/root%2Fa%00%23/applications HTTP/1.1\r\nHost: localhost\r\n\r\n":                http.StatusNotFound,
+	const host, validate = " HTTP/1.1\r\nHost: localhost\r\n", "POST /ws/v1/validate-conf"
+	const queue = "GET " + partitionPath + "queue/"
+	letters := func(n int) string { return strings.Repeat("#", n) }
+	for _, tt := range []struct {
+		name, text string
+		want       int
+	}{
+		{"a large header", "GET /" + host + "X: " + letters(100<<10) + "\r\n\r\n", 431},
+		{"a large body", validate + host + "Content-Length: 1001\r\n\r\n" + letters(1001), 413},
+		{"as large as may be", validate + host + "Content-Length: 1000\r\n\r\n" + letters(1000), 200},
+		{"in chunks", validate + host + "Transfer-Encoding: chunked\r\n\r\n3\r\n#ab\r\n0\r\n\r\n", 200},
+		{"no such method", "BREW /ws/v1/validate-conf" + host + "\r\n", 405},
+		{"a long path", queue + strings.Repeat("root.", 1000) + "a" + host + "\r\n", 404},
+		{"bytes that no name has", queue + "root%2Fa%00%23/applications" + host + "\r\n", 404},
 	} {
-		conn := s.dial(t, text)
-		_ = conn.SetReadDeadline(time.Now().Add(patient))
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Errorf("%.40q: %v", text, err)
-			continue
-		}
-		expect.Same(t, fmt.Sprintf("answer to %.40q", text), want, answer.StatusCode)
-		_ = answer.Body.Close()
+		synctest.Test(t, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.bodyBytes = 1000 })
+			status, _ := s.dial(t, tt.text).answer()
+			expect.Same(t, tt.name, tt.want, status)
+		})
 	}
 }
 
@@ -167,20 +184,17 @@ func TestConnectionsAreBounded(t *testing.T) {
 		"all":      func(l *limits) { l.connections = 3 },
 		"per host": func(l *limits) { l.perHost = 3 },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, "")
-				limit(&c.server.limits)
-				open := serveFrom(t, c)
-				first := open("127.0.0.1")
-				expect.Same(t, "answer on the first one", http.StatusOK, first.ask(""))
-				for _, want := range []int{http.StatusOK, http.StatusOK, 0, 0} {
-					expect.Same(t, "answer on one more", want, open("127.0.0.1").ask(""))
-				}
-				_ = first.Close()
-				synctest.Wait()
-				expect.Same(t, "answer in the place of the first one", http.StatusOK, open("127.0.0.1").ask(""))
-			})
+		synctest.Test(t, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), limit)
+			first := s.open(t, "127.0.0.1")
+			expect.Same(t, name+": the first one", http.StatusOK, first.ask(""))
+			for _, want := range []int{http.StatusOK, http.StatusOK, 0, 0} {
+				expect.Same(t, name+": one more", want, s.open(t, "127.0.0.1").ask(""))
+			}
+			_ = first.Close()
+			synctest.Wait()
+			next := s.open(t, "127.0.0.1")
+			expect.Same(t, name+": in the place of the first one", http.StatusOK, next.ask(""))
 		})
 	}
 }
@@ -190,10 +204,106 @@ func TestPagesOfOtherOriginsMayAsk(t *testing.T) {
 	for path, want := range map[string]string{
 		queuesPath: "GET, HEAD, OPTIONS", "/ws/v1/validate-conf": "POST, OPTIONS",
 	} {
-		r, body := c.do(t, http.MethodOptions, path)
+		r, body := c.do(http.MethodOptions, path)
 		if r.Code != http.StatusNoContent || len(body) > 0 || r.Header().Get("Access-Control-Allow-Methods") != want ||
 			r.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: %d %v %q", path, r.Code, r.Header(), body)
 		}
+	}
+}
+
+// brief are limits that differ from each other, so that one is not taken for another.
+func brief(l *limits) {
+	l.headerTime, l.readTime, l.writeTime, l.idleTime = 3*time.Second, 5*time.Second, 7*time.Second, 11*time.Second
+}
+
+const (
+	clustersRequest = "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	// validateRequest lacks its body of 14 bytes.
+	validateRequest = "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\n" +
+		"Connection: close\r\nContent-Length: 14\r\n\r\n"
+)
+
+// TestSilentConnectionIsClosed: a client that sends nothing more keeps the connection for as
+// long as the limits say.
+func TestSilentConnectionIsClosed(t *testing.T) {
+	var l limits
+	brief(&l)
+	for _, tt := range []struct {
+		name, sent string
+		kept       time.Duration
+	}{
+		{"nothing", "", l.headerTime},
+		{"half a header", "GET /ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\nAcc", l.headerTime},
+		{"half a body", validateRequest + "parti", l.readTime},
+		{"a request", clustersRequest, l.idleTime},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), brief)
+			began := time.Now()
+			answer := expect.Get(io.ReadAll(s.dial(t, tt.sent)))(t)
+			if took := time.Since(began); took < tt.kept || took > tt.kept+time.Second {
+				t.Errorf("%s: the connection is kept for %v, want %v; answered was %q", tt.name, took, tt.kept, answer)
+			}
+		})
+	}
+}
+
+// TestSlowReadersAreCut: a client may read its answer for as long as the limit says, and gets
+// nothing of it after that.
+func TestSlowReadersAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveCluster(t, newCluster(t, ""), brief)
+		conn := s.dial(t, clustersRequest)
+		time.Sleep(s.server.limits.writeTime + time.Second)
+		expect.Same(t, "read too late", "", string(expect.Get(io.ReadAll(conn))(t)))
+	})
+}
+
+// TestSlowSendersAreFew: a few slow documents are read at a time and the others are told
+// to come back; once the few are cut, others are read.
+func TestSlowSendersAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveCluster(t, newCluster(t, ""), brief)
+		answers := make(chan int, 20)
+		send := func(body string) {
+			conn := s.dial(t, validateRequest+body)
+			go func() {
+				code, _ := conn.answer()
+				answers <- code
+			}()
+		}
+		few := int(s.server.limits.drafts)
+		for range few {
+			send("parti")
+			synctest.Wait()
+		}
+		for range 10 {
+			send("partitions: []")
+			if code := <-answers; code != http.StatusServiceUnavailable {
+				t.Fatalf("beside %d that are read one more is answered with %d", few, code)
+			}
+		}
+		for range few {
+			code := <-answers
+			expect.That(t, code != http.StatusOK, "half a document is valid")
+		}
+		synctest.Wait()
+		send("partitions: []")
+		expect.Same(t, "after the slow ones were cut", http.StatusOK, <-answers)
+	})
+}
+
+// TestWhatSlowSendersHoldIsDocumented: the page has the products of the limits.
+func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
+	page := expect.Get(os.ReadFile("../../docs/rest.md"))(t)
+	l := defaultLimits()
+	each := l.bodyBytes >> 20
+	for _, said := range []string{
+		fmt.Sprintf("at most %d documents to validate are in memory, %d MiB each", l.drafts, each),
+		fmt.Sprintf("There are at most %d connections, %d from one address", l.connections, l.perHost),
+		fmt.Sprintf("each for %d s at most", (l.readTime+patience)/time.Second),
+	} {
+		expect.That(t, strings.Contains(string(page), said), "docs/rest.md does not say %q", said)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -40,12 +38,6 @@ func previewServer(p Previewer) *Server {
 	return newServer(Options{Previewer: func() Previewer { return p }})
 }
 
-func post(ctx context.Context, handler http.Handler, body string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/preview", strings.NewReader(body)))
-	return w
-}
-
 func TestPreviewAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -61,17 +53,10 @@ func TestPreviewAnswers(t *testing.T) {
 		{"trouble", previewServer(echo{err: errors.New("no nodes")}), "", 500, "no nodes"},
 		{"no previewer yet", previewServer(nil), "", 503, "makes no previews"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := post(t.Context(), tt.server.Handler(), tt.body)
-			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.told) || !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%d %s; want %d with %q", w.Code, w.Body, tt.status, tt.told)
-			}
-		})
-	}
-	w := httptest.NewRecorder()
-	previewServer(echo{}).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/preview", nil))
-	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != http.MethodPost {
-		t.Errorf("GET: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+		w := ask(tt.server.Handler(), http.MethodPost, "/api/v1/preview", tt.body)
+		expect.Same(t, tt.name, tt.status, w.Code)
+		expect.That(t, strings.Contains(w.Body.String(), tt.told), "%s: %s, want %q", tt.name, w.Body, tt.told)
+		expect.That(t, json.Valid(w.Body.Bytes()), "%s: no JSON: %s", tt.name, w.Body)
 	}
 }
 
@@ -79,14 +64,12 @@ func TestPreviewAnswers(t *testing.T) {
 // page, and gives up after ten seconds.
 func TestPreviewsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := previewServer(echo{took: 8 * time.Second})
-		s.options.Clock = clock.RealClock{}
-		handler := s.Handler()
+		handler := previewServer(echo{took: 8 * time.Second}).Handler()
 		began := time.Now()
 		ends := make(chan time.Duration, 3)
 		for range 3 {
 			go func() {
-				if w := post(t.Context(), handler, "x"); w.Code == http.StatusOK {
+				if ask(handler, http.MethodPost, "/api/v1/preview", "x").Code == http.StatusOK {
 					ends <- time.Since(began)
 				} else {
 					ends <- -1
@@ -94,11 +77,9 @@ func TestPreviewsTakeTurns(t *testing.T) {
 			}()
 		}
 		time.Sleep(2 * time.Second)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ws/v1/nothing", nil))
-		if w.Code != http.StatusNotFound || time.Since(began) != 2*time.Second {
-			t.Errorf("another reader was answered with %d after %v", w.Code, time.Since(began))
-		}
+		w := ask(handler, http.MethodGet, "/ws/v1/nothing", "")
+		expect.That(t, w.Code == http.StatusNotFound && time.Since(began) == 2*time.Second,
+			"another reader was answered with %d after %v", w.Code, time.Since(began))
 		got := []time.Duration{<-ends, <-ends, <-ends}
 		slices.Sort(got)
 		expect.Same(t, "answered after", []time.Duration{-1, 8 * time.Second, 16 * time.Second}, got)
@@ -125,26 +106,23 @@ func TestThePreviewAfterOneThatEnded(t *testing.T) {
 		"its reader leaves": {echo{took: time.Hour}, time.Second, time.Second, http.StatusInternalServerError, ""},
 		"a filter panics":   {broken{}, 0, 0, http.StatusInternalServerError, "no zone"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := previewServer(c.previewer)
-				s.options.Clock = clock.RealClock{}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if c.leaves > 0 {
-					time.AfterFunc(c.leaves, cancel)
-				}
-				began := time.Now()
-				w := post(ctx, s.Handler(), "x")
-				if took := time.Since(began); w.Code != c.status || took != c.took || !strings.Contains(w.Body.String(), c.told) {
-					t.Errorf("%d after %v: %s", w.Code, took, w.Body)
-				}
-				time.Sleep(time.Minute)
-				s.options.Previewer = func() Previewer { return echo{} }
-				if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
-					t.Errorf("the next one: %d %s", w.Code, w.Body)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			s := previewServer(c.previewer)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.leaves > 0 {
+				time.AfterFunc(c.leaves, cancel)
+			}
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/preview", strings.NewReader("x"))
+			began := time.Now()
+			w := answer(s.Handler(), r)
+			expect.Same(t, name+": it took", c.took, time.Since(began))
+			expect.Same(t, name, c.status, w.Code)
+			expect.That(t, strings.Contains(w.Body.String(), c.told), "%s: %s", name, w.Body)
+			time.Sleep(time.Minute)
+			s.options.Previewer = func() Previewer { return echo{} }
+			next := ask(s.Handler(), http.MethodPost, "/api/v1/preview", "x")
+			expect.Same(t, name+": the next one", http.StatusOK, next.Code)
 		})
 	}
 }

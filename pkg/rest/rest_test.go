@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,60 +11,42 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 	"github.com/paddock-scheduler/paddock/pkg/web"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// cluster is a store and a server that shows it.
+// cluster is a cluster and a server that shows it.
 type cluster struct {
-	store  *store.Store
-	record *record.Record
-	server *Server
-	http   http.Handler
-	clock  *clocktesting.FakeClock
-	now    time.Time
-	pods   int
+	*webtest.Cluster
+	server     *Server
+	http       http.Handler
+	created    map[string]time.Time // by the names of pods
+	foreigners int
 }
 
 // newServer makes a server. Options that a test leaves out are those of an empty scheduler
 // that leads.
 func newServer(o Options) *Server {
 	empty := store.New(config.Default(), store.Options{})
-	if o.Inventory == nil {
-		o.Inventory = inventory.New(empty)
-	}
-	if o.Record == nil {
-		o.Record = record.New(empty.Follow(output.Decisions))
-	}
-	if o.Events == nil {
-		o.Events = eventlog.New(empty.Follow(output.Facts), eventlog.Size)
-	}
-	if o.Explainer == nil {
-		o.Explainer = empty
-	}
+	o.Inventory = cmp.Or(o.Inventory, inventory.New(empty))
+	o.Record = cmp.Or(o.Record, record.New(empty.Follow(output.Decisions)))
+	o.Events = cmp.Or(o.Events, eventlog.New(empty.Follow(output.Facts), eventlog.Size))
+	o.Explainer = cmp.Or[Explainer](o.Explainer, empty)
+	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
 	if o.Previewer == nil {
 		o.Previewer = func() Previewer { return nil }
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Taint == nil {
-		o.Taint = func(string) string { return "" }
-	}
+	o.Taint = func(node string) string { return "held=of-" + node }
 	o.Leading = func() bool { return true }
 	o.Configuration = func() web.Configuration { return web.Configuration{} }
 	o.NodeLabels = func(string) map[string]string { return nil }
@@ -72,108 +55,57 @@ func newServer(o Options) *Server {
 
 func newCluster(t testing.TB, document string) *cluster {
 	t.Helper()
-	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	c.store = store.New(config.Default(), store.Options{})
-	log := eventlog.New(c.store.Follow(output.Facts), eventlog.Size)
-	c.configure(t, document)
-	c.store.Start(c.now)
-	c.clock = clocktesting.NewFakeClock(c.now)
-	c.record = record.New(c.store.Follow(output.Decisions))
-	c.server = newServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
-		Taint: func(node string) string { return "held=of-" + node }})
-	c.server.CheckHealth()
-	c.http = c.server.Handler()
-	return c
+	return show(webtest.New(t, document))
 }
 
-// newUnstarted is a cluster that has not read its configuration yet.
-func newUnstarted(t testing.TB) *cluster {
-	t.Helper()
-	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), store: store.New(config.Default(), store.Options{})}
-	c.server = newServer(Options{Inventory: inventory.New(c.store)})
-	c.http = c.server.Handler()
-	return c
-}
-
-func (c *cluster) configure(t testing.TB, document string) {
-	t.Helper()
-	spec := expect.Get(config.Parse([]byte(document)))(t)
-	c.store.Configure(spec, c.now)
-}
-
-// amountsOf reads "vcore=2 memory=1Gi".
-func amountsOf(t testing.TB, text string) resources.Vector {
-	t.Helper()
-	var entries []resources.Entry
-	for _, part := range strings.Fields(text) {
-		name, number, _ := strings.Cut(part, "=")
-		q, err := resource.ParseQuantity(number)
-		if err != nil {
-			t.Fatalf("%s: %v", part, err)
-		}
-		amount := q.Value()
-		if name == resources.CPU {
-			amount = q.MilliValue()
-		}
-		entries = append(entries, resources.Entry{Name: name, Amount: resources.Amount(amount)})
-	}
-	return resources.VectorOf(entries...)
-}
-
-func (c *cluster) node(t testing.TB, name, allocatable string) {
-	t.Helper()
-	c.store.UpsertNode(name, amountsOf(t, allocatable), c.now)
-}
-
-// add adds a pod; it runs if there is a node.
-func (c *cluster) add(t testing.TB, queue, app, request, node string) {
-	t.Helper()
-	c.pods++
-	name := fmt.Sprint("pod-", c.pods)
-	c.store.Upsert(objects.Pod{
-		Identity: objects.Identity{
-			UID: types.UID(name), Namespace: "ns", Name: name, Created: c.now,
-			Labels: map[string]string{"queue": queue, "applicationId": app},
-		},
-		Status:  objects.Status{Node: node},
-		Request: amountsOf(t, request+" pods=1"),
-	}, c.now)
+// show makes a server that shows a cluster.
+func show(c *webtest.Cluster) *cluster {
+	server := newServer(Options{
+		Inventory: c.Inventory, Events: c.Events, Record: c.Record, Explainer: c.Store, Clock: c.Clock,
+		Build: map[string]string{"buildVersion": "test"},
+	})
+	server.CheckHealth()
+	return &cluster{Cluster: c, server: server, http: server.Handler(), created: map[string]time.Time{}}
 }
 
 // do sends a request and returns the answer and its body.
-func (c *cluster) do(t testing.TB, method, path string) (*httptest.ResponseRecorder, []byte) {
-	t.Helper()
-	w := c.ask(httptest.NewRequest(method, path, nil))
+func (c *cluster) do(method, path string) (*httptest.ResponseRecorder, []byte) {
+	w := ask(c.http, method, path, "")
 	return w, w.Body.Bytes()
 }
 
-// ask answers a request.
-func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder {
+// ask is how a handler answers.
+func ask(handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
+	return answer(handler, httptest.NewRequest(method, path, strings.NewReader(body)))
+}
+
+func answer(handler http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	c.http.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w
 }
 
-const queuesPath = "/ws/v1/partition/default/queues"
+// ask answers a request.
+func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder { return answer(c.http, r) }
 
-// queues returns all queues, after a look at the header.
-func (c *cluster) queues(t testing.TB) map[string]any {
+// read returns the document of a page.
+func read[D any](t testing.TB, c *cluster, path string) (document D) {
 	t.Helper()
-	r, body := c.do(t, http.MethodGet, queuesPath)
-	if r.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", r.Code, body)
+	w, body := c.do(http.MethodGet, path)
+	if err := json.Unmarshal(body, &document); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: %d, %v: %s", path, w.Code, err, body)
 	}
-	checkHeader(t, r)
-	var out map[string]any
-	if err := json.Unmarshal(body, &out); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return out
+	return document
 }
 
-// referenceDocument and referencePods are the cluster of testdata/reference.json,
-// which is what YuniKorn 1.9.0 answered for it, without quotaPreemptionDelay and
-// the fields that partitionOf takes out.
+const (
+	partitionPath = "/ws/v1/partition/default/"
+	queuesPath    = partitionPath + "queues"
+)
+
+// referenceDocument and the pods of referenceCluster are the cluster of
+// testdata/reference.json, which is what YuniKorn 1.9.0 answered for it, without
+// quotaPreemptionDelay and the fields that partitionOf takes out.
 const referenceDocument = `
 partitions:
 - name: default
@@ -201,7 +133,7 @@ partitions:
 func referenceCluster(t *testing.T) *cluster {
 	c := newCluster(t, referenceDocument)
 	for i := range 5 {
-		c.node(t, fmt.Sprint("n", i), "vcore=8 memory=32Gi pods=110 ephemeral-storage=200Gi")
+		c.Node(fmt.Sprint("n", i), "vcore=8 memory=32Gi pods=110 ephemeral-storage=200Gi")
 	}
 	for _, run := range []struct {
 		queue, app string
@@ -209,8 +141,8 @@ func referenceCluster(t *testing.T) *cluster {
 	}{
 		{"root.ds", "ds", 5}, {"root.tenants.a", "a-1", 11}, {"root.tenants.a", "a-2", 11}, {"root.tenants.b", "b-1", 6},
 	} {
-		for range run.pods {
-			c.add(t, run.queue, run.app, "vcore=1 memory=1Gi", "n0")
+		for i := range run.pods {
+			c.Pod(fmt.Sprint(run.app, "-", i), run.queue, run.app, "vcore=1 memory=1Gi", "n0")
 		}
 	}
 	return c
@@ -219,9 +151,8 @@ func referenceCluster(t *testing.T) *cluster {
 // partitionOf takes out the partition, which YuniKorn names at root only.
 func partitionOf(t *testing.T, queue map[string]any) {
 	t.Helper()
-	if queue["partition"] != documents.Partition {
-		t.Errorf("queue %v: partition %v", queue["queuename"], queue["partition"])
-	}
+	expect.That(t, queue["partition"] == documents.Partition,
+		"queue %v: partition %v", queue["queuename"], queue["partition"])
 	delete(queue, "partition")
 	children, _ := queue["children"].([]any)
 	for _, c := range children {
@@ -238,7 +169,10 @@ func readJSON(t *testing.T, path string) map[string]any {
 }
 
 func TestQueuesAnswerLikeYuniKorn(t *testing.T) {
-	got := referenceCluster(t).queues(t)
+	c := referenceCluster(t)
+	w, _ := c.do(http.MethodGet, queuesPath)
+	checkHeader(t, w)
+	got := read[map[string]any](t, c, queuesPath)
 	partitionOf(t, got)
 	expect.Same(t, "(-YuniKorn +ours)", readJSON(t, "testdata/reference.json"), got)
 }

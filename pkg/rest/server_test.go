@@ -1,53 +1,53 @@
 package rest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
 func TestProblems(t *testing.T) {
 	c := newCluster(t, "")
+	const partition, page, method = "Partition not found", "Page not found", "Method not allowed"
+	const only = "; the only one is default"
 	for _, p := range []struct {
-		method, path string
-		want         documents.Problem
-		allow        string
+		method, path         string
+		status               int
+		message, description string
+		allow                string
 	}{
-		{"GET", "/ws/v1/partition/other/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition other; the only one is default"}, ""},
-		{"GET", "/ws/v1/partition/a%2Fb/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition a/b; the only one is default"}, ""},
-		{"GET", "/ws/v1/partition/Default/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition Default; the only one is default"}, ""},
-		{"GET", "/nowhere", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /nowhere"}, ""},
-		{"GET", "/ws/v1/queues", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /ws/v1/queues"}, ""},
-		{"GET", queuesPath + "/", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page " + queuesPath + "/"}, ""},
-		{"POST", "/nowhere", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /nowhere"}, ""},
-		{"POST", queuesPath, documents.Problem{StatusCode: 405, Message: "Method not allowed", Description: "POST does nothing here; use GET"}, "GET, HEAD"},
-		{"DELETE", queuesPath, documents.Problem{StatusCode: 405, Message: "Method not allowed", Description: "DELETE does nothing here; use GET"}, "GET, HEAD"},
+		{"GET", "/ws/v1/partition/a%2Fb/queues", 404, partition, "there is no partition a/b" + only, ""},
+		{"GET", "/ws/v1/partition/Default/queues", 404, partition, "there is no partition Default" + only, ""},
+		{"GET", "/ws/v1/queues", 404, page, "there is no page /ws/v1/queues", ""},
+		{"GET", queuesPath + "/", 404, page, "there is no page " + queuesPath + "/", ""},
+		{"POST", "/nowhere", 404, page, "there is no page /nowhere", ""},
+		{"POST", queuesPath, 405, method, "POST does nothing here; use GET", "GET, HEAD"},
+		{"DELETE", queuesPath, 405, method, "DELETE does nothing here; use GET", "GET, HEAD"},
+		{"GET", "/api/v1/preview", 405, method, "GET does nothing here; use POST", "POST"},
 	} {
-		r, body := c.do(t, p.method, p.path)
+		r, body := c.do(p.method, p.path)
 		var got documents.Problem
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Errorf("%s %s: %v in %q", p.method, p.path, err, body)
-			continue
-		}
-		if diff := cmp.Diff(p.want, got); diff != "" || r.Code != p.want.StatusCode || r.Header().Get("Allow") != p.allow {
-			t.Errorf("%s %s: %d, Allow %q (-want +got)\n%s", p.method, p.path, r.Code, r.Header().Get("Allow"), diff)
-		}
+		expect.OK(t, json.Unmarshal(body, &got))
+		request := p.method + " " + p.path
+		want := documents.Problem{StatusCode: p.status, Message: p.message, Description: p.description}
+		expect.Same(t, request, want, got)
+		expect.Same(t, request+": status", p.status, r.Code)
+		expect.Same(t, request+": Allow", p.allow, r.Header().Get("Allow"))
 		checkHeader(t, r)
 	}
 }
@@ -61,61 +61,23 @@ func checkHeader(t testing.TB, r *httptest.ResponseRecorder) {
 	}
 }
 
-// TestAnswersAreOfOneMoment changes the store between two answers.
-func TestAnswersAreOfOneMoment(t *testing.T) {
-	c := referenceCluster(t)
-	before := c.queues(t)
-	expect.Same(t, "nothing happened, yet", before, c.queues(t))
-	c.store.DeleteNode("n1", c.now)
-	after := c.queues(t)
-	if got := after["maxResource"].(map[string]any)["vcore"]; got != 32000.0 {
-		t.Errorf("root's max after a node is gone: %v, want what the nodes hold, 32000", got)
+// TestServeTellsHowItEnds: the end of its context is no error; another end is.
+func TestServeTellsHowItEnds(t *testing.T) {
+	for name, stopped := range map[string]bool{"its context ended": false, "its listener is closed": true} {
+		listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		if stopped {
+			_ = listener.Close()
+		} else {
+			cancel()
+		}
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		newServer(Options{}).Serve(ctx, listener, logger) // returns
+		cancel()
+		log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+		expect.That(t, strings.Contains(log, "REST is served"), "%s: log: %s", name, log)
+		expect.Same(t, name+": it has stopped", stopped, strings.Contains(log, "REST has stopped"))
 	}
-	if got := after["headroom"].(map[string]any)["vcore"]; got != -1000.0 {
-		t.Errorf("root's headroom: %v, want -1000", got)
-	}
-}
-
-func TestServe(t *testing.T) {
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		newCluster(t, "").server.Serve(ctx, listener, logger)
-	}()
-	address := "http://" + listener.Addr().String() + queuesPath
-	r, err := http.Get(address)
-	expect.OK(t, err)
-	body, err := io.ReadAll(r.Body)
-	_ = r.Body.Close()
-	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(body), `"queuename":"root"`) {
-		t.Errorf("%s, %v: %s", r.Status, err, body)
-	}
-	cancel()
-	<-done
-	if r, err := http.Get(address); err == nil {
-		_ = r.Body.Close()
-		t.Error("still answers after the end of its context")
-	}
-	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-	if !strings.Contains(log, "REST is served") || strings.Contains(log, "REST has stopped") {
-		t.Errorf("log: %s", log)
-	}
-}
-
-func TestServeTellsWhyItStopped(t *testing.T) {
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_ = listener.Close()
-	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	newCluster(t, "").server.Serve(t.Context(), listener, logger)
-	if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, "REST has stopped") {
-		t.Errorf("log: %s", log)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	newServer(Options{}).Serve(ctx, listener, klog.Background()) // returns
 }
 
 func TestPercent(t *testing.T) {
@@ -138,39 +100,89 @@ func TestPercent(t *testing.T) {
 }
 
 // TestHosts: only requests for names of this interface are answered.
-func TestHosts(t *testing.T) {
+func TestHosts(t *testing.T) { synctest.Test(t, hosted) }
+
+func hosted(t *testing.T) {
 	c := newCluster(t, "")
 	c.server.hosts = newHosts(HostNames([]string{"yunikorn-service", "Paddock.example.com"}, "queues"))
-	s := serveCluster(t, c, func(*limits) {})
+	s := serveCluster(t, c, quietly)
 	ask := func(headers string) (int, string) {
-		conn := s.dial(t, "GET / HTTP/1.1\r\nConnection: close\r\n"+headers+"\r\n\r\n")
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		expect.OK(t, err)
-		defer func() { _ = answer.Body.Close() }()
-		body := expect.Get(io.ReadAll(answer.Body))(t)
-		return answer.StatusCode, string(body)
+		return s.dial(t, "GET / HTTP/1.1\r\n"+headers+"\r\n\r\n").answer()
 	}
 	for _, host := range []string{
-		s.address, "127.0.0.1:9080", "10.0.0.7:9080", "10.0.0.7", "[::1]:9080", "[fd00::1]", "[fe80::1%25eth0]:9080",
+		"127.0.0.1:9080", "10.0.0.7:9080", "10.0.0.7", "[::1]:9080", "[fd00::1]", "[fe80::1%25eth0]:9080",
 		"localhost", "localhost:9080", "LocalHost.:9080", "paddock.localhost",
 		"yunikorn-service:9080", "yunikorn-service.queues", "yunikorn-service.queues.svc:9080", "yunikorn-service.queues.svc.cluster.local.",
 		"Paddock.Example.com",
 	} {
-		if status, body := ask("Host: " + host); status != http.StatusOK {
-			t.Errorf("%s: %d %s", host, status, body)
-		}
+		status, _ := ask("Host: " + host)
+		expect.Same(t, host, http.StatusOK, status)
 	}
 	for _, host := range []string{
 		"evil.example", "evil.example:9080", "127.0.0.1.evil.example", "localhost.evil.example", "evillocalhost", "queues",
 		"yunikorn-service.other", "yunikorn-service.other.svc", "yunikorn-service.queues.svc.evil.example", "a.paddock.example.com", "example.com", "1.2.3",
 	} {
 		status, body := ask("Host: " + host)
-		if status != http.StatusMisdirectedRequest || !strings.Contains(body, "not known as "+host+":") || !strings.Contains(body, "restHosts") {
-			t.Errorf("%s: %d %s", host, status, body)
-		}
+		expect.Same(t, host, http.StatusMisdirectedRequest, status)
+		expect.That(t, strings.Contains(body, "not known as "+host+":"), "%s", body)
+		expect.That(t, strings.Contains(body, "restHosts"), "%s", body)
 	}
 	// Through the API server's proxy the host is that of the API server.
-	if status, body := ask("Host: api.example.com:6443\r\n" + ClientHeader + ": kubectl-paddock"); status != http.StatusOK {
-		t.Errorf("kubectl paddock through the API server: %d %s", status, body)
+	status, _ := ask("Host: api.example.com:6443\r\n" + ClientHeader + ": kubectl-paddock")
+	expect.Same(t, "kubectl paddock through the API server", http.StatusOK, status)
+}
+
+func TestConfigBeforeTheFirstIsRead(t *testing.T) {
+	c := show(webtest.Unstarted(t))
+	r, body := c.do(http.MethodGet, "/ws/v1/config")
+	expect.That(t, r.Code == http.StatusServiceUnavailable, "%d %s", r.Code, body)
+	dump := read[map[string]any](t, c, "/ws/v1/fullstatedump")
+	expect.That(t, dump["config"] == nil, "config %v", dump["config"])
+	c.Configure("partitions: [{name: default, queues: [{name: root}]}]")
+	r, body = c.do(http.MethodGet, "/ws/v1/config")
+	expect.That(t, r.Code == http.StatusOK, "once there is one: %d %s", r.Code, body)
+}
+
+// TestStandbySaysSo: each page of a standby replica says that it stands by and that the
+// leader knows what was tried; once it leads it does not say so.
+func TestStandbySaysSo(t *testing.T) {
+	c := newCluster(t, "partitions: [{name: default, placementrules: [{name: provided}], "+
+		"queues: [{name: root, submitacl: '*', queues: [{name: a, resources: {max: {vcore: 4}}}]}]}]")
+	explain := func(pod string) documents.Explanation {
+		return read[documents.Explanation](t, c, "/api/v1/pods/ns/"+pod+"/explain")
+	}
+	leads := false
+	c.server.options.Leading = func() bool { return leads }
+	c.does(t, `
+		pod name=tried queue=root.a app=x request=vcore=1
+		pod name=large queue=root.a app=y request=vcore=8
+		pod name=lost queue=root.b app=z request=vcore=1
+		pod name=runs queue=root.a app=z request=vcore=1 node=n1
+	`)
+	for _, e := range c.server.endpoints() {
+		w, _ := c.do(e.method, strings.NewReplacer("{", "", "}", "").Replace(e.path))
+		expect.Same(t, e.path+" has "+RoleHeader, RoleStandby, w.Header().Get(RoleHeader))
+	}
+	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
+		x := explain(pod)
+		if told := slices.Contains(x.ToDo, documents.AskLeader); !x.Standby || told != want {
+			t.Errorf("pod %s: standby %t, told to ask the leader: %t, want %t", pod, x.Standby, told, want)
+		}
+	}
+	want := "Pod ns/tried was let through. Only the leader knows the result; this replica is a standby."
+	expect.Same(t, "", want, explain("tried").Summary)
+	standing, _ := c.do(http.MethodGet, "/")
+	expect.That(t, strings.Contains(standing.Body.String(), "This replica is a standby"),
+		"the web page does not say that the replica is a standby")
+
+	leads = true
+	x := explain("tried")
+	expect.That(t, !x.Standby && !slices.Contains(x.ToDo, documents.AskLeader), "the leader says: %+v", x)
+	expect.That(t, strings.Contains(x.Summary, "is looking for a node"), "the leader says: %s", x.Summary)
+	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	again.Header.Set("If-None-Match", standing.Header().Get("ETag"))
+	page := c.ask(again)
+	if page.Code != http.StatusOK || page.Header().Get(RoleHeader) != "" || strings.Contains(page.Body.String(), "This replica is a standby") {
+		t.Error("the leader says that it is a standby, or that the page is as it was")
 	}
 }

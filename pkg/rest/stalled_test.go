@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
+
+// patient is how long the tests wait for what has to happen. It is used up only when
+// one fails: others may have the cores.
+const patient = 2 * time.Minute
 
 // stalled is a reader that never reads: a write to it does not come to an end before
 // the reader is gone.
@@ -50,11 +53,12 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 	defer stop()
 	for _, page := range pages {
 		w := &stalled{header: http.Header{}, writing: make(chan struct{}), gone: gone}
+		method := http.MethodGet
 		path, body, posted := strings.Cut(page, " ")
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 		if posted {
-			r = httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body))
+			method = http.MethodPost
 		}
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 		r.Header.Set("Accept-Encoding", "gzip")
 		readers.Go(func() { handler.ServeHTTP(w, r) })
 		select {
@@ -82,18 +86,18 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 // cycle is what the scheduler asks of the store while it places a pod, makes room for
 // one and goes on; all of it takes the store's lock.
 func (c *cluster) cycle(t *testing.T) {
-	pod := podArgs{name: "more", queue: "root.b", app: "more", request: "vcore=1"}.pod(t, c.now, c.now)
-	c.store.Upsert(pod, c.now)
-	c.store.Tick(c.now)
-	_, _ = c.store.BeginPlan(pod.UID, "", nil, c.now)
-	c.store.NoNode(pod.UID, "", reasons.New(reasons.NoNodeFits, "none"), c.now)
-	if _, why := c.store.Commit("a1", nil, c.now); !why.None() {
-		t.Errorf("the plan is not carried out: %v", why)
-	}
-	pod.Node, pod.Scheduled = "n1", c.now
-	c.store.Upsert(pod, c.now)
-	c.store.Delete(pod.UID, c.now)
-	expect.Holds(t, c.store.Check())
+	c.does(t, `
+		pod name=more queue=root.b app=more request=vcore=1
+		wait for=0s
+		preempt name=more
+		pod name=more queue=root.b app=more request=vcore=1 stuck
+	`)
+	_, why := c.Store.Commit("uid-a1", nil, c.Now)
+	expect.That(t, why.None(), "the plan is not carried out: %v", why)
+	c.does(t, `
+		pod name=more queue=root.b app=more request=vcore=1 node=n1
+		delete name=more
+	`)
 }
 
 // TestACycleWaitsForNoReader: no page is written while a lock of the store, or of what
@@ -121,7 +125,6 @@ func TestACycleThatWaitsIsNoticed(t *testing.T) {
 		lock.Lock()
 		defer lock.Unlock()
 	}
-	if heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond) == nil {
-		t.Error("a step that waits for a reader passes")
-	}
+	expect.That(t, heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond) != nil,
+		"a step that waits for a reader passes")
 }

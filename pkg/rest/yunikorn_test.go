@@ -1,13 +1,12 @@
 package rest
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
@@ -18,13 +17,10 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 	const valid = "partitions:\n- name: default\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n" +
 		"    - name: a/b\n      limits: [{groups: [\"dev:ops\"], maxapplications: 3}]\n    - name: \"c#d\"\n"
 	c := newCluster(t, valid)
-	for _, a := range []podArgs{
-		{name: "p", queue: "root.a/b", app: "app", request: "vcore=1", node: "n1", user: "a/b", groups: "dev:ops"},
-		{name: "p2", queue: "root.c#d", app: "app2", request: "vcore=1", node: "n1", user: "a%2Fb"},
-	} {
-		c.store.Upsert(a.pod(t, c.now, c.now), c.now)
-	}
-	const partition = "/ws/v1/partition/default/"
+	c.does(t, `
+		pod name=p queue=root.a/b app=app request=vcore=1 node=n1 user=a/b groups=dev:ops
+		pod name=p2 queue=root.c#d app=app2 request=vcore=1 node=n1 user=a%2Fb
+	`)
 	for path, want := range map[string]string{
 		"queue/root.a%2Fb":                   `"queuename":"root.a/b"`,
 		"queue/root.a%252Fb":                 `"queuename":"root.a/b"`,
@@ -41,44 +37,29 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 		"usage/user/%2525":                   "",
 		"usage/group/none%252F":              "",
 	} {
-		w, body := c.do(t, http.MethodGet, partition+path)
+		w, body := c.do(http.MethodGet, partitionPath+path)
 		switch {
 		case want == "" && w.Code != http.StatusNotFound:
 			t.Errorf("%s: %d %s, want 404", path, w.Code, body)
-		case want != "" && (w.Code != http.StatusOK || !contains(body, want)):
+		case want != "" && (w.Code != http.StatusOK || !strings.Contains(string(body), want)):
 			t.Errorf("%s: %d %s, want %s", path, w.Code, body, want)
 		}
 	}
 }
 
-func contains(body []byte, part string) bool {
-	var compact any
-	if json.Unmarshal(body, &compact) != nil {
-		return false
-	}
-	again, err := json.Marshal(compact)
-	return err == nil && strings.Contains(string(again), part)
-}
-
 // TestNodeHasItsLabels: attributes are the labels, and YuniKorn's own entries.
 func TestNodeHasItsLabels(t *testing.T) {
 	c := newCluster(t, "")
-	c.node(t, "n1", "vcore=1")
-	c.node(t, "n2", "vcore=1")
+	c.Node("n1", "vcore=1")
+	c.Node("n2", "vcore=1")
 	labels := map[string]map[string]string{"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si/node-partition": "mine"}}
 	c.server.options.NodeLabels = func(name string) map[string]string { return labels[name] }
 	for name, want := range map[string]map[string]string{
 		"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si.io/hostname": "n1", "si/node-partition": "default"},
 		"n2": {"si.io/hostname": "n2", "si/node-partition": "default"},
 	} {
-		_, body := c.do(t, http.MethodGet, "/ws/v1/partition/default/node/"+name)
-		var node struct{ Attributes map[string]string }
-		if err := json.Unmarshal(body, &node); err != nil || len(node.Attributes) != len(want) {
-			t.Fatalf("%s: %v %v, want %v", name, err, node.Attributes, want)
-		}
-		for key, value := range want {
-			expect.Same(t, name+": "+key, value, node.Attributes[key])
-		}
+		node := read[struct{ Attributes map[string]string }](t, c, partitionPath+"node/"+name)
+		expect.Same(t, "attributes of "+name, want, node.Attributes)
 	}
 	expect.Same(t, "the labels of the informer's node were changed", 3, len(labels["n1"]))
 }
@@ -86,23 +67,18 @@ func TestNodeHasItsLabels(t *testing.T) {
 // TestClusterIsCalledAsConfigured: clusterId and rmId follow service.clusterId.
 func TestClusterIsCalledAsConfigured(t *testing.T) {
 	c := newCluster(t, "")
-	c.server = newServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: documents.BuildInformation()})
-	c.http = c.server.Handler()
+	c.server.options.Build = documents.BuildInformation()
 	for _, name := range []string{"", "east", ""} {
 		spec := *config.Default()
 		spec.ClusterID = name
-		c.store.Configure(&spec, c.now)
-		want := name
-		if want == "" {
-			want = "mycluster"
-		}
+		c.Store.Configure(&spec, c.Now)
+		want := cmp.Or(name, "mycluster")
 		for path, part := range map[string]string{
 			"/ws/v1/partitions": `"clusterId":"` + want + `"`, "/ws/v1/scheduler/node-utilizations": `"clusterId":"` + want + `"`,
 			"/ws/v1/clusters": `"rmId":"` + want + `"`, "/ws/v1/fullstatedump": `"rmId":"` + want + `"`,
 		} {
-			if w, body := c.do(t, http.MethodGet, path); !contains(body, part) {
-				t.Errorf("%s: %d %s, want %s", path, w.Code, body, part)
-			}
+			_, body := c.do(http.MethodGet, path)
+			expect.That(t, strings.Contains(string(body), part), "%s: %s, want %s", path, body, part)
 		}
 	}
 }

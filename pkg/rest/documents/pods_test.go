@@ -3,6 +3,7 @@ package documents
 import (
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -15,8 +16,6 @@ func TestAllocationLogBeginsInYuniKornsWords(t *testing.T) {
 		reasons.OverGroupLimit: "Not enough user quota: OverGroupLimit: text",
 		reasons.InOrder:        "InOrder: text",
 	} {
-		if got := inYuniKornsWords(reasons.New(code, "text")); got != want {
-			t.Errorf("%s: %q, want %q", code, got, want)
-		}
+		expect.Same(t, string(code), want, inYuniKornsWords(reasons.New(code, "text")))
 	}
 }
