@@ -1,27 +1,27 @@
 package metrics
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -33,9 +33,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // newStore is a store that has started and is shown.
 func newStore(tb testing.TB, tree string) *store.Store {
 	tb.Helper()
-	spec := queuestest.MustTree(tb, tree)
-	spec.Rules = expect.Get(queuestest.Rules("provided"))(tb)
-	s := store.New(spec, store.Options{InitialBackoff: -1})
+	s := store.New(specOf(tb, tree), store.Options{InitialBackoff: -1})
 	s.Start(now)
 	Register()
 	Follow(s, mostQueues)
@@ -46,15 +44,25 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	return s
 }
 
+func specOf(tb testing.TB, tree string) *config.Spec {
+	spec := queuestest.MustTree(tb, tree)
+	spec.Rules = expect.Get(queuestest.Rules("provided"))(tb)
+	return spec
+}
+
 func add(s *store.Store, name, queue, request, node string) {
-	s.Upsert(objects.Pod{
+	s.Upsert(pod(name, queue, request, node), now)
+}
+
+func pod(name, queue, request, node string) objects.Pod {
+	return objects.Pod{
 		Identity: objects.Identity{
 			UID: types.UID(name), Namespace: "ns", Name: name, Created: now,
 			Labels: map[string]string{"queue": queue, "applicationId": name},
 		},
 		Status:  objects.Status{Node: node},
 		Request: queuestest.Vector(request + " pods=1"),
-	}, now)
+	}
 }
 
 const busyTree = `root
@@ -73,77 +81,56 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	}
 }
 
-func compare(t *testing.T, want string, names ...string) {
+// compare compares the series of a metric. Those that differ only in the label by are in one
+// line, with the values of their other labels before it: "root.a gpu: max=1 pending=0".
+func compare(t *testing.T, name, by, want string) {
 	t.Helper()
-	expect.Holds(t, testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...))
+	lines := map[string]string{}
+	for _, m := range series(t)[name].GetMetric() {
+		var others []string
+		for _, l := range m.GetLabel() {
+			if l.GetName() != by && l.GetValue() != "" {
+				others = append(others, l.GetValue())
+			}
+		}
+		value := m.GetGauge().GetValue() + m.GetCounter().GetValue() // one is nil
+		lines[strings.Join(others, " ")] += fmt.Sprintf(" %s=%v", label(m, by), value)
+	}
+	got := "\n"
+	for _, others := range slices.Sorted(maps.Keys(lines)) {
+		got += others + ":" + lines[others] + "\n"
+	}
+	expect.Same(t, name, want, got)
 }
 
 func TestQueuesAndHolds(t *testing.T) {
 	s := newStore(t, busyTree)
 	s.UpsertNode("n1", queuestest.Vector("vcore=1 memory=64 pods=9"), now)
 	add(s, "b1", "root.b", "vcore=1", "n1")
-	s.Upsert(objects.Pod{
-		Identity: objects.Identity{UID: "a1", Namespace: "ns", Name: "a1", Created: now, Labels: map[string]string{"queue": "root.a"}},
-		Spec:     objects.Spec{Priority: 9},
-		Request:  queuestest.Vector("vcore=1 memory=8 pods=1"),
-	}, now)
+	add(s, "a1", "root.a", "vcore=1 memory=8", "")
 	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), now)
 	preempt(t, s, "a1", now.Add(2*time.Second))
-	compare(t, `
-# HELP paddock_holds [ALPHA] Nodes held for pods, by the kind of pod, and whether the victims are gone.
-# TYPE paddock_holds gauge
-paddock_holds{kind="queue",state="clear"} 0
-paddock_holds{kind="queue",state="clearing"} 1
-paddock_holds{kind="required",state="clear"} 0
-paddock_holds{kind="required",state="clearing"} 0
-# HELP paddock_queue_applications [ALPHA] Applications of a queue and those below it: all that have pods, those that count as running, and how many may.
-# TYPE paddock_queue_applications gauge
-paddock_queue_applications{queue="root",state="all"} 2
-paddock_queue_applications{queue="root",state="running"} 2
-paddock_queue_applications{queue="root.a",state="all"} 1
-paddock_queue_applications{queue="root.a",state="max"} 7
-paddock_queue_applications{queue="root.a",state="running"} 1
-paddock_queue_applications{queue="root.b",state="all"} 1
-paddock_queue_applications{queue="root.b",state="running"} 1
-# HELP paddock_queue_resource [ALPHA] What a queue is guaranteed, may use at most, uses and waits for: cores of vcore, bytes of memory and storage, else counts.
-# TYPE paddock_queue_resource gauge
-paddock_queue_resource{queue="root",resource="memory",state="allocated"} 0
-paddock_queue_resource{queue="root",resource="memory",state="arriving"} 8
-paddock_queue_resource{queue="root",resource="memory",state="max"} 64
-paddock_queue_resource{queue="root",resource="memory",state="pending"} 8
-paddock_queue_resource{queue="root",resource="pods",state="allocated"} 1
-paddock_queue_resource{queue="root",resource="pods",state="arriving"} 1
-paddock_queue_resource{queue="root",resource="pods",state="leaving"} 1
-paddock_queue_resource{queue="root",resource="pods",state="max"} 9
-paddock_queue_resource{queue="root",resource="pods",state="pending"} 1
-paddock_queue_resource{queue="root",resource="vcore",state="allocated"} 1
-paddock_queue_resource{queue="root",resource="vcore",state="arriving"} 1
-paddock_queue_resource{queue="root",resource="vcore",state="leaving"} 1
-paddock_queue_resource{queue="root",resource="vcore",state="max"} 1
-paddock_queue_resource{queue="root",resource="vcore",state="pending"} 1
-paddock_queue_resource{queue="root.a",resource="gpu",state="allocated"} 0
-paddock_queue_resource{queue="root.a",resource="gpu",state="guaranteed"} 1
-paddock_queue_resource{queue="root.a",resource="gpu",state="pending"} 0
-paddock_queue_resource{queue="root.a",resource="memory",state="allocated"} 0
-paddock_queue_resource{queue="root.a",resource="memory",state="arriving"} 8
-paddock_queue_resource{queue="root.a",resource="memory",state="max"} 64
-paddock_queue_resource{queue="root.a",resource="memory",state="pending"} 8
-paddock_queue_resource{queue="root.a",resource="pods",state="allocated"} 0
-paddock_queue_resource{queue="root.a",resource="pods",state="arriving"} 1
-paddock_queue_resource{queue="root.a",resource="pods",state="pending"} 1
-paddock_queue_resource{queue="root.a",resource="vcore",state="allocated"} 0
-paddock_queue_resource{queue="root.a",resource="vcore",state="arriving"} 1
-paddock_queue_resource{queue="root.a",resource="vcore",state="guaranteed"} 2
-paddock_queue_resource{queue="root.a",resource="vcore",state="pending"} 1
-paddock_queue_resource{queue="root.b",resource="memory",state="allocated"} 0
-paddock_queue_resource{queue="root.b",resource="memory",state="pending"} 0
-paddock_queue_resource{queue="root.b",resource="pods",state="allocated"} 1
-paddock_queue_resource{queue="root.b",resource="pods",state="leaving"} 1
-paddock_queue_resource{queue="root.b",resource="pods",state="pending"} 0
-paddock_queue_resource{queue="root.b",resource="vcore",state="allocated"} 1
-paddock_queue_resource{queue="root.b",resource="vcore",state="leaving"} 1
-paddock_queue_resource{queue="root.b",resource="vcore",state="pending"} 0
-`, "paddock_queue_resource", "paddock_queue_applications", "paddock_holds")
+	compare(t, "paddock_holds", "state", `
+queue: clear=0 clearing=1
+required: clear=0 clearing=0
+`)
+	compare(t, "paddock_queue_applications", "state", `
+root: all=2 running=2
+root.a: all=1 max=7 running=1
+root.b: all=1 running=1
+`)
+	compare(t, "paddock_queue_resource", "state", `
+root memory: allocated=0 arriving=8 max=64 pending=8
+root pods: allocated=1 arriving=1 leaving=1 max=9 pending=1
+root vcore: allocated=1 arriving=1 leaving=1 max=1 pending=1
+root.a gpu: allocated=0 guaranteed=1 pending=0
+root.a memory: allocated=0 arriving=8 max=64 pending=8
+root.a pods: allocated=0 arriving=1 pending=1
+root.a vcore: allocated=0 arriving=1 guaranteed=2 pending=1
+root.b memory: allocated=0 pending=0
+root.b pods: allocated=1 leaving=1 pending=0
+root.b vcore: allocated=1 leaving=1 pending=0
+`)
 }
 
 func TestGatedPods(t *testing.T) {
@@ -151,13 +138,12 @@ func TestGatedPods(t *testing.T) {
 	add(s, "running", "root.a", "vcore=1", "n1")
 	add(s, "over", "root.a", "vcore=1", "")
 	add(s, "lost", "root.p", "vcore=1", "")
-	compare(t, `
-# HELP paddock_gated_pods [ALPHA] Pods of queues that are kept out of the scheduler's own queue, by the reason.
-# TYPE paddock_gated_pods gauge
-paddock_gated_pods{reason="OverMax"} 1
-paddock_gated_pods{reason="QueueNotLeaf"} 1
-`, "paddock_gated_pods")
+	compare(t, "paddock_gated_pods", "reason", `
+: OverMax=1 QueueNotLeaf=1
+`)
 }
+
+const unmetGuarantee = "paddock_queue_unmet_guarantee_seconds_total"
 
 func TestGuarantees(t *testing.T) {
 	s := newStore(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b guaranteed.vcore=1")
@@ -171,13 +157,6 @@ func TestGuarantees(t *testing.T) {
 		clock.Step(d)
 		g.look(clock.Now())
 	}
-	want := func(lines string) {
-		t.Helper()
-		compare(t, `
-# HELP paddock_queue_unmet_guarantee_seconds_total [ALPHA] For how long a queue was under its guarantee while pods waited that preemption could lawfully make room for, by what they waited for.
-# TYPE paddock_queue_unmet_guarantee_seconds_total counter
-`+lines, "paddock_queue_unmet_guarantee_seconds_total")
-	}
 	g.look(now)
 	add(s, "a1", "root.a", "vcore=1", "")
 	add(s, "b1", "root.b", "vcore=1", "")
@@ -185,15 +164,14 @@ func TestGuarantees(t *testing.T) {
 	s.NoNode("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
 	pass(2 * time.Second)
 	pass(3 * time.Second)
-	s.Upsert(objects.Pod{Identity: objects.Identity{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}}, Status: objects.Status{Node: "n1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
+	s.Upsert(pod("b1", "root.b", "vcore=1", "n1"), clock.Now())
 	pass(time.Second)
-	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
-paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 4
-paddock_queue_unmet_guarantee_seconds_total{queue="root.b",reason="InOrder"} 6
+	compare(t, unmetGuarantee, "reason", `
+root.a: InOrder=2 PreemptionDelayed=4
+root.b: InOrder=6
 `)
-	if after := ended(); after != before+1 {
-		t.Errorf("%d waits ended, want one", after-before)
-	}
+	after := ended()
+	expect.That(t, after == before+1, "%d waits ended, want one", after-before)
 	leads = false // the other process counts now
 	pass(time.Hour)
 	leads = true
@@ -203,37 +181,22 @@ paddock_queue_unmet_guarantee_seconds_total{queue="root.b",reason="InOrder"} 6
 	s.Configure(spec, clock.Now())
 	s.Tick(clock.Now().Add(time.Minute))
 	pass(time.Second)
-	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
-paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 5
+	compare(t, unmetGuarantee, "reason", `
+root.a: InOrder=2 PreemptionDelayed=5
 `)
 }
 
 // TestGuaranteesRun lets it run by its clock.
 func TestGuaranteesRun(t *testing.T) {
-	s := newStore(t, "root\n  a guaranteed.vcore=2")
-	add(s, "a1", "root.a", "vcore=1", "")
-	clock := clocktesting.NewFakeClock(now)
-	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); g.Run(ctx) }()
-	defer func() { // it counts for no other test
-		cancel()
-		select {
-		case <-done:
-		case <-time.After(time.Minute):
-			t.Error("it goes on after its end")
-		}
-	}()
-	deadline := time.After(time.Minute)
-	for series(t)["paddock_queue_unmet_guarantee_seconds_total"] == nil {
-		select {
-		case <-deadline:
-			t.Fatal("nothing was measured")
-		case <-time.After(time.Millisecond):
-			clock.Step(lookInterval)
-		}
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, "root\n  a guaranteed.vcore=2")
+		add(s, "a1", "root.a", "vcore=1", "")
+		g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock.RealClock{}}
+		go g.Run(t.Context())
+		time.Sleep(2 * lookInterval)
+		synctest.Wait()
+		expect.That(t, series(t)[unmetGuarantee] != nil, "nothing was measured")
+	})
 }
 
 // manyQueues is a tree with so many leaves below one parent, and as many parents.
@@ -265,19 +228,6 @@ func series(tb testing.TB) map[string]*dto.MetricFamily {
 // mostQueues are shown in tests.
 const mostQueues = 1000
 
-// Without queues of their own all other series are there.
-func TestNoQueueIsShown(t *testing.T) {
-	s := newStore(t, manyQueues(200))
-	Follow(s, 0)
-	got := series(t)
-	if got["paddock_queue_resource"] != nil || got["paddock_queue_applications"] != nil {
-		t.Errorf("shown: %v", got["paddock_queue_resource"])
-	}
-	if n := got["paddock_queues_hidden"].GetMetric()[0].GetGauge().GetValue(); n != 201 {
-		t.Errorf("%v are said to be hidden, want 201", n)
-	}
-}
-
 func TestSeriesAreBounded(t *testing.T) {
 	s := newStore(t, manyQueues(2000))
 	add(s, "shown", "root.p00.q00", "vcore=1", "")
@@ -287,24 +237,26 @@ func TestSeriesAreBounded(t *testing.T) {
 	g.look(now)
 	g.look(now.Add(time.Second))
 	got := series(t)
-	var queues []string
-	for _, m := range got["paddock_queue_applications"].GetMetric() {
-		if q := label(m, "queue"); label(m, "state") == "all" {
-			queues = append(queues, q)
+	queuesOf := func(name string) (queues []string) {
+		for _, m := range got[name].GetMetric() {
+			queues = append(queues, label(m, "queue"))
 		}
+		return slices.Compact(queues)
 	}
-	if len(queues) != mostQueues || !slices.Contains(queues, "root.p19") || slices.Contains(queues, "root.p19.q98") {
-		t.Errorf("%d queues are shown, the last is %s", len(queues), queues[len(queues)-1])
-	}
-	expect.Same(t, "queues that are said to be shown", float64(mostQueues), got["paddock_queues_shown"].GetMetric()[0].GetGauge().GetValue())
-	if n := got["paddock_queues_hidden"].GetMetric()[0].GetGauge().GetValue(); n != 2000+1-mostQueues {
-		t.Errorf("%v are said to be hidden", n)
-	}
-	var waits []string
-	for _, m := range got["paddock_queue_unmet_guarantee_seconds_total"].GetMetric() {
-		waits = append(waits, label(m, "queue"))
-	}
-	expect.Same(t, "unmet", []string{"other", "root.p00", "root.p00.q00", "root.p19"}, waits)
+	queues := queuesOf("paddock_queue_applications")
+	expect.Same(t, "queues that are shown", mostQueues, len(queues))
+	expect.That(t, slices.Contains(queues, "root.p19"), "a parent is hidden before its children")
+	expect.That(t, !slices.Contains(queues, "root.p19.q98"), "a leaf is shown before parents")
+	compare(t, "paddock_queues_shown", "", "\n: =1000\n")
+	compare(t, "paddock_queues_hidden", "", "\n: =1001\n")
+	unmet := queuesOf(unmetGuarantee)
+	expect.Same(t, "unmet", []string{"other", "root.p00", "root.p00.q00", "root.p19"}, unmet)
+
+	Follow(s, 0)
+	got = series(t)
+	expect.That(t, got["paddock_queue_resource"] == nil, "resources are shown")
+	expect.That(t, got["paddock_queue_applications"] == nil, "applications are shown")
+	compare(t, "paddock_queues_hidden", "", "\n: =2001\n")
 }
 
 // TestOtherQueues: the counters of queue "other" only grow, by what is counted of queues
@@ -328,7 +280,8 @@ func TestOtherQueues(t *testing.T) {
 	expectOther := func(when string, unmet, victims float64) {
 		t.Helper()
 		got := series(t)
-		for name, want := range map[string]float64{"paddock_queue_unmet_guarantee_seconds_total": unmet, "paddock_preemption_victims_total": victims} {
+		wants := map[string]float64{unmetGuarantee: unmet, "paddock_preemption_victims_total": victims}
+		for name, want := range wants {
 			sum := 0.0
 			for _, m := range got[name].GetMetric() {
 				if label(m, "queue") == otherQueues {
@@ -337,11 +290,6 @@ func TestOtherQueues(t *testing.T) {
 			}
 			expect.Same(t, when+": "+name, want, sum)
 		}
-	}
-	configure := func(tree string) {
-		spec := queuestest.MustTree(t, tree)
-		spec.Rules = expect.Get(queuestest.Rules("provided"))(t)
-		s.Configure(spec, at)
 	}
 	count()
 	count()
@@ -358,7 +306,7 @@ func TestOtherQueues(t *testing.T) {
 	for _, pod := range []types.UID{"a", "c"} {
 		s.Delete(pod, at)
 	}
-	configure("root\n  b" + guarantees)
+	s.Configure(specOf(t, "root\n  b"+guarantees), at)
 	s.Tick(at.Add(time.Minute))
 	if n := s.Snapshot().Len(); n != 2 {
 		t.Fatalf("%d queues are left, want root and b", n)
@@ -378,9 +326,8 @@ func label(m *dto.Metric, name string) string {
 func TestNothingToShow(t *testing.T) {
 	newStore(t, "root")
 	cluster.source.Store(nil)
-	if got := series(t); got["paddock_queue_resource"] != nil {
-		t.Errorf("shown without a source: %v", got)
-	}
+	got := series(t)
+	expect.That(t, got["paddock_queue_resource"] == nil, "shown without a source: %v", got)
 }
 
 // BenchmarkScrape is a scrape of everything, with so many queues, all of which
@@ -395,7 +342,9 @@ func BenchmarkScrape(b *testing.B) {
 			b.ReportAllocs()
 			size := 0
 			for b.Loop() {
-				size = scrape(b)
+				w := httptest.NewRecorder()
+				legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				size = w.Body.Len()
 			}
 			b.ReportMetric(float64(size), "bytes/scrape")
 		})
@@ -415,29 +364,14 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// scrape asks for /metrics as Prometheus does and returns the size of the answer.
-func scrape(tb testing.TB) int {
-	tb.Helper()
-	w := httptest.NewRecorder()
-	legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if w.Code != http.StatusOK {
-		tb.Fatal(w.Code)
-	}
-	return w.Body.Len()
-}
-
 // TestLongestClearHold: of the holds without a victim left, the one that has waited
 // longest.
 func TestLongestClearHold(t *testing.T) {
 	s := newStore(t, busyTree)
 	says := func(seconds string) {
 		t.Helper()
-		compare(t, `
-# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] Unix time since which the hold that has been clear for longest waits for no pod; 0 if no hold is clear.
-# TYPE paddock_longest_clear_hold_timestamp_seconds gauge
-paddock_longest_clear_hold_timestamp_seconds{kind="queue"} `+seconds+`
-paddock_longest_clear_hold_timestamp_seconds{kind="required"} 0
-`, "paddock_longest_clear_hold_timestamp_seconds")
+		want := "\n: queue=" + seconds + " required=0\n"
+		compare(t, "paddock_longest_clear_hold_timestamp_seconds", "kind", want)
 	}
 	at := now
 	for _, n := range []string{"1", "2"} {

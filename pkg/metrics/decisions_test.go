@@ -4,16 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func victim(uid string, optedOut, originator bool) planner.Victim {
@@ -61,42 +62,45 @@ func TestDecisions(t *testing.T) {
 	for _, step := range steps() {
 		c.Count(&step)
 	}
-	if len(c.open) != 0 {
-		t.Errorf("holds that are over are remembered: %v", c.open)
-	}
-	want := `
-# HELP paddock_holds_lost_total [ALPHA] Holds that were lost: pods went, the node was kept clear until the time-out, or the plan could not be carried out, and the pod did not get the room. By the reason.
-# TYPE paddock_holds_lost_total counter
-paddock_holds_lost_total{kind="queue",reason="HoldGivenUp"} 0
-paddock_holds_lost_total{kind="queue",reason="HoldNodeGone"} 0
-paddock_holds_lost_total{kind="queue",reason="HoldNodeUnschedulable"} 0
-paddock_holds_lost_total{kind="queue",reason="HoldSuperseded"} 2
-paddock_holds_lost_total{kind="queue",reason="HoldTimedOut"} 0
-paddock_holds_lost_total{kind="required",reason="HoldGivenUp"} 0
-paddock_holds_lost_total{kind="required",reason="HoldNodeGone"} 0
-paddock_holds_lost_total{kind="required",reason="HoldNodeUnschedulable"} 0
-paddock_holds_lost_total{kind="required",reason="HoldSuperseded"} 1
-paddock_holds_lost_total{kind="required",reason="HoldTimedOut"} 0
-# HELP paddock_preemption_decisions_total [ALPHA] Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them.
-# TYPE paddock_preemption_decisions_total counter
-paddock_preemption_decisions_total{kind="queue",outcome="preempt",reason=""} 1
-paddock_preemption_decisions_total{kind="queue",outcome="refused",reason="law 4"} 1
-paddock_preemption_decisions_total{kind="required",outcome="called off",reason="HoldGivenUp"} 1
-paddock_preemption_decisions_total{kind="required",outcome="hold",reason="no selection found victims"} 1
-# HELP paddock_preemption_rejected_candidates_total [ALPHA] Pods that decisions found could not go, by the law or rule that protects them, once for each decision.
-# TYPE paddock_preemption_rejected_candidates_total counter
-paddock_preemption_rejected_candidates_total{kind="queue",rule="law 5"} 3
-# HELP paddock_preemption_victims_total [ALPHA] Pods that were preempted, by their queue, the kind of pod that preempted them, and their role in their application.
-# TYPE paddock_preemption_victims_total counter
-paddock_preemption_victims_total{class="opted out",kind="queue",queue="root.a"} 1
-paddock_preemption_victims_total{class="originator",kind="queue",queue="other"} 1
-paddock_preemption_victims_total{class="regular",kind="queue",queue="root.a"} 1
-paddock_preemption_victims_total{class="unknown",kind="queue",queue="none"} 1
-`
+	expect.That(t, len(c.open) == 0, "holds that are over are remembered: %v", c.open)
 	for range 2 { // what was put to the others stays there, once
-		compare(t, want, "paddock_holds_lost_total", "paddock_preemption_decisions_total", "paddock_preemption_rejected_candidates_total", "paddock_preemption_victims_total")
+		compare(t, "paddock_holds_lost_total", "reason", `
+queue: HoldGivenUp=0 HoldNodeGone=0 HoldNodeUnschedulable=0 HoldSuperseded=2 HoldTimedOut=0
+required: HoldGivenUp=0 HoldNodeGone=0 HoldNodeUnschedulable=0 HoldSuperseded=1 HoldTimedOut=0
+`)
+		compare(t, "paddock_preemption_decisions_total", "outcome", `
+queue: preempt=1
+queue law 4: refused=1
+required HoldGivenUp: called off=1
+required no selection found victims: hold=1
+`)
+		compare(t, "paddock_preemption_rejected_candidates_total", "rule", `
+queue: law 5=3
+`)
+		compare(t, "paddock_preemption_victims_total", "class", `
+queue none: unknown=1
+queue other: originator=1
+queue root.a: opted out=1 regular=1
+`)
 	}
-	if v, err := testutil.GetHistogramMetricValue(held.WithLabelValues(string(record.Queue), string(reservations.Bound))); err != nil || v != 5 {
-		t.Errorf("the hold lasted %v: %v", v, err)
+	lasted := held.WithLabelValues(string(record.Queue), string(reservations.Bound))
+	expect.Same(t, "seconds of the hold", 5.0, expect.Get(testutil.GetHistogramMetricValue(lasted))(t))
+}
+
+func TestFindingsAndLostStepsAreCounted(t *testing.T) {
+	Audited([]string{"quota"})
+	for _, c := range []struct {
+		name    string
+		counter metrics.CounterMetric
+		tell    func()
+		want    float64
+	}{
+		{"findings of a kind", drifts.WithLabelValues("quota"), func() { Drifted("quota") }, 1},
+		{"steps one by one, though they are told many at a time", lost, func() { StepsLost(3) }, 3},
+	} {
+		value := func() float64 { return expect.Get(testutil.GetCounterMetricValue(c.counter))(t) }
+		before := value() // not 0 where the test runs again
+		c.tell()
+		expect.Same(t, c.name, before+c.want, value())
 	}
 }

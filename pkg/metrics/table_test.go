@@ -3,14 +3,17 @@ package metrics
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -37,20 +40,17 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 // TestMetricsAreNamedWell looks at every metric of ours that is registered.
 func TestMetricsAreNamedWell(t *testing.T) {
 	found := everything(t)
-	var text strings.Builder
+	ours := slices.Collect(maps.Keys(found))
+	problems := expect.Get(testutil.GatherAndLint(legacyregistry.DefaultGatherer, ours...))(t)
+	expect.That(t, len(problems) == 0, "%v", problems)
 	for name, f := range found {
-		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", name, f.GetHelp(), name, strings.ToLower(f.GetType().String()))
-		if f.GetType() == dto.MetricType_HISTOGRAM {
-			fmt.Fprintf(&text, "%s_bucket{le=\"+Inf\"} 1\n%s_sum 1\n%s_count 1\n", name, name, name)
-		} else {
-			fmt.Fprintf(&text, "%s 1\n", name)
-		}
-		if !strings.HasPrefix(f.GetHelp(), "[ALPHA] ") || !strings.HasSuffix(f.GetHelp(), ".") {
-			t.Errorf("%s: help is no sentence with a stability: %q", name, f.GetHelp())
-		}
+		expect.That(t, strings.HasPrefix(f.GetHelp(), "[ALPHA] ") && strings.HasSuffix(f.GetHelp(), "."),
+			"%s: help is no sentence with a stability: %q", name, f.GetHelp())
 	}
-	lint(t, text.String(), 0)
-	lint(t, "# HELP paddock_reloads Reloads.\n# TYPE paddock_reloads counter\npaddock_reloads 1\n", 1) // without _total
+	wrong := prometheus.NewRegistry()
+	reloads := prometheus.CounterOpts{Name: "paddock_reloads", Help: "Reloads."} // without _total
+	wrong.MustRegister(prometheus.NewCounter(reloads))
+	expect.Same(t, "problems", 1, len(expect.Get(testutil.GatherAndLint(wrong))(t)))
 }
 
 // TestTableIsWhatIsExported compares kinds, labels and helps with what a scrape has.
@@ -63,27 +63,21 @@ func TestTableIsWhatIsExported(t *testing.T) {
 			t.Errorf("%s is not exported", e.FullName())
 			continue
 		}
-		if kind := Kind(strings.ToLower(f.GetType().String())); kind != e.Kind || f.GetHelp() != "[ALPHA] "+e.Help {
-			t.Errorf("%s is a %s: %s", e.FullName(), kind, f.GetHelp())
-		}
+		expect.Same(t, e.FullName(), e.Kind, Kind(strings.ToLower(f.GetType().String())))
+		expect.Same(t, "help of "+e.FullName(), "[ALPHA] "+e.Help, f.GetHelp())
 		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName())
-			}
-			if !slices.Equal(labels, slices.Sorted(slices.Values(e.Labels))) {
-				t.Errorf("%s has the labels %v, the table %v", e.FullName(), labels, e.Labels)
-			}
+			expect.Same(t, "labels of "+e.FullName(), slices.Sorted(slices.Values(e.Labels)), labels(m))
 		}
 	}
 }
 
-func lint(t *testing.T, text string, want int) {
-	t.Helper()
-	problems, err := testutil.NewPromLinter(strings.NewReader(text)).Lint()
-	if err != nil || len(problems) != want {
-		t.Errorf("lint: %d problems %v, error %v; want %d problems in\n%s", len(problems), problems, err, want, text)
+// labels are the names of the labels of a series, in order.
+func labels(m *dto.Metric) (names []string) {
+	for _, l := range m.GetLabel() {
+		names = append(names, l.GetName())
 	}
+	slices.Sort(names)
+	return names
 }
 
 var rewrite = flag.Bool("rewrite", false, "write the list of metrics as the table has it")

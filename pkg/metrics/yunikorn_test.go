@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/component-base/metrics"
@@ -41,22 +39,11 @@ func yunikornPage(t *testing.T) string {
 	return out.String()
 }
 
-func parse(t *testing.T, text string) map[string]*dto.MetricFamily {
-	t.Helper()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	return families
-}
-
 func TestYuniKorn(t *testing.T) {
 	page := yunikornPage(t)
 	at := strings.Index(page, "# HELP go_")
-	if at < 0 || !strings.Contains(page, "\nprocess_start_time_seconds ") {
-		t.Error("nothing is said of the process itself")
-	}
+	expect.That(t, at >= 0 && strings.Contains(page, "\nprocess_start_time_seconds "),
+		"nothing is said of the process itself")
 	want, err := os.ReadFile("testdata/page.txt")
 	if *rewrite {
 		want, err = []byte(page[:at]), os.WriteFile("testdata/page.txt", []byte(page[:at]), 0o644)
@@ -68,38 +55,32 @@ func TestYuniKorn(t *testing.T) {
 // TestYuniKornsNames holds the page against YuniKorn's: each of its metrics is
 // there with its type and labels, or docs/metrics.md says why not.
 func TestYuniKornsNames(t *testing.T) {
-	served := parse(t, yunikornPage(t))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	served := expect.Get(parser.TextToMetricFamilies(strings.NewReader(yunikornPage(t))))(t)
 	theirs := expect.Get(os.ReadFile("testdata/yunikorn.txt"))(t)
 	docs := expect.Get(os.ReadFile(pagePath))(t)
 	known := map[string]bool{}
 	for _, line := range strings.Split(string(theirs), "\n") {
 		fields := append(strings.Fields(line), "", "", "")
-		name, kind, labels := fields[0], fields[1], fields[2]
+		name, kind := fields[0], fields[1]
 		if name == "" || name == "#" {
 			continue
 		}
 		known[name] = true
 		f := served[name]
 		if f == nil {
-			if !strings.Contains(string(docs), "| `"+name) {
-				t.Errorf("%s is not served, and the page does not say why", name)
-			}
+			expect.That(t, strings.Contains(string(docs), "| `"+name),
+				"%s is not served, and the page does not say why", name)
 			continue
 		}
 		expect.Same(t, "type of "+name, kind, strings.ToLower(f.GetType().String()))
 		for _, m := range f.GetMetric() {
-			var has []string
-			for _, l := range m.GetLabel() {
-				has = append(has, l.GetName())
-			}
-			slices.Sort(has)
-			expect.Same(t, "labels of "+name, labels, strings.Join(has, ","))
+			expect.Same(t, "labels of "+name, fields[2], strings.Join(labels(m), ","))
 		}
 	}
 	for name := range served {
-		if strings.HasPrefix(name, "yunikorn_") && !known[name] {
-			t.Errorf("%s is served, and YuniKorn does not have it", name)
-		}
+		expect.That(t, !strings.HasPrefix(name, "yunikorn_") || known[name],
+			"%s is served, and YuniKorn does not have it", name)
 	}
 }
 
@@ -110,14 +91,10 @@ var errFull = errors.New("full")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestYuniKornTellsOfTheWritersError(t *testing.T) {
-	s := newStore(t, "root")
-	if err := WriteYuniKorn(full{}, inventory.New(s).View()); !errors.Is(err, errFull) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestYuniKornTellsOfMetricsThatCannotBeGathered(t *testing.T) {
+func TestYuniKornTellsOfErrors(t *testing.T) {
+	v := inventory.New(newStore(t, "root")).View()
+	err := WriteYuniKorn(full{}, v)
+	expect.That(t, errors.Is(err, errFull), "the writer's: error %v", err)
 	before := process
 	defer func() { process = before }()
 	broken := metrics.NewKubeRegistry()
@@ -125,9 +102,7 @@ func TestYuniKornTellsOfMetricsThatCannotBeGathered(t *testing.T) {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("x", "x", nil, nil), errFull)
 	}))
 	process = func() metrics.KubeRegistry { return broken }
-	s := newStore(t, "root")
 	var out bytes.Buffer
-	if err := WriteYuniKorn(&out, inventory.New(s).View()); !errors.Is(err, ErrGather) || out.Len() > 0 {
-		t.Errorf("error %v after %d bytes", err, out.Len())
-	}
+	err = WriteYuniKorn(&out, v)
+	expect.That(t, errors.Is(err, ErrGather) && out.Len() == 0, "error %v after %d bytes", err, out.Len())
 }
