@@ -5,19 +5,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 func demandOf(name string, said objects.DemandSaid, why reasons.Reason) output.Report {
@@ -66,11 +63,8 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 				got = append(got, string(patch.GetPatch()))
 			}
 			expect.Same(t, c.name+": patches", want, got)
-			pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
-			expect.Same(t, c.name+": conditions", []corev1.PodCondition{after}, pod.Status.Conditions)
-			if len(d.recorder.events) != 0 {
-				t.Errorf("%s: events: %q, want none", c.name, d.recorder.events)
-			}
+			expect.Same(t, c.name+": conditions", conditions{corev1.PodScheduled: after}, d.conditions(t, "p"))
+			expect.Same(t, c.name+": events", 0, len(d.recorder.events))
 		})
 	}
 }
@@ -82,20 +76,16 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 		bound := newPod("bound")
 		bound.Spec.NodeName = "node"
 		d := newFixture(t, bound, newPod("seen-late"))
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		d.onPatch(func(string) error {
 			seen := newPod("seen-late")
 			seen.Spec.NodeName = "node"
 			expect.OK(t, d.pods.Update(seen))
-			return true, nil, apierrors.NewConflict(podResource, "seen-late", nil)
+			return apierrors.NewConflict(podResource, "seen-late", nil)
 		})
-		for _, name := range []string{"bound", "seen-late"} {
-			d.queue.waiting = append(d.queue.waiting, beyond(name))
-		}
-		defer d.run(t)()
+		d.queue.waiting = []output.Report{beyond("bound"), beyond("seen-late")}
+		go d.Run(t.Context())
 		pass(10 * time.Second)
-		if n := len(d.patches()); n != 1 {
-			t.Errorf("%d writes, want one, of the pod that was bound without this process having seen it", n)
-		}
+		expect.Same(t, "writes, of the pod that was bound unseen", 1, len(d.patches()))
 	})
 }
 
@@ -103,16 +93,15 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, newPod("p"))
-		refused := false
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if refused {
-				return false, nil, nil
+		tries := 0
+		d.onPatch(func(string) error {
+			if tries++; tries == 1 {
+				return apierrors.NewConflict(podResource, "p", nil)
 			}
-			refused = true
-			return true, nil, apierrors.NewConflict(podResource, "p", nil)
+			return nil
 		})
-		d.queue.waiting = append(d.queue.waiting, beyond("p"))
-		defer d.run(t)()
+		d.queue.waiting = []output.Report{beyond("p")}
+		go d.Run(t.Context())
 		pass(10 * time.Second)
 		expect.Same(t, "writes, the one that was refused and another one", 2, len(d.patches()))
 	})
@@ -142,7 +131,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 		d := newFixture(t)
 		d.Pods = slowly{PodLister: d.Pods}
 		d.many(t, 1500, beyond)
-		defer d.run(t)()
+		go d.Run(t.Context())
 		pass(5 * time.Second)
 		expect.Same(t, "writes after 5 s", 1500, len(d.patches()))
 	})
@@ -153,11 +142,8 @@ func TestDemandIsNotWrittenAfterTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t)
 		d.many(t, batch, beyond)
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			d.leading.Store(false)
-			return false, nil, nil
-		})
-		defer d.run(t)()
+		d.onPatch(func(string) error { d.leading.Store(false); return nil })
+		go d.Run(t.Context())
 		pass(5 * time.Second)
 		if n := len(d.patches()); n == 0 || n > atOnce {
 			t.Errorf("%d writes, want at most the %d that were under way when the lead was lost", n, atOnce)

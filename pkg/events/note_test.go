@@ -20,9 +20,7 @@ func TestNote(t *testing.T) {
 		{"not UTF-8", "a\xffb", "a\uFFFDb"},
 		{"short, but not once it is UTF-8", strings.Repeat("a\xff", 500), strings.Repeat("a\uFFFD", 255) + "a..."},
 	} {
-		if got := Note(c.in); got != c.want {
-			t.Errorf("%s: got %q (%d bytes), want %q", c.name, got, len(got), c.want)
-		}
+		expect.Same(t, c.name, c.want, Note(c.in))
 	}
 }
 
@@ -47,9 +45,7 @@ func TestAdvice(t *testing.T) {
 	} {
 		got := Advice(c.in)
 		expect.Same(t, c.name, c.want, got)
-		if len(got) > maxNote || !utf8.ValidString(got) {
-			t.Errorf("%s: %d bytes: %q", c.name, len(got), got)
-		}
+		expect.That(t, len(got) <= maxNote && utf8.ValidString(got), "%s: %d bytes: %q", c.name, len(got), got)
 	}
 }
 

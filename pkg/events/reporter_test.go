@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,11 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +24,10 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // queue is a source of reports that gives each away once, as the store does.
@@ -109,12 +106,12 @@ func (d *fixture) many(t *testing.T, n int, report func(name string) output.Repo
 	}
 }
 
-// run starts the reporter and returns what ends it.
-func (d *fixture) run(t *testing.T) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); d.Run(ctx) }()
-	return func() { cancel(); <-done }
+// onPatch has a function decide about each write on a pod; nil lets it through.
+func (d *fixture) onPatch(decide func(pod string) error) {
+	d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		err := decide(a.(clienttesting.PatchAction).GetName())
+		return err != nil, nil, err
+	})
 }
 
 // pass lets time pass in the bubble.
@@ -133,15 +130,18 @@ func (d *fixture) patches() []clienttesting.PatchAction {
 	return out
 }
 
-func (d *fixture) condition(t *testing.T, name string) corev1.PodCondition {
+// conditions are those of a pod, by type.
+type conditions map[corev1.PodConditionType]corev1.PodCondition
+
+func (d *fixture) conditions(t *testing.T, name string) conditions {
 	t.Helper()
 	pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{}))(t)
+	out := conditions{}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == Admitted {
-			return c
-		}
+		out[c.Type] = c
 	}
-	return corev1.PodCondition{}
+	expect.Same(t, "conditions of one type each", len(pod.Status.Conditions), len(out))
+	return out
 }
 
 func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
@@ -188,8 +188,18 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 
 func TestTellKeepsOtherConditions(t *testing.T) {
 	long := metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
+	began := metav1.NewTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) // of the bubble
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: long}
-	before := corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse, Reason: "InOrder", Message: "3 pods", LastTransitionTime: long}
+	waits := func(reason, message string, since metav1.Time) corev1.PodCondition {
+		return corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionFalse,
+			Reason: reason, Message: message, LastTransitionTime: since,
+		}
+	}
+	before := waits("InOrder", "3 pods", long)
+	admitted := waits("Admitted", "the pod was let through to be scheduled", began)
+	admitted.Status = corev1.ConditionTrue
+	gated := []corev1.PodCondition{scheduled}
 	for _, c := range []struct {
 		name   string
 		before []corev1.PodCondition
@@ -197,71 +207,52 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		want   corev1.PodCondition
 		events int
 	}{
-		{"first", []corev1.PodCondition{scheduled}, overMax("full"), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full. " + remedy}, 1},
-		{"another reason, the same status since long", []corev1.PodCondition{before, scheduled}, overMax("full"), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full. " + remedy, LastTransitionTime: long}, 1},
-		{"taken back", []corev1.PodCondition{scheduled, before}, letThrough, corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionTrue, Reason: "Admitted", Message: "the pod was let through to be scheduled"}, 0},
-		{"much to say", []corev1.PodCondition{scheduled}, overMax(strings.Repeat("é", 5000)), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", (maxNote-len(". ..."+remedy))/2) + "... " + remedy}, 1},
+		{"first", gated, overMax("full"), waits("OverMax", "full. "+remedy, began), 1},
+		{
+			"another reason, the same status since long", append(gated, before), overMax("full"),
+			waits("OverMax", "full. "+remedy, long), 1,
+		},
+		{"taken back", []corev1.PodCondition{before, scheduled}, letThrough, admitted, 0},
+		{
+			"much to say", gated, overMax(strings.Repeat("é", 5000)),
+			waits("OverMax", strings.Repeat("é", (maxNote-len(". ..."+remedy))/2)+"... "+remedy, began), 1,
+		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newFixture(t, newPod("p", c.before...))
-				expect.OK(t, d.Tell(t.Context(), reportOf("p", c.why)))
-				if c.want.LastTransitionTime.IsZero() {
-					c.want.LastTransitionTime = metav1.Now()
-				}
-				pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}))(t)
-				got := map[corev1.PodConditionType]corev1.PodCondition{}
-				for _, c := range pod.Status.Conditions {
-					c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.UTC())
-					got[c.Type] = c
-				}
-				c.want.LastTransitionTime = metav1.NewTime(c.want.LastTransitionTime.UTC())
-				want := map[corev1.PodConditionType]corev1.PodCondition{Admitted: c.want, corev1.PodScheduled: scheduled}
-				if diff := cmp.Diff(want, got); diff != "" || len(pod.Status.Conditions) != 2 {
-					t.Errorf("conditions (-want +got)\n%s", diff)
-				}
-				if len(d.recorder.events) != c.events {
-					t.Errorf("events: %q, want %d", d.recorder.events, c.events)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			d := newFixture(t, newPod("p", c.before...))
+			expect.OK(t, d.Tell(t.Context(), reportOf("p", c.why)))
+			want := conditions{Admitted: c.want, corev1.PodScheduled: scheduled}
+			expect.Same(t, c.name+": conditions", want, d.conditions(t, "p"))
+			expect.Same(t, c.name+": events", c.events, len(d.recorder.events))
 		})
 	}
 }
 
-// TestTellWarns: a warning is no reason to wait, and takes nothing back.
-func TestTellWarns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newFixture(t, newPod("p"))
-		warning := reportOf("p", reasons.New(reasons.SoftGangIgnored, "application a: no gang"))
-		warning.Warning = true
-		expect.OK(t, d.Tell(t.Context(), warning))
-		entry, _ := reasons.Explain(reasons.SoftGangIgnored)
-		events := []string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy}
-		expect.Same(t, "events", events, d.recorder.events)
-		if len(d.client.Actions()) > 0 {
-			t.Errorf("requests %v, want none", d.client.Actions())
-		}
-	})
-}
-
-func TestTellLeavesAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		replaced := newPod("replaced")
-		replaced.UID = "another"
-		d := newFixture(t, replaced)
-		for _, name := range []string{"replaced", "gone"} {
-			if err := d.Tell(t.Context(), reportOf(name, overMax("full"))); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if len(d.client.Actions()) > 0 || len(d.recorder.events) > 0 {
-			t.Errorf("requests %v, events %q; want none", d.client.Actions(), d.recorder.events)
-		}
-	})
+func TestTellWritesNoCondition(t *testing.T) {
+	warning := reportOf("p", reasons.New(reasons.SoftGangIgnored, "application a: no gang"))
+	warning.Warning = true
+	entry, _ := reasons.Explain(reasons.SoftGangIgnored)
+	for _, c := range []struct {
+		name   string
+		report output.Report
+		events []string
+	}{
+		{
+			"a warning is no reason to wait, and takes nothing back", warning,
+			[]string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy},
+		},
+		{"the pod was replaced", reportFull("replaced"), nil},
+		{"the pod is gone", reportFull("gone"), nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			replaced := newPod("replaced")
+			replaced.UID = "another"
+			d := newFixture(t, newPod("p"), replaced)
+			expect.OK(t, d.Tell(t.Context(), c.report))
+			expect.Same(t, c.name+": events", c.events, d.recorder.events)
+			expect.Same(t, c.name+": requests", 0, len(d.client.Actions()))
+		})
+	}
 }
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -279,14 +270,13 @@ func TestTellWhenThePatchFails(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newFixture(t, newPod("p"))
-			d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
-			err := d.Tell(t.Context(), reportOf("p", overMax("full")))
+			d.onPatch(func(string) error { return c.err })
+			err := d.Tell(t.Context(), reportFull("p"))
 			if (err != nil) != c.told || (c.told && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), "ns/p"))) {
 				t.Errorf("%s: %v", c.name, err)
 			}
-			if len(d.recorder.events) > 0 {
-				t.Errorf("%s: events %q without the condition", c.name, d.recorder.events)
-			}
+			expect.That(t, len(d.recorder.events) == 0,
+				"%s: events %q without the condition", c.name, d.recorder.events)
 		})
 	}
 }
@@ -294,30 +284,23 @@ func TestTellWhenThePatchFails(t *testing.T) {
 func TestRunTellsOnlyWhileLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, newPod("p"), newPod("q"), newPod("r"))
-		d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full")), reportOf("r", overMax("full"))}
+		d.queue.waiting = []output.Report{reportFull("p"), reportFull("q"), reportFull("r")}
 		d.leading.Store(false)
-		defer d.run(t)()
+		go d.Run(t.Context())
 		pass(10 * time.Second)
-		if len(d.queue.limits) > 0 || len(d.client.Actions()) > 0 {
-			t.Fatalf("a standby took reports %d times and sent %v", len(d.queue.limits), d.client.Actions())
-		}
+		expect.Same(t, "how often a standby takes reports", 0, len(d.queue.limits))
+		expect.Same(t, "requests of a standby", 0, len(d.client.Actions()))
 		// The lease is lost right after the first write.
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			d.leading.Store(false)
-			return false, nil, nil
-		})
+		d.onPatch(func(string) error { d.leading.Store(false); return nil })
 		d.leading.Store(true)
 		pass(10 * time.Second)
-		if n := len(d.patches()); n != 1 {
-			t.Fatalf("%d writes, want none after the lease was lost", n)
-		}
+		expect.Same(t, "writes, none after the lease was lost", 1, len(d.patches()))
 		for range 2 {
 			d.leading.Store(true)
 			pass(time.Second)
 		}
-		if n := len(d.patches()); n != 3 || len(d.recorder.events) != 3 {
-			t.Errorf("%d writes, %d events, want 3: what was left is told once it leads again", n, len(d.recorder.events))
-		}
+		expect.Same(t, "writes, with what was left, once it leads again", 3, len(d.patches()))
+		expect.Same(t, "events", 3, len(d.recorder.events))
 	})
 }
 
@@ -325,7 +308,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t)
 		d.many(t, 200, reportFull)
-		defer d.run(t)()
+		go d.Run(t.Context())
 		last := 0
 		for second := range 9 {
 			pass(time.Second)
@@ -337,9 +320,7 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 		}
 		expect.Same(t, "writes in the end", 200, last)
 		for _, l := range d.queue.limits {
-			if l != batch {
-				t.Fatalf("took %d reports at once, want %d", l, batch)
-			}
+			expect.Same(t, "reports that are taken at once", batch, l)
 		}
 	})
 }
@@ -352,19 +333,19 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 		d.many(t, 300, reportFull)
 		var out atomic.Bool
 		out.Store(true)
-		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return out.Load(), nil, apierrors.NewInternalError(errors.New("webhook"))
+		d.onPatch(func(string) error {
+			if out.Load() {
+				return apierrors.NewInternalError(errors.New("webhook"))
+			}
+			return nil
 		})
-		defer d.run(t)()
+		go d.Run(t.Context())
 		pass(time.Minute)
 		out.Store(false)
 		pass(time.Second)
 		d.queue.add(beyond("late"))
 		pass(time.Second)
-		pod := expect.Get(d.client.CoreV1().Pods("ns").Get(t.Context(), "late", metav1.GetOptions{}))(t)
-		if len(pod.Status.Conditions) != 1 {
-			t.Errorf("conditions %+v, want that about demand", pod.Status.Conditions)
-		}
+		expect.Same(t, "conditions, that about demand", 1, len(d.conditions(t, "late")))
 		pass(time.Minute)
 		expect.Same(t, "events, one of each pod that failed during the outage", 300, len(d.recorder.events))
 	})
@@ -387,29 +368,27 @@ func TestRunGoesOnWithOtherPods(t *testing.T) {
 			add(fmt.Sprint("bad", i), "old")
 		}
 		var repaired atomic.Bool
-		d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-			failed := strings.HasPrefix(a.(clienttesting.PatchAction).GetName(), "bad") && !repaired.Load()
-			return failed, nil, apierrors.NewInternalError(errors.New("webhook"))
+		d.onPatch(func(pod string) error {
+			if strings.HasPrefix(pod, "bad") && !repaired.Load() {
+				return apierrors.NewInternalError(errors.New("webhook"))
+			}
+			return nil
 		})
-		defer d.run(t)()
+		go d.Run(t.Context())
 		pass(10 * time.Second)
 		add("good", "full")
 		add("bad0", "new")
 		pass(2 * time.Second)
-		if got := d.condition(t, "good"); got.Reason != "OverMax" {
-			t.Errorf("the report of another pod waits: %+v", got)
-		}
-		if n := strings.Count(d.log(), `pod="ns/bad1"`); n != 1 {
-			t.Errorf("%d log lines about the same failure of one pod, want 1", n)
-		}
+		expect.Same(t, "the reason of another pod", "OverMax", d.conditions(t, "good")[Admitted].Reason)
+		expect.Same(t, "log lines about one pod", 1, strings.Count(d.log(), `pod="ns/bad1"`))
 		repaired.Store(true)
 		pass(time.Minute)
 		for i := range batch + 10 {
-			want := "old. " + remedy
+			name, want := fmt.Sprint("bad", i), "old. "+remedy
 			if i == 0 {
 				want = "new. " + remedy
 			}
-			expect.Same(t, fmt.Sprint("bad", i), want, d.condition(t, fmt.Sprint("bad", i)).Message)
+			expect.Same(t, name, want, d.conditions(t, name)[Admitted].Message)
 		}
 		expect.Same(t, "events, one of each pod", batch+11, len(d.recorder.events))
 	})
@@ -426,17 +405,20 @@ func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newFixture(t, newPod("p"), newPod("q"))
-			d.queue.waiting = []output.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
+			d.queue.waiting = []output.Report{reportFull("p"), reportFull("q")}
 			calls := 0
-			d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-				calls++
-				return a.(clienttesting.PatchAction).GetName() == "p", nil, final
+			d.onPatch(func(pod string) error {
+				if calls++; pod == "p" {
+					return final
+				}
+				return nil
 			})
-			defer d.run(t)()
+			go d.Run(t.Context())
 			pass(2 * time.Second)
-			if calls != 2 || d.condition(t, "q").Reason != "OverMax" || len(d.recorder.events) != 1 || !strings.Contains(d.log(), `pod="ns/p"`) {
-				t.Errorf("%v: calls %d, events %q\n%s", final, calls, d.recorder.events, d.log())
-			}
+			expect.Same(t, fmt.Sprintf("writes, after %v", final), 2, calls)
+			expect.Same(t, "the reason of the other pod", "OverMax", d.conditions(t, "q")[Admitted].Reason)
+			expect.Same(t, "events", 1, len(d.recorder.events))
+			expect.That(t, strings.Contains(d.log(), `pod="ns/p"`), "log: %s", d.log())
 		})
 	}
 }
