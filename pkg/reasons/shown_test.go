@@ -51,8 +51,6 @@ func TestEveryReasonIsShown(t *testing.T) {
 	for code := range notInAFile {
 		missing = slices.DeleteFunc(missing, func(c reasons.Code) bool { return c == code })
 	}
-	if len(missing) > 0 {
-		t.Errorf("no file of testdata has %v", missing)
-	}
+	expect.That(t, len(missing) == 0, "no file of testdata has %v", missing)
 	expect.Same(t, "a new code is not noticed", []reasons.Code{"New"}, notShown([]reasons.Code{"New", reasons.OverMax}, "OverMax, Newer"))
 }
