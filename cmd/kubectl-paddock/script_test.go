@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,18 +17,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 	"github.com/paddock-scheduler/paddock/pkg/web"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
 // The files in testdata are sessions in an empty directory without a kubeconfig:
@@ -67,8 +67,8 @@ func TestScripts(t *testing.T) {
 // session is what the commands of one file share.
 type session struct {
 	draft   *queues.Draft
-	store   *store.Store // of a whole scheduler
-	handler http.Handler // of $SERVER
+	cluster *webtest.Cluster // of a whole scheduler
+	handler http.Handler     // of $SERVER
 	url     string
 }
 
@@ -76,18 +76,13 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	switch d.Cmd {
 	case "file":
-		if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o600); err != nil {
-			d.Fatalf(t, "%v", err)
-		}
+		expect.OK(t, os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o600))
 	case "run":
 		return s.run(d.Input)
 	case "scheduler":
-		spec, err := config.Parse([]byte(d.Input))
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
+		spec := expect.Get(config.Parse([]byte(d.Input)))(t)
 		s.draft = queues.NewDraftFrom(spec)
-		s.serve(t, handler(rest.Options{Inventory: inventory.New(drafted{s, spec})}))
+		s.serve(t, handler(t, rest.Options{Inventory: inventory.New(drafted{s, spec})}))
 	case "nodes":
 		s.draft.SetCapacity(queuestest.Vector(d.Input))
 	case "pods":
@@ -99,7 +94,11 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 	case "pod":
 		s.pod(t, d)
 	case "answer":
-		s.serve(t, answers(d.CmdArgs[0].Key, d.Input))
+		code, body := expect.Get(strconv.Atoi(d.CmdArgs[0].Key))(t), d.Input
+		s.serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			fmt.Fprintln(w, body)
+		}))
 	case "standby":
 		s.standBy(t, d.HasArg("both"))
 	case "silent":
@@ -123,24 +122,14 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 
 // handler is the REST interface of a scheduler that leads. What a test does not give is
 // that of an empty one.
-func handler(o rest.Options) http.Handler {
-	empty := store.New(config.Default(), store.Options{})
-	if o.Record == nil {
-		o.Record = record.New(empty.Follow(output.Decisions))
-	}
-	if o.Explainer == nil {
-		o.Explainer = empty
-	}
-	if o.Previewer == nil {
-		o.Previewer = func() rest.Previewer { return nil }
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Taint == nil {
-		o.Taint = func(string) string { return "" }
-	}
-	o.Events = eventlog.New(empty.Follow(output.Facts), eventlog.Size)
+func handler(t *testing.T, o rest.Options) http.Handler {
+	empty := webtest.Unstarted(t)
+	o.Record = cmp.Or(o.Record, empty.Record)
+	o.Explainer = cmp.Or[rest.Explainer](o.Explainer, empty.Store)
+	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
+	o.Events = empty.Events
+	o.Previewer = func() rest.Previewer { return previews{} }
+	o.Taint = func(node string) string { return map[string]string{"n1": "held=of-n1"}[node] }
 	o.Leading = func() bool { return true }
 	o.Configuration = func() web.Configuration { return web.Configuration{} }
 	o.NodeLabels = func(string) map[string]string { return nil }
@@ -203,18 +192,6 @@ func (s *session) pods(t *testing.T, d *datadriven.TestData) {
 	})
 }
 
-// answers serves one text with a status.
-func answers(status, body string) http.Handler {
-	var code int
-	if _, err := fmt.Sscan(status, &code); err != nil {
-		panic(err)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(code)
-		fmt.Fprintln(w, body)
-	})
-}
-
 // standBy serves two replicas in turn, as the service proxy of an API server might:
 // one that stands by, and what was served last.
 func (s *session) standBy(t *testing.T, both bool) {
@@ -249,18 +226,5 @@ func (s *session) kubeconfig(t *testing.T, service string) {
 			http.StripPrefix(proxy, behind).ServeHTTP(w, r)
 		}
 	}))
-	text := fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- name: here
-  cluster: {server: %q}
-contexts:
-- name: here
-  context: {cluster: here, user: me}
-users:
-- name: me
-  user: {token: secret}
-current-context: here
-`, s.url)
-	expect.OK(t, os.WriteFile("kubeconfig", []byte(text), 0o600))
+	expect.OK(t, os.WriteFile("kubeconfig", []byte(kubeconfigText(s.url, "{token: secret}")), 0o600))
 }

@@ -26,24 +26,20 @@ func FuzzRecordedTree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tree, err := recordedTree(standardInput, bytes.NewReader(text))
 		if err != nil {
-			if err.Error() == "" || tree != nil {
-				t.Errorf("refused with %q, and there is a tree: %v", err, tree != nil)
-			}
+			expect.That(t, err.Error() != "" && tree == nil,
+				"refused with %q, and there is a tree: %v", err, tree != nil)
 			return
 		}
 		var shown bytes.Buffer
-		if printQueues(&shown, tree, nil); shown.Len() == 0 {
-			t.Error("nothing is shown")
-		}
+		printQueues(&shown, tree, nil)
+		expect.That(t, shown.Len() > 0, "nothing is shown")
 		books := booksOf(tree)
 		then, _, err := books.Under(before)
 		if err != nil {
 			return // it may contradict itself in what only the books ask for
 		}
 		now, _, err := books.Under(before, after)
-		if err != nil {
-			t.Errorf("a tree that the old configuration fits: %v", err)
-		}
+		expect.That(t, err == nil, "a tree that the old configuration fits: %v", err)
 		f := forecast.Compare(forecast.Of(then, true), forecast.Of(now, true))
 		(&comparison{Forecast: &f}).printForecast(&shown)
 	})
