@@ -2,11 +2,16 @@ package monitoring
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
 	"gopkg.in/yaml.v3"
 )
 
@@ -58,8 +63,7 @@ type panel struct {
 	Type, Title string
 	Description string
 	GridPos     struct{ H, W, X, Y int }
-	Targets     []struct{ Expr, LegendFormat string }
-	Panels      []panel
+	Targets     []struct{ Expr string }
 }
 
 func TestDashboardLoads(t *testing.T) {
@@ -126,28 +130,22 @@ func filled(expr, queue string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$queue", queue).Replace(expr)
 }
 
+var (
+	sample    = regexp.MustCompile(`(?m)^(\w+)(\{.*\})? `)
+	labelName = regexp.MustCompile(`(\w+)="`)
+)
+
 // TestYuniKornsDashboard checks the queries of YuniKorn's shipped dashboard, as far as
 // YuniKorn has not renamed its metrics since.
 func TestYuniKornsDashboard(t *testing.T) {
 	page, docs := read(t, "pkg/metrics/testdata/page.txt"), read(t, "docs/metrics.md")
 	known := map[string]metric{}
-	for _, line := range strings.Split(page, "\n") {
-		if fields := strings.Fields(line); len(fields) == 4 && fields[1] == "TYPE" {
-			known[fields[2]] = metric{}
+	for _, s := range sample.FindAllStringSubmatch(page, -1) {
+		var m metric
+		for _, l := range labelName.FindAllStringSubmatch(s[2], -1) {
+			m.labels = append(m.labels, l[1])
 		}
-	}
-	for line := range strings.SplitSeq(page, "\n") {
-		name, rest, has := strings.Cut(line, "{")
-		if !has || strings.HasPrefix(line, "#") {
-			continue
-		}
-		m := known[name]
-		m.labels = nil
-		for part := range strings.SplitSeq(rest[:strings.LastIndex(rest, "}")], `",`) {
-			label, _, _ := strings.Cut(part, "=")
-			m.labels = append(m.labels, label)
-		}
-		known[name] = m
+		known[s[1]] = m
 	}
 	known["yunikorn_scheduler_trypreemption_latency_milliseconds"] = metric{histogram: true}
 	anything := func(string) bool { return true }
@@ -171,5 +169,81 @@ func TestYuniKornsDashboard(t *testing.T) {
 		if !strings.Contains(docs, "| `"+name) {
 			t.Errorf("docs/metrics.md does not say why %s is not served", name)
 		}
+	}
+}
+
+// exprOf returns the expression of a shipped alert.
+func exprOf(t *testing.T, alert string) string {
+	t.Helper()
+	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, r := range groups.Groups[0].Rules {
+		if r.Alert == alert {
+			return r.Expr
+		}
+	}
+	t.Fatalf("there is no alert %s", alert)
+	return ""
+}
+
+// TestAlertsFire uses Prometheus' own engine to check when the alerts fire. Times are in
+// seconds since 1970, a sample a minute.
+//
+// A hold is stuck if it is unused for long: many holds that wait a moment each are none.
+// Where any count is a fault, one violation is enough. A series is only useful if it is
+// scraped at 0 first, so those series exist from the start.
+func TestAlertsFire(t *testing.T) {
+	const (
+		stuck = `paddock_longest_clear_hold_timestamp_seconds{job="p",kind="queue"} `
+		bound = `paddock_longest_clear_hold_timestamp_seconds{job="p",kind="required"} `
+		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
+		lost  = `paddock_decision_steps_lost_total{job="p",instance="a"} `
+		taken = `paddock_holds_lost_total{job="p",instance="a",kind="queue",reason="HoldSuperseded"} `
+		late  = `paddock_holds_lost_total{job="p",instance="a",kind="required",reason="HoldTimedOut"} `
+		off   = `paddock_hold_duration_seconds_count{job="p",instance="a",kind="queue",end="given up"} `
+		unmet = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="NoNodeFits"} `
+		delay = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="PreemptionDelayed"} `
+	)
+	for _, c := range []struct {
+		name, alert, series string
+		after               time.Duration
+		want                string
+	}{
+		{"no hold", "PaddockHoldStuck", stuck + "0x30", 20 * time.Minute, ""},
+		{"one hold, early", "PaddockHoldStuck", stuck + "60x30", 8 * time.Minute, ""},
+		{"one hold, late", "PaddockHoldStuck", stuck + "60x30",
+			10 * time.Minute, `{job="p",kind="queue"} 540`},
+		{"one of another kind", "PaddockHoldStuck", stuck + "0x30\n\t" + bound + "60x30",
+			10 * time.Minute, `{job="p",kind="required"} 540`},
+		{"each minute another hold", "PaddockHoldStuck", stuck + "0+60x30", 20 * time.Minute, ""},
+		{"no drift", "PaddockStoreDrift", drift + "0x90", time.Hour, ""},
+		{"books that differ", "PaddockStoreDrift", drift + "0x10 3x80", time.Hour, `{job="p",kind="pods"} 3`},
+		{"books that differed long ago", "PaddockStoreDrift", drift + "0x10 3x200", 3 * time.Hour, ""},
+		{"no step lost", "PaddockDecisionsNotRecorded", lost + "0x90", time.Hour, ""},
+		{"steps lost", "PaddockDecisionsNotRecorded", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
+		{"no room lost", "PaddockPreemptionGivenUp", taken + "0x90", time.Hour, ""},
+		{"a room lost now and then", "PaddockPreemptionGivenUp", taken + "0x30 1x10 2x10 3x40", time.Hour, ""},
+		// Losses of one pod at 0, 15, 45, 105, 225 and 465 s, and its losses after that.
+		{"one pod that loses each room", "PaddockPreemptionGivenUp", taken + "0x40 3 4 5 5 5 5 6x40", time.Hour, `{job="p"} 6`},
+		{"for several reasons", "PaddockPreemptionGivenUp", taken + "0x40 2x40\n\t" + late + "0x45 2x40", time.Hour, `{job="p"} 4`},
+		{"rooms that were lost long ago", "PaddockPreemptionGivenUp", taken + "0x10 6x200", 2 * time.Hour, ""},
+		{"plans that were off", "PaddockPreemptionGivenUp", off + "0x40 9x40", time.Hour, ""},
+		{"many plans that were off", "PaddockPreemptionGivenUp", off + "0x40 12x40", time.Hour, `{job="p"} 12`},
+		{"a guarantee that is met", "PaddockGuaranteeNotMet", unmet + "0x90", time.Hour, ""},
+		{"a guarantee that is not met", "PaddockGuaranteeNotMet", unmet + "0+60x90", time.Hour, `{job="p",queue="root.a"} 1`},
+		{"half of the time", "PaddockGuaranteeNotMet", unmet + "0+30x90", time.Hour, ""},
+		{"for two reasons by turns", "PaddockGuaranteeNotMet", unmet + "0+30x90\n\t" + strings.Replace(unmet, "NoNodeFits", "OverMax", 1) + "0+30x90", time.Hour, `{job="p",queue="root.a"} 1`},
+		{"of hidden queues together", "PaddockGuaranteeNotMet", strings.Replace(unmet, "root.a", "other", 1) + "0+60x90", time.Hour, ""},
+		{"while the delay runs", "PaddockGuaranteeNotMet", delay + "0+60x90", time.Hour, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			input := fmt.Sprintf("load 1m\n\t%s\n\neval instant at %gm %s\n\t%s\n",
+				c.series, c.after.Minutes(), exprOf(t, c.alert), c.want)
+			promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{
+				MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
+			}))
+		})
 	}
 }
