@@ -30,175 +30,156 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The bugs that can be planted.
+// Bugs that end the program, and the beginning of the names of those against a law.
 const (
-	bugHoldLeaks    = "the end of a hold is not written"
-	bugLawBroken    = "a pod is deleted for a DaemonSet that is no victim"
-	bugRelistDrop   = "a pod that appears after a gap is not noticed"
-	bugNoGate       = "a process that does not lead writes"
-	bugWrongNode    = "pods are bound to a node that has no room"
-	bugLostDeletion = "the end of a pod is not noticed"
-	bugDrift        = "a running pod that uses more is not noticed"
-	bugNoUnreserve  = "a pod stays charged after its cycle failed"
-	bugHeldNodes    = "nodes that are held take other pods"
-	bugNonsense     = "a configuration that is invalid lifts every max"
-	bugEagerDelete  = "pods are deleted without a decision"
-	bugByName       = "victims are deleted by their names"
-	bugShutOurs     = "a node without a hold is refused to pods of queues"
-	bugShutPlain    = "a node without a hold is refused to other pods"
-	bugNominated    = "a nomination is never taken back"
-	bugDeaf         = "free room is not passed on"
-	bugHalves       = "members of a PodGroup do not wait for each other"
-	bugOneByOne     = "members of a PodGroup are called back when one holds a node"
-	bugGroupDeaf    = "a PodGroup counts as larger"
-	bugStandstill   = "two locks are taken in different orders"
-	bugPanic        = "a process panics"
-	bugHasty        = "preemption for a DaemonSet starts too early"
-	bugElsewhere    = "a pod on another node is deleted for a DaemonSet"
-	bugNowhere      = "pods are bound to a node that does not exist"
-	bugModest       = "requests of pods are not noticed until they run"
-	bugVacant       = "no process takes over from the leader"
-	bugRestless     = "the same event is sent again and again"
-	bugLeftOver     = "the end of the last pods is not noticed"
-	bugMutated      = "a snapshot of the queues is changed"
-	bugLaw          = "a victim is added against law " // its number
-	bugShy          = "the usage of pods of a queue is not noticed"
-	bugNever        = "preemptionPolicy Never of a pod is not noticed"
-	bugNeverThere   = "preemptionPolicy Never of a pod of a DaemonSet is not noticed"
-	bugOwnMate      = "a pod is deleted that waits at Permit for the asker"
-	bugMeek         = "some pods are treated as if they never preempt"
-	bugBuys         = "a wrong condition about demand is not corrected"
-	bugUserLimit    = "limits of users are left out of the demand"
-	bugMaxApps      = "maxapplications is left out of the demand"
-	bugMembers      = "PodGroups are left out of the demand"
-	bugNeverBack    = "a condition that no node is wanted is never taken back"
-	bugUnlimited    = "the limits of users and groups are forgotten"
-	bugHumble       = "pods that wait in a queue count as less important in the order"
-	bugBlindFilters = "nominated pods are not counted where room is made"
-	bugUntainted    = "the taint of a node that is held is not written"
-	bugBlind        = "the other scheduler ignores the taint of nodes that are held"
-	bugTaintStays   = "the taint of a node that was held stays"
-	bugHurried      = "room is made again at once for a pod that lost it"
-	bugIdle         = "a node is held for a pod that needs no victim"
-	bugGroupAlone   = "the PodGroup of a pod is not noticed"
-	bugLavish       = "disruption budgets count as larger"
-	bugLast         = "pods that can run on one node only do not go first there"
-	bugClosed       = "a node is closed for pods of the asker's own namespace"
-	bugCrowded      = "no room is kept for an asker that waits for pods of its own namespace"
-	bugCrowdWaits   = "pods that wait for the same room are not counted"
-	bugUntried      = "a pod that may not be tried keeps room on its node"
-	bugForged       = "owners of pods are taken on trust"
-	bugPatient      = "nodes are held without a time-out"
-	bugOverdue      = "a pod that stays after its grace period is not noticed"
-	bugLingers      = "a long grace period of a pod is not noticed"
-	bugTooLarge     = "the answer that a pod is too large is taken for one that passes"
-	bugGrace        = "the grace period of victims is not shortened"
-	bugDisowned     = "a pod that its owner deleted counts as preempted"
-	bugUnmarked     = "nothing says that a victim went for an asker of its own"
-	bugInvented     = "invented types count as offered by nodes"
-	bugLeave        = "every DaemonSet may take room that is guaranteed"
-	bugUnasked      = "pods that found no node are not known while room is given away"
-	bugUnheard      = "pods that back off are not known while room is given away"
-	bugOwn          = "a node is held for a pod that waits there for pods of its own"
-	bugUnled        = "originators count as other pods"
-	bugUnhealthy    = "unhealthyPodEvictionPolicy is not noticed"
-	bugOwnTime      = "a node is closed for too long for pods of the asker's own"
-	bugGroupPatient = "nodes are held for members of a PodGroup without a time-out"
-	bugGroupHasty   = "holds of members of a PodGroup time out too early"
-	bugMoves        = "a pod with a node is charged to the queue of its latest label"
-	bugEndless      = "rules make queues without an end"
-	bugUndead       = "the deletion of a pod without a node is not noticed"
-	bugMislabelled  = "a held node that lost the label of its asker is not noticed"
-	bugNodeStays    = "the end of a node that is held is not noticed"
-	bugClingsThere  = "a node held for a pod of a DaemonSet and refused by the filters is not noticed"
-	bugMeekThere    = "some pods of DaemonSets are treated as if they never preempt"
+	bugStandstill = "two locks are taken in different orders"
+	bugPanic      = "a process panics"
+	bugLaw        = "a victim is added against law "
 )
 
-// bugs are the bugs that show in a history, each with an expression that matches the
-// complaint.
-var bugs = []struct{ name, complaint string }{
-	{bugHoldLeaks, "it says that it holds a node"},
-	{bugLawBroken, "D4: victim .* (has priority|may not go)"},
-	{bugRelistDrop, "the store does not know it"},
-	{bugNoGate, "does not lead, and tries to"},
-	{bugWrongNode, "to node .*, which has no room"},
-	{bugLostDeletion, "it has ended, and the store has it still"},
-	{bugDrift, "the store charges"},
-	{bugNoUnreserve, "the books say"},
-	{bugHeldNodes, "places .*; that is held for"},
-	{bugNonsense, "binds .*: queue .* uses"},
-	{bugEagerDelete, "about which there is no decision"},
-	{bugDeaf, "is forgotten .*: it waits without a reason"},
-	{bugByName, "deletes .* by its name only"},
-	{bugShutOurs, `is forgotten \(NoNodeFits.*\): node .* could take it`},
-	{bugShutPlain, `is forgotten \(\): node .* could take it`},
-	{bugNominated, "room is kept on node"},
-	{bugHalves, "have a place, which starts with"},
-	{bugGroupDeaf, "could take all .* of PodGroup"},
-	{bugGroupAlone, "makes pods go .* PodGroup .* requests"},
-	{bugHasty, "D3: it holds the node for"},
-	{bugElsewhere, "D4: victim .* is on node"},
-	{bugNowhere, "binds .*, which is not there"},
-	{bugModest, "gives .*: queue .* uses"},
-	{bugVacant, "no process leads"},
-	{bugRestless, "do not come to rest"},
-	{bugLeftOver, "root has"},
-	{bugMutated, "queue root: books say"},
-	{bugLaw + "2", "makes pods go .* law 2: "},
-	{bugLaw + "3", "makes pods go .* law 3: "},
-	{bugShy, "makes pods go .* law 4: "},
-	{bugLaw + "5", "makes pods go .* law 5: "},
-	{bugLaw + "6", "makes pods go .* law 6: its priority"},
-	{bugLaw + "7", "makes pods go .* law 7: "},
-	{bugBuys, "a node is wanted for pod .*: beside it queue"},
-	{bugUserLimit, "for .* a node is wanted for pod .*: beside it user"},
-	{bugMaxApps, "for .* a node is wanted for pod .* applications of"},
-	{bugMembers, "for .* a node is wanted for pod .* PodGroup"},
-	{bugNeverBack, "for .* no node is wanted for pod"},
-	{bugUnlimited, "(binds|gives) .*: (user|group) .* uses"},
-	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
-	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
-	{bugOwnMate, "waits at Permit for the asker itself"},
-	{bugMeek, "no plan is made for pod .*: others could be preempted for it: "},
-	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
-	{bugUnasked, "gives the room on node .* waits, fits it, and may preempt it there"},
-	{bugUnheard, "gives the room on node .* waits, fits it, and may preempt it there"},
-	{bugBlindFilters, "it has none beside what is nominated there"},
-	{bugUntainted, "has no taint that keeps others off"},
-	{bugBlind, "the neighbour gives .*: it sees no taint"},
-	{bugTaintStays, "has a taint that keeps others off, and no hold wants it"},
-	{bugHurried, "after it lost its room, which is less than the retry interval"},
-	{bugIdle, "and no pod was chosen to go for it"},
-	{bugLavish, "of budget .* which allows"},
-	{bugLast, "leaves no room for .* \\(D0\\)"},
-	{bugForged, "is taken for a pod of a DaemonSet"},
-	{bugPatient, "holds node .* for longer than"},
-	{bugOverdue, "no plan is made for pod .*: others could be preempted for it: |makes pods go .*: node .* then has|which has no room there whichever pods go"},
-	{bugLingers, "makes pods go .*: node .* then has|which has no room there whichever pods go"},
-	{bugTooLarge, "again .* after that was refused for good"},
-	{bugGrace, "seconds to stop, and victims may have"},
-	{bugDisowned, "makes pods go .* law 4: "},
-	{bugUnmarked, "of its own: true, and marks it as"},
-	{bugInvented, "the books have"},
-	{bugLeave, "makes pods go .* D2: "},
-	{bugOwn, "holds node .* which waits for pods of its own"},
-	{bugUnled, "chooses originator"},
-	{bugUnhealthy, "of which budgets guard"},
-	{bugGroupPatient, "holds node .* for longer than it may .*/PodGroup"},
-	{bugGroupHasty, "lets the hold of .*/PodGroup .* time out"},
-	{bugOwnTime, "closes node .* for pods of namespace .* itself"},
-	{bugMoves, "the books say"},
-	{bugEndless, "rules have made"},
-	{bugUndead, "it has ended, and the store has it still"},
-	{bugOneByOne, "calls .* back when it plans for"},
-	{bugMislabelled, "does not match its label for"},
-	{bugNodeStays, "still, and the node is gone"},
-	{bugClingsThere, "does not tolerate its taint for"},
-	{bugClosed, "and closes the node for pods of its own namespace"},
-	{bugCrowded, "and leaves no room for a holder"},
-	{bugCrowdWaits, "which pods of its queue have that wait there"},
-	{bugUntried, "keeps room on node .* \\(D0\\)"},
-	{bugMeekThere, "no plan is made for pod .*: others could be preempted for it: "},
+// Complaints of several bugs.
+const (
+	notAsked = "no plan is made for pod .*: others could be preempted for it: "
+	roomless = "makes pods go .*: node .* then has|which has no room there whichever pods go"
+)
+
+// The bugs that show in a history.
+var (
+	bugHoldLeaks = plant("the end of a hold is not written", "it says that it holds a node")
+	bugLawBroken = plant("a pod is deleted for a DaemonSet that is no victim",
+		"D4: victim .* (has priority|may not go)")
+	bugRelistDrop   = plant("a pod that appears after a gap is not noticed", "the store does not know it")
+	bugNoGate       = plant("a process that does not lead writes", "does not lead, and tries to")
+	bugWrongNode    = plant("pods are bound to a node that has no room", "which has no room: ")
+	bugLostDeletion = plant("the end of a pod is not noticed", "has ended, and the store has it")
+	bugDrift        = plant("a running pod that uses more is not noticed", "the store charges")
+	bugNoUnreserve  = plant("a pod stays charged after its cycle failed", "the books say", 16)
+	bugHeldNodes    = plant("nodes that are held take other pods", "places .*; that is held for")
+	bugNonsense     = plant("a configuration that is invalid lifts every max", "binds .*: queue .* uses", 9)
+	bugEagerDelete  = plant("pods are deleted without a decision", "there is no decision")
+	bugDeaf         = plant("free room is not passed on", "it waits without a reason")
+	bugByName       = plant("victims are deleted by their names", "deletes .* by its name only")
+	bugShutOurs     = plant("a node without a hold is refused to pods of queues",
+		`is forgotten \(NoNodeFits.*\): node .* could take it`)
+	bugShutPlain = plant("a node without a hold is refused to other pods",
+		`is forgotten \(\): node .* could take it`)
+	bugNominated = plant("a nomination is never taken back", "room is kept on node", 19)
+	bugHalves    = plant("members of a PodGroup do not wait for each other",
+		"have a place, which starts with")
+	bugGroupDeaf  = plant("a PodGroup counts as larger", "could take all .* of PodGroup")
+	bugGroupAlone = plant("the PodGroup of a pod is not noticed", "PodGroup .* requests", 5)
+	bugHasty      = plant("preemption for a DaemonSet starts too early", "D3: ")
+	bugElsewhere  = plant("a pod on another node is deleted for a DaemonSet", "D4: victim .* is on node")
+	bugNowhere    = plant("pods are bound to a node that does not exist", "binds .*, which is not there")
+	bugModest     = plant("requests of pods are not noticed until they run", "gives .*: queue .* uses")
+	bugVacant     = plant("no process takes over from the leader", "no process leads")
+	bugRestless   = plant("the same event is sent again and again", "do not come to rest")
+	bugLeftOver   = plant("the end of the last pods is not noticed", "root has")
+	bugMutated    = plant("a snapshot of the queues is changed", "queue root: books say")
+	_             = plant(bugLaw+"2", "makes pods go .* law 2: ")
+	_             = plant(bugLaw+"3", "makes pods go .* law 3: ")
+	bugShy        = plant("the usage of pods of a queue is not noticed", "law 4: ")
+	_             = plant(bugLaw+"5", "makes pods go .* law 5: ")
+	_             = plant(bugLaw+"6", "makes pods go .* law 6: its priority")
+	_             = plant(bugLaw+"7", "makes pods go .* law 7: ", 32)
+	bugBuys       = plant("a wrong condition about demand is not corrected",
+		"is wanted for pod .*: beside it queue")
+	bugUserLimit = plant("limits of users are left out of the demand",
+		"for .* a node is wanted .* it user")
+	bugMaxApps = plant("maxapplications is left out of the demand",
+		"for .* a node is wanted .* applications", 7)
+	bugMembers   = plant("PodGroups are left out of the demand", "for .* a node is wanted .* PodGroup")
+	bugNeverBack = plant("a condition that no node is wanted is never taken back",
+		"for .* no node is wanted")
+	bugUnlimited = plant("the limits of users and groups are forgotten",
+		"(binds|gives) .*: (user|group) .* uses")
+	bugNever = plant("preemptionPolicy Never of a pod is not noticed",
+		"law 6: .* preemptionPolicy Never", 103)
+	bugNeverThere = plant("preemptionPolicy Never of a pod of a DaemonSet is not noticed",
+		"D2: its preemptionPolicy", 53)
+	bugOwnMate = plant("a pod is deleted that waits at Permit for the asker",
+		"waits at Permit for the asker", 82)
+	bugMeek   = plant("some pods are treated as if they never preempt", notAsked, 75)
+	bugHumble = plant("pods that wait in a queue count as less important in the order",
+		"may preempt it there", 100)
+	bugUnasked = plant("pods that found no node are not known while room is given away",
+		"may preempt it there", 247)
+	bugUnheard = plant("pods that back off are not known while room is given away",
+		"may preempt it there", 68)
+	bugBlindFilters = plant("nominated pods are not counted where room is made",
+		"beside what is nominated there", 40)
+	bugUntainted = plant("the taint of a node that is held is not written",
+		"no taint that keeps others off")
+	bugBlind = plant("the other scheduler ignores the taint of nodes that are held",
+		"it sees no taint", 22)
+	bugTaintStays = plant("the taint of a node that was held stays", "no hold wants it")
+	bugHurried    = plant("room is made again at once for a pod that lost it",
+		"less than the retry interval", 166)
+	bugIdle = plant("a node is held for a pod that needs no victim",
+		"no pod was chosen to go for it")
+	bugLavish = plant("disruption budgets count as larger", "of budget .* which allows")
+	bugLast   = plant("pods that can run on one node only do not go first there",
+		`leaves no room for .* \(D0\)`, 7)
+	bugForged  = plant("owners of pods are taken on trust", "is taken for a pod of a DaemonSet")
+	bugPatient = plant("nodes are held without a time-out", "holds node .* for longer than", 29)
+	bugOverdue = plant("a pod that stays after its grace period is not noticed",
+		notAsked+"|"+roomless, 55)
+	bugLingers  = plant("a long grace period of a pod is not noticed", roomless, 8)
+	bugTooLarge = plant("the answer that a pod is too large is taken for one that passes",
+		"after that was refused", 30)
+	bugGrace    = plant("the grace period of victims is not shortened", "and victims may have")
+	bugDisowned = plant("a pod that its owner deleted counts as preempted", "law 4: ", 207)
+	bugUnmarked = plant("nothing says that a victim went for an asker of its own",
+		"of its own: true, and marks")
+	bugInvented = plant("invented types count as offered by nodes", "the books have")
+	bugLeave    = plant("every DaemonSet may take room that is guaranteed", "makes pods go .* D2: ", 24)
+	bugOwn      = plant("a node is held for a pod that waits there for pods of its own",
+		"which waits for pods of its own")
+	bugUnled        = plant("originators count as other pods", "chooses originator", 71)
+	bugUnhealthy    = plant("unhealthyPodEvictionPolicy is not noticed", "of which budgets guard", 11)
+	bugGroupPatient = plant("nodes are held for members of a PodGroup without a time-out",
+		"for longer than it may .*/PodGroup", 18)
+	bugGroupHasty = plant("holds of members of a PodGroup time out too early",
+		"lets the hold of .*/PodGroup .* time out", 3)
+	bugOwnTime = plant("a node is closed for too long for pods of the asker's own",
+		"closes node .* itself")
+	bugMoves = plant("a pod with a node is charged to the queue of its latest label",
+		"the books say")
+	bugEndless = plant("rules make queues without an end", "rules have made")
+	bugUndead  = plant("the deletion of a pod without a node is not noticed",
+		"has ended, and the store has it")
+	bugOneByOne = plant("members of a PodGroup are called back when one holds a node",
+		"calls .* back when it plans")
+	bugMislabelled = plant("a held node that lost the label of its asker is not noticed",
+		"does not match its label", 134)
+	bugNodeStays = plant("the end of a node that is held is not noticed",
+		"still, and the node is gone", 24)
+	bugClingsThere = plant("a node held for a pod of a DaemonSet and refused by the filters is not noticed",
+		"does not tolerate its taint", 33)
+	bugClosed = plant("a node is closed for pods of the asker's own namespace",
+		"closes the node for pods of its own")
+	bugCrowded = plant("no room is kept for an asker that waits for pods of its own namespace",
+		"leaves no room for a holder", 58)
+	bugCrowdWaits = plant("pods that wait for the same room are not counted",
+		"pods of its queue have that wait")
+	bugUntried = plant("a pod that may not be tried keeps room on its node",
+		`keeps room on node .* \(D0\)`)
+	bugMeekThere = plant("some pods of DaemonSets are treated as if they never preempt", notAsked, 113)
+)
+
+// bugs are the bugs that show in a history.
+var bugs []bug
+
+// bug is a bug with an expression that matches the complaint. The search begins at seed 1, or at one
+// that showed a bug which the first 4,000 steps do not always show.
+type bug struct {
+	name, complaint string
+	from            []uint64
+}
+
+func plant(name, complaint string, from ...uint64) string {
+	bugs = append(bugs, bug{name, complaint, from})
+	return name
 }
 
 // planted is the state of planted bugs; guarded by the interceptor.
