@@ -1,9 +1,10 @@
 package simulation_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -28,60 +29,37 @@ var (
 // history, and many failures happen at the start of a process.
 const historySteps = 500
 
-// TestSimulation runs histories; all invariants must hold in all of them.
+// TestSimulation runs histories; all invariants must hold in all of them. A soak runs them without
+// end, and reports progress every minute, and from a million steps on also what was seen or
+// judged too rarely.
 func TestSimulation(t *testing.T) {
 	defer tell(t)()
+	seed, by, steps := *firstFlag, *byFlag, cmp.Or(*stepsFlag, dailySteps)
 	switch {
 	case *seedFlag != 0:
-		p := newProgress()
-		for range *timesFlag {
-			r := live(t, *seedFlag, historySteps, *bugFlag)
-			if p.add(r); r.err != nil {
-				t.Fatal(r.report())
-			}
-		}
-		t.Log(p)
+		seed, by, steps = *seedFlag, 0, *timesFlag*historySteps
 	case *soakFlag:
-		soak(t)
-	default:
-		steps := dailySteps
-		if *stepsFlag > 0 {
-			steps = *stepsFlag
-		}
-		p := newProgress()
-		for seed := *firstFlag; p.steps < steps; seed += *byFlag {
-			r := live(t, seed, historySteps, *bugFlag)
-			if p.add(r); r.err != nil {
-				t.Fatal(r.report())
-			}
-		}
-		t.Log(p)
-		if err := p.counts.tooFew(steps); err != nil && steps >= 10_000 {
-			t.Error(err)
+		if steps = math.MaxInt; seed == 1 {
+			seed = uint64(time.Now().Unix()) << 20 // other seeds than last time
 		}
 	}
-}
-
-// soak runs histories without end, and reports progress every minute, and from a million steps on
-// also what was seen or judged too rarely.
-func soak(t *testing.T) {
-	p, told := newProgress(), time.Now()
-	seed := *firstFlag
-	if seed == 1 {
-		seed = uint64(time.Now().Unix()) << 20 // other seeds than last time
-	}
-	for ; ; seed += *byFlag {
+	p := newProgress()
+	for told := time.Now(); p.steps < steps; seed += by {
 		r := live(t, seed, historySteps, *bugFlag)
 		if p.add(r); r.err != nil {
 			t.Fatal(r.report())
 		}
-		if time.Since(told) > time.Minute {
+		if *soakFlag && time.Since(told) > time.Minute {
 			told = time.Now()
 			fmt.Printf("seed %d: %v\n", seed, p)
 			if err := p.counts.tooFew(p.steps); err != nil && p.steps >= 1_000_000 {
 				fmt.Println("too few:", err)
 			}
 		}
+	}
+	t.Log(p)
+	if err := p.counts.tooFew(steps); err != nil && *seedFlag == 0 && steps >= 10_000 {
+		t.Error(err)
 	}
 }
 
@@ -92,7 +70,7 @@ func tell(t *testing.T) (done func()) {
 		return func() {}
 	}
 	f := expect.Get(os.Create(*tellFlag))(t)
-	trace = io.Writer(f)
+	trace = f
 	return func() {
 		trace = nil
 		expect.Holds(t, f.Close())
@@ -107,13 +85,15 @@ type progress struct {
 	counts    counts
 }
 
-func newProgress() *progress { return &progress{began: time.Now()} }
+func newProgress() *progress {
+	return &progress{began: time.Now(), counts: make(counts, len(counters))}
+}
 
 func (p *progress) add(r result) {
 	p.histories++
 	p.steps += r.steps
-	for i, n := range r.counts {
-		p.counts[i] += n
+	for i := range r.counts {
+		p.counts[i] += r.counts[i].Load()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -120,34 +122,25 @@ func (r chance) queue(b *strings.Builder, indent, name string, guaranteed bool) 
 type arguments struct {
 	window, maxVictims, startDelay int
 	strict, foreign, asksInPlain   bool
-	// groups tells whether there are PodGroups; groupBackoff is the time in seconds for
-	// which a PodGroup that found no room is not tried again.
-	groups       bool
-	groupBackoff int
-	// beside tells whether there is a second scheduler.
-	beside bool
-	// taints tells whether held nodes are tainted; hurried is for a planted bug.
-	taints, hurried bool
-	// turns tells whether a leaf becomes a parent now and then.
-	turns bool
-	// sickly tells whether pods that run may be not ready.
-	sickly bool
-	// stuck tells whether some deleted pods do not end.
-	stuck bool
-	// labels tells whether some pods require a label of their node.
-	labels bool
-	// limited tells whether queues have limits of users and groups, and maxapplications.
-	limited bool
-	// hostile tells whether there is a hostile tenant. Then maxGrace bounds the grace
-	// period of victims, in seconds, 0 for none; leave tells whether only DaemonSets of
-	// other namespaces may take guaranteed room. claimed is for a planted bug.
-	hostile        bool
-	maxGrace       int
-	leave, claimed bool
-	// timeout is that of holds, in seconds: reservationTimeout, except for planted bugs.
-	timeout int
-	// dynamic tells whether rules make queues; endless is for a planted bug.
-	dynamic, endless bool
+
+	groups       bool // there are PodGroups
+	groupBackoff int  // for so many seconds a PodGroup that found no room is not tried again
+	beside       bool // there is a second scheduler
+	taints       bool // held nodes are tainted
+	turns        bool // a leaf becomes a parent now and then
+	sickly       bool // pods that run may be not ready
+	stuck        bool // some deleted pods do not end
+	labels       bool // some pods require a label of their node
+	limited      bool // queues have limits of users and groups, and maxapplications
+
+	hostile  bool // there is a hostile tenant
+	maxGrace int  // bounds the grace period of victims there, in seconds; 0 for none
+	leave    bool // only DaemonSets of other namespaces may take guaranteed room there
+	dynamic  bool // rules make queues there
+
+	timeout int // of holds, in seconds: reservationTimeout, except for planted bugs
+
+	hurried, claimed, endless bool // for planted bugs
 }
 
 func (r chance) arguments() arguments {
@@ -171,21 +164,8 @@ const (
 // owners reads pods as the schedulers do, except where there is a hostile tenant.
 var owners = informer.Options{ClaimedOwners: true}
 
-// profilesDocument has the two shipped profiles, with short delays, and the probe.
-const profilesDocument = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-podInitialBackoffSeconds: 1
-podMaxBackoffSeconds: 4
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preFilter: {enabled: [{name: Probe}%[6]s]}
-    filter: {enabled: [{name: NodeReservation}]}%[7]s
-    reserve: {enabled: [{name: Probe}]}
-  pluginConfig: &args
+// pluginArguments are the arguments of the plugins, with short delays.
+const pluginArguments = `  pluginConfig:
   - name: QueueSort
     args:
       managedProfiles: [yunikorn]
@@ -196,47 +176,52 @@ profiles:
       window: %[1]d
       maxWindow: 64
       slotLease: 15s
-      daemonSetOwner: %[14]s
-      maxDynamicQueues: %[16]d
-      maxDynamicQueuesPerNamespace: %[17]d
+      daemonSetOwner: %[11]s
+      maxDynamicQueues: %[13]d
+      maxDynamicQueuesPerNamespace: %[14]d
   - name: QueuePreemption
-    args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
+    args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[6]ds}
   - name: NodeReservation
-    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t, holdTaint: %[13]s%[15]s}
+    args: {reservationTimeout: %[7]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t, holdTaint: %[10]s%[12]s}
   - name: Coscheduling
-    args: {permitWaitingTimeSeconds: %[11]d, podGroupRejectPercentage: 0, podGroupBackoffSeconds: %[12]d}
-- schedulerName: yunikorn
-  plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: Probe}%[10]s, {name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter:
-      enabled: [{name: QueuePreemption}%[10]s, {name: DynamicResources}]
-      disabled: [{name: "*"}]
-    reserve: {enabled: [{name: NodeReservation}%[10]s]}
-    permit: {enabled: [{name: NodeReservation}%[10]s]}
-    postBind: {enabled: [{name: NodeReservation}]}
-  pluginConfig: *args
+    args: {permitWaitingTimeSeconds: %[8]d, podGroupRejectPercentage: 0, podGroupBackoffSeconds: %[9]d}
 `
+
+// shippedArguments matches the arguments of a profile as it is shipped.
+var shippedArguments = regexp.MustCompile(`(?m)^  pluginConfig:\n(?:  .*\n)*`)
 
 var decoded = map[arguments]*schedconfig.KubeSchedulerConfiguration{}
 
-// configuration returns the configuration of a scheduler with such arguments.
+// configuration returns the shipped profiles with such arguments, and with the probe.
 func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	if cfg := decoded[a]; cfg != nil {
 		return cfg.DeepCopy()
 	}
-	preFilter, postFilter := "", ""
+	shipped := manifests.TwoProfiles
 	if a.asksInPlain {
-		preFilter = ", {name: QueuePreemption}"
-		postFilter = "\n    preEnqueue: {enabled: [{name: QueueSort}]}\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
+		shipped = manifests.TwoProfilesDaemonSets
 	}
-	coscheduling := ""
+	cfg := decode(t, shipped, a)
 	if a.groups {
-		coscheduling = ", {name: Coscheduling}"
+		cfg.Profiles[1] = decode(t, manifests.WithPodGroups, a).Profiles[0]
 	}
+	cfg.PodInitialBackoffSeconds, cfg.PodMaxBackoffSeconds = 1, 4
+	for _, profile := range cfg.Profiles {
+		p, seen := profile.Plugins, schedconfig.Plugin{Name: probeName}
+		p.PreFilter.Enabled = slices.Insert(p.PreFilter.Enabled, 0, seen)
+		if profile.SchedulerName == plain {
+			p.Reserve.Enabled = append(p.Reserve.Enabled, seen)
+		}
+	}
+	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
+	decoded[a] = cfg
+	return cfg.DeepCopy()
+}
+
+// decode reads a shipped configuration with such arguments.
+func decode(t testing.TB, shipped []byte, a arguments) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
 	retry, taint, owner, rest := retryInterval, "Never", "Claimed", ""
 	most, mostOfNamespace := mostQueues, mostQueuesOfNamespace
 	if a.endless {
@@ -257,12 +242,10 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	if a.taints {
 		taint = "Always"
 	}
-	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, a.timeout,
-		coscheduling, permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
-	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	args := fmt.Sprintf(pluginArguments, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, retry, a.timeout,
+		permitWaiting, a.groupBackoff, taint, owner, rest, most, mostOfNamespace)
+	text := shippedArguments.ReplaceAllLiteral(shipped, []byte(args))
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
 	expect.OK(t, err)
-	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
-	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
-	decoded[a] = cfg
-	return cfg.DeepCopy()
+	return obj.(*schedconfig.KubeSchedulerConfiguration)
 }

@@ -69,7 +69,7 @@ type simulation struct {
 	evilSets   int                // DaemonSets that the hostile tenant has made
 	ends       chan struct{}      // closed when the history ends
 
-	counts [kindsCounted]atomic.Int64
+	counts []atomic.Int64
 
 	mu     sync.Mutex // guards the fields below
 	faults []error
@@ -93,7 +93,7 @@ const remembered = 80
 type result struct {
 	seed   uint64
 	steps  int
-	counts counts
+	counts []atomic.Int64
 	err    error
 	last   []string // the last events
 }
@@ -117,13 +117,14 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, counts: s.counted(), err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: s.step, counts: s.counts, err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }
 
 func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s := &simulation{
+		counts: make([]atomic.Int64, len(counters)),
 		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
 		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{},
 	}

@@ -41,13 +41,13 @@ func (w *watchdog) watch(patience time.Duration) {
 
 // stuck reports a standstill, and ends the program, because there is no other way.
 func (s *simulation) stuck(patience time.Duration) {
-	step, told := s.at.Load(), []string{"(the lock of this list is held, too)"}
+	r := result{seed: s.seed, steps: int(s.at.Load()), last: []string{"(the lock of this list is held, too)"}}
+	r.err = fmt.Errorf("time does not go on: no step ended within %v; a goroutine waits for a lock, or loops", patience)
 	if s.mu.TryLock() {
-		told = s.told[max(0, len(s.told)-remembered):]
+		r.last = s.told
 		s.mu.Unlock()
 	}
-	fmt.Printf("FAIL: seed %d, step %d: time does not go on: no step ended within %v; a goroutine waits for a lock, or loops\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s\n\n",
-		s.seed, step, patience, strings.Join(told, "\n"), again(s.seed))
+	fmt.Printf("FAIL: %s\n\n", r.report())
 	_ = pprof.Lookup("goroutine").WriteTo(os.Stdout, 2)
 	os.Exit(1)
 }
