@@ -103,7 +103,7 @@ func (s *simulation) launch() (*instance, error) {
 		in.interceptor = newInterceptor(in, st)
 		return in.interceptor
 	})
-	in.client = &client{fake.NewSimpleClientset(), in}
+	in.client = newClient(fake.NewSimpleClientset(), in)
 	ctx, cancel := context.WithCancel(context.Background())
 	in.cancel = cancel
 	factory := scheduler.NewInformerFactory(in.client, 0)

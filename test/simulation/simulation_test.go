@@ -124,9 +124,8 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 
 func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s := &simulation{
-		counts: make([]atomic.Int64, len(counters)),
 		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
-		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{},
+		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{}, counts: make([]atomic.Int64, len(counters)),
 	}
 	s.settings = s.chance.arguments()
 	s.settings.timeout = reservationTimeout

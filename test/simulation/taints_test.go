@@ -27,19 +27,6 @@ type kept struct {
 	version int64 // since when
 }
 
-// Get returns a node.
-func (c *nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (found *corev1.Node, err error) {
-	err = c.in.call(ctx, "get", name, func() error {
-		c.in.api.mu.Lock()
-		defer c.in.api.mu.Unlock()
-		if found = c.in.api.node(name); found == nil {
-			return apierrors.NewNotFound(c.kind.resource, name)
-		}
-		return nil
-	})
-	return found, err
-}
-
 // nodePatch is the fields of patches of nodes.
 type nodePatch struct {
 	Metadata struct {
@@ -59,15 +46,8 @@ func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType,
 		return nil, fmt.Errorf("this API server does not know the patch %s of type %s of nodes", data, pt)
 	}
 	c.in.mayWrite(true, "taint node", name)
-	err = c.in.call(ctx, "patch", name, func() error {
-		a := c.in.api
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		n := a.node(name)
-		switch {
-		case n == nil:
-			return apierrors.NewNotFound(c.kind.resource, name)
-		case p.Metadata.UID != n.UID || p.Metadata.ResourceVersion != n.ResourceVersion:
+	err = change(ctx, c.reader, "patch", name, func(n *corev1.Node) error {
+		if p.Metadata.UID != n.UID || p.Metadata.ResourceVersion != n.ResourceVersion {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("it was changed"))
 		}
 		patched = n.DeepCopy()
@@ -76,7 +56,7 @@ func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType,
 			return nil
 		}
 		c.in.sim.logf("%s taints node %s: %v", c.in.name, name, patched.Spec.Taints)
-		a.put(a.nodes, patched)
+		c.in.api.put(c.kind, patched)
 		return nil
 	})
 	return patched, err
