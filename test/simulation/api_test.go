@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 )
 
 // object is any API object.
@@ -31,9 +33,9 @@ type object interface {
 // apiServer is an API server in memory: a few maps, and the list of all changes to them.
 // It outlives every scheduler. Its objects are never changed, only replaced.
 type apiServer struct {
-	mu    sync.Mutex // guards all fields; not held during calls
-	rv    int64      // of the last event
-	kinds map[string]*kind
+	mu    sync.Mutex    // guards all fields; not held during calls
+	rv    int64         // of the last event
+	kinds int           // how many there are
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
 	// writes counts the events, and the forbidden attempts of schedulers.
 	writes int
@@ -74,7 +76,7 @@ type kind struct {
 	events   []happened
 	// compacted is the version up to which changes are forgotten.
 	compacted int64
-	list      func() runtime.Object
+	list      runtime.Object // empty
 }
 
 // happened is one change of one object. New is nil after a deletion, old at a creation.
@@ -85,22 +87,20 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
-	add := a.define
-	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
-	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
-	a.namespaces = add("", "namespaces", func() runtime.Object { return &corev1.NamespaceList{} })
-	a.configs = add("", "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} })
-	a.budgets = add("policy", "poddisruptionbudgets", func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} })
-	a.classes = add("scheduling.k8s.io", "priorityclasses", func() runtime.Object { return &schedulingv1.PriorityClassList{} })
+	a := &apiServer{more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
+	a.pods = a.define("", "pods", &corev1.PodList{})
+	a.nodes = a.define("", "nodes", &corev1.NodeList{})
+	a.namespaces = a.define("", "namespaces", &corev1.NamespaceList{})
+	a.configs = a.define("", "configmaps", &corev1.ConfigMapList{})
+	a.budgets = a.define("policy", "poddisruptionbudgets", &policyv1.PodDisruptionBudgetList{})
+	a.classes = a.define("scheduling.k8s.io", "priorityclasses", &schedulingv1.PriorityClassList{})
 	return a
 }
 
-// define adds a kind.
-func (a *apiServer) define(group, resource string, list func() runtime.Object) *kind {
-	k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
-	a.kinds[resource] = k
-	return k
+// define adds a kind; list is an empty list of it.
+func (a *apiServer) define(group, resource string, list runtime.Object) *kind {
+	a.kinds++
+	return &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
 }
 
 func nameOf(o object) types.NamespacedName {
@@ -196,9 +196,7 @@ func sees(fieldSelector string, o object) bool {
 	panic(fmt.Sprintf("this API server does not know the selector %q", fieldSelector))
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
+var ended = informer.Ended
 
 // listed returns all objects of a kind that match a selector.
 func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Object, error) {
@@ -210,7 +208,7 @@ func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Ob
 			items = append(items, o)
 		}
 	}
-	list := k.list()
+	list := k.list.DeepCopyObject()
 	if err := meta.SetList(list, items); err != nil {
 		return nil, err
 	}
@@ -257,22 +255,36 @@ func (a *apiServer) node(name string) *corev1.Node {
 	return n
 }
 
-// allPods returns the pods by name. The caller holds the lock.
-func (a *apiServer) allPods() []*corev1.Pod {
-	out := make([]*corev1.Pod, 0, len(a.pods.objects))
-	for _, o := range a.pods.sorted() {
-		out = append(out, o.(*corev1.Pod))
+// podOf returns the pod with a UID; nil when it is gone. The caller holds the lock.
+func (a *apiServer) podOf(uid types.UID) *corev1.Pod {
+	for _, o := range a.pods.objects {
+		if o.GetUID() == uid {
+			return o.(*corev1.Pod)
+		}
+	}
+	return nil
+}
+
+// objectsOf returns the objects of a kind by name. The caller holds the lock.
+func objectsOf[T object](k *kind) []T {
+	out := make([]T, 0, len(k.objects))
+	for _, o := range k.sorted() {
+		out = append(out, o.(T))
 	}
 	return out
 }
 
-// allNodes returns the nodes by name. The caller holds the lock.
-func (a *apiServer) allNodes() []*corev1.Node {
-	out := make([]*corev1.Node, 0, len(a.nodes.objects))
-	for _, o := range a.nodes.sorted() {
-		out = append(out, o.(*corev1.Node))
-	}
-	return out
+func (a *apiServer) allPods() []*corev1.Pod   { return objectsOf[*corev1.Pod](a.pods) }
+func (a *apiServer) allNodes() []*corev1.Node { return objectsOf[*corev1.Node](a.nodes) }
+
+func (a *apiServer) allBudgets() []*policyv1.PodDisruptionBudget {
+	return objectsOf[*policyv1.PodDisruptionBudget](a.budgets)
+}
+
+// versionOf is the version of an object.
+func versionOf(o object) int64 {
+	version, _ := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+	return version
 }
 
 // editPod replaces a pod by a changed copy. The caller holds the lock.
@@ -282,17 +294,12 @@ func (a *apiServer) editPod(pod *corev1.Pod, change func(p *corev1.Pod)) {
 	a.put(a.pods, p)
 }
 
-// deletePod does what a DELETE without options does: a running pod gets its grace period.
-func (a *apiServer) deletePod(pod *corev1.Pod) {
-	a.deleteWithin(pod, graceOf(pod))
-}
-
 // graceOf is the grace period of a pod in seconds.
 func graceOf(pod *corev1.Pod) int64 {
 	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
 }
 
-// deleteWithin does what a DELETE with a grace period does. A second one shortens the grace
+// deleteWithin does what a DELETE with a grace period does: a running pod gets that. A second one shortens the grace
 // period, which began with the first one.
 func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 	before := pod.DeletionGracePeriodSeconds

@@ -87,13 +87,10 @@ func (w *interceptor) protects(p *planner.Pod) planner.Protection {
 // nominatedBefore is the room on a node that filters keep for pods that upstream's
 // preemption has nominated there and that have precedence over this pod. The caller holds
 // the lock.
-func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) (kept resources.Vector) {
-	for _, p := range s.api.allPods() {
-		if p.UID != pod.UID && p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority {
-			kept = kept.Add(request(p))
-		}
-	}
-	return kept
+func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) resources.Vector {
+	return s.api.used(func(p *corev1.Pod) bool {
+		return p.UID != pod.UID && p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority
+	})
 }
 
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as

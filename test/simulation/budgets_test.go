@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +46,8 @@ func (g *guard) act() {
 	if !g.budgets.catchUp(now) && !told {
 		return
 	}
-	for _, o := range g.sim.api.budgets.sorted() {
-		g.update(o.(*policyv1.PodDisruptionBudget), now)
+	for _, budget := range g.sim.api.allBudgets() {
+		g.update(budget, now)
 	}
 }
 
@@ -141,12 +140,9 @@ func (s *simulation) putBudget(m move) {
 // evict is the eviction by which administrators clear a node: the budgets of the pod
 // count it, and then the pod is deleted; or it fails.
 func (s *simulation) evict(pod *corev1.Pod, m move) {
-	var covering []*policyv1.PodDisruptionBudget
-	for _, o := range s.api.budgets.sorted() {
-		if budget := o.(*policyv1.PodDisruptionBudget); covers(budget, pod.Namespace, pod.Labels) {
-			covering = append(covering, budget)
-		}
-	}
+	covering := slices.DeleteFunc(s.api.allBudgets(), func(b *policyv1.PodDisruptionBudget) bool {
+		return !covers(b, pod.Namespace, pod.Labels)
+	})
 	exhausted := func(b *policyv1.PodDisruptionBudget) bool {
 		return b.Status.DisruptionsAllowed <= 0 || b.Status.ObservedGeneration < b.Generation
 	}
@@ -163,7 +159,7 @@ func (s *simulation) evict(pod *corev1.Pod, m move) {
 		s.api.put(s.api.budgets, budget)
 	}
 	if m.n < 7 {
-		s.api.deletePod(pod)
+		s.api.deleteWithin(pod, graceOf(pod))
 	}
 }
 
@@ -193,12 +189,8 @@ func (s share) beyond() int {
 
 // changedSince tells whether a pod has changed since a version of the API server, or is gone.
 func (a *apiServer) changedSince(p *objects.Pod, version int64) bool {
-	pod := a.pod(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-	if pod == nil || pod.UID != p.UID {
-		return true
-	}
-	now, _ := strconv.ParseInt(pod.ResourceVersion, 10, 64)
-	return now > version
+	pod := a.podOf(p.UID)
+	return pod == nil || versionOf(pod) > version
 }
 
 // judgeBudgets finds a plan that takes more pods of a budget than the budget allows
@@ -227,9 +219,7 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 	began := w.in.began[item.UID]
 	earlier := w.onTheirWay(&plan, began[s.api.pods])
 	knew := began[s.api.budgets]
-	for _, o := range s.api.budgets.sorted() {
-		budget := o.(*policyv1.PodDisruptionBudget)
-		version, _ := strconv.ParseInt(budget.ResourceVersion, 10, 64)
+	for _, budget := range s.api.allBudgets() {
 		counted := s.guard.healthy[budget.ResourceVersion]
 		of := share{allowed: int(budget.Status.DisruptionsAllowed), since: w.coveredSince(budget, counted)}
 		for uid := range counted {
@@ -252,7 +242,7 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 		if of.taken == 0 {
 			continue
 		}
-		if version > knew || budget.Status.ObservedGeneration != budget.Generation {
+		if versionOf(budget) > knew || budget.Status.ObservedGeneration != budget.Generation {
 			s.count(unguarded)
 			continue
 		}
@@ -313,10 +303,6 @@ func (w *interceptor) coveredSince(budget *policyv1.PodDisruptionBudget, counted
 // callers hold both locks.
 func (w *interceptor) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
 	out := map[types.UID]bool{}
-	there := map[types.UID]*corev1.Pod{}
-	for _, pod := range w.in.api.allPods() {
-		there[pod.UID] = pod
-	}
 	holds := w.Holds()
 	for _, c := range w.claimed {
 		if c.asker == plan.asker && c.since.Equal(plan.since) {
@@ -325,7 +311,7 @@ func (w *interceptor) onTheirWay(plan *claimed, knew int64) map[types.UID]bool {
 		h, held := holds.Of(c.asker)
 		inForce := held && h.Since.Equal(c.since)
 		for _, uid := range c.victims {
-			pod := there[uid]
+			pod := w.in.api.podOf(uid)
 			_, due := w.due[uid]
 			gone := pod == nil || pod.DeletionTimestamp != nil
 			p, known := w.pods[uid]

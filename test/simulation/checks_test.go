@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -256,10 +257,7 @@ func (s *simulation) awaitsVictim(pod *corev1.Pod) bool {
 // current is a nominated pod as it is now: the scheduler has only the names of pods that
 // are deleted. The caller holds the lock.
 func (s *simulation) current(nominated *corev1.Pod) *corev1.Pod {
-	if pod := s.api.pod(nameOf(nominated)); pod != nil && pod.UID == nominated.UID {
-		return pod
-	}
-	return nominated
+	return cmp.Or(s.api.podOf(nominated.UID), nominated)
 }
 
 // hauntedByUpstream tells whether the scheduler keeps room on a node for a pod of the other

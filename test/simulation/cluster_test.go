@@ -204,26 +204,26 @@ var requests = informer.RequestOptions{}
 
 func request(pod *corev1.Pod) resources.Vector { return informer.Requests(pod, requests) }
 
-// usedOn returns what pods use of a node. The caller holds the lock.
-func (a *apiServer) usedOn(node string) resources.Vector {
-	var used resources.Vector
+// used returns what some pods request that have not ended. The caller holds the lock.
+func (a *apiServer) used(by func(p *corev1.Pod) bool) (sum resources.Vector) {
 	for _, o := range a.pods.objects {
-		if p := o.(*corev1.Pod); p.Spec.NodeName == node && !ended(p) {
-			used = used.Add(request(p))
+		if p := o.(*corev1.Pod); !ended(p) && by(p) {
+			sum = sum.Add(request(p))
 		}
 	}
-	return used
+	return sum
+}
+
+// usedOn returns what pods use of a node. The caller holds the lock.
+func (a *apiServer) usedOn(node string) resources.Vector {
+	return a.used(func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }
 
 // usedBelow returns what pods use of a queue. The caller holds the lock.
 func (in *instance) usedBelow(queue string) resources.Vector {
-	var used resources.Vector
-	for _, p := range in.api.allPods() {
-		if p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && !ended(p) && slices.Contains(ancestors(in.claimant(p).queue), queue) {
-			used = used.Add(request(p))
-		}
-	}
-	return used
+	return in.api.used(func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && slices.Contains(ancestors(in.claimant(p).queue), queue)
+	})
 }
 
 // queueOf returns a queue; nil for one that is not configured.
@@ -294,12 +294,9 @@ func (s *simulation) end1(pod *corev1.Pod) {
 
 // admit starts a pod if it fits beside the pods that were started before.
 func (s *simulation) admit(pod *corev1.Pod) {
-	var used resources.Vector
-	for _, p := range s.api.allPods() {
-		if p.Spec.NodeName == pod.Spec.NodeName && (p.Status.Phase == corev1.PodRunning || p.Name == pod.Name) {
-			used = used.Add(request(p))
-		}
-	}
+	used := s.api.used(func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == pod.Spec.NodeName && (p.Status.Phase == corev1.PodRunning || p.Name == pod.Name)
+	})
 	phase := corev1.PodRunning
 	if !informer.Allocatable(s.api.node(pod.Spec.NodeName)).Covers(used) {
 		phase = corev1.PodFailed

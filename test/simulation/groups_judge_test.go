@@ -18,52 +18,53 @@ import (
 // outside: the PodGroup always had the same minMember, and it has exactly as many other
 // members as it lacks.
 
-// minMember is the minMember that the PodGroup of a pod has had since its creation; 0 if
-// it had several, or does not exist.
-func (s *simulation) minMember(uid types.UID) int {
+// minMembers are the minMembers that the PodGroup of a pod has had since its creation, and 0 for each
+// time when it was deleted; none if it or the pod does not exist.
+func (s *simulation) minMembers(uid types.UID) []int {
 	if !s.settings.groups {
-		return 0
+		return nil
 	}
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
-	for _, p := range s.api.allPods() {
-		if p.UID == uid {
-			return s.onlyMinMember(groupOf(p))
+	if pod := s.api.podOf(uid); pod != nil {
+		return s.minMembersSince(groupOf(pod), 0)
+	}
+	return nil
+}
+
+// minMembersSince are the same of a PodGroup from a version on. The caller holds the lock.
+func (s *simulation) minMembersSince(name types.NamespacedName, since int64) (had []int) {
+	for _, h := range s.api.groups.events {
+		g, there := h.new.(*v1alpha1.PodGroup)
+		switch of := cmp.Or[object](h.new, h.old); {
+		case nameOf(of) != name:
+			continue
+		case h.rv <= since:
+			had = nil
 		}
+		if !there {
+			had = append(had, 0)
+		} else {
+			had = append(had, int(g.Spec.MinMember))
+		}
+	}
+	return had
+}
+
+// onlyMember is the minMember if there was no other; otherwise 0.
+func onlyMember(had []int) int {
+	if had = slices.Compact(had); len(had) == 1 {
+		return had[0]
 	}
 	return 0
 }
 
-// onlyMinMember is the same for a PodGroup. The caller holds the lock.
-func (s *simulation) onlyMinMember(name types.NamespacedName) int {
-	only := 0
-	for _, h := range s.api.groups.events {
-		g, there := h.new.(*v1alpha1.PodGroup)
-		switch {
-		case !there && nameOf(h.old) == name:
-			return 0
-		case there && nameOf(g) == name && only != 0 && only != int(g.Spec.MinMember):
-			return 0
-		case there && nameOf(g) == name:
-			only = int(g.Spec.MinMember)
-		}
-	}
-	return only
-}
-
-// leastMinMember is the smallest minMember that the PodGroup of a pod has had: the process may not
-// know a later one yet. It is 0 if the PodGroup never existed.
-func (s *simulation) leastMinMember(uid types.UID) (least int) {
-	if !s.settings.groups {
-		return 0
-	}
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
-	for _, p := range s.api.allPods() {
-		for _, h := range s.api.groups.events {
-			if g, there := h.new.(*v1alpha1.PodGroup); there && p.UID == uid && nameOf(g) == groupOf(p) {
-				least = min(cmp.Or(least, int(g.Spec.MinMember)), int(g.Spec.MinMember))
-			}
+// leastMember is the smallest minMember: a process may not know a later one yet. It is 0 if the PodGroup
+// never existed.
+func leastMember(had []int) (least int) {
+	for _, n := range had {
+		if n > 0 {
+			least = min(cmp.Or(least, n), n)
 		}
 	}
 	return least

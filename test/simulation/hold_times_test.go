@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,7 +95,7 @@ func (w *interceptor) judgeTimedOut(work []output.Work) {
 	for i := range work {
 		if h := work[i].Hold; work[i].Kind == output.WorkRelease && work[i].Ended == reservations.TimedOut && !h.NodeBound {
 			ended = append(ended, h)
-			minMembers[h.Asker] = w.in.sim.leastMinMember(h.Asker)
+			minMembers[h.Asker] = leastMember(w.in.sim.minMembers(h.Asker))
 		}
 	}
 	w.mu.Lock()
@@ -181,8 +180,8 @@ func (w *interceptor) started(group types.NamespacedName, minMember int) bool {
 // starts tries no pod. The callers hold the lock of the API server and mu.
 func (w *interceptor) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Time) {
 	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
-	pod := w.in.sim.api.pod(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
-	if n == nil || pod == nil || pod.UID != h.Asker || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
+	pod := w.in.sim.api.podOf(h.Asker)
+	if n == nil || pod == nil || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
 		delete(w.refused, key)
 		return
 	}
@@ -191,8 +190,7 @@ func (w *interceptor) judgeNodeRefuses(h *reservations.Hold, key begin, now time
 		what = "tolerate its taint"
 	}
 	if w.refused[key].IsZero() {
-		version, _ := strconv.ParseInt(n.ResourceVersion, 10, 64)
-		if w.in.sim.api.knows(w.in, w.in.sim.api.nodes) < version {
+		if w.in.sim.api.knows(w.in, w.in.sim.api.nodes) < versionOf(n) {
 			return
 		}
 		w.refused[key] = now

@@ -251,7 +251,7 @@ func (w *interceptor) TakeWork() []output.Work {
 
 // Commit judges the plan that the store commits.
 func (w *interceptor) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
-	minMember := w.in.sim.minMember(asker)
+	minMember := onlyMember(w.in.sim.minMembers(asker))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.minMember = minMember

@@ -177,7 +177,7 @@ func (s *simulation) changePod(m move) bool {
 	case "finish":
 		s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	case "delete":
-		s.api.deletePod(pod)
+		s.api.deleteWithin(pod, graceOf(pod))
 	case "evict":
 		s.evict(pod, m)
 	case "reap":
@@ -310,7 +310,7 @@ func (s *simulation) moveRest(m move) {
 			s.api.touch(nil, name)
 		}
 	case "class":
-		class := s.api.classes.sorted()[m.a%2].DeepCopyObject().(*schedulingv1.PriorityClass)
+		class := objectsOf[*schedulingv1.PriorityClass](s.api.classes)[m.a%2].DeepCopy()
 		class.Annotations = map[string]string{informer.AllowPreemption: []string{"true", "false"}[m.b%2]}
 		s.api.put(s.api.classes, class)
 	case "budget":

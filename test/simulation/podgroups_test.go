@@ -91,22 +91,6 @@ func inGroup(pod *corev1.Pod, name types.NamespacedName) bool {
 	return pod.Spec.SchedulerName == managed && groupOf(pod) == name && !ended(pod)
 }
 
-// leastMembers returns the smallest minMember of a PodGroup since a version; false if
-// there was no such PodGroup. The caller holds the lock.
-func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least int, found bool) {
-	for i := len(s.api.groups.events) - 1; i >= 0; i-- {
-		h := s.api.groups.events[i]
-		g, there := h.new.(*v1alpha1.PodGroup)
-		if there && nameOf(g) == name && (!found || int(g.Spec.MinMember) < least) {
-			least, found = int(g.Spec.MinMember), true
-		}
-		if h.rv <= since && (there && nameOf(g) == name || !there && nameOf(h.old) == name) {
-			break
-		}
-	}
-	return least, found
-}
-
 // countPlacedMembers notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
 func (w *interceptor) countPlacedMembers(p *objects.Pod) {
@@ -174,8 +158,8 @@ func (s *simulation) judgeMinMember(in *instance, pod *corev1.Pod, began map[*ki
 	if !s.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
 		return
 	}
-	least, found := s.leastMembers(name, began[s.api.groups])
-	if !found {
+	least := leastMember(s.minMembersSince(name, began[s.api.groups]))
+	if least == 0 {
 		s.fault("%s binds %s, and there was no PodGroup %s", in.name, pod.Name, name)
 		return
 	}

@@ -90,7 +90,7 @@ func (s *simulation) connected() bool {
 	for _, st := range s.api.streams {
 		open[st.of]++
 	}
-	want := len(s.api.kinds) + 1 // there are two watches of the configuration
+	want := s.api.kinds + 1 // there are two watches of the configuration
 	if s.settings.groups {
 		want += groupWatches - 1
 	}

@@ -20,7 +20,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -141,11 +140,11 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	// As in with-podgroups, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
 	if s.settings.hostile {
-		s.api.sets = s.api.define(appsv1.GroupName, "daemonsets", func() runtime.Object { return &appsv1.DaemonSetList{} })
+		s.api.sets = s.api.define(appsv1.GroupName, "daemonsets", &appsv1.DaemonSetList{})
 	}
 	if s.settings.groups {
-		s.api.groups = s.api.define(v1alpha1.SchemeGroupVersion.Group, "podgroups", func() runtime.Object {
-			return &v1alpha1.PodGroupList{TypeMeta: metav1.TypeMeta{Kind: "PodGroupList", APIVersion: v1alpha1.SchemeGroupVersion.String()}}
+		s.api.groups = s.api.define(v1alpha1.SchemeGroupVersion.Group, "podgroups", &v1alpha1.PodGroupList{
+			TypeMeta: metav1.TypeMeta{Kind: "PodGroupList", APIVersion: v1alpha1.SchemeGroupVersion.String()},
 		})
 	}
 	s.build()

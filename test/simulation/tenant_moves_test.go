@@ -77,17 +77,13 @@ func (s *simulation) judgeDeletedAgain(in *instance, pod *corev1.Pod) {
 	if h, holds := w.Holds().Of(asker); holds { // else it ended while the delete was on its way
 		w.planBegan[asker] = slices.ContainsFunc(h.Chosen, func(uid types.UID) bool {
 			_, pending := w.pendingPod(uid)
-			return uid != pod.UID && (pending || !s.isUndeleted(uid))
+			victim := s.api.podOf(uid)
+			return uid != pod.UID && (pending || victim == nil || victim.DeletionTimestamp != nil || ended(victim))
 		})
 	}
 	if at, once := w.tooLarge[pod.UID]; once && !w.planBegan[asker] && time.Since(at) < retryInterval*time.Second {
 		s.fault("%s deletes %s again %v after that was refused for good", in.name, pod.Name, time.Since(at))
 	}
-}
-
-// isUndeleted tells whether a pod exists, has not ended and is not being deleted.
-func (s *simulation) isUndeleted(uid types.UID) bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil && !ended(p) })
 }
 
 // noteRefused notes that an answer which refuses the delete of a pod for good has come.

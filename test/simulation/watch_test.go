@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,12 +105,7 @@ func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan str
 func (a *apiServer) forget(s *stream) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, o := range a.streams {
-		if o == s {
-			a.streams = append(a.streams[:i], a.streams[i+1:]...)
-			return
-		}
-	}
+	a.streams = slices.DeleteFunc(a.streams, func(o *stream) bool { return o == s })
 }
 
 // knows returns the version up to which a scheduler has seen a kind in all its watches of
