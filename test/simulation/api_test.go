@@ -37,12 +37,10 @@ type apiServer struct {
 	rv    int64         // of the last event
 	kinds int           // how many there are
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
-	// writes counts the events, and the forbidden attempts of schedulers.
-	writes int
-	// said counts those that only say something of a waiting pod.
-	said int
-	// ran is the applications of which a pod had a node.
-	ran map[string]bool
+
+	writes int             // events, and forbidden attempts of schedulers
+	said   int             // those of them that only say something of a waiting pod
+	ran    map[string]bool // the applications of which a pod had a node
 
 	pods, nodes, namespaces, budgets, classes, configs *kind
 	groups                                             *kind // PodGroups; nil without the CRD
@@ -57,10 +55,8 @@ type apiServer struct {
 	// preempted are the names of the pods that upstream's preemption has announced as
 	// victims. It deletes by name, and another pod may have got the name since.
 	preempted map[types.NamespacedName]bool
-	// boundAt is the version at which a pod got its node.
-	boundAt map[types.UID]int64
-	// vacant is, for each namespace, the last pod that was removed, and when.
-	vacant map[string]vacancy
+	boundAt   map[types.UID]int64 // the version at which a pod got its node
+	vacant    map[string]vacancy  // for each namespace the last pod that was removed
 }
 
 // vacancy is the name of a pod that was removed.

@@ -28,47 +28,35 @@ type interceptor struct {
 	*store.Store
 	in *instance
 
-	mu sync.Mutex // taken before the store's lock; guards the fields below
-	// pods is the last update of each pod, nodes of each node, cordoned the unschedulable
-	// nodes.
-	pods     map[types.UID]objects.Pod
-	nodes    map[string]resources.Vector
-	cordoned map[string]bool
+	mu       sync.Mutex                  // taken before the store's lock; guards the fields below
+	pods     map[types.UID]objects.Pod   // the last update of each
+	nodes    map[string]resources.Vector // the last update of each
+	cordoned map[string]bool             // the unschedulable nodes
 	// placed is the placements by scheduling cycles: pods that have a node and are not
 	// known to be bound, as they were at the placement.
 	placed map[types.UID]objects.Pod
-	// since is the time when a cycle last gave a pod its node.
-	since map[types.UID]time.Time
+	since  map[types.UID]time.Time // when a cycle last gave a pod its node
 	// due are the pods that may be deleted: the victims that the store named, by asker. A
 	// delete that is in flight may arrive much later.
 	due map[types.UID]types.UID
 	// placedMembers is, for each placed pod that is not known to be bound, how many members of
 	// its PodGroup had a place at a time since its own placement.
 	placedMembers map[types.UID]int
-	// lodged is the placements of pods that are not known to be bound, of both profiles.
-	lodged map[types.UID]lodging
+	lodged        map[types.UID]lodging // placements of pods not known to be bound, of both profiles
 	// gaveBack is when a lodged pod turned out to use less than its placement, or
 	// nothing; zero if that has not happened since strandBeside last looked.
 	gaveBack time.Time
 
-	claimed []claimed                 // plans as they were made
-	budgets map[string]objects.Budget // as passed to the store
-	// guardedAt is when a budget, or whether a pod is ready, last changed.
-	guardedAt time.Time
-	// lost is when an asker last lost room for which pods had been deleted.
-	lost map[types.UID]time.Time
-	// nodeBound is the waiting pods that can run on one node only.
-	nodeBound map[types.UID]nodeBound
-	// firstBound is when the first of them came for a node, since that came or changed, by
-	// node and namespace.
+	claimed   []claimed                 // plans as they were made
+	budgets   map[string]objects.Budget // as passed to the store
+	guardedAt time.Time                 // when a budget, or whether a pod is ready, last changed
+	lost      map[types.UID]time.Time   // when an asker last lost room for which pods had been deleted
+	nodeBound map[types.UID]nodeBound   // the waiting pods that can run on one node only
+	// firstBound is when the first of them came for a node, since that came or changed.
 	firstBound map[nodeOf]time.Time
-
-	// late is the last update of each pod that is placed; it counts if the bind fails.
-	late map[types.UID]objects.Pod
-	// counts is the claimants by UID, as the process counts pods; it needs no lock.
-	counts sync.Map
-
-	minMember int // of the asker's PodGroup that is judged; 0 if it is not known
+	late       map[types.UID]objects.Pod // the last update of placed pods; it counts if the bind fails
+	counts     sync.Map                  // claimants by UID, as the process counts pods; it needs no lock
+	minMember  int                       // of the asker's PodGroup that is judged; 0 if it is not known
 
 	observed
 	planted // state of a planted bug
