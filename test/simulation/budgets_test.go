@@ -216,9 +216,8 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 	}
 	w.judgeUnhealthy(item)
 	w.claimed = append(w.claimed, plan)
-	began := w.in.began[item.UID]
-	earlier := w.onTheirWay(&plan, began[s.api.pods])
-	knew := began[s.api.budgets]
+	knows := w.in.tried[item.UID].knew
+	earlier := w.onTheirWay(&plan, knows[s.api.pods])
 	for _, budget := range s.api.allBudgets() {
 		counted := s.guard.healthy[budget.ResourceVersion]
 		of := share{allowed: int(budget.Status.DisruptionsAllowed), since: w.coveredSince(budget, counted)}
@@ -230,7 +229,7 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 			case known && (!covers(budget, p.Namespace, p.Labels) || p.Health != objects.Ready):
 				// The status counts it; the process knows other labels, or that it is not ready.
 			case slices.Contains(plan.victims, uid):
-				if !known || !s.api.changedSince(&p, began[s.api.pods]) { // else it may have known that when it planned
+				if !known || !s.api.changedSince(&p, knows[s.api.pods]) { // else it may have known that when it planned
 					of.taken++
 				}
 			case gone:
@@ -242,7 +241,7 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 		if of.taken == 0 {
 			continue
 		}
-		if versionOf(budget) > knew || budget.Status.ObservedGeneration != budget.Generation {
+		if versionOf(budget) > knows[s.api.budgets] || budget.Status.ObservedGeneration != budget.Generation {
 			s.count(unguarded)
 			continue
 		}

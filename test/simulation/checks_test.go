@@ -39,7 +39,7 @@ func (s *simulation) check() error {
 // upstream's cache ignores changes of a pod that is about to be bound. The caller holds
 // the lock of the API server.
 func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smaller bool) {
-	began, ask := in.began[pod.UID], request(pod)
+	began, ask := in.tried[pod.UID].knew, request(pod)
 	n := s.api.node(node)
 	knew := min(began[s.api.pods], began[s.api.nodes])
 	s.judgeMinMember(in, pod, began)
@@ -189,7 +189,7 @@ func (s *simulation) nominations(in *instance) []complaint {
 				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
 				// The next cycle of the pod decides anew, so only a pod without a next
 				// cycle keeps the nomination.
-				all = append(all, complaint{what: fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID]), err: err})
+				all = append(all, complaint{what: fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID].began), err: err})
 			}
 		}
 	}

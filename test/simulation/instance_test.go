@@ -68,21 +68,21 @@ type instance struct {
 	// missed tells whether it may not have seen the last valid configuration, which
 	// cannot be read any more once an invalid one replaced it.
 	missed bool
-	// known is the versions that it had seen at the beginning of the step; began is the
-	// versions at the beginning of the latest cycle of each pod.
-	known map[*kind]int64
-	gaps  int // gaps in its watches of pods
-	began map[types.UID]map[*kind]int64
-	held  map[types.UID]*reservations.View // the holds at the beginning of the cycle
-	// reservedThen is the nominated pods of the other profile on each node at the
-	// beginning of the cycle.
-	reservedThen map[types.UID]map[string][]*corev1.Pod
-	// stranded are pods that may not be brought back: see strand.
-	stranded map[types.UID]bool
-	tried    map[types.UID]time.Time // when the latest cycle of each pod began
+	known    map[*kind]int64     // versions that it had seen at the beginning of the step
+	gaps     int                 // in its watches of pods
+	tried    map[types.UID]cycle // the latest of each pod
+	stranded map[types.UID]bool  // pods that may not be brought back: see strand
 	// overtakes is the nodes that the pod in its cycle may have although another pod goes
 	// first there, and that pod.
 	overtakes map[string]types.UID
+}
+
+// cycle is what a process had when a scheduling cycle began.
+type cycle struct {
+	began    time.Time
+	knew     map[*kind]int64 // versions
+	held     *reservations.View
+	reserved map[string][]*corev1.Pod // the nominated pods of the other profile on each node
 }
 
 // launch starts a scheduler on the API server.
@@ -90,7 +90,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]*reservations.View{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{}, overtakes: map[string]types.UID{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, stranded: map[types.UID]bool{}, tried: map[types.UID]cycle{}, overtakes: map[string]types.UID{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -316,8 +316,7 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
 	p.in.interceptor.tries(pod.UID)
 	p.in.api.locked(func() {
-		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
-		p.in.tried[pod.UID], p.in.reservedThen[pod.UID] = time.Now(), reserved
+		p.in.tried[pod.UID] = cycle{time.Now(), p.in.known, holds, reserved}
 		delete(p.in.stranded, pod.UID)
 		clear(p.in.overtakes)
 	})
@@ -330,7 +329,7 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 // a new leader takes holds over while it tries pods.
 func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	var then *reservations.View
-	p.in.api.locked(func() { then = p.in.held[pod.UID] })
+	p.in.api.locked(func() { then = p.in.tried[pod.UID].held })
 	if _, held := then.Of(pod.UID); !held && !p.in.interceptor.mayUse(then, pod, node).OK {
 		p.in.interceptor.checkReserve(p.in.store().Holds(), pod, node)
 	}

@@ -103,7 +103,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	for _, p := range first {
 		all = all.Add(p.Request)
 		failed := !w.leftAt[p.UID].Before(p.since) // its last try ended with an error
-		if tried, once := in.tried[p.UID]; failed || once && !tried.Before(p.since) || time.Since(w.firstBound[nodeOf{name, p.Namespace}]) >= goesFirstFor || !w.mayGoFirst(&p.Pod) {
+		if tried, once := in.tried[p.UID]; failed || once && !tried.began.Before(p.since) || time.Since(w.firstBound[nodeOf{name, p.Namespace}]) >= goesFirstFor || !w.mayGoFirst(&p.Pod) {
 			continue
 		}
 		if untried = untried.Add(p.Request); free.Covers(all) && free.Covers(request(pod)) && !free.Sub(untried).Covers(request(pod)) {

@@ -44,18 +44,18 @@ func (w *interceptor) judgeNominated(item *output.Work) {
 	now := in.reserved([]string{item.Hold.Node}, item.Hold.Priority)[item.Hold.Node]
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
-	began, asker := in.began[item.UID], s.api.pod(types.NamespacedName{Namespace: item.Namespace, Name: item.Name})
+	then, asker := in.tried[item.UID], s.api.podOf(item.UID)
 	node := s.api.node(item.Hold.Node)
-	knew := min(began[s.api.pods], began[s.api.nodes])
-	if node == nil || asker == nil || asker.UID != item.UID || s.api.surprised(in, item.Hold.Node, knew) || s.api.surprised(in, asker.Name, knew) {
+	knew := min(then.knew[s.api.pods], then.knew[s.api.nodes])
+	if node == nil || asker == nil || s.api.surprised(in, item.Hold.Node, knew) || s.api.surprised(in, asker.Name, knew) {
 		return
 	}
 	free := informer.Allocatable(node).Sub(request(asker))
 	names := ""
-	for _, then := range in.reservedThen[item.UID][item.Hold.Node] {
-		pod := s.api.pod(nameOf(then))
-		still := slices.ContainsFunc(now, func(p *corev1.Pod) bool { return p.UID == then.UID })
-		if still && pod != nil && pod.UID == then.UID && pending(pod) && !s.api.surprised(in, pod.Name, knew) {
+	for _, before := range then.reserved[item.Hold.Node] {
+		pod := s.api.podOf(before.UID)
+		still := slices.ContainsFunc(now, func(p *corev1.Pod) bool { return p.UID == before.UID })
+		if still && pod != nil && pending(pod) && !s.api.surprised(in, pod.Name, knew) {
 			free, names = free.Sub(request(pod)), names+" "+pod.Name
 		}
 	}

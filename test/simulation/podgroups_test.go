@@ -279,7 +279,7 @@ func (s *simulation) able(name types.NamespacedName) bool {
 const inStep = 30 * time.Second
 
 // lately tells whether a pod was tried a short time ago. The caller holds the lock.
-func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID]) < inStep }
+func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID].began) < inStep }
 
 // triedLately tells whether some members of a PodGroup were tried lately. The caller
 // holds the lock.

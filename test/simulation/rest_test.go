@@ -225,8 +225,8 @@ func (s *simulation) complaints() []complaint {
 		}
 		if err := s.forgotten(leader, pod); err != nil {
 			ago := "never"
-			if at, tried := leader.tried[pod.UID]; tried {
-				ago = fmt.Sprint(time.Since(at).Round(time.Second), " ago")
+			if last, tried := leader.tried[pod.UID]; tried {
+				ago = fmt.Sprint(time.Since(last.began).Round(time.Second), " ago")
 			}
 			err = fmt.Errorf("%s: pod %s is forgotten (%v): %w; tried last: %s", leader.name, pod.Name, leader.store().Explain(pod.UID), err, ago)
 			all = append(all, complaint{what: "forgotten " + pod.Name, err: err})

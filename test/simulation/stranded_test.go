@@ -119,7 +119,7 @@ func (in *instance) strandBeside() {
 	}
 	for _, pod := range in.api.allPods() {
 		tried, once := in.tried[pod.UID]
-		if pod.Spec.SchedulerName == corev1.DefaultSchedulerName && pending(pod) && once && !tried.After(at) {
+		if pod.Spec.SchedulerName == corev1.DefaultSchedulerName && pending(pod) && once && !tried.began.After(at) {
 			in.stranded[pod.UID] = true
 		}
 	}
