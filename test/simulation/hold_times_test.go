@@ -56,18 +56,11 @@ func (w *interceptor) judgeHoldTimes() {
 		if at, ok := first[group]; !ok || from.Before(at) {
 			first[group] = from
 		}
-		counts := []time.Time{from}
+		last[group] = latest(last[group], from)
 		if at := w.committed[h.Asker]; len(h.Chosen) > 0 || !at.IsZero() { // otherwise no pod was told to go
-			counts = append(counts, at, w.wentAt[h.Asker])
+			last[group] = latest(last[group], at, w.wentAt[h.Asker])
 		}
-		for _, at := range counts {
-			if at.After(last[group]) {
-				last[group] = at
-			}
-		}
-		if at := w.leftAt[h.Asker]; at.After(left[group]) {
-			left[group] = at
-		}
+		left[group] = latest(left[group], w.leftAt[h.Asker])
 	}
 	for _, h := range holds {
 		group := w.timedWith(h.Asker)
@@ -75,16 +68,15 @@ func (w *interceptor) judgeHoldTimes() {
 		if most := first[group].Add(s.timeout(group)); most.Before(due) {
 			due = most
 		}
-		due = due.Add(s.timeout(group))
-		if left[group].After(due) {
-			due = left[group] // it kept its hold while it had a place
-		}
+		due = latest(due.Add(s.timeout(group)), left[group]) // it kept its hold while it had a place
 		if over := now.Sub(due); over > time.Second {
 			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)
 		}
 	}
 	w.judgeOwnTimes(holds, now)
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // judgeTimedOut finds holds of a PodGroup that time out before the one of its last member may:
 // a time-out from the begin of that, or two from the begin of the first. Once the PodGroup has started
@@ -100,25 +92,16 @@ func (w *interceptor) judgeTimedOut(work []output.Work) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	holds := slices.Concat(ended, w.Holds().All())
+	bySince := func(a, b reservations.Hold) int { return a.Since.Compare(b.Since) }
 	for _, h := range ended {
 		group, timeout := w.timedWith(h.Asker), reservationTimeout*time.Second
 		if !strings.HasPrefix(group.Name, "PodGroup ") || w.started(group, minMembers[h.Asker]) {
 			continue
 		}
 		w.in.sim.count(groupTimedOut)
-		first, last := h.Since, h
-		for _, other := range holds {
-			if w.timedWith(other.Asker) != group || other.NodeBound {
-				continue
-			}
-			if other.Since.Before(first) {
-				first = other.Since
-			}
-			if other.Since.After(last.Since) {
-				last = other
-			}
-		}
+		others := func(o reservations.Hold) bool { return w.timedWith(o.Asker) != group || o.NodeBound }
+		holds := slices.DeleteFunc(slices.Concat(ended, w.Holds().All()), others)
+		first, last := slices.MinFunc(holds, bySince).Since, slices.MaxFunc(holds, bySince)
 		if early := min(last.Since.Sub(first), timeout) + timeout - time.Since(first); early > 0 {
 			w.in.sim.fault("%s lets the hold of %s time out for %s, %v too early: %s holds since %v", w.in.name, group, h.Name, early, last.Name, last.Since)
 		}

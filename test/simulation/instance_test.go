@@ -67,7 +67,7 @@ type instance struct {
 	deaf       map[*kind]bool // kinds with late events
 	// missed tells whether it may not have seen the last valid configuration, which
 	// cannot be read any more once an invalid one replaced it.
-	missed bool
+	missed   bool
 	known    map[*kind]int64     // versions that it had seen at the beginning of the step
 	gaps     int                 // in its watches of pods
 	tried    map[types.UID]cycle // the latest of each pod
@@ -260,36 +260,34 @@ func (in *instance) leads() bool {
 // registry returns our plugins, and the observers between them.
 func (in *instance) registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
-		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			p, err := queuesort.New(ctx, args, h)
-			switch {
-			case err != nil:
-				return nil, err
-			case in.sim.bug == bugDeaf, in.sim.bug == bugUnasked:
-				return deafQueueSort{p.(*queuesort.Plugin), in}, nil
+		queuesort.Name: watching(queuesort.New, func(p *queuesort.Plugin) fwk.Plugin {
+			if in.sim.bug == bugDeaf || in.sim.bug == bugUnasked {
+				return deafQueueSort{p, in}
 			}
-			return p, nil
-		},
+			return p
+		}),
 		preemption.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			in.nominated = h.NominatedPodsForNode
 			if in.sim.bug == bugBlindFilters {
 				h = blindHandle{h}
 			}
-			p, err := preemption.New(ctx, args, h)
-			if err != nil {
-				return nil, err
-			}
-			return &watchedPreemption{p.(*preemption.Plugin), in}, nil
+			watch := func(p *preemption.Plugin) fwk.Plugin { return &watchedPreemption{p, in} }
+			return watching(preemption.New, watch)(ctx, args, h)
 		},
-		reservation.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			p, err := reservation.New(ctx, args, h)
-			if err != nil {
-				return nil, err
-			}
-			return &watchedReservation{p.(*reservation.Plugin), in}, nil
-		},
-		podgroups.Name: in.newPodGroups,
-		probeName:      func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
+		reservation.Name: watching(reservation.New, func(p *reservation.Plugin) fwk.Plugin { return &watchedReservation{p, in} }),
+		podgroups.Name:   watching(podgroups.New, in.watchPodGroups),
+		probeName:        func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
+	}
+}
+
+// watching makes a plugin, with an observer in its place.
+func watching[P fwk.Plugin](plugin frameworkruntime.PluginFactory, watch func(P) fwk.Plugin) frameworkruntime.PluginFactory {
+	return func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		p, err := plugin(ctx, args, h)
+		if err != nil {
+			return nil, err
+		}
+		return watch(p.(P)), nil
 	}
 }
 
@@ -364,7 +362,7 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 		ask = w.in.keepForOwnWrongly(ask, pod, node)
 	}
 	status := w.filter(ask, pod, node)
-	w.in.checkBesideOwn(status, ask, pod, node)
+	w.in.checkAnswer(status, ask, func(status *fwk.Status) string { return w.in.misjudges(status, pod, node) })
 	return status
 }
 

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -128,26 +129,29 @@ func (w *interceptor) mayGoFirst(p *objects.Pod) bool {
 // roomFirst is how a node is refused because a pod goes first there.
 var roomFirst = regexp.MustCompile(`has room for pod ([^/ ]+)/(\S+) first`)
 
-// untriable returns the pod for which a node was refused, and why it keeps no room there: it
+// untriable tells for which pod a node was refused, and why that keeps no room there: it
 // is not known as one that waits for this node, or it may not be tried. It returns nothing if
 // the pod may keep room, as every pod does while the store has not seen the node as it is.
-func (w *interceptor) untriable(status *fwk.Status, node *corev1.Node) (pod, why string) {
+func (w *interceptor) untriable(status *fwk.Status, node *corev1.Node) string {
 	name := roomFirst.FindStringSubmatch(status.Message())
 	if name == nil {
-		return "", ""
+		return ""
 	}
 	w.in.sim.count(saidFirst)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.nodes[node.Name].Equal(informer.Allocatable(node)) {
-		return "", ""
+		return ""
 	}
+	why := "it does not wait for the node"
 	for uid, p := range w.nodeBound {
 		if p.Namespace == name[1] && p.Name == name[2] && p.RequiredNode == node.Name {
-			return p.Name, w.notTried(uid, &p.Pod)
+			if why = w.notTried(uid, &p.Pod); why == "" {
+				return ""
+			}
 		}
 	}
-	return name[2], "it does not wait for the node"
+	return fmt.Sprintf("keeps room on node %s for %s, and %s (D0)", node.Name, name[2], why)
 }
 
 // notTried returns why a pod of a queue may not be tried, if that is so.
@@ -177,7 +181,8 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 	if name := node.Node().Name; w.in.sim.bug == bugLast && !w.in.interceptor.Holds().Concerns(name, pod.UID) {
 		status = nil
 	}
-	w.in.checkKept(status, ask, node.Node())
+	untriable := func(status *fwk.Status) string { return w.in.interceptor.untriable(status, node.Node()) }
+	w.in.checkAnswer(status, ask, untriable)
 	switch {
 	case before == "":
 	case !status.IsSuccess():
@@ -188,26 +193,14 @@ func (w *watchedReservation) filter(ask func() *fwk.Status, pod *corev1.Pod, nod
 	return status
 }
 
-// checkKept finds a node that is kept for a pod that may not be tried. The pod may have
-// changed since the plugin was asked, so both are asked again.
-func (in *instance) checkKept(status *fwk.Status, ask func() *fwk.Status, node *corev1.Node) {
-	if _, why := in.interceptor.untriable(status, node); why == "" {
+// checkAnswer finds a wrong answer of the filter. What it is about may have changed since the plugin was
+// asked, so it is asked again.
+func (in *instance) checkAnswer(status *fwk.Status, ask func() *fwk.Status, wrong func(*fwk.Status) string) {
+	if wrong(status) == "" {
 		return
 	}
-	if pod, why := in.interceptor.untriable(ask(), node); why != "" {
-		in.api.locked(func() { in.sim.fault("%s keeps room on node %s for %s, and %s (D0)", in.name, node.Name, pod, why) })
-	}
-}
-
-// checkBesideOwn finds a wrong answer of the filter about a node of which all holders wait only for
-// pods of their own namespace. The holds may have changed since the plugin was asked, so it is asked
-// again.
-func (in *instance) checkBesideOwn(status *fwk.Status, ask func() *fwk.Status, pod *corev1.Pod, node fwk.NodeInfo) {
-	if in.misjudges(status, pod, node) == "" {
-		return
-	}
-	if what := in.misjudges(ask(), pod, node); what != "" {
-		in.api.locked(func() { in.sim.fault("%s tries pod %s on node %s and %s", in.name, pod.Name, node.Node().Name, what) })
+	if what := wrong(ask()); what != "" {
+		in.api.locked(func() { in.sim.fault("%s %s", in.name, what) })
 	}
 }
 
@@ -225,9 +218,9 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 	case !applies:
 		return ""
 	case open && (held || keeps):
-		return "closes the node for pods of its own namespace"
+		return fmt.Sprintf("tries pod %s on node %s and closes the node for pods of its own namespace", pod.Name, node.Node().Name)
 	case !open && status.IsSuccess():
-		return "leaves no room for a holder"
+		return fmt.Sprintf("tries pod %s on node %s and leaves no room for a holder", pod.Name, node.Node().Name)
 	case keeps:
 		in.sim.count(keptBesideOwn)
 	}

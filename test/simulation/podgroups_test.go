@@ -339,20 +339,15 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 	return nil
 }
 
-// newPodGroups makes the plugin, and makes it read PodGroups from the beginning:
-// upstream's plugin starts reading when it first looks one up.
-func (in *instance) newPodGroups(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	made, err := podgroups.New(ctx, args, h)
-	if err != nil {
-		return nil, err
-	}
-	in.janitors = janitors(made)
-	p := made.(*podgroups.Plugin)
+// watchPodGroups makes the plugin read PodGroups from the beginning: upstream's plugin starts reading
+// when it first looks one up.
+func (in *instance) watchPodGroups(p *podgroups.Plugin) fwk.Plugin {
+	in.janitors = janitors(p)
 	go func() {
 		defer close(in.reads)
-		p.PreFilter(ctx, nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Labels: map[string]string{objects.PodGroupLabel: "none"}}}, nil)
+		p.PreFilter(context.Background(), nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Labels: map[string]string{objects.PodGroupLabel: "none"}}}, nil)
 	}()
-	return &watchedPodGroups{p, in}, nil
+	return &watchedPodGroups{p, in}
 }
 
 // watchedPodGroups is the plugin, with a bug if one is planted.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -172,25 +171,7 @@ func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 			seen[c.what]++
 		}
 	}
-	return stayed(wrong, seen), nil
-}
-
-// stayed returns the complaints that are firm, or were made in most of the checks.
-func stayed(wrong []complaint, seen map[string]int) []complaint {
-	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 })
-}
-
-// TestComplaintsThatStay has one complaint of either kind that was made too seldom, and
-// one that was made often enough.
-func TestComplaintsThatStay(t *testing.T) {
-	wrong := []complaint{{what: "books", firm: true}, {what: "a moment"}, {what: "most of the time"}}
-	var left []string
-	for _, c := range stayed(wrong, map[string]int{"a moment": insist*3/4 - 1, "most of the time": insist * 3 / 4}) {
-		left = append(left, c.what)
-	}
-	if want := []string{"books", "most of the time"}; !slices.Equal(left, want) {
-		t.Errorf("there stay %q, want %q", left, want)
-	}
+	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 }), nil
 }
 
 // complaint is a fault at rest; what is the same as long as the fault lasts.

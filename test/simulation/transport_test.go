@@ -17,7 +17,6 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
@@ -150,8 +149,8 @@ type janitor struct {
 
 // janitors removes the finalizers that would end a plugin's janitors; the caller has to
 // end them.
-func janitors(plugin fwk.Plugin) []*janitor {
-	theirs := reflect.ValueOf(plugin.(*podgroups.Plugin)).Elem().FieldByName("upstream").Elem()
+func janitors(plugin *podgroups.Plugin) []*janitor {
+	theirs := reflect.ValueOf(plugin).Elem().FieldByName("upstream").Elem()
 	manager := theirs.Elem().FieldByName("pgMgr").Elem().Elem()
 	var out []*janitor
 	for _, field := range []string{"permittedPG", "backedOffPG"} {
