@@ -6,15 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"

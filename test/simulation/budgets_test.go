@@ -8,17 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // guard is the cluster's disruption controller: it writes into the status of each

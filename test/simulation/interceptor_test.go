@@ -6,18 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // interceptor stands between the store of one process and its callers, the watcher and the

@@ -9,21 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // types of resources, in the order of all amounts

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +14,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"

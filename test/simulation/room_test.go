@@ -6,20 +6,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited

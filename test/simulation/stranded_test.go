@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,11 +15,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // The hostile tenant: in a quarter of the histories a user may do everything in one
