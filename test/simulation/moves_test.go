@@ -99,7 +99,7 @@ func (s *simulation) movePod(m move) bool {
 	case "crowd": // several pods that may ask at once
 		for range 3 {
 			if len(s.api.pods.objects) < mostPods {
-				s.create(s.newPod(managed, move{kind: "create", a: m.a, b: m.b, n: m.n}))
+				s.create(s.newPod(managed, m))
 			}
 		}
 	case "create", "plain":
@@ -146,61 +146,54 @@ func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
 
 // changePod changes one of the pods.
 func (s *simulation) changePod(m move) bool {
-	can := map[string]func(p *corev1.Pod) bool{
-		"steal": func(p *corev1.Pod) bool {
+	edit := func(change func(p *corev1.Pod)) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { s.api.editPod(pod, change) }
+	}
+	change, known := map[string]struct {
+		can func(p *corev1.Pod) bool
+		do  func(pod *corev1.Pod)
+	}{
+		"steal": {func(p *corev1.Pod) bool {
 			return pending(p) && !(s.settings.dynamic && p.Namespace == evil) && len(p.Spec.SchedulingGates) == 0 && s.nodeWithRoom(p) != "" && p.Spec.Affinity == nil
+		}, func(pod *corev1.Pod) {
+			node := s.nodeWithRoom(pod)
+			s.api.editPod(pod, func(p *corev1.Pod) { p.Spec.NodeName = node })
+			s.api.touch(nil, usedBy(s.api.pod(nameOf(pod)))...)
+		}},
+		"finish": {runs, edit(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
+		"delete": {
+			func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
+			func(pod *corev1.Pod) { s.api.deleteWithin(pod, graceOf(pod)) },
 		},
-		"finish": runs,
-		"delete": func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
-		"reap":   func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
-		"resize": func(p *corev1.Pod) bool { // see docs/survival.md: room that becomes free without an event
+		"reap": {func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }, s.api.stop},
+		"resize": {func(p *corev1.Pod) bool { // see docs/survival.md: room that becomes free without an event
 			return p.DeletionTimestamp == nil && !ended(p) && !s.astray[p.UID] && (p.Spec.SchedulerName != plain || p.Spec.NodeName != "")
+		}, func(pod *corev1.Pod) { s.resize(pod, m) }},
+		"ungate": {
+			func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
+			edit(func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }),
 		},
-		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
-		"opt out": runs,
-		"evict":   runs,
-		"relabel": func(p *corev1.Pod) bool { return !ended(p) },
-	}[m.kind]
-	if can == nil {
-		return false
-	}
-	pod := s.some(m.a, can)
-	if pod == nil {
-		return true
-	}
-	s.logf("%s %s", m.kind, pod.Name)
-	switch m.kind {
-	case "steal":
-		node := s.nodeWithRoom(pod)
-		s.api.editPod(pod, func(p *corev1.Pod) { p.Spec.NodeName = node })
-		s.api.touch(nil, usedBy(s.api.pod(nameOf(pod)))...)
-	case "finish":
-		s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
-	case "delete":
-		s.api.deleteWithin(pod, graceOf(pod))
-	case "evict":
-		s.evict(pod, m)
-	case "reap":
-		s.api.stop(pod)
-	case "resize":
-		s.resize(pod, m)
-	case "ungate":
-		s.api.editPod(pod, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
-	case "opt out":
-		s.api.editPod(pod, func(p *corev1.Pod) {
+		"opt out": {runs, edit(func(p *corev1.Pod) {
 			if p.Annotations == nil {
 				p.Annotations = map[string]string{}
 			}
 			p.Annotations[informer.AllowPreemption] = []string{"true", "false", ""}[m.b%3]
-		})
-	case "relabel":
-		if s.settings.sickly && m.n < 7 {
-			if sick := s.some(m.a, runs); sick != nil {
+		})},
+		"evict": {runs, func(pod *corev1.Pod) { s.evict(pod, m) }},
+		"relabel": {func(p *corev1.Pod) bool { return !ended(p) }, func(pod *corev1.Pod) {
+			if !s.settings.sickly || m.n >= 7 {
+				s.api.editPod(pod, func(p *corev1.Pod) { p.Labels["tier"] = []string{"front", "back"}[m.b%2] })
+			} else if sick := s.some(m.a, runs); sick != nil {
 				s.turnReady(sick)
 			}
-			break
-		}
-		s.api.editPod(pod, func(p *corev1.Pod) { p.Labels["tier"] = []string{"front", "back"}[m.b%2] })
+		}},
+	}[m.kind]
+	if !known {
+		return false
+	}
+	if pod := s.some(m.a, change.can); pod != nil {
+		s.logf("%s %s", m.kind, pod.Name)
+		change.do(pod)
 	}
 	return true
 }
@@ -220,32 +213,29 @@ func (s *simulation) resize(pod *corev1.Pod, m move) {
 	s.api.touch(nil, append(usedBy(to), to.Name)...)
 }
 
-// moveStream disturbs a watch, or repairs one.
+// moveStream disturbs a watch, or repairs all.
 func (s *simulation) moveStream(m move) bool {
-	var st *stream
-	if len(s.api.streams) > 0 {
-		slices.SortStableFunc(s.api.streams, func(a, b *stream) int {
-			return strings.Compare(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
-		})
-		st = s.api.streams[m.a%len(s.api.streams)]
-		if m.b < 60 { // mostly that of pods
-			if i := slices.IndexFunc(s.api.streams, func(st *stream) bool { return st.kind == s.api.pods }); i >= 0 {
-				st = s.api.streams[i]
-			}
-		}
-	}
 	switch m.kind {
 	case "late", "again", "cut", "gap":
-		if st == nil {
-			return true
-		}
-		s.logf("the watch of %s by %s: %s", st.kind.resource.Resource, st.of.name, m.kind)
 	case "on time":
 		s.onTime()
 		return true
 	default:
 		return false
 	}
+	if len(s.api.streams) == 0 {
+		return true
+	}
+	slices.SortStableFunc(s.api.streams, func(a, b *stream) int {
+		return strings.Compare(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
+	})
+	st := s.api.streams[m.a%len(s.api.streams)]
+	if m.b < 60 { // mostly that of pods
+		if i := slices.IndexFunc(s.api.streams, func(st *stream) bool { return st.kind == s.api.pods }); i >= 0 {
+			st = s.api.streams[i]
+		}
+	}
+	s.logf("the watch of %s by %s: %s", st.kind.resource.Resource, st.of.name, m.kind)
 	switch m.kind {
 	case "late":
 		st.late, st.of.deaf[st.kind] = true, true
@@ -336,9 +326,6 @@ func isDirt(t corev1.Taint) bool { return t.Key == "dirty" }
 
 // moveProcess disturbs or kills a process.
 func (s *simulation) moveProcess(m move) bool {
-	if !slices.Contains([]string{"crash", "kill", "stand by", "isolate", "rejoin"}, m.kind) {
-		return false
-	}
 	in := s.instances[m.a%len(s.instances)]
 	switch m.kind {
 	case "crash":
@@ -360,6 +347,8 @@ func (s *simulation) moveProcess(m move) bool {
 				in.isolated = false
 			}
 		})
+	default:
+		return false
 	}
 	return true
 }
