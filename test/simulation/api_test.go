@@ -163,7 +163,6 @@ func (a *apiServer) wake() {
 	a.more = make(chan struct{})
 }
 
-// locked calls a function under the lock.
 func (a *apiServer) locked(do func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,7 +276,6 @@ func (a *apiServer) allBudgets() []*policyv1.PodDisruptionBudget {
 	return objectsOf[*policyv1.PodDisruptionBudget](a.budgets)
 }
 
-// versionOf is the version of an object.
 func versionOf(o object) int64 {
 	version, _ := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
 	return version

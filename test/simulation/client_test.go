@@ -91,7 +91,6 @@ type reader[L any] struct {
 	namespace string
 }
 
-// List lists the objects, or fails.
 func (r reader[L]) List(ctx context.Context, o metav1.ListOptions) (L, error) {
 	var list L
 	err := r.in.call(ctx, "list", r.kind.resource.Resource, func() error {
@@ -104,7 +103,6 @@ func (r reader[L]) List(ctx context.Context, o metav1.ListOptions) (L, error) {
 	return list, err
 }
 
-// Watch opens a watch, or fails.
 func (r reader[L]) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	var w watch.Interface
 	err := r.in.call(ctx, "watch", r.kind.resource.Resource, func() (err error) {
@@ -178,7 +176,6 @@ func change[O object, L any](ctx context.Context, r reader[L], verb, name string
 	})
 }
 
-// get reads an object.
 func get[O object, L any](ctx context.Context, r reader[L], name string) (found O, err error) {
 	err = change(ctx, r, "get", name, func(o O) error {
 		found = o
@@ -195,7 +192,6 @@ func (c *nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) 
 	return get[*corev1.Node](ctx, c.reader, name)
 }
 
-// Bind binds a pod to its node.
 func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.CreateOptions) error {
 	target, did := c.in.sim.bindWrongly(b.Target.Name), false
 	err := change(ctx, c.reader, "bind", b.Name, func(pod *corev1.Pod) error {
@@ -222,7 +218,6 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 	return err
 }
 
-// Delete deletes a pod.
 func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
 	switch c.in.sim.bug {
 	case bugByName:
@@ -277,7 +272,6 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 	return err
 }
 
-// Patch patches the status of a pod.
 func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (patched *corev1.Pod, err error) {
 	if pt != types.StrategicMergePatchType || len(subresources) != 1 || subresources[0] != "status" {
 		return nil, fmt.Errorf("this API server does not know patches of type %s of %v", pt, subresources)

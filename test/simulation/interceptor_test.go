@@ -70,7 +70,6 @@ func newInterceptor(in *instance, s *store.Store) *interceptor {
 	}
 }
 
-// Upsert passes an update of a pod on.
 func (w *interceptor) Upsert(p objects.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +97,6 @@ func (w *interceptor) Upsert(p objects.Pod, now time.Time) {
 	}
 }
 
-// Delete passes the deletion of a pod on.
 func (w *interceptor) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
 
 // DeleteLastSeenPending passes on that a pod last seen without a node is gone.
@@ -142,7 +140,6 @@ func (w *interceptor) noteWent(uid types.UID) {
 	}
 }
 
-// UpsertNode passes an update of a node on.
 func (w *interceptor) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +155,6 @@ func (w *interceptor) UpsertNode(name string, allocatable resources.Vector, now 
 	w.Store.UpsertNode(name, allocatable, now)
 }
 
-// SetNodeSchedulable passes on whether a node is schedulable.
 func (w *interceptor) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +166,6 @@ func (w *interceptor) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.Store.SetNodeSchedulable(name, ok, now)
 }
 
-// DeleteNode passes the deletion of a node on.
 func (w *interceptor) DeleteNode(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +184,6 @@ func (w *interceptor) DeleteNode(name string, now time.Time) {
 	}
 }
 
-// UpsertBudget passes an update of a PodDisruptionBudget on.
 func (w *interceptor) UpsertBudget(b objects.Budget, now time.Time) {
 	w.in.api.mu.Lock()
 	defer w.in.api.mu.Unlock()
@@ -205,7 +199,6 @@ func (w *interceptor) UpsertBudget(b objects.Budget, now time.Time) {
 	w.Store.UpsertBudget(b, now)
 }
 
-// DeleteBudget passes the deletion of a PodDisruptionBudget on.
 func (w *interceptor) DeleteBudget(namespace, name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -310,7 +303,6 @@ type mirrored struct {
 	binding bool // it is not known to be bound
 }
 
-// mirror returns every pod that uses a node.
 func (w *interceptor) mirror() []mirrored {
 	var out []mirrored
 	for uid, p := range w.pods {

@@ -42,7 +42,6 @@ var moveKinds, hostileKinds = func() (most, all []string) {
 	return most, all
 }()
 
-// draw chooses the next move.
 func (s *simulation) draw() move {
 	kinds := moveKinds
 	if s.settings.hostile {
@@ -51,7 +50,6 @@ func (s *simulation) draw() move {
 	return move{kind: kinds[s.chance.IntN(len(kinds))], a: s.chance.IntN(100), b: s.chance.IntN(100), n: s.chance.IntN(10)}
 }
 
-// move carries out a move.
 func (s *simulation) move(m move) {
 	if m.kind == "wait" {
 		s.breathe(time.Duration(m.n*m.n) * 100 * time.Millisecond)
@@ -92,7 +90,6 @@ func runs(p *corev1.Pod) bool {
 // mostPods bounds the number of pods.
 const mostPods = 45
 
-// movePod creates pods, or changes one.
 func (s *simulation) movePod(m move) bool {
 	full := len(s.api.pods.objects) >= mostPods
 	switch m.kind {
@@ -144,7 +141,6 @@ func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
 	return ""
 }
 
-// changePod changes one of the pods.
 func (s *simulation) changePod(m move) bool {
 	edit := func(change func(p *corev1.Pod)) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) { s.api.editPod(pod, change) }
@@ -324,7 +320,6 @@ func dirty(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isDi
 
 func isDirt(t corev1.Taint) bool { return t.Key == "dirty" }
 
-// moveProcess disturbs or kills a process.
 func (s *simulation) moveProcess(m move) bool {
 	in := s.instances[m.a%len(s.instances)]
 	switch m.kind {

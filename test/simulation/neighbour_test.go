@@ -261,7 +261,6 @@ type nodePatch struct {
 	Spec struct{ Taints *[]corev1.Taint }
 }
 
-// Patch changes the taints of a node.
 func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (patched *corev1.Node, err error) {
 	var p nodePatch
 	if err := json.Unmarshal(data, &p); err != nil {

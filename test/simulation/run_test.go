@@ -221,7 +221,6 @@ func counting(what string, steps int) counted {
 	return counted(len(counters) - 1)
 }
 
-// counts is how many of each kind there were.
 type counts []int64
 
 func (c counts) String() string {

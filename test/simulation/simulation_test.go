@@ -177,7 +177,6 @@ func (s *simulation) run(steps int) error {
 	return nil
 }
 
-// end stops all processes.
 func (s *simulation) end() {
 	close(s.ends)
 	for _, in := range s.instances {
@@ -242,7 +241,6 @@ func (s *simulation) bury() {
 	}
 }
 
-// fault records a fault.
 func (s *simulation) fault(format string, args ...any) {
 	s.logf("WRONG: "+format, args...)
 	s.mu.Lock()
@@ -250,7 +248,6 @@ func (s *simulation) fault(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Errorf(format, args...))
 }
 
-// logf logs an event.
 func (s *simulation) logf(format string, args ...any) {
 	line := fmt.Sprintf("%5d %9.3fs %s", s.at.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 	s.mu.Lock()
@@ -266,7 +263,6 @@ func (s *simulation) logf(format string, args ...any) {
 // trace, if set, gets all log lines.
 var trace io.Writer
 
-// wrong returns the faults so far.
 func (s *simulation) wrong() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

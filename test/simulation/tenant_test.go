@@ -173,7 +173,6 @@ func (s *simulation) forge(pod *corev1.Pod, m move) {
 	}
 }
 
-// putSet makes the DaemonSet of a namespace.
 func (s *simulation) putSet(namespace string, uid types.UID) {
 	s.sets.Store(setKey(namespace, "d", uid), true)
 	s.api.put(s.api.sets, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d", UID: uid}})

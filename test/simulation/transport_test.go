@@ -172,7 +172,6 @@ type leaseLock struct {
 	seen  int // version that was last read
 }
 
-// Get reads the lease.
 func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	var found *resourcelock.LeaderElectionRecord
 	version := 0
@@ -192,7 +191,6 @@ func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 	return found, raw, err
 }
 
-// Create makes the lease.
 func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, "create", record, func() bool { return l.lease.record == nil })
 }

@@ -162,7 +162,6 @@ func (in *instance) strand() {
 	})
 }
 
-// nodeNames are the names of all nodes.
 func (in *instance) nodeNames() (names []string) {
 	in.api.locked(func() {
 		for _, n := range in.api.allNodes() {
