@@ -169,9 +169,9 @@ func (a *apiServer) locked(do func()) {
 	do()
 }
 
-// sorted returns the objects of a kind by name. The caller holds the lock.
-func (k *kind) sorted() []object {
-	return slices.SortedFunc(maps.Values(k.objects), func(a, b object) int {
+// sorted returns objects by name.
+func sorted(objects map[types.NamespacedName]object) []object {
+	return slices.SortedFunc(maps.Values(objects), func(a, b object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
@@ -198,7 +198,7 @@ func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Ob
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var items []runtime.Object
-	for _, o := range k.sorted() {
+	for _, o := range sorted(k.objects) {
 		if (namespace == "" || o.GetNamespace() == namespace) && sees(fieldSelector, o) {
 			items = append(items, o)
 		}
@@ -251,8 +251,10 @@ func (a *apiServer) node(name string) *corev1.Node {
 }
 
 // podOf returns the pod with a UID; nil when it is gone. The caller holds the lock.
-func (a *apiServer) podOf(uid types.UID) *corev1.Pod {
-	for _, o := range a.pods.objects {
+func (a *apiServer) podOf(uid types.UID) *corev1.Pod { return podOf(a.pods.objects, uid) }
+
+func podOf(objects map[types.NamespacedName]object, uid types.UID) *corev1.Pod {
+	for _, o := range objects {
 		if o.GetUID() == uid {
 			return o.(*corev1.Pod)
 		}
@@ -263,7 +265,7 @@ func (a *apiServer) podOf(uid types.UID) *corev1.Pod {
 // objectsOf returns the objects of a kind by name. The caller holds the lock.
 func objectsOf[T object](k *kind) []T {
 	out := make([]T, 0, len(k.objects))
-	for _, o := range k.sorted() {
+	for _, o := range sorted(k.objects) {
 		out = append(out, o.(T))
 	}
 	return out

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -96,10 +97,8 @@ func covers(budget *policyv1.PodDisruptionBudget, namespace string, labels map[s
 // turnReady makes a pod that runs ready or not ready.
 func (s *simulation) turnReady(pod *corev1.Pod) {
 	s.api.editPod(pod, func(p *corev1.Pod) {
-		for i := range p.Status.Conditions {
-			if c := &p.Status.Conditions[i]; c.Type == corev1.PodReady {
-				c.Status = map[corev1.ConditionStatus]corev1.ConditionStatus{corev1.ConditionTrue: corev1.ConditionFalse, corev1.ConditionFalse: corev1.ConditionTrue}[c.Status]
-			}
+		if c := informer.Condition(p, corev1.PodReady); c != nil {
+			c.Status = map[corev1.ConditionStatus]corev1.ConditionStatus{corev1.ConditionTrue: corev1.ConditionFalse, corev1.ConditionFalse: corev1.ConditionTrue}[c.Status]
 		}
 	})
 }

@@ -426,7 +426,7 @@ func (s *simulation) patchWrongly(before, after *corev1.Pod) bool {
 
 // sayAgain makes the leader write a condition of a waiting pod, while all calls succeed.
 func (s *simulation) sayAgain() {
-	if s.bug != bugRestless || s.troubled() {
+	if s.bug != bugRestless || s.trouble.Load() > 0 {
 		return
 	}
 	var leader *instance

@@ -42,21 +42,14 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	n := s.api.node(node)
 	knew := min(began[s.api.pods], began[s.api.nodes])
 	s.judgeMinMember(in, pod, began)
-	if s.api.surprised(in, pod.Name, knew) {
-		s.count(unbound)
-		return true
-	}
-	whole := true
-	defer func() {
-		if whole {
-			s.count(bound)
-		} else {
-			s.count(unbound)
-		}
-	}()
+	judged := bound
+	defer func() { s.count(judged) }()
 	switch {
+	case s.api.surprised(in, pod.Name, knew):
+		judged = unbound
+		return true
 	case s.api.surprised(in, node, knew):
-		whole = false
+		judged = unbound
 	case n == nil:
 		s.fault("%s binds %s to node %s, which is not there", in.name, pod.Name, node)
 	default:
@@ -68,14 +61,14 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 		return false
 	}
 	if in.missed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
-		whole = false
+		judged = unbound
 		return false
 	}
 	used := in.running(s.lastValid.spec).used // an invalid configuration changes nothing
 	for _, q := range in.claimant(pod).quotas(s.lastValid.spec) {
 		switch {
 		case s.removed[q.queue] || s.api.surprised(in, q.queue, knew):
-			whole = false
+			judged = unbound
 		case !q.max.Allows(used[q.of], ask):
 			s.fault("%s binds %s, which requests %v: %s uses %v of %v", in.name, pod.Name, ask, q.of, used[q.of], q.max)
 		}

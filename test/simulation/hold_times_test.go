@@ -179,7 +179,7 @@ func (w *interceptor) judgeNodeRefuses(h *reservations.Hold, key begin, now time
 		w.refused[key] = now
 	}
 	most := refusedFor * time.Second
-	if w.in.sim.troubled() {
+	if w.in.sim.trouble.Load() > 0 {
 		most = refusedInTrouble * time.Second
 	}
 	if since := now.Sub(w.refused[key]); since > most {

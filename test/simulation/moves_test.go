@@ -311,7 +311,7 @@ func (s *simulation) moveRest(m move) {
 		s.logf("a configuration that cannot be used")
 		s.configure(newChance(s.seed + uint64(s.step)).invalid())
 	case "trouble":
-		s.setTrouble([]int{0, 0, 5, 20, 60}[m.a%5])
+		s.trouble.Store([]int64{0, 0, 5, 20, 60}[m.a%5])
 	}
 }
 

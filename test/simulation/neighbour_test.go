@@ -33,10 +33,9 @@ type neighbour struct {
 	quiet  bool // makes no pods
 	pods   feed
 	nodes  feed
-	// latency is the duration of a bind.
-	latency time.Duration
 	// given are the pods that it gave a node and that its cache does not show there yet.
-	given map[types.UID]binding
+	given   map[types.UID]binding
+	latency time.Duration // of a bind
 }
 
 // binding is a bind, in flight or done.
@@ -105,7 +104,7 @@ func (n *neighbour) act() {
 	n.nodes.catchUp(now)
 	n.make()
 	n.bind(now)
-	for _, o := range sortedObjects(n.pods.objects) {
+	for _, o := range sorted(n.pods.objects) {
 		if pod := o.(*corev1.Pod); pod.Spec.SchedulerName == alien && pending(pod) {
 			n.schedule(pod, now)
 		}
@@ -150,12 +149,7 @@ func (n *neighbour) make() {
 func (n *neighbour) bind(now time.Time) {
 	for _, uid := range slices.Sorted(maps.Keys(n.given)) {
 		b := n.given[uid]
-		var pod *corev1.Pod
-		for _, o := range n.pods.objects {
-			if o.GetUID() == uid {
-				pod = o.(*corev1.Pod)
-			}
-		}
+		pod := podOf(n.pods.objects, uid)
 		if pod == nil || pod.Spec.NodeName != "" { // seen by its cache, or gone
 			delete(n.given, uid)
 			continue
@@ -163,8 +157,8 @@ func (n *neighbour) bind(now time.Time) {
 		if b.sent || b.at.After(now) {
 			continue
 		}
-		current := n.sim.api.pod(nameOf(pod))
-		if current == nil || current.UID != uid || !pending(current) {
+		current := n.sim.api.podOf(uid)
+		if current == nil || !pending(current) {
 			delete(n.given, uid)
 			continue
 		}
@@ -183,7 +177,7 @@ func (n *neighbour) schedule(pod *corev1.Pod, now time.Time) {
 		return
 	}
 	var fit []string
-	for _, o := range sortedObjects(n.nodes.objects) {
+	for _, o := range sorted(n.nodes.objects) {
 		node := o.(*corev1.Node)
 		if node.Spec.Unschedulable || n.keptOff(node) || !informer.Allocatable(node).Sub(n.usedOn(node.Name)).Covers(request(pod)) {
 			continue
@@ -239,10 +233,6 @@ func (s *simulation) beside(stop <-chan struct{}) {
 	}
 }
 
-func sortedObjects(objects map[types.NamespacedName]object) []object {
-	return (&kind{objects: objects}).sorted()
-}
-
 // Room that was made by deleting pods: how it is kept from the neighbour, and what
 // follows when it is lost.
 
@@ -252,30 +242,21 @@ type kept struct {
 	version int64 // since when
 }
 
-// nodePatch is the fields of patches of nodes.
-type nodePatch struct {
-	Metadata struct {
-		UID             types.UID
-		ResourceVersion string
-	}
-	Spec struct{ Taints *[]corev1.Taint }
-}
-
 func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (patched *corev1.Node, err error) {
-	var p nodePatch
-	if err := json.Unmarshal(data, &p); err != nil {
+	var says corev1.Node
+	if err := json.Unmarshal(data, &says); err != nil {
 		return nil, err
 	}
-	if pt != types.MergePatchType || len(subresources) > 0 || p.Spec.Taints == nil {
+	if pt != types.MergePatchType || len(subresources) > 0 || says.Spec.Taints == nil {
 		return nil, fmt.Errorf("this API server does not know the patch %s of type %s of nodes", data, pt)
 	}
 	c.in.mayWrite(true, "taint node", name)
 	err = change(ctx, c.reader, "patch", name, func(n *corev1.Node) error {
-		if p.Metadata.UID != n.UID || p.Metadata.ResourceVersion != n.ResourceVersion {
+		if says.UID != n.UID || says.ResourceVersion != n.ResourceVersion {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("it was changed"))
 		}
 		patched = n.DeepCopy()
-		patched.Spec.Taints = *p.Spec.Taints
+		patched.Spec.Taints = says.Spec.Taints
 		if c.in.sim.taintWrongly(n, patched) {
 			return nil
 		}

@@ -21,7 +21,7 @@ import (
 
 // calm ends all faults.
 func (s *simulation) calm() {
-	s.setTrouble(0)
+	s.trouble.Store(0)
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	s.onTime()

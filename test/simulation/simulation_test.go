@@ -68,16 +68,15 @@ type simulation struct {
 	evilSets   int                // DaemonSets that the hostile tenant has made
 	ends       chan struct{}      // closed when the history ends
 
-	counts []atomic.Int64
+	counts  []atomic.Int64
+	trouble atomic.Int64 // percentage of calls that fail
 
-	mu     sync.Mutex // guards the fields below
-	faults []error
-	told   []string // the latest log lines
-	// trouble is the percentage of calls that fail; tries counts the calls of a kind.
-	trouble int
-	tries   map[string]int
-	instant time.Time // of the latest call
-	atOnce  int       // calls in that instant
+	mu      sync.Mutex // guards the fields below
+	faults  []error
+	told    []string       // the latest log lines
+	tries   map[string]int // calls of a kind
+	instant time.Time      // of the latest call
+	atOnce  int            // calls in that instant
 }
 
 // mostAtOnce is how many calls may be made without time passing. Further calls take a
@@ -284,7 +283,8 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	if s.atOnce > mostAtOnce {
 		f.before = time.Millisecond
 	}
-	if s.trouble == 0 {
+	trouble := int(s.trouble.Load())
+	if trouble == 0 {
 		return f
 	}
 	h := fnv.New64a()
@@ -293,7 +293,7 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	if r.of(4) {
 		f.before = time.Duration(r.IntN(400)) * time.Millisecond
 	}
-	if r.IntN(100) >= s.trouble {
+	if r.IntN(100) >= trouble {
 		return f
 	}
 	about := schema.GroupResource{Resource: verb}
@@ -314,18 +314,6 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 		f.lost = true
 	}
 	return f
-}
-
-func (s *simulation) troubled() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.trouble > 0
-}
-
-func (s *simulation) setTrouble(percent int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.trouble = percent
 }
 
 // podName returns the name of a pod by its UID.
