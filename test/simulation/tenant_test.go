@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -390,18 +391,18 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	began := time.Now()
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
 	status = p.in.waitWrongly(pod, status)
-	sizes, bound := p.in.nodesNow()
-	removed := false
-	p.in.api.locked(func() { removed = p.in.sim.removed[pod.Labels[placement.KeyQueue]] }) // pods that name it may be in another queue
+	p.in.api.mu.Lock()
+	defer p.in.api.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	removed := p.in.sim.removed[pod.Labels[placement.KeyQueue]] // pods that name it may be in another queue
 	w.holdWrongly(pod, status)
 	w.callBackWrongly(pod, members)
 	earlier, held := before.Of(pod.UID)
 	h, holds := w.Holds().Of(pod.UID)
 	w.noteWait(pod, status, began, told == w.told && spec == w.Spec() && !removed)
 	// The pod of a cycle may be older than its resize, which the store knows.
-	same := told == w.told && spec == w.Spec() && w.nodes[h.Node].Equal(sizes[h.Node]) && w.boundTo(h.Node) == bound[h.Node] && request(pod).Equal(w.pods[pod.UID].Request)
+	same := told == w.told && spec == w.Spec() && w.isAsTold(h.Node) && request(pod).Equal(w.pods[pod.UID].Request)
 	if holds && same && !(held && earlier.Since.Equal(h.Since)) {
 		if !removed {
 			w.judgeHoldBegins(&h, before)
@@ -412,38 +413,25 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	return result, status
 }
 
-// nodesNow is what nodes offer, and the pods that are bound to each. While a process is told,
-// upstream's part of it may know other nodes and pods than ours.
-func (in *instance) nodesNow() (sizes map[string]resources.Vector, bound map[string]string) {
-	sizes, bound = map[string]resources.Vector{}, map[string]string{}
-	in.api.locked(func() {
-		for _, n := range in.api.allNodes() {
-			sizes[n.Name] = informer.Allocatable(n)
-		}
-		on := map[string][]string{}
-		for _, p := range in.api.allPods() {
-			if !ended(p) {
-				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], string(p.UID))
-			}
-		}
-		for node, pods := range on {
-			slices.Sort(pods)
-			bound[node] = strings.Join(pods, " ")
-		}
-	})
-	return sizes, bound
-}
-
-// boundTo is the same of a node, as the store was told. The caller holds mu.
-func (w *interceptor) boundTo(node string) string {
-	var pods []string
-	for uid, p := range w.pods {
-		if p.Node == node {
-			pods = append(pods, string(uid))
+// isAsTold tells whether a node offers what the store was told, and has the pods that it was told. While
+// a process is told, upstream's part of it may know another node than ours. The caller holds both locks.
+func (w *interceptor) isAsTold(name string) bool {
+	var size resources.Vector
+	if n := w.in.api.node(name); n != nil {
+		size = informer.Allocatable(n)
+	}
+	there, told := map[types.UID]bool{}, map[types.UID]bool{}
+	for _, p := range w.in.api.allPods() {
+		if p.Spec.NodeName == name && !ended(p) {
+			there[p.UID] = true
 		}
 	}
-	slices.Sort(pods)
-	return strings.Join(pods, " ")
+	for uid, p := range w.pods {
+		if p.Node == name {
+			told[uid] = true
+		}
+	}
+	return w.nodes[name].Equal(size) && maps.Equal(there, told)
 }
 
 // judgeHoldBegins finds a hold for a pod of a DaemonSet that would not fit its node if all
