@@ -35,7 +35,7 @@ type object interface {
 type apiServer struct {
 	mu    sync.Mutex    // guards all fields; not held during calls
 	rv    int64         // of the last event
-	kinds int           // how many there are
+	kinds []*kind       // all of them
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
 
 	writes int             // events, and forbidden attempts of schedulers
@@ -95,8 +95,9 @@ func newAPIServer() *apiServer {
 
 // define adds a kind; list is an empty list of it.
 func (a *apiServer) define(group, resource string, list runtime.Object) *kind {
-	a.kinds++
-	return &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
+	k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
+	a.kinds = append(a.kinds, k)
+	return k
 }
 
 func nameOf(o object) types.NamespacedName {

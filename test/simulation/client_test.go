@@ -395,7 +395,7 @@ type fault struct {
 func (in *instance) call(ctx context.Context, verb, name string, do func() error) error {
 	f := in.sim.faultOf(in, verb, name)
 	writes := verb != "get" && verb != "list" && verb != "watch"
-	if in.isDead() {
+	if in.dead.Load() {
 		return in.nothing()
 	}
 	// A call that is cancelled before it is sent is not sent. Upstream's preemption makes
@@ -409,7 +409,7 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 		}
 		return err
 	}
-	if in.isDead() {
+	if in.dead.Load() {
 		return in.nothing()
 	}
 	if f.refuse != nil {

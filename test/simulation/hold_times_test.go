@@ -24,7 +24,7 @@ func (w *interceptor) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, now := w.in.sim, time.Now()
-	if s.elects || w.in.dead {
+	if s.elects || w.in.dead.Load() {
 		return
 	}
 	if !w.in.store().Ready() {

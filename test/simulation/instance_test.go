@@ -53,12 +53,12 @@ type instance struct {
 	// nominated lists the pods for which the scheduler keeps room on a node.
 	nominated func(node string) []fwk.PodInfo
 	schedules atomic.Bool   // its caches are filled, and it leads
+	dead      atomic.Bool   // its calls fail, and it is about to be stopped
 	buried    chan struct{} // closed just before it is stopped
 	done      chan struct{} // closed when all its goroutines have ended
 
 	// The rest is guarded by api.mu.
 
-	dead bool // its calls fail, and it is about to be stopped
 	// crashIn is the number of writes until a planned crash, 0 for none; crashAfter tells
 	// whether the last write takes effect.
 	crashIn    int
@@ -199,16 +199,8 @@ func (in *instance) stop() {
 
 // die makes all further calls of a process fail, as after a crash.
 func (in *instance) die() {
-	in.api.locked(func() {
-		in.dead = true
-		in.api.wake()
-	})
-}
-
-func (in *instance) isDead() bool {
-	in.api.mu.Lock()
-	defer in.api.mu.Unlock()
-	return in.dead
+	in.dead.Store(true)
+	in.api.locked(in.api.wake)
 }
 
 // crashes tells whether the process dies at this write.
@@ -221,7 +213,7 @@ func (in *instance) crashes(after bool) bool {
 	if in.crashIn--; in.crashIn > 0 {
 		return false
 	}
-	in.dead = true
+	in.dead.Store(true)
 	in.api.wake()
 	return true
 }
@@ -229,7 +221,7 @@ func (in *instance) crashes(after bool) bool {
 func (in *instance) cutOff() error {
 	in.api.mu.Lock()
 	defer in.api.mu.Unlock()
-	if in.dead || in.isolated {
+	if in.dead.Load() || in.isolated {
 		return errDead
 	}
 	return nil
@@ -238,7 +230,7 @@ func (in *instance) cutOff() error {
 // mayWrite finds a write outside of a scheduling cycle by a process that does not lead.
 // Writes of a dead process do not count, because its goroutines are only leftovers.
 func (in *instance) mayWrite(ours bool, what, name string) {
-	if ours && in.sim.elects && !in.leads() && !in.isDead() {
+	if ours && in.sim.elects && !in.leads() && !in.dead.Load() {
 		in.sim.fault("%s does not lead, and tries to %s %s", in.name, what, name)
 	}
 }

@@ -17,9 +17,8 @@ type move struct {
 	a, b, n int // below 100, 100 and 10
 }
 
-// moveKinds has each kind as often as its weight, hostileKinds also those of the hostile
-// tenant.
-var moveKinds, hostileKinds = func() (most, all []string) {
+// hostileKinds has each kind as often as its weight, moveKinds those without a hostile tenant.
+var hostileKinds = func() (all []string) {
 	for _, k := range []struct {
 		kind   string
 		weight int
@@ -33,14 +32,12 @@ var moveKinds, hostileKinds = func() (most, all []string) {
 		{"evil pod", 6}, {"evil owner", 8}, {"evil types", 3}, {"evil delete", 6}, {"evil disguise", 3}, {"evil set", 2},
 		{"evil queue", 4}, {"evil label", 3}, {"evil finalizer", 4}, {"evil fat", 4},
 	} {
-		for range k.weight {
-			if all = append(all, k.kind); !isEvil(k.kind) {
-				most = append(most, k.kind)
-			}
-		}
+		all = append(all, slices.Repeat([]string{k.kind}, k.weight)...)
 	}
-	return most, all
+	return all
 }()
+
+var moveKinds = slices.DeleteFunc(slices.Clone(hostileKinds), isEvil)
 
 func (s *simulation) draw() move {
 	kinds := moveKinds

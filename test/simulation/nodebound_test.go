@@ -87,13 +87,11 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	if h, holds := w.Holds().Of(pod.UID); len(w.nodeBound) == 0 || w.in.sim.onceRequired(pod.UID) == name || holds && h.Node == name {
 		return ""
 	}
-	free, there := informer.Allocatable(node.Node()), map[types.UID]bool{}
-	for _, p := range node.GetPods() {
-		free, there[p.GetPod().UID] = free.Sub(request(p.GetPod())), true
-	}
+	free, there := freeOf(node)
 	var first []nodeBound
 	for uid, p := range w.nodeBound {
-		if _, placed := w.placed[uid]; p.RequiredNode == name && !placed && !there[uid] {
+		_, placed := w.placed[uid]
+		if _, seen := there[uid]; p.RequiredNode == name && !placed && !seen {
 			first = append(first, p)
 		}
 	}
@@ -112,6 +110,16 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 		}
 	}
 	return ""
+}
+
+// freeOf is what is free on a node as the scheduler has it, and what the pods there request.
+func freeOf(node fwk.NodeInfo) (free resources.Vector, there map[types.UID]resources.Vector) {
+	free, there = informer.Allocatable(node.Node()), map[types.UID]resources.Vector{}
+	for _, p := range node.GetPods() {
+		there[p.GetPod().UID] = request(p.GetPod())
+		free = free.Sub(there[p.GetPod().UID])
+	}
+	return free, there
 }
 
 // mayGoFirst tells whether a waiting pod is tried as soon as its turn comes: it was let
@@ -241,11 +249,7 @@ func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies
 	if _, has := holds.Of(pod.UID); has || !holds.Concerns(name, pod.UID) {
 		return false, false
 	}
-	free, there := informer.Allocatable(node.Node()), map[types.UID]resources.Vector{}
-	for _, p := range node.GetPods() {
-		there[p.GetPod().UID] = request(p.GetPod())
-		free = free.Sub(request(p.GetPod()))
-	}
+	free, there := freeOf(node)
 	now, later, owned := free, free, map[types.UID]bool{} // owned by a DaemonSet pod that waits for them
 	for _, h := range holds.On(name) {
 		for _, uid := range h.Awaited {

@@ -94,15 +94,9 @@ func (s *simulation) quiesce() (rested bool, err error) {
 // connected tells whether all watchers get all events: some try again only a minute after
 // a failure. The caller holds the lock.
 func (s *simulation) connected() bool {
-	open := map[*instance]int{}
-	for _, st := range s.api.streams {
-		open[st.of]++
-	}
-	want := s.api.kinds + 1 // there are two watches of the configuration
-	if s.settings.groups {
-		want += groupWatches - 1
-	}
-	return !slices.ContainsFunc(s.instances, func(in *instance) bool { return open[in] < want })
+	return !slices.ContainsFunc(s.instances, func(in *instance) bool {
+		return slices.ContainsFunc(s.api.kinds, func(k *kind) bool { return s.api.knows(in, k) == 0 })
+	})
 }
 
 // leaving tells whether a pod is about to leave its node. Some pods have a grace period
@@ -116,14 +110,8 @@ func (s *simulation) leaving() bool {
 
 // held tells whether some pod holds a node for a limited time.
 func (s *simulation) held() bool {
-	for _, in := range s.instances {
-		for _, h := range in.store().Holds().All() {
-			if !h.NodeBound || !h.Patient {
-				return true
-			}
-		}
-	}
-	return false
+	timed := func(h reservations.Hold) bool { return !h.NodeBound || !h.Patient }
+	return slices.ContainsFunc(s.instances, func(in *instance) bool { return slices.ContainsFunc(in.store().Holds().All(), timed) })
 }
 
 // rest lets everything settle, and compares the state of every process with the cluster.

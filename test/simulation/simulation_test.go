@@ -211,11 +211,9 @@ func (s *simulation) learn() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	for _, in := range s.instances {
-		known := make(map[*kind]int64, 4)
-		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.budgets, s.api.configs, s.api.groups} {
-			if k != nil {
-				known[k] = max(in.known[k], s.api.knows(in, k)) // 0 while a watch is down
-			}
+		known := map[*kind]int64{}
+		for _, k := range s.api.kinds {
+			known[k] = max(in.known[k], s.api.knows(in, k)) // 0 while a watch is down
 		}
 		in.known = known
 		in.strandBeside()
@@ -225,12 +223,11 @@ func (s *simulation) learn() {
 
 // bury stops processes that have died, and starts others in their place.
 func (s *simulation) bury() {
-	for i := 0; i < len(s.instances); i++ {
-		if in := s.instances[i]; in.isDead() {
+	for _, in := range slices.Clone(s.instances) {
+		if in.dead.Load() {
 			s.logf("%s is dead", in.name)
-			s.instances = slices.Delete(s.instances, i, i+1)
+			s.instances = slices.DeleteFunc(s.instances, func(other *instance) bool { return other == in })
 			in.stop()
-			i--
 		}
 	}
 	if len(s.instances) == 0 {

@@ -98,7 +98,7 @@ func (a *apiServer) serve(s *stream) {
 func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s.cut || s.of.dead {
+	if s.cut || s.of.dead.Load() {
 		return event, false, nil
 	}
 	if s.late {
@@ -286,7 +286,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // blocks the informer of pods until its first list succeeds, and ignores the end of its
 // context.
 func (t transport) list(ctx context.Context) (kruntime.Object, error) {
-	if t.in.isDead() {
+	if t.in.dead.Load() {
 		return t.in.api.listed(t.in.api.groups, "", "")
 	}
 	return reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.List(ctx, metav1.ListOptions{})
