@@ -67,11 +67,10 @@ type vacancy struct {
 
 // kind is the objects of one kind.
 type kind struct {
-	resource schema.GroupResource
-	objects  map[types.NamespacedName]object
-	events   []happened
-	// compacted is the version up to which changes are forgotten.
-	compacted int64
+	resource  schema.GroupResource
+	objects   map[types.NamespacedName]object
+	events    []happened
+	compacted int64          // the version up to which changes are forgotten
 	list      runtime.Object // empty
 }
 

@@ -98,14 +98,6 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w.judgeTaint(pod)
 }
 
-// judgeByName finds a delete without UID that is not upstream's. Upstream first announces
-// the preemption on the pod. The caller holds the lock.
-func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
-	if !s.api.preempted[nameOf(pod)] {
-		s.fault("%s deletes %s by its name only", in.name, pod.Name)
-	}
-}
-
 func (in *instance) store() *store.Store { return in.interceptor.Store }
 
 // recount compares the usage of a process with the pods that exist.

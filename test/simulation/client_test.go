@@ -238,7 +238,9 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours {
 			c.in.sim.judgeDelete(c.in, pod)
 		} else {
-			c.in.sim.judgeByName(c.in, pod)
+			if !c.in.api.preempted[nameOf(pod)] { // upstream first announces the preemption on the pod
+				c.in.sim.fault("%s deletes %s by its name only", c.in.name, name)
+			}
 			c.in.sim.logf("upstream's preemption in %s deletes %s", c.in.name, pod.Name)
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)

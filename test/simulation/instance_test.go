@@ -54,6 +54,7 @@ type instance struct {
 	nominated func(node string) []fwk.PodInfo
 	schedules atomic.Bool   // its caches are filled, and it leads
 	dead      atomic.Bool   // its calls fail, and it is about to be stopped
+	isolated  atomic.Bool   // it does not reach the lease
 	buried    chan struct{} // closed just before it is stopped
 	done      chan struct{} // closed when all its goroutines have ended
 
@@ -63,7 +64,6 @@ type instance struct {
 	// whether the last write takes effect.
 	crashIn    int
 	crashAfter bool
-	isolated   bool           // it does not reach the lease
 	deaf       map[*kind]bool // kinds with late events
 	// missed tells whether it may not have seen the last valid configuration, which
 	// cannot be read any more once an invalid one replaced it.
@@ -216,15 +216,6 @@ func (in *instance) crashes(after bool) bool {
 	in.dead.Store(true)
 	in.api.wake()
 	return true
-}
-
-func (in *instance) cutOff() error {
-	in.api.mu.Lock()
-	defer in.api.mu.Unlock()
-	if in.dead.Load() || in.isolated {
-		return errDead
-	}
-	return nil
 }
 
 // mayWrite finds a write outside of a scheduling cycle by a process that does not lead.

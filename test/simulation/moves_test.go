@@ -238,7 +238,7 @@ func (s *simulation) moveStream(m move) bool {
 		st.cut = true
 	case "gap": // later changes are seen only in the next list
 		st.cut = true
-		s.api.compact(st.kind)
+		st.kind.compacted = s.api.rv
 		if st.kind == s.api.pods {
 			st.of.gaps++
 		}
@@ -332,13 +332,11 @@ func (s *simulation) moveProcess(m move) bool {
 		}
 	case "isolate":
 		s.logf("%s is cut off from the lease", in.name)
-		s.api.locked(func() { in.isolated = true })
+		in.isolated.Store(true)
 	case "rejoin":
-		s.api.locked(func() {
-			for _, in := range s.instances {
-				in.isolated = false
-			}
-		})
+		for _, in := range s.instances {
+			in.isolated.Store(false)
+		}
 	default:
 		return false
 	}

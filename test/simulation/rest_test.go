@@ -27,7 +27,8 @@ func (s *simulation) calm() {
 	s.onTime()
 	s.neighbour.keepQuiet(true)
 	for _, in := range s.instances {
-		in.isolated, in.crashIn = false, 0
+		in.isolated.Store(false)
+		in.crashIn = 0
 	}
 	if s.document.spec == nil {
 		s.configure(s.lastValid)

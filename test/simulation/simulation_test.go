@@ -36,7 +36,6 @@ import (
 // simulation is one history of a cluster: everything in it follows from the seed, as far
 // as the goroutines of the schedulers allow.
 type simulation struct {
-	t         testing.TB
 	seed      uint64
 	chance    chance
 	bug       string // planted; empty for none
@@ -122,7 +121,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 
 func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s := &simulation{
-		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
+		seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
 		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{}, astray: map[types.UID]bool{}, counts: make([]atomic.Int64, len(counters)),
 	}
 	s.settings = s.chance.arguments()

@@ -149,10 +149,6 @@ func (a *apiServer) knows(of *instance, k *kind) int64 {
 	return told
 }
 
-// compact makes watches from an earlier version fail, so that a scheduler that was cut
-// off misses the changes meanwhile. The caller holds the lock.
-func (a *apiServer) compact(k *kind) { k.compacted = a.rv }
-
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
 const leaseName = "paddock-scheduler"
@@ -222,8 +218,8 @@ func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.
 // call accesses the lease, unless the call fails before.
 func (l *leaseLock) call(ctx context.Context, verb string, do func() error) error {
 	return l.in.call(ctx, verb, leaseName, func() error {
-		if err := l.in.cutOff(); err != nil {
-			return err
+		if l.in.dead.Load() || l.in.isolated.Load() {
+			return errDead
 		}
 		l.lease.mu.Lock()
 		defer l.lease.mu.Unlock()
