@@ -176,8 +176,7 @@ func sorted(objects map[types.NamespacedName]object) []object {
 	})
 }
 
-// sees tells whether a selector matches an object. It supports the two selectors that
-// schedulers use.
+// sees tells whether a selector matches an object. It supports the two selectors that schedulers use.
 func sees(fieldSelector string, o object) bool {
 	switch fieldSelector {
 	case "":
@@ -236,15 +235,13 @@ func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
 	return watch.Event{}, false
 }
 
-// pod returns the current version of a pod; nil when it is gone. The caller holds
-// the lock.
+// pod returns the current version of a pod; nil when it is gone. The caller holds the lock.
 func (a *apiServer) pod(name types.NamespacedName) *corev1.Pod {
 	p, _ := a.pods.objects[name].(*corev1.Pod)
 	return p
 }
 
-// node returns the current version of a node; nil when it is gone. The caller
-// holds the lock.
+// node returns the current version of a node; nil when it is gone. The caller holds the lock.
 func (a *apiServer) node(name string) *corev1.Node {
 	n, _ := a.nodes.objects[types.NamespacedName{Name: name}].(*corev1.Node)
 	return n

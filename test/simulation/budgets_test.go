@@ -38,8 +38,7 @@ func newGuard(s *simulation) *guard {
 	return &guard{sim: s, pods: feed{kind: s.api.pods, late: late}, budgets: feed{kind: s.api.budgets}, healthy: map[string]map[types.UID]bool{}}
 }
 
-// act updates the status of all budgets by the pods that the guard has seen. The caller
-// holds the lock.
+// act updates the status of all budgets by the pods that the guard has seen. The caller holds the lock.
 func (g *guard) act() {
 	now := time.Now()
 	told := g.pods.catchUp(now)
@@ -191,13 +190,12 @@ func (a *apiServer) changedSince(p *objects.Pod, version int64) bool {
 	return pod == nil || versionOf(pod) > version
 }
 
-// judgeBudgets finds a plan that takes more pods of a budget than the budget allows
-// beside the earlier plans in force, and does not report it. It judges by the status that
-// the process knew when the cycle of the asker began, if the budget still has that
-// status; a pod counts if that status counts it as healthy. A disruption of an earlier
-// plan counts if the plan is in force or has deleted the pod. It does not count if the hold of
-// that plan has ended, and the process may have planned before the event of the delete: until
-// then the pod is one that stays (decision 137).
+// judgeBudgets finds a plan that takes more pods of a budget than the budget allows beside the earlier
+// plans in force, and does not report it. It judges by the status that the process knew when the cycle
+// of the asker began, if the budget still has that status; a pod counts if that status counts it as
+// healthy. A disruption of an earlier plan counts if the plan is in force or has deleted the pod. It
+// does not count if the hold of that plan has ended, and the process may have planned before the event
+// of the delete: until then the pod is one that stays (decision 137).
 func (w *interceptor) judgeBudgets(item *output.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != planner.Preempt || len(d.Victims) == 0 {
@@ -251,10 +249,9 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 	}
 }
 
-// judgeUnhealthy finds a plan that says that it violates more budgets than it takes pods
-// that a budget may guard: a pod that is not ready is not guarded by a budget with policy
-// AlwaysAllow. Nothing is judged if pods or budgets changed since the plan was made. The
-// caller holds mu.
+// judgeUnhealthy finds a plan that says that it violates more budgets than it takes pods that a budget
+// may guard: a pod that is not ready is not guarded by a budget with policy AlwaysAllow. Nothing is
+// judged if pods or budgets changed since the plan was made. The caller holds mu.
 func (w *interceptor) judgeUnhealthy(item *output.Work) {
 	if !w.guardedAt.Before(item.Hold.Since) {
 		return

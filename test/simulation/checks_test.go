@@ -32,11 +32,10 @@ func (s *simulation) check() error {
 	return errors.Join(errs...)
 }
 
-// judgeBind finds a bind that overcommits the node, or takes a queue over its max. Facts
-// that the process could not know when the cycle of the pod began do not count. It tells
-// whether the process may take the pod for a smaller one until it sees the bind, because
-// upstream's cache ignores changes of a pod that is about to be bound. The caller holds
-// the lock of the API server.
+// judgeBind finds a bind that overcommits the node, or takes a queue over its max. Facts that the
+// process could not know when the cycle of the pod began do not count. It tells whether the process may
+// take the pod for a smaller one until it sees the bind, because upstream's cache ignores changes of a
+// pod that is about to be bound. The caller holds the lock of the API server.
 func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smaller bool) {
 	began, ask := in.tried[pod.UID].knew, request(pod)
 	n := s.api.node(node)
@@ -76,8 +75,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	return false
 }
 
-// judgeClaim finds a pod that is about to hold a node without victims although it can run
-// elsewhere.
+// judgeClaim finds a pod that is about to hold a node without victims although it can run elsewhere.
 func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCondition) {
 	if c.Type != reservations.HeldCondition || c.Status != corev1.ConditionTrue || s.onceRequired(pod.UID) != "" {
 		return
@@ -120,9 +118,8 @@ func (in *instance) recount() error {
 	return errors.Join(errs...)
 }
 
-// givenBelow is the requests of a queue's pods that the process has given a node and that
-// are not bound yet. With PodGroups there are always some at Permit. The caller holds the
-// lock.
+// givenBelow is the requests of a queue's pods that the process has given a node and that are not bound
+// yet. With PodGroups there are always some at Permit. The caller holds the lock.
 func (in *instance) givenBelow(queue string) resources.Vector {
 	in.interceptor.mu.Lock()
 	defer in.interceptor.mu.Unlock()
@@ -228,10 +225,9 @@ func keptFrom(holds *reservations.View, pod reservations.Pod, node string) (kept
 	return kept
 }
 
-// awaitsVictim tells whether upstream's preemption has made room for a pod that is not free
-// yet. While it makes its calls, the scheduler's queue does not take the pod back: an event
-// for another node at that time is lost, and the next one is the end of the last victim.
-// The caller holds the lock.
+// awaitsVictim tells whether upstream's preemption has made room for a pod that is not free yet. While
+// it makes its calls, the scheduler's queue does not take the pod back: an event for another node at
+// that time is lost, and the next one is the end of the last victim. The caller holds the lock.
 func (s *simulation) awaitsVictim(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == plain && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
 		return p.Spec.NodeName != "" && p.Spec.NodeName == pod.Status.NominatedNodeName && p.DeletionTimestamp != nil && !ended(p)
@@ -255,8 +251,7 @@ func (s *simulation) hauntedByUpstream(in *instance, node string) bool {
 	})
 }
 
-// namesNominated returns the pods for which the scheduler keeps room on a node, each with
-// its scheduler.
+// namesNominated returns the pods for which the scheduler keeps room on a node, each with its scheduler.
 func (in *instance) namesNominated(node string) []string {
 	var names []string
 	for _, nominated := range in.nominated(node) {

@@ -27,9 +27,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// client is the API client of one scheduler. Objects that the scheduler only reads and
-// that the simulation does not have (volumes, claims, services) come from client-go's
-// fake.
+// client is the API client of one scheduler. Objects that the scheduler only reads and that the
+// simulation does not have (volumes, claims, services) come from client-go's fake.
 type client struct {
 	*fake.Clientset
 	typed

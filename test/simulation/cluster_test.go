@@ -93,11 +93,10 @@ func (s *simulation) putNode(name string, m move) {
 	delete(s.lostNodes, name)
 }
 
-// newName returns a name and a UID for a pod: on request the name of the pod that was
-// removed last, if the name is still free, otherwise a new one. All watchers must have
-// seen the removal: if a gap of a watch hides it, upstream's scheduler takes the two pods
-// for one and exits, or continues with the wrong one (kubernetes#141255). The caller
-// holds the lock.
+// newName returns a name and a UID for a pod: on request the name of the pod that was removed last, if
+// the name is still free, otherwise a new one. All watchers must have seen the removal: if a gap of a
+// watch hides it, upstream's scheduler takes the two pods for one and exits, or continues with the wrong
+// one (kubernetes#141255). The caller holds the lock.
 func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	s.serial++
 	last, found := s.api.vacant[namespace]
@@ -109,8 +108,7 @@ func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	return unused, types.UID(unused)
 }
 
-// newPod makes a pod as the API server stores it, without an event. The caller holds the
-// lock.
+// newPod makes a pod as the API server stores it, without an event. The caller holds the lock.
 func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 	namespace := namespaceOf(m)
 	name, uid := s.newName(namespace, m.b%3 == 0)

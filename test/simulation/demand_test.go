@@ -21,9 +21,8 @@ import (
 // toldWithin is how long a pod may say the wrong thing while nothing else changes.
 const toldWithin = 5 * time.Second
 
-// demand finds pods for which an autoscaler would add a node on which they may not run,
-// and pods that were told that it adds none and which may run there. The caller holds the
-// lock.
+// demand finds pods for which an autoscaler would add a node on which they may not run, and pods that
+// were told that it adds none and which may run there. The caller holds the lock.
 func (s *simulation) demand(in *instance) []complaint {
 	var all []complaint
 	var wanted, untold, rest []*corev1.Pod

@@ -12,14 +12,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and
-// if pods were chosen for it again from when they are told to go, and from when a pod that it
-// waits for is gone or has lost its place; that of members of a PodGroup from the last of them, which
-// may be at Permit.
-// It is over two time-outs after its begin in any case, or after that of the first of the
-// PodGroup. A process that has no configuration in force yet ends no hold: the time counts from
-// when it has one. Processes are not judged that may have been without the lease. The caller
-// holds the lock of the API server.
+// judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and if pods
+// were chosen for it again from when they are told to go, and from when a pod that it waits for is gone
+// or has lost its place; that of members of a PodGroup from the last of them, which may be at Permit. It
+// is over two time-outs after its begin in any case, or after that of the first of the PodGroup. A
+// process that has no configuration in force yet ends no hold: the time counts from when it has one.
+// Processes are not judged that may have been without the lease. The caller holds the lock of the API
+// server.
 func (w *interceptor) judgeHoldTimes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -226,10 +226,9 @@ func (in *instance) mayWrite(ours bool, what, name string) {
 	}
 }
 
-// leads tells whether the process leads by the lease: other processes wait for its
-// duration after they have seen the write. The time in the lease is that before the first
-// attempt. At the moment in which a process gives the lease away, a write that it sent
-// before may be on its way.
+// leads tells whether the process leads by the lease: other processes wait for its duration after they
+// have seen the write. The time in the lease is that before the first attempt. At the moment in which a
+// process gives the lease away, a write that it sent before may be on its way.
 func (in *instance) leads() bool {
 	l := &in.api.lease
 	l.mu.Lock()

@@ -202,8 +202,7 @@ func (in *instance) waitWrongly(pod *corev1.Pod, status *fwk.Status) *fwk.Status
 	return status
 }
 
-// startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
-// which is an asker.
+// startsWith tells whether a pod waits at Permit for members of its PodGroup, one of which is an asker.
 func (w *interceptor) startsWith(asker *objects.Pod, uid types.UID) bool {
 	pod, waits := w.placed[uid]
 	name := asker.Labels[objects.PodGroupLabel]

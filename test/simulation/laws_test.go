@@ -15,9 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The laws are judged for all missing pods of a PodGroup where these pods are known from
-// outside: the PodGroup always had the same minMember, and it has exactly as many other
-// members as it lacks.
+// The laws are judged for all missing pods of a PodGroup where these pods are known from outside: the
+// PodGroup always had the same minMember, and it has exactly as many other members as it lacks.
 
 // minMembers are the minMembers that the PodGroup of a pod has had since its creation, and 0 for each
 // time when it was deleted; none if it or the pod does not exist.
@@ -132,8 +131,7 @@ func (p *portrait) freeFor(name string, asker types.UID) resources.Vector {
 // without one, only those are tried that free as much of the same node by at most three
 // pods that are not protected in any way.
 
-// judgeChoice finds a new plan that takes originators although other pods would do. The
-// caller holds mu.
+// judgeChoice finds a new plan that takes originators although other pods would do. The caller holds mu.
 func (w *interceptor) judgeChoice(h *reservations.Hold) {
 	ask, waits := w.pendingPod(h.Asker)
 	if h.NodeBound || len(h.Chosen) == 0 || !waits || w.apart(&ask) {

@@ -47,8 +47,7 @@ type binding struct {
 }
 
 const (
-	// tick is the interval of its actions: 97 ms, so that it rarely acts at the moment of
-	// another timer.
+	// tick is the interval of its actions: 97 ms, so that it rarely acts at the moment of another timer.
 	tick = 97 * time.Millisecond
 	// mostNeighbours bounds its pods, mostWaiting those of them that wait.
 	mostNeighbours, mostWaiting = 9, 4
@@ -111,8 +110,7 @@ func (n *neighbour) act() {
 	}
 }
 
-// keepQuiet stops it from making pods, or lets it make pods again. The caller holds the
-// lock.
+// keepQuiet stops it from making pods, or lets it make pods again. The caller holds the lock.
 func (n *neighbour) keepQuiet(quiet bool) {
 	if n != nil {
 		n.quiet = quiet
@@ -269,9 +267,8 @@ func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType,
 
 func keepsOff(t corev1.Taint) bool { return t.Key == reservations.HeldTaint }
 
-// judgeTaint finds a pod that is about to be deleted for a hold although the node has no
-// taint; otherwise it notes the hold. The callers hold the lock of the API server and of
-// the interceptor.
+// judgeTaint finds a pod that is about to be deleted for a hold although the node has no taint;
+// otherwise it notes the hold. The callers hold the lock of the API server and of the interceptor.
 func (w *interceptor) judgeTaint(victim *corev1.Pod) {
 	asker, due := w.due[victim.UID]
 	h, held := w.Holds().Of(asker)

@@ -52,8 +52,7 @@ func (w *interceptor) bindToNode(p *objects.Pod, now time.Time) {
 	}
 }
 
-// resetNodeBound lets the pods that can run on a node only go first again. The caller
-// holds mu.
+// resetNodeBound lets the pods that can run on a node only go first again. The caller holds mu.
 func (w *interceptor) resetNodeBound(node string, now time.Time) {
 	maps.DeleteFunc(w.firstBound, func(at nodeOf, _ time.Time) bool { return at.node == node })
 	for uid, p := range w.nodeBound {
@@ -74,10 +73,9 @@ func (w *interceptor) NodeChanged(name string, now time.Time) {
 	w.Store.NodeChanged(name, now)
 }
 
-// goesFirst returns the pod that can run on a node only, goes first there, and would have
-// too little room beside another pod; empty if there is none. Waiting pods of the node that
-// may not go first any more can take the room of those after them, so with these all have
-// to fit.
+// goesFirst returns the pod that can run on a node only, goes first there, and would have too little
+// room beside another pod; empty if there is none. Waiting pods of the node that may not go first any
+// more can take the room of those after them, so with these all have to fit.
 func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 	in.api.mu.Lock()
 	defer in.api.mu.Unlock()

@@ -126,9 +126,8 @@ func (w *interceptor) admittedMembers(pod *corev1.Pod) (members []types.UID) {
 	return members
 }
 
-// judgeMembers finds members of a PodGroup that may not be tried any more because another
-// member holds a node now. Members are planned for one right after another. The caller
-// holds mu.
+// judgeMembers finds members of a PodGroup that may not be tried any more because another member holds a
+// node now. Members are planned for one right after another. The caller holds mu.
 func (w *interceptor) judgeMembers(h *reservations.Hold, members []types.UID) {
 	for _, uid := range members {
 		_, admitted := w.Key(uid)
@@ -148,10 +147,9 @@ func (w *interceptor) callBackWrongly(pod *corev1.Pod, members []types.UID) {
 	}
 }
 
-// judgeMinMember finds a member of a PodGroup that is about to be bound although there
-// never were minMember members with a place at a time. The process need not know of
-// members that leave while the pod waits at Permit, or later. The caller holds the lock
-// of the API server.
+// judgeMinMember finds a member of a PodGroup that is about to be bound although there never were
+// minMember members with a place at a time. The process need not know of members that leave while the
+// pod waits at Permit, or later. The caller holds the lock of the API server.
 func (s *simulation) judgeMinMember(in *instance, pod *corev1.Pod, began map[*kind]int64) {
 	name := groupOf(pod)
 	if !s.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
@@ -203,13 +201,12 @@ func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
 	return false
 }
 
-// onlyTold tells whether a write only reports the state of a waiting pod, which does not
-// count as an event in histories with PodGroups. When some members of a PodGroup find no
-// room and others release theirs, the scheduler's queue wakes the first for that room:
-// all are tried again whenever their back-off is over, and for a moment they take quota
-// and nodes. So the conditions of them and of others keep changing as long as they exist,
-// and plans are made for them again and again. A write without a condition removes a
-// nomination.
+// onlyTold tells whether a write only reports the state of a waiting pod, which does not count as an
+// event in histories with PodGroups. When some members of a PodGroup find no room and others release
+// theirs, the scheduler's queue wakes the first for that room: all are tried again whenever their
+// back-off is over, and for a moment they take quota and nodes. So the conditions of them and of others
+// keep changing as long as they exist, and plans are made for them again and again. A write without a
+// condition removes a nomination.
 func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
 	return s.settings.groups && saysOnly(conditions, reservations.HeldCondition)
 }
@@ -280,8 +277,7 @@ const inStep = 30 * time.Second
 // lately tells whether a pod was tried a short time ago. The caller holds the lock.
 func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID].began) < inStep }
 
-// triedLately tells whether some members of a PodGroup were tried lately. The caller
-// holds the lock.
+// triedLately tells whether some members of a PodGroup were tried lately. The caller holds the lock.
 func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return inGroup(p, name) && pending(p) && in.lately(p) })
 }

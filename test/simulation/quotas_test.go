@@ -171,8 +171,7 @@ func everyQuota(*quota) bool { return true }
 
 func exceptMax(q *quota) bool { return !q.isMax }
 
-// running is what pods with a node use, as a process counts them. The caller holds the
-// lock.
+// running is what pods with a node use, as a process counts them. The caller holds the lock.
 func (in *instance) running(spec *config.Spec) *tally {
 	t := newTally(spec)
 	for _, p := range in.api.allPods() {
@@ -203,8 +202,7 @@ func (s *simulation) mayRun(c claimant, used *tally) bool {
 
 var anyQueue = regexp.MustCompile(` *- name: [abcdxy]\n(?: *resources: .*\n)? *properties: .*\n`)
 
-// limit adds limits and maxapplications to the queues of a configuration, where the
-// history has some.
+// limit adds limits and maxapplications to the queues of a configuration, where the history has some.
 func (s *simulation) limit(d document) document {
 	if s.settings.dynamic {
 		d.text = strings.Replace(d.text, "create: false", "create: true", 1)

@@ -47,10 +47,9 @@ const (
 	sweepAfter = 5 * time.Minute
 	// calmAfter is how long calls may take that began before all calls succeed.
 	calmAfter = 15 * time.Second
-	// leadAfter is how long it may take until a process leads, from when all processes get
-	// all events: see connected. A standby begins to wait for the end of the lease when it
-	// first reads what the last leader wrote. It looks at intervals of up to 2.2 retry
-	// periods.
+	// leadAfter is how long it may take until a process leads, from when all processes get all events:
+	// see connected. A standby begins to wait for the end of the lease when it first reads what the last
+	// leader wrote. It looks at intervals of up to 2.2 retry periods.
 	leadAfter = calmAfter + leaseDuration + 5*retryPeriod
 )
 
@@ -146,15 +145,13 @@ func (s *simulation) rest() error {
 	return errors.Join(errs...)
 }
 
-// insist is how often, at intervals of a second, a history with PodGroups is checked
-// again.
+// insist is how often, at intervals of a second, a history with PodGroups is checked again.
 const insist = 60
 
-// lasting drops the complaints that do not hold most of the time. With PodGroups a single
-// check may fall between two moments in which a PodGroup takes room and releases it, or
-// holds a node. So a lasting complaint is older than the longest back-off, and older than
-// the time in which a process notices a nomination without a hold. A firm complaint is
-// wrong at any moment.
+// lasting drops the complaints that do not hold most of the time. With PodGroups a single check may fall
+// between two moments in which a PodGroup takes room and releases it, or holds a node. So a lasting
+// complaint is older than the longest back-off, and older than the time in which a process notices a
+// nomination without a hold. A firm complaint is wrong at any moment.
 func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 	if !s.settings.groups || !slices.ContainsFunc(wrong, func(c complaint) bool { return !c.firm }) {
 		return wrong, nil
@@ -243,11 +240,10 @@ func (s *simulation) clear() error {
 	return s.check()
 }
 
-// unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
-// the asker has been tried as often as needed, and no such plan exists any more. The
-// snapshot is that of judge, made of the calls to the store. The plan need not be the best
-// one. With PodGroups nothing is judged, because there are always some pods at Permit.
-// The caller holds the lock.
+// unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest the asker has
+// been tried as often as needed, and no such plan exists any more. The snapshot is that of judge, made
+// of the calls to the store. The plan need not be the best one. With PodGroups nothing is judged,
+// because there are always some pods at Permit. The caller holds the lock.
 func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 	if s.settings.groups || s.requestsInvented(pod) || s.pauses(in, pod) || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
@@ -307,9 +303,8 @@ func (w *interceptor) protects(p *planner.Pod) planner.Protection {
 	return planner.Refused
 }
 
-// nominatedBefore is the room on a node that filters keep for pods that upstream's
-// preemption has nominated there and that have precedence over this pod. The caller holds
-// the lock.
+// nominatedBefore is the room on a node that filters keep for pods that upstream's preemption has
+// nominated there and that have precedence over this pod. The caller holds the lock.
 func (s *simulation) nominatedBefore(pod *corev1.Pod, node string) resources.Vector {
 	return s.api.used(func(p *corev1.Pod) bool {
 		return p.UID != pod.UID && p.Spec.SchedulerName == plain && pending(p) && p.Status.NominatedNodeName == node && *p.Spec.Priority >= *pod.Spec.Priority

@@ -20,14 +20,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// checkRoom finds a pod that was just given free room on a node while another pod waited
-// that fits the node and that the laws let preempt the pod there, because the node or a max
-// has no room for both: the other pod should have had the room. A pod waits if its turn can
-// come without a further event: it is in the order, or admitted, backs off, or found no node
-// before this one got more room. A pod that went back to the order 20 times in a row is not
-// judged: it waits no more. Nor is one that another client has bound during its cycle. The
-// argument waited is the pods that waited at the time of the decision, because the informer
-// and the pump may bring back others meanwhile. The caller holds mu.
+// checkRoom finds a pod that was just given free room on a node while another pod waited that fits the
+// node and that the laws let preempt the pod there, because the node or a max has no room for both: the
+// other pod should have had the room. A pod waits if its turn can come without a further event: it is in
+// the order, or admitted, backs off, or found no node before this one got more room. A pod that went
+// back to the order 20 times in a row is not judged: it waits no more. Nor is one that another client
+// has bound during its cycle. The argument waited is the pods that waited at the time of the decision,
+// because the informer and the pump may bring back others meanwhile. The caller holds mu.
 func (w *interceptor) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
 	got, known := w.pods[uid]
 	_, held := w.Holds().Of(uid)
@@ -86,8 +85,7 @@ func (w *interceptor) waitForRoom(tried types.UID, node string) map[types.UID]bo
 	return waiting
 }
 
-// isBeforeGate tells whether a pod was let through, and the scheduler's queue does not have it
-// yet.
+// isBeforeGate tells whether a pod was let through, and the scheduler's queue does not have it yet.
 func (w *interceptor) isBeforeGate(uid types.UID) bool {
 	x, known := w.Explanation(uid, time.Now())
 	return known && x.State == "Admitted"
@@ -184,10 +182,9 @@ func (w *interceptor) maxAllows(p, got *objects.Pod) bool {
 	return true
 }
 
-// isOwed tells whether a queue of a pod, below the first queue in common with another
-// pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
-// the admitted pods of its queues count as usage, because they are served first. Those that
-// come after it do not.
+// isOwed tells whether a queue of a pod, below the first queue in common with another pod, is under its
+// guarantee in some type: criterion 2 of the order. For a waiting pod the admitted pods of its queues
+// count as usage, because they are served first. Those that come after it do not.
 func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {

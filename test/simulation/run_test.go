@@ -295,9 +295,8 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 	}
 }
 
-// watchdog checks in real time whether a history goes on. Virtual time stands still while
-// a goroutine waits for a lock or loops, so a deadlock cannot be seen from inside the
-// bubble.
+// watchdog checks in real time whether a history goes on. Virtual time stands still while a goroutine
+// waits for a lock or loops, so a deadlock cannot be seen from inside the bubble.
 type watchdog struct {
 	signs atomic.Int64               // signs of life
 	now   atomic.Pointer[simulation] // nil between histories
@@ -335,8 +334,7 @@ func (s *simulation) stuck(patience time.Duration) {
 	os.Exit(1)
 }
 
-// TestStandstillIsNoticed runs the test binary with two locks that are taken in both
-// orders.
+// TestStandstillIsNoticed runs the test binary with two locks that are taken in both orders.
 func TestStandstillIsNoticed(t *testing.T) {
 	out, err := liveBeside(t, bugStandstill, "-patience", "3s")
 	if err == nil || !strings.Contains(out, "time does not go on") || !strings.Contains(out, "again: ") {

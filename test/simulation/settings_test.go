@@ -46,8 +46,7 @@ type document struct {
 	spec *config.Spec // nil for an invalid one
 }
 
-// valid returns a random configuration that is valid: some queues have guarantees, and
-// others lend.
+// valid returns a random configuration that is valid: some queues have guarantees, and others lend.
 func (r chance) valid() document {
 	var b strings.Builder
 	fmt.Fprintf(&b, "partitions:\n- name: default\n  preemption: {enabled: %v}\n", !r.of(10))

@@ -99,8 +99,7 @@ type result struct {
 // a label, which is in the stacks that a panic prints.
 func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	t.Helper()
-	// Other sources of randomness: upstream's choice among equal nodes, and the jitter of
-	// clients.
+	// Other sources of randomness: upstream's choice among equal nodes, and the jitter of clients.
 	rand.Seed(int64(seed)) //nolint:staticcheck // they use the global source; main_test.go makes it seedable
 	utilrand.Seed(int64(seed))
 	defer app.SetLeader(leader.Always())

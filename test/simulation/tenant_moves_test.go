@@ -54,9 +54,8 @@ const sizeKey, tooLargeToMark, tooLargeToDelete = "evil.example/size", "mark", "
 
 var errTooLarge = apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
 
-// tooLarge is the answer of the API server to a write of a pod. The writes of upstream's
-// preemption get another one: upstream tries such a pod again without end, so nothing would
-// come to rest.
+// tooLarge is the answer of the API server to a write of a pod. The writes of upstream's preemption get
+// another one: upstream tries such a pod again without end, so nothing would come to rest.
 func tooLarge(pod *corev1.Pod, deletes bool) error {
 	switch size := pod.Annotations[sizeKey]; {
 	case size == tooLargeToDelete, size == tooLargeToMark && !deletes:
@@ -107,8 +106,7 @@ func (s *simulation) moveQueue(pod *corev1.Pod, queue string) {
 	}
 }
 
-// turnFinalizer adds a finalizer to a pod, or removes it. A deleted pod is then gone, if
-// it has stopped.
+// turnFinalizer adds a finalizer to a pod, or removes it. A deleted pod is then gone, if it has stopped.
 func (s *simulation) turnFinalizer(pod *corev1.Pod) {
 	if len(pod.Finalizers) == 0 {
 		s.api.editPod(pod, func(p *corev1.Pod) { p.Finalizers = []string{"evil.example/stay"} })

@@ -25,9 +25,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// The hostile tenant: in a quarter of the histories a user may do everything in one
-// namespace that ClusterRole edit permits, and nothing elsewhere. There the schedulers
-// look the owners of pods up.
+// The hostile tenant: in a quarter of the histories a user may do everything in one namespace that
+// ClusterRole edit permits, and nothing elsewhere. There the schedulers look the owners of pods up.
 
 // evil is the tenant's namespace.
 const evil = "evil"
@@ -253,8 +252,7 @@ func (s *simulation) disguise(m move) {
 	})
 }
 
-// tied is a pod that can run on one node only, and the DaemonSet that it names as its
-// controller.
+// tied is a pod that can run on one node only, and the DaemonSet that it names as its controller.
 type tied struct{ node, set string }
 
 // tie notes a new pod that can run on one node only.
@@ -504,9 +502,8 @@ func (w *interceptor) judgeMark(v *output.Victim, asker types.UID) {
 	}
 }
 
-// stays tells whether a deleted pod may be there for longer than a hold or a victim, or has
-// been for longer than a hold, so that no plan may count on its room: no plan in force has
-// chosen it.
+// stays tells whether a deleted pod may be there for longer than a hold or a victim, or has been for
+// longer than a hold, so that no plan may count on its room: no plan in force has chosen it.
 func (w *interceptor) stays(m *mirrored) bool {
 	late := time.Since(m.GoneBy) >= time.Duration(w.in.sim.settings.timeout)*time.Second-m.DeletionGrace
 	return m.Deleting && (m.DeletionGrace > w.in.sim.longestLeaving() || late) && !chosenIn(w.Holds(), m.UID)

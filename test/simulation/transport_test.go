@@ -126,9 +126,8 @@ func (a *apiServer) forget(s *stream) {
 	a.streams = slices.DeleteFunc(a.streams, func(o *stream) bool { return o == s })
 }
 
-// knows returns the version up to which a scheduler has seen a kind in all its watches of
-// it. It is 0 while one of them is missing, because the time of the gap is unknown. The
-// caller holds the lock.
+// knows returns the version up to which a scheduler has seen a kind in all its watches of it. It is 0
+// while one of them is missing, because the time of the gap is unknown. The caller holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
 	told, missing := int64(math.MaxInt64), 1
 	switch k {
@@ -278,9 +277,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(t.in.sim.groupWrongly(list))
 }
 
-// list lists PodGroups. A dead process gets an answer at once, because upstream's plugin
-// blocks the informer of pods until its first list succeeds, and ignores the end of its
-// context.
+// list lists PodGroups. A dead process gets an answer at once, because upstream's plugin blocks the
+// informer of pods until its first list succeeds, and ignores the end of its context.
 func (t transport) list(ctx context.Context) (kruntime.Object, error) {
 	if t.in.dead.Load() {
 		return t.in.api.listed(t.in.api.groups, "", "")
@@ -326,8 +324,7 @@ func answer(o any) (*http.Response, error) {
 	return response(http.StatusOK, io.NopCloser(bytes.NewReader(raw))), err
 }
 
-// refused turns an error into an answer; an error that is no answer is returned as a
-// network error.
+// refused turns an error into an answer; an error that is no answer is returned as a network error.
 func refused(err error) (*http.Response, error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -346,9 +343,8 @@ func response(code int, body io.ReadCloser) *http.Response {
 	}
 }
 
-// Upstream's plugin has two caches, each with a goroutine that goes on until the garbage
-// collector ends it. The collector is not in the bubble, where time is virtual, and may
-// not touch its channels.
+// Upstream's plugin has two caches, each with a goroutine that goes on until the garbage collector ends
+// it. The collector is not in the bubble, where time is virtual, and may not touch its channels.
 
 // janitor is the private type of go-cache.
 type janitor struct {
@@ -356,8 +352,7 @@ type janitor struct {
 	stop     chan bool
 }
 
-// janitors removes the finalizers that would end a plugin's janitors; the caller has to
-// end them.
+// janitors removes the finalizers that would end a plugin's janitors; the caller has to end them.
 func janitors(plugin *podgroups.Plugin) []*janitor {
 	theirs := reflect.ValueOf(plugin).Elem().FieldByName("upstream").Elem()
 	manager := theirs.Elem().FieldByName("pgMgr").Elem().Elem()

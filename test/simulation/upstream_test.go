@@ -84,8 +84,7 @@ func (w *interceptor) judgeNominated(item *output.Work) {
 	}
 }
 
-// chosenFor are the victims of holds in force, and those of any earlier plan that this plan waits
-// for.
+// chosenFor are the victims of holds in force, and those of any earlier plan that this plan waits for.
 func (w *interceptor) chosenFor(item *output.Work) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, h := range w.Holds().All() {
@@ -110,11 +109,10 @@ func (b blindHandle) RunFilterPluginsWithNominatedPods(ctx context.Context, stat
 	return b.RunFilterPlugins(ctx, state, pod, info)
 }
 
-// A pod for which upstream's preemption makes room is stranded when its last victim is
-// found to be gone already, to have ended, or to have lost its place because its bind
-// failed: while the calls go on, that event brings the pod back in vain, and no other one
-// follows (kubernetes/kubernetes#141694). The pod stays nominated to the node until the
-// queue is flushed, and filters keep the room for it.
+// A pod for which upstream's preemption makes room is stranded when its last victim is found to be gone
+// already, to have ended, or to have lost its place because its bind failed: while the calls go on, that
+// event brings the pod back in vain, and no other one follows (kubernetes/kubernetes#141694). The pod
+// stays nominated to the node until the queue is flushed, and filters keep the room for it.
 //
 //	         a call for a victim is answered "not found", or deletes one without room
 //	nominated ─────────────────────────────────────────► perhaps stranded
@@ -125,11 +123,10 @@ func (b blindHandle) RunFilterPluginsWithNominatedPods(ctx context.Context, stat
 // A call does not show for which pod it is made, so all pods nominated at that time may
 // be stranded. There is no rest until the queue was flushed, which tries them.
 //
-// A pod of default-scheduler may be stranded too if it was tried while the scheduler's
-// cache had more on a node than the node had. That is so for a pod that was given the
-// node and requested less when it was seen there, or was seen on another node, or ended
-// unseen. The scheduler's queue gets no event for that room. The store brings back only
-// pods of queues.
+// A pod of default-scheduler may be stranded too if it was tried while the scheduler's cache had more on
+// a node than the node had. That is so for a pod that was given the node and requested less when it was
+// seen there, or was seen on another node, or ended unseen. The scheduler's queue gets no event for that
+// room. The store brings back only pods of queues.
 
 // hasRoom tells whether a pod that is deleted gives room back: it runs on a node, or this
 // process is about to bind it.
