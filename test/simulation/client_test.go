@@ -23,7 +23,9 @@ import (
 	typedpolicyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	typedschedulingv1 "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -234,8 +236,11 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours && *o.Preconditions.UID != pod.UID {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the precondition is another one"))
 		}
+		deleted = pod
+		grace := ptr.Deref(o.GracePeriodSeconds, graceOf(pod))
 		if ours {
 			c.in.sim.judgeDelete(c.in, pod)
+			c.in.sim.judgeGrace(c.in, pod, grace)
 		} else {
 			if !c.in.api.preempted[nameOf(pod)] { // upstream first announces the preemption on the pod
 				c.in.sim.fault("%s deletes %s by its name only", c.in.name, name)
@@ -243,19 +248,11 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 			c.in.sim.logf("upstream's preemption in %s deletes %s", c.in.name, pod.Name)
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)
-		deleted = pod
-		grace := graceOf(pod)
-		if o.GracePeriodSeconds != nil {
-			grace = *o.GracePeriodSeconds
-		}
-		if ours {
-			c.in.sim.judgeGrace(c.in, pod, grace)
-		}
-		if err := tooLarge(pod, true); err != nil && ours {
+		switch {
+		case ours && tooLarge(pod, true):
 			c.in.sim.judgeDeletedAgain(c.in, pod)
-			return err
-		}
-		if ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds {
+			return errTooLarge
+		case ours && pod.DeletionTimestamp != nil && grace < *pod.DeletionGracePeriodSeconds:
 			c.in.sim.count(shortened)
 		}
 		c.in.api.deleteWithin(pod, grace)
@@ -281,9 +278,8 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	if err := json.Unmarshal(data, &says); err != nil {
 		return nil, err
 	}
-	marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }
-	upstreams := says.UID == "" && slices.ContainsFunc(says.Status.Conditions, marks) // ours send the UID
-	if len(says.Status.Conditions) == 0 && says.UID != "" {                           // upstream takes back what it has given, too
+	upstreams := says.UID == "" && informer.Condition(&says, corev1.DisruptionTarget) != nil // ours send the UID
+	if len(says.Status.Conditions) == 0 && says.UID != "" {                                  // upstream takes back what it has given, too
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
 	for _, condition := range says.Status.Conditions {
@@ -294,18 +290,11 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		switch {
 		case err != nil:
 			return err
-		case says.UID != "" && says.UID != pod.UID:
-			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the patch is another one"))
-		case says.ResourceVersion != "" && says.ResourceVersion != pod.ResourceVersion:
-			return apierrors.NewConflict(c.kind.resource, name, errors.New("the version in the patch is another one"))
-		}
-		if err := tooLarge(pod, false); err != nil && !upstreams {
-			return err
-		}
-		if c.in.sim.demandWrongly(pod, says.Status.Conditions) {
-			return nil
-		}
-		if c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0 {
+		case says.UID != "" && says.UID != pod.UID, says.ResourceVersion != "" && says.ResourceVersion != pod.ResourceVersion:
+			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID or the version in the patch is another one"))
+		case !upstreams && tooLarge(pod, false):
+			return errTooLarge
+		case c.in.sim.demandWrongly(pod, says.Status.Conditions), c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0:
 			return nil
 		}
 		c.in.api.put(c.in.api.pods, after)

@@ -54,14 +54,11 @@ const sizeKey, tooLargeToMark, tooLargeToDelete = "evil.example/size", "mark", "
 
 var errTooLarge = apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
 
-// tooLarge is the answer of the API server to a write of a pod. The writes of upstream's preemption get
+// tooLarge tells whether the API server refuses a write of a pod. The writes of upstream's preemption get
 // another one: upstream tries such a pod again without end, so nothing would come to rest.
-func tooLarge(pod *corev1.Pod, deletes bool) error {
-	switch size := pod.Annotations[sizeKey]; {
-	case size == tooLargeToDelete, size == tooLargeToMark && !deletes:
-		return errTooLarge
-	}
-	return nil
+func tooLarge(pod *corev1.Pod, deletes bool) bool {
+	size := pod.Annotations[sizeKey]
+	return size == tooLargeToDelete || size == tooLargeToMark && !deletes
 }
 
 // judgeDeletedAgain finds a pod that is deleted again before the retry interval after the refusal
