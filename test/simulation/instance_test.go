@@ -86,7 +86,7 @@ type cycle struct {
 }
 
 // launch starts a scheduler on the API server.
-func (s *simulation) launch() (*instance, error) {
+func (s *simulation) launch() {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
@@ -122,7 +122,8 @@ func (s *simulation) launch() (*instance, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, err
+		s.fault("a process does not start: %v", err)
+		return
 	}
 	go func() {
 		defer close(in.done)
@@ -138,7 +139,6 @@ func (s *simulation) launch() (*instance, error) {
 		dynamicFactory.Shutdown()
 	}()
 	s.instances = append(s.instances, in)
-	return in, nil
 }
 
 // triesPods tells whether the process schedules. While upstream's Coscheduling waits for the

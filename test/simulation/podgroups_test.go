@@ -90,6 +90,11 @@ func inGroup(pod *corev1.Pod, name types.NamespacedName) bool {
 	return pod.Spec.SchedulerName == managed && groupOf(pod) == name && !ended(pod)
 }
 
+// members returns the members of a PodGroup. The caller holds the lock.
+func (s *simulation) members(name types.NamespacedName) []*corev1.Pod {
+	return slices.DeleteFunc(s.api.allPods(), func(p *corev1.Pod) bool { return !inGroup(p, name) })
+}
+
 // countPlacedMembers notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
 func (w *interceptor) countPlacedMembers(p *objects.Pod) {
@@ -174,8 +179,8 @@ func (s *simulation) membersPlaced(in *instance, uid types.UID, name types.Names
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	placed := map[types.UID]bool{}
-	for _, p := range s.api.allPods() {
-		if inGroup(p, name) && p.Spec.NodeName != "" {
+	for _, p := range s.members(name) {
+		if p.Spec.NodeName != "" {
 			placed[p.UID] = true
 		}
 	}
@@ -218,13 +223,9 @@ func (s *simulation) apart(pod *corev1.Pod) bool {
 	if !s.settings.groups || name.Name == "" {
 		return false
 	}
-	g, placed := s.group(name), 0
-	for _, p := range s.api.allPods() {
-		if inGroup(p, name) && p.Spec.NodeName != "" {
-			placed++
-		}
-	}
-	return g == nil || placed < int(g.Spec.MinMember)
+	g := s.group(name)
+	placed := slices.DeleteFunc(s.members(name), func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
+	return g == nil || len(placed) < int(g.Spec.MinMember)
 }
 
 // atPermit tells whether some members of a PodGroup have places and wait for the others.
@@ -258,16 +259,9 @@ func (s *simulation) outOfStep(but types.NamespacedName) bool {
 // able tells whether a PodGroup has at least minMember members, and none with a
 // scheduling gate: otherwise none of its members is tried. The caller holds the lock.
 func (s *simulation) able(name types.NamespacedName) bool {
-	g, members := s.group(name), 0
-	for _, p := range s.api.allPods() {
-		if inGroup(p, name) {
-			if len(p.Spec.SchedulingGates) > 0 {
-				return false
-			}
-			members++
-		}
-	}
-	return g != nil && members >= int(g.Spec.MinMember)
+	g, members := s.group(name), s.members(name)
+	gated := func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 }
+	return g != nil && len(members) >= int(g.Spec.MinMember) && !slices.ContainsFunc(members, gated)
 }
 
 // inStep is the time within which a pod that is tried in step with others is tried again:
@@ -279,14 +273,14 @@ func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[po
 
 // triedLately tells whether some members of a PodGroup were tried lately. The caller holds the lock.
 func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return inGroup(p, name) && pending(p) && in.lately(p) })
+	return slices.ContainsFunc(s.members(name), func(p *corev1.Pod) bool { return pending(p) && in.lately(p) })
 }
 
 // tried tells whether some members of a PodGroup will be tried again by themselves. The
 // caller holds the lock.
 func (s *simulation) tried(in *instance, name types.NamespacedName) bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return inGroup(p, name) && pending(p) && in.store().Explain(p.UID).Code == reasons.BackingOff
+	return slices.ContainsFunc(s.members(name), func(p *corev1.Pod) bool {
+		return pending(p) && in.store().Explain(p.UID).Code == reasons.BackingOff
 	})
 }
 
@@ -294,23 +288,11 @@ func (s *simulation) tried(in *instance, name types.NamespacedName) bool {
 // run in whatever order they are tried, because a member that goes to another node leaves
 // more of this one to the rest. The caller holds the lock.
 func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
-	g, members := s.group(name), 0
-	var ask resources.Vector
-	var waiting []*corev1.Pod
-	for _, p := range s.api.allPods() {
-		switch {
-		case !inGroup(p, name):
-			continue
-		case len(p.Spec.SchedulingGates) > 0: // then upstream lets no member go on
-			return nil
-		case pending(p):
-			ask, waiting = ask.Add(request(p)), append(waiting, p)
-		}
-		members++
-	}
-	if g == nil || members < int(g.Spec.MinMember) {
+	if !s.able(name) { // then upstream lets no member go on
 		return nil
 	}
+	var ask resources.Vector
+	waiting := slices.DeleteFunc(s.members(name), func(p *corev1.Pod) bool { return !pending(p) })
 	used := in.running(s.document.spec)
 	s.addRan(used)
 	for _, p := range waiting {
@@ -318,6 +300,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 			return nil
 		}
 		used.add(claimantPod(p), 1)
+		ask = ask.Add(request(p))
 	}
 	for _, n := range s.api.allNodes() {
 		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || s.hauntedByUpstream(in, n.Name) {
