@@ -56,13 +56,6 @@ type apiServer struct {
 	// victims. It deletes by name, and another pod may have got the name since.
 	preempted map[types.NamespacedName]bool
 	boundAt   map[types.UID]int64 // the version at which a pod got its node
-	vacant    map[string]vacancy  // for each namespace the last pod that was removed
-}
-
-// vacancy is the name of a pod that was removed.
-type vacancy struct {
-	name  types.NamespacedName
-	since int64 // version
 }
 
 // kind is the objects of one kind.
@@ -82,7 +75,7 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}, ran: map[string]bool{}}
+	a := &apiServer{more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, ran: map[string]bool{}}
 	a.pods = a.define("", "pods", &corev1.PodList{})
 	a.nodes = a.define("", "nodes", &corev1.NodeList{})
 	a.namespaces = a.define("", "namespaces", &corev1.NamespaceList{})
@@ -125,7 +118,6 @@ func (a *apiServer) drop(k *kind, o object) {
 	delete(k.objects, nameOf(o))
 	if k == a.pods {
 		delete(a.boundAt, o.GetUID())
-		a.vacant[o.GetNamespace()] = vacancy{name: nameOf(o), since: a.rv}
 	}
 	a.note(k, happened{rv: a.rv, old: last})
 }

@@ -99,10 +99,15 @@ func (s *simulation) putNode(name string, m move) {
 // one (kubernetes#141255). The caller holds the lock.
 func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	s.serial++
-	last, found := s.api.vacant[namespace]
-	missed := func(in *instance) bool { return s.api.knows(in, s.api.pods) < last.since }
-	if again && found && s.api.pod(last.name) == nil && !slices.ContainsFunc(s.instances, missed) {
-		return last.name.Name, types.UID(fmt.Sprintf("%s.%d", last.name.Name, s.serial))
+	var last happened // the last removal there
+	for _, h := range s.api.pods.events {
+		if h.new == nil && h.old.GetNamespace() == namespace {
+			last = h
+		}
+	}
+	missed := func(in *instance) bool { return s.api.knows(in, s.api.pods) < last.rv }
+	if again && last.old != nil && s.api.pod(nameOf(last.old)) == nil && !slices.ContainsFunc(s.instances, missed) {
+		return last.old.GetName(), types.UID(fmt.Sprintf("%s.%d", last.old.GetName(), s.serial))
 	}
 	unused := fmt.Sprintf("p%04d", s.serial)
 	return unused, types.UID(unused)
