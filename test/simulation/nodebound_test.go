@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -93,9 +92,7 @@ func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
 			first = append(first, p)
 		}
 	}
-	slices.SortFunc(first, func(a, b nodeBound) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
-	})
+	slices.SortFunc(first, func(a, b nodeBound) int { return inOrder(&a.Pod, &b.Pod) })
 	var all, untried resources.Vector
 	for _, p := range first {
 		all = all.Add(p.Request)

@@ -193,7 +193,7 @@ func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bo
 	admitted, own := w.Snapshot(), map[string]resources.Vector{}
 	if waits && w.hasSlot(p) {
 		for _, o := range w.pods {
-			if w.hasSlot(&o) && !w.isBefore(&o, p) { // its own, too
+			if w.hasSlot(&o) && inOrder(&o, p) >= 0 { // its own, too
 				for _, path := range ancestors(o.Labels[placement.KeyQueue]) {
 					own[path] = own[path].Add(o.Request)
 				}
@@ -240,7 +240,7 @@ func (w *interceptor) hasSlot(p *objects.Pod) bool {
 	return known && (x.State == "Admitted" || x.State == "Scheduling")
 }
 
-// isBefore tells whether a pod comes before another one of its queue.
-func (w *interceptor) isBefore(p, other *objects.Pod) bool {
-	return cmp.Or(cmp.Compare(other.Priority, p.Priority), p.Created.Compare(other.Created), cmp.Compare(p.UID, other.UID)) < 0
+// inOrder compares pods of one queue by their order.
+func inOrder(a, b *objects.Pod) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }
