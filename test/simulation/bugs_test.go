@@ -218,10 +218,9 @@ func (w *interceptor) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 	case bugGroupAlone:
 		p.Labels = maps.Clone(p.Labels)
 		delete(p.Labels, objects.PodGroupLabel)
-	case bugMeek:
-		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode == ""
-	case bugMeekThere:
-		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode != ""
+	case bugMeek, bugMeekThere:
+		there := (p.RequiredNode != "") == (w.in.sim.bug == bugMeekThere)
+		p.NeverPreempts = p.NeverPreempts || there && unlucky(p.Name)
 	case bugNever, bugNeverThere:
 		if (p.RequiredNode != "") == (w.in.sim.bug == bugNeverThere) {
 			p.NeverPreempts = false
@@ -264,9 +263,7 @@ func (w *interceptor) deleteWrongly() bool {
 	case bugLostDeletion:
 		return w.count%7 == 0
 	case bugLeftOver:
-		none := false
-		w.in.api.locked(func() { none = len(w.in.api.allPods()) == 0 })
-		return none
+		return len(w.in.api.pods.objects) == 0
 	}
 	return false
 }

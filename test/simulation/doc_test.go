@@ -9,7 +9,7 @@
 //	cluster_test.go      pods, nodes and their labels, kubelets
 //	neighbour_test.go    the second scheduler, and the taints by which room is kept from it
 //	tenant_test.go       the hostile tenant: its moves and their invariants;
-//	                     tenant_moves_test.go queues, finalizers, pods that are too large
+//	                     tenant_moves_test.go moves of queues, finalizers, pods too large
 //	quotas_test.go       max, limits and maxapplications, added up from outside;
 //	                     demand_test.go what autoscalers are told
 //	budgets_test.go      PodDisruptionBudgets and the controller of their status

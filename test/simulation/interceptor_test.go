@@ -108,13 +108,14 @@ func (w *interceptor) DeleteLastSeenPending(uid types.UID, now time.Time) {
 }
 
 func (w *interceptor) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
+	w.in.api.mu.Lock()
+	defer w.in.api.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.goes(uid)
-	if w.deleteWrongly() {
-		return
+	if !w.deleteWrongly() {
+		tell(uid, now)
 	}
-	tell(uid, now)
 }
 
 func (w *interceptor) goes(uid types.UID) {

@@ -122,21 +122,14 @@ func (n *neighbour) make() {
 	if n.quiet || !n.chance.of(5) {
 		return
 	}
-	all, waiting := 0, 0
 	if n.chance.of(4) {
 		of := func(p *corev1.Pod) bool { return p.Spec.SchedulerName == alien && runs(p) }
 		if pod := n.sim.some(n.chance.IntN(100), of); pod != nil {
 			n.sim.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 		}
 	}
-	for _, pod := range n.sim.api.allPods() {
-		if pod.Spec.SchedulerName != alien || ended(pod) {
-			continue
-		}
-		if all++; pending(pod) {
-			waiting++
-		}
-	}
+	its := slices.DeleteFunc(n.sim.api.allPods(), func(p *corev1.Pod) bool { return p.Spec.SchedulerName != alien || ended(p) })
+	all, waiting := len(its), len(slices.DeleteFunc(its, func(p *corev1.Pod) bool { return !pending(p) }))
 	if all >= mostNeighbours || waiting >= mostWaiting || len(n.sim.api.pods.objects) >= mostPods {
 		return
 	}

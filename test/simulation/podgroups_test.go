@@ -102,12 +102,9 @@ func (w *interceptor) countPlacedMembers(p *objects.Pod) {
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
 		return
 	}
-	var members []mirrored
-	for _, m := range w.mirror() {
-		if !m.Foreign && m.Namespace == p.Namespace && m.Labels[objects.PodGroupLabel] == name {
-			members = append(members, m)
-		}
-	}
+	members := slices.DeleteFunc(w.mirror(), func(m mirrored) bool {
+		return m.Foreign || m.Namespace != p.Namespace || m.Labels[objects.PodGroupLabel] != name
+	})
 	for _, m := range members {
 		if m.binding {
 			w.placedMembers[m.UID] = max(w.placedMembers[m.UID], len(members))

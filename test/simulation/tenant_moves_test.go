@@ -15,15 +15,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// More moves of the hostile tenant: pods of other queues, finalizers, pods that are too
-// large, and queues that rules make.
+// Moves of the hostile tenant: pods of other queues, finalizers, pods that are too large, and queues that
+// rules make.
 
 // In half of its histories rules make at most so many queues.
 const mostQueues, mostQueuesOfNamespace = 3, 2
 
-// moveTenantMore makes one of these moves. The caller holds the lock.
-func (s *simulation) moveTenantMore(m move) bool {
+// moveTenant makes a move of the tenant. The caller holds the lock.
+func (s *simulation) moveTenant(m move) bool {
+	if !isEvil(m.kind) {
+		return false
+	}
 	its := func(p *corev1.Pod) bool { return p.Namespace == evil }
+	all := slices.DeleteFunc(s.api.allPods(), func(p *corev1.Pod) bool { return !its(p) })
 	switch m.kind {
 	case "evil label":
 		plainly := func(p *corev1.Pod) bool {
@@ -42,8 +46,16 @@ func (s *simulation) moveTenantMore(m move) bool {
 			size := []string{"", tooLargeToMark, tooLargeToDelete}[m.n%3]
 			s.api.editPod(pod, func(p *corev1.Pod) { p.Annotations = map[string]string{sizeKey: size} })
 		}
+	case "evil set":
+		s.turnSet(m)
+	case "evil delete":
+		s.deleteOwn(m, len(slices.DeleteFunc(all, func(p *corev1.Pod) bool { return !lingering(p) })) >= mostLingering)
+	case "evil disguise":
+		s.disguise(m)
 	default:
-		return false
+		if len(all) < mostEvil && len(s.api.pods.objects) < mostPods {
+			s.create(s.evilPod(m))
+		}
 	}
 	return true
 }

@@ -73,38 +73,6 @@ func overdue(p *corev1.Pod) bool {
 	return time.Since(p.DeletionTimestamp.Time) >= time.Duration(late)*time.Second
 }
 
-// moveTenant makes a move of the tenant. The caller holds the lock.
-func (s *simulation) moveTenant(m move) bool {
-	if !isEvil(m.kind) {
-		return false
-	}
-	if s.moveTenantMore(m) {
-		return true
-	}
-	its, lingers := 0, 0
-	for _, p := range s.api.allPods() {
-		if p.Namespace == evil {
-			if its++; lingering(p) {
-				lingers++
-			}
-		}
-	}
-	full := its >= mostEvil || len(s.api.pods.objects) >= mostPods
-	switch m.kind {
-	case "evil set":
-		s.turnSet(m)
-	case "evil delete":
-		s.deleteOwn(m, lingers >= mostLingering)
-	case "evil disguise":
-		s.disguise(m)
-	default:
-		if !full {
-			s.create(s.evilPod(m))
-		}
-	}
-	return true
-}
-
 // evilPod makes a pod of the tenant: some take up to a year to stop, some have owners that
 // do not exist, some request types that do not exist.
 func (s *simulation) evilPod(m move) *corev1.Pod {
