@@ -202,10 +202,7 @@ func (w *interceptor) judgeBudgets(item *output.Work) {
 		return
 	}
 	s := w.in.sim
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	plan := claimed{asker: item.UID, since: item.Hold.Since}
 	for _, v := range d.Victims {
 		plan.victims = append(plan.victims, types.UID(v.UID))

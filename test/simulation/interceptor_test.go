@@ -70,6 +70,16 @@ func newInterceptor(in *instance, s *store.Store) *interceptor {
 	}
 }
 
+// lockAll takes the lock of the API server and then mu: defer w.lockAll()().
+func (w *interceptor) lockAll() (unlock func()) {
+	w.in.api.mu.Lock()
+	w.mu.Lock()
+	return func() {
+		w.mu.Unlock()
+		w.in.api.mu.Unlock()
+	}
+}
+
 func (w *interceptor) Upsert(p objects.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,10 +118,7 @@ func (w *interceptor) DeleteLastSeenPending(uid types.UID, now time.Time) {
 }
 
 func (w *interceptor) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
-	w.in.api.mu.Lock()
-	defer w.in.api.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	w.goes(uid)
 	if !w.deleteWrongly() {
 		tell(uid, now)
@@ -186,10 +193,7 @@ func (w *interceptor) DeleteNode(name string, now time.Time) {
 }
 
 func (w *interceptor) UpsertBudget(b objects.Budget, now time.Time) {
-	w.in.api.mu.Lock()
-	defer w.in.api.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	w.budgets[b.Namespace+"/"+b.Name] = b
 	w.told++
 	w.guardedAt = now

@@ -325,10 +325,7 @@ func (s *simulation) taints(in *instance) []complaint {
 // waits. If the process was without the lease meanwhile, the time is not known.
 func (w *interceptor) noteLoss(item *output.Work) {
 	s := w.in.sim
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	if item.Ended == reservations.Bound || item.Ended == reservations.Deleted {
 		return
 	}

@@ -76,11 +76,8 @@ func (w *interceptor) NodeChanged(name string, now time.Time) {
 // room beside another pod; empty if there is none. Waiting pods of the node that may not go first any
 // more can take the room of those after them, so with these all have to fit.
 func (in *instance) goesFirst(pod *corev1.Pod, node fwk.NodeInfo) types.UID {
-	in.api.mu.Lock()
-	defer in.api.mu.Unlock()
 	w, name := in.interceptor, node.Node().Name
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	if h, holds := w.Holds().Of(pod.UID); len(w.nodeBound) == 0 || w.in.sim.onceRequired(pod.UID) == name || holds && h.Node == name {
 		return ""
 	}
@@ -235,11 +232,8 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 // namespace: beside those that fit now, and beside all once these pods are gone. It does not apply where other holders or those of a PodGroup are on
 // the node, where the pod is of such a namespace or has a claim on the node, or where the pod does not fit now.
 func (in *instance) besideOwn(pod *corev1.Pod, node fwk.NodeInfo) (open, applies bool) {
-	in.api.mu.Lock()
-	defer in.api.mu.Unlock()
 	w, name := in.interceptor, node.Node().Name
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	holds, required := w.Holds(), w.in.sim.onceRequired(pod.UID) == name
 	if _, has := holds.Of(pod.UID); has || !holds.Concerns(name, pod.UID) {
 		return false, false

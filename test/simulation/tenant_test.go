@@ -357,10 +357,7 @@ func (p *watchedPreemption) PostFilter(ctx context.Context, state fwk.CycleState
 	began := time.Now()
 	result, status := p.Plugin.PostFilter(ctx, state, pod, nodes)
 	status = p.in.waitWrongly(pod, status)
-	p.in.api.mu.Lock()
-	defer p.in.api.mu.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.lockAll()()
 	removed := p.in.sim.removed[pod.Labels[placement.KeyQueue]] // pods that name it may be in another queue
 	w.holdWrongly(pod, status)
 	w.callBackWrongly(pod, members)

@@ -164,7 +164,7 @@ type lease struct {
 type leaseLock struct {
 	lease *lease
 	in    *instance
-	seen  int // version that was last read
+	seen  int // version that was last read, 0 for none
 }
 
 func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -187,21 +187,19 @@ func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 }
 
 func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, "create", record, func() bool { return l.lease.record == nil })
+	return l.write(ctx, "create", record)
 }
 
-// Update writes the lease if it has not changed since it was read.
 func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	seen := l.seen
-	return l.write(ctx, "update", record, func() bool { return l.lease.version == seen })
+	return l.write(ctx, "update", record)
 }
 
-// The write may take effect although the client gets an error or no answer. Then the
-// version that it saw is not the current one.
-func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord, may func() bool) error {
+// write writes the lease if it has not changed since it was read. That may take effect although the
+// client gets an error or no answer. Then the version that it saw is not the current one.
+func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord) error {
 	version := 0
 	err := l.call(ctx, verb, func() error {
-		if !may() || l.in.sim.bug == bugVacant && record.LeaderTransitions > 0 {
+		if l.lease.version != l.seen || l.in.sim.bug == bugVacant && record.LeaderTransitions > 0 {
 			return apierrors.NewConflict(leases, leaseName, errors.New("another process has written it"))
 		}
 		l.lease.version++
