@@ -284,8 +284,8 @@ func graceOf(pod *corev1.Pod) int64 {
 	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
 }
 
-// deleteWithin does what a DELETE with a grace period does: a running pod gets that. A second one shortens the grace
-// period, which began with the first one.
+// deleteWithin does what a DELETE with a grace period does: a running pod gets that. A second one
+// shortens the grace period, which began with the first one.
 func (a *apiServer) deleteWithin(pod *corev1.Pod, grace int64) {
 	before := pod.DeletionGracePeriodSeconds
 	switch {

@@ -156,7 +156,7 @@ var (
 	bugClingsThere = plant("a node held for a pod of a DaemonSet and refused by the filters is not noticed",
 		"does not tolerate its taint", 33)
 	bugClosed = plant("a node is closed for pods of the asker's own namespace",
-		"closes the node for pods of its own")
+		"closes node .* for pods of its own")
 	bugCrowded = plant("no room is kept for an asker that waits for pods of its own namespace",
 		"leaves no room for a holder", 58)
 	bugCrowdWaits = plant("pods that wait for the same room are not counted",

@@ -278,11 +278,12 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	if err := json.Unmarshal(data, &says); err != nil {
 		return nil, err
 	}
-	upstreams := says.UID == "" && informer.Condition(&says, corev1.DisruptionTarget) != nil // ours send the UID
-	if len(says.Status.Conditions) == 0 && says.UID != "" {                                  // upstream takes back what it has given, too
+	ours, conditions := says.UID != "", says.Status.Conditions // upstream sends no UID
+	upstreams := !ours && informer.Condition(&says, corev1.DisruptionTarget) != nil
+	if ours && len(conditions) == 0 { // upstream takes back what it has given, too
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
-	for _, condition := range says.Status.Conditions {
+	for _, condition := range conditions {
 		c.in.mayWrite(!upstreams && condition.Type != corev1.PodScheduled, "patch "+string(condition.Type), name)
 	}
 	err = change(ctx, c.reader, "patch", name, func(pod *corev1.Pod) error {
@@ -290,23 +291,23 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		switch {
 		case err != nil:
 			return err
-		case says.UID != "" && says.UID != pod.UID, says.ResourceVersion != "" && says.ResourceVersion != pod.ResourceVersion:
-			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID or the version in the patch is another one"))
+		case ours && says.UID != pod.UID, says.ResourceVersion != "" && says.ResourceVersion != pod.ResourceVersion:
+			return apierrors.NewConflict(c.kind.resource, name, errors.New("it is another pod, or was changed"))
 		case !upstreams && tooLarge(pod, false):
 			return errTooLarge
-		case c.in.sim.demandWrongly(pod, says.Status.Conditions), c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0:
+		case c.in.sim.demandWrongly(pod, conditions), c.in.sim.patchWrongly(pod, after) && len(conditions) == 0:
 			return nil
 		}
 		c.in.api.put(c.in.api.pods, after)
 		if upstreams {
 			c.in.api.preempted[nameOf(pod)] = true
 		}
-		if c.in.sim.onlyTold(says.Status.Conditions) {
+		if c.in.sim.onlyTold(conditions) {
 			c.in.api.writes--
-		} else if len(says.Status.Conditions) > 0 && saysOnly(says.Status.Conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
+		} else if len(conditions) > 0 && saysOnly(conditions) && after.Status.NominatedNodeName == pod.Status.NominatedNodeName {
 			c.in.api.said++
 		}
-		for _, condition := range says.Status.Conditions {
+		for _, condition := range conditions {
 			c.in.sim.countDemand(pod, &condition)
 			c.in.sim.judgeClaim(c.in, pod, &condition)
 			message := ""

@@ -227,7 +227,8 @@ func (a *apiServer) usedOn(node string) resources.Vector {
 // usedBelow returns what pods use of a queue. The caller holds the lock.
 func (in *instance) usedBelow(queue string) resources.Vector {
 	return in.api.used(func(p *corev1.Pod) bool {
-		return p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && slices.Contains(ancestors(in.claimant(p).queue), queue)
+		return p.Spec.SchedulerName == managed && p.Spec.NodeName != "" &&
+			slices.Contains(ancestors(in.claimant(p).queue), queue)
 	})
 }
 
@@ -300,7 +301,7 @@ func (s *simulation) end1(pod *corev1.Pod) {
 // admit starts a pod if it fits beside the pods that were started before.
 func (s *simulation) admit(pod *corev1.Pod) {
 	used := s.api.used(func(p *corev1.Pod) bool {
-		return p.Spec.NodeName == pod.Spec.NodeName && (p.Status.Phase == corev1.PodRunning || p.Name == pod.Name)
+		return p.Spec.NodeName == pod.Spec.NodeName && (p.Name == pod.Name || p.Status.Phase == corev1.PodRunning)
 	})
 	phase := corev1.PodRunning
 	if !informer.Allocatable(s.api.node(pod.Spec.NodeName)).Covers(used) {

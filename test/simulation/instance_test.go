@@ -256,20 +256,22 @@ func (in *instance) registry() frameworkruntime.Registry {
 			watch := func(p *preemption.Plugin) fwk.Plugin { return &watchedPreemption{p, in} }
 			return watching(preemption.New, watch)(ctx, args, h)
 		},
-		reservation.Name: watching(reservation.New, func(p *reservation.Plugin) fwk.Plugin { return &watchedReservation{p, in} }),
-		podgroups.Name:   watching(podgroups.New, in.watchPodGroups),
-		probeName:        func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
+		reservation.Name: watching(reservation.New, func(p *reservation.Plugin) fwk.Plugin {
+			return &watchedReservation{p, in}
+		}),
+		podgroups.Name: watching(podgroups.New, in.watchPodGroups),
+		probeName:      func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
 	}
 }
 
 // watching makes a plugin, with an observer in its place.
-func watching[P fwk.Plugin](plugin frameworkruntime.PluginFactory, watch func(P) fwk.Plugin) frameworkruntime.PluginFactory {
+func watching[P fwk.Plugin](made frameworkruntime.PluginFactory, by func(P) fwk.Plugin) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-		p, err := plugin(ctx, args, h)
+		p, err := made(ctx, args, h)
 		if err != nil {
 			return nil, err
 		}
-		return watch(p.(P)), nil
+		return by(p.(P)), nil
 	}
 }
 
@@ -344,7 +346,7 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 		ask = w.in.keepForOwnWrongly(ask, pod, node)
 	}
 	status := w.filter(ask, pod, node)
-	w.in.checkAnswer(status, ask, func(status *fwk.Status) string { return w.in.misjudges(status, pod, node) })
+	w.in.checkAnswer(status, ask, func(s *fwk.Status) string { return w.in.misjudges(s, pod, node) })
 	return status
 }
 

@@ -128,7 +128,8 @@ func (n *neighbour) make() {
 			n.sim.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 		}
 	}
-	its := slices.DeleteFunc(n.sim.api.allPods(), func(p *corev1.Pod) bool { return p.Spec.SchedulerName != alien || ended(p) })
+	other := func(p *corev1.Pod) bool { return p.Spec.SchedulerName != alien || ended(p) }
+	its := slices.DeleteFunc(n.sim.api.allPods(), other)
 	all, waiting := len(its), len(slices.DeleteFunc(its, func(p *corev1.Pod) bool { return !pending(p) }))
 	if all >= mostNeighbours || waiting >= mostWaiting || len(n.sim.api.pods.objects) >= mostPods {
 		return

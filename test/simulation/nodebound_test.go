@@ -218,9 +218,9 @@ func (in *instance) misjudges(status *fwk.Status, pod *corev1.Pod, node fwk.Node
 	case !applies:
 		return ""
 	case open && (held || keeps):
-		return fmt.Sprintf("tries pod %s on node %s and closes the node for pods of its own namespace", pod.Name, node.Node().Name)
+		return fmt.Sprintf("closes node %s for pods of its own namespace, and for %s", node.Node().Name, pod.Name)
 	case !open && status.IsSuccess():
-		return fmt.Sprintf("tries pod %s on node %s and leaves no room for a holder", pod.Name, node.Node().Name)
+		return fmt.Sprintf("lets %s have node %s, and leaves no room for a holder", pod.Name, node.Node().Name)
 	case keeps:
 		in.sim.count(keptBesideOwn)
 	}

@@ -270,7 +270,8 @@ func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[po
 
 // triedLately tells whether some members of a PodGroup were tried lately. The caller holds the lock.
 func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
-	return slices.ContainsFunc(s.members(name), func(p *corev1.Pod) bool { return pending(p) && in.lately(p) })
+	lately := func(p *corev1.Pod) bool { return pending(p) && in.lately(p) }
+	return slices.ContainsFunc(s.members(name), lately)
 }
 
 // tried tells whether some members of a PodGroup will be tried again by themselves. The

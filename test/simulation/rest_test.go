@@ -111,7 +111,9 @@ func (s *simulation) leaving() bool {
 // held tells whether some pod holds a node for a limited time.
 func (s *simulation) held() bool {
 	timed := func(h reservations.Hold) bool { return !h.NodeBound || !h.Patient }
-	return slices.ContainsFunc(s.instances, func(in *instance) bool { return slices.ContainsFunc(in.store().Holds().All(), timed) })
+	return slices.ContainsFunc(s.instances, func(in *instance) bool {
+		return slices.ContainsFunc(in.store().Holds().All(), timed)
+	})
 }
 
 // rest lets everything settle, and compares the state of every process with the cluster.
@@ -166,7 +168,8 @@ func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 			seen[c.what]++
 		}
 	}
-	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 }), nil
+	passing := func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 }
+	return slices.DeleteFunc(wrong, passing), nil
 }
 
 // complaint is a fault at rest; what is the same as long as the fault lasts.

@@ -49,7 +49,8 @@ func (s *simulation) moveTenant(m move) bool {
 	case "evil set":
 		s.turnSet(m)
 	case "evil delete":
-		s.deleteOwn(m, len(slices.DeleteFunc(all, func(p *corev1.Pod) bool { return !lingering(p) })) >= mostLingering)
+		stay := slices.DeleteFunc(all, func(p *corev1.Pod) bool { return !lingering(p) })
+		s.deleteOwn(m, len(stay) >= mostLingering)
 	case "evil disguise":
 		s.disguise(m)
 	default:
