@@ -44,9 +44,8 @@ const (
 
 // The bugs that show in a history.
 var (
-	bugHoldLeaks = plant("the end of a hold is not written", "it says that it holds a node")
-	bugLawBroken = plant("a pod is deleted for a DaemonSet that is no victim",
-		"D4: victim .* (has priority|may not go)")
+	bugHoldLeaks    = plant("the end of a hold is not written", "it says that it holds a node")
+	bugLawBroken    = plant("a DaemonSet takes a pod that is no victim", "D4: .* (has priority|may not go)")
 	bugRelistDrop   = plant("a pod that appears after a gap is not noticed", "the store does not know it")
 	bugNoGate       = plant("a process that does not lead writes", "does not lead, and tries to")
 	bugWrongNode    = plant("pods are bound to a node that has no room", "which has no room: ")
@@ -58,112 +57,75 @@ var (
 	bugEagerDelete  = plant("pods are deleted without a decision", "there is no decision")
 	bugDeaf         = plant("free room is not passed on", "it waits without a reason")
 	bugByName       = plant("victims are deleted by their names", "deletes .* by its name only")
-	bugShutOurs     = plant("a node without a hold is refused to pods of queues",
-		`is forgotten \(NoNodeFits.*\): node .* could take it`)
-	bugShutPlain = plant("a node without a hold is refused to other pods",
-		`is forgotten \(\): node .* could take it`)
-	bugNominated = plant("a nomination is never taken back", "room is kept on node", 19)
-	bugHalves    = plant("members of a PodGroup do not wait for each other",
-		"have a place, which starts with")
-	bugGroupDeaf  = plant("a PodGroup counts as larger", "could take all .* of PodGroup")
-	bugGroupAlone = plant("the PodGroup of a pod is not noticed", "PodGroup .* requests", 5)
-	bugHasty      = plant("preemption for a DaemonSet starts too early", "D3: ")
-	bugElsewhere  = plant("a pod on another node is deleted for a DaemonSet", "D4: victim .* is on node")
-	bugNowhere    = plant("pods are bound to a node that does not exist", "binds .*, which is not there")
-	bugModest     = plant("requests of pods are not noticed until they run", "gives .*: queue .* uses")
-	bugVacant     = plant("no process takes over from the leader", "no process leads")
-	bugRestless   = plant("the same event is sent again and again", "do not come to rest")
-	bugLeftOver   = plant("the end of the last pods is not noticed", "root has")
-	bugMutated    = plant("a snapshot of the queues is changed", "queue root: books say")
-	_             = plant(bugLaw+"2", "makes pods go .* law 2: ")
-	_             = plant(bugLaw+"3", "makes pods go .* law 3: ")
-	bugShy        = plant("the usage of pods of a queue is not noticed", "law 4: ")
-	_             = plant(bugLaw+"5", "makes pods go .* law 5: ")
-	_             = plant(bugLaw+"6", "makes pods go .* law 6: its priority")
-	_             = plant(bugLaw+"7", "makes pods go .* law 7: ", 32)
-	bugBuys       = plant("a wrong condition about demand is not corrected",
-		"is wanted for pod .*: beside it queue")
-	bugUserLimit = plant("limits of users are left out of the demand",
-		"for .* a node is wanted .* it user")
-	bugMaxApps = plant("maxapplications is left out of the demand",
-		"for .* a node is wanted .* applications", 7)
-	bugMembers   = plant("PodGroups are left out of the demand", "for .* a node is wanted .* PodGroup")
-	bugNeverBack = plant("a condition that no node is wanted is never taken back",
-		"for .* no node is wanted")
-	bugUnlimited = plant("the limits of users and groups are forgotten",
-		"(binds|gives) .*: (user|group) .* uses")
-	bugNever = plant("preemptionPolicy Never of a pod is not noticed",
-		"law 6: .* preemptionPolicy Never", 103)
-	bugNeverThere = plant("preemptionPolicy Never of a pod of a DaemonSet is not noticed",
-		"D2: its preemptionPolicy", 53)
-	bugOwnMate = plant("a pod is deleted that waits at Permit for the asker",
-		"waits at Permit for the asker", 82)
-	bugMeek   = plant("some pods are treated as if they never preempt", notAsked, 75)
-	bugHumble = plant("pods that wait in a queue count as less important in the order",
-		"may preempt it there", 100)
-	bugUnasked = plant("pods that found no node are not known while room is given away",
-		"may preempt it there", 247)
-	bugUnheard = plant("pods that back off are not known while room is given away",
-		"may preempt it there", 68)
-	bugBlindFilters = plant("nominated pods are not counted where room is made",
-		"beside what is nominated there", 40)
-	bugUntainted = plant("the taint of a node that is held is not written",
-		"no taint that keeps others off")
-	bugBlind = plant("the other scheduler ignores the taint of nodes that are held",
-		"it sees no taint", 22)
-	bugTaintStays = plant("the taint of a node that was held stays", "no hold wants it")
-	bugHurried    = plant("room is made again at once for a pod that lost it",
-		"less than the retry interval", 166)
-	bugIdle = plant("a node is held for a pod that needs no victim",
-		"no pod was chosen to go for it")
-	bugLavish = plant("disruption budgets count as larger", "of budget .* which allows")
-	bugLast   = plant("pods that can run on one node only do not go first there",
-		`leaves no room for .* \(D0\)`, 7)
-	bugForged  = plant("owners of pods are taken on trust", "is taken for a pod of a DaemonSet")
-	bugPatient = plant("nodes are held without a time-out", "holds node .* for longer than", 29)
-	bugOverdue = plant("a pod that stays after its grace period is not noticed",
-		notAsked+"|"+roomless, 55)
-	bugLingers  = plant("a long grace period of a pod is not noticed", roomless, 8)
-	bugTooLarge = plant("the answer that a pod is too large is taken for one that passes",
-		"after that was refused", 30)
-	bugGrace    = plant("the grace period of victims is not shortened", "and victims may have")
-	bugDisowned = plant("a pod that its owner deleted counts as preempted", "law 4: ", 207)
-	bugUnmarked = plant("nothing says that a victim went for an asker of its own",
-		"of its own: true, and marks")
-	bugInvented = plant("invented types count as offered by nodes", "the books have")
-	bugLeave    = plant("every DaemonSet may take room that is guaranteed", "makes pods go .* D2: ", 24)
-	bugOwn      = plant("a node is held for a pod that waits there for pods of its own",
-		"which waits for pods of its own")
+	bugShutOurs     = plant("a free node refuses pods of queues", `\(NoNodeFits.*\): node .* could take it`)
+	bugShutPlain    = plant("a free node refuses other pods", `is forgotten \(\): node .* could take it`)
+	bugNominated    = plant("a nomination is never taken back", "room is kept on node", 19)
+	bugHalves       = plant("members of a PodGroup do not wait for each other", "place, which starts with")
+	bugGroupDeaf    = plant("a PodGroup counts as larger", "could take all .* of PodGroup")
+	bugGroupAlone   = plant("the PodGroup of a pod is not noticed", "PodGroup .* requests", 5)
+	bugHasty        = plant("preemption for a DaemonSet starts too early", "D3: ")
+	bugElsewhere    = plant("a pod on another node is deleted for a DaemonSet", "D4: victim .* is on node")
+	bugNowhere      = plant("pods are bound to a node that does not exist", "binds .*, which is not there")
+	bugModest       = plant("requests of pods are not noticed until they run", "gives .*: queue .* uses")
+	bugVacant       = plant("no process takes over from the leader", "no process leads")
+	bugRestless     = plant("the same event is sent again and again", "do not come to rest")
+	bugLeftOver     = plant("the end of the last pods is not noticed", "root has")
+	bugMutated      = plant("a snapshot of the queues is changed", "queue root: books say")
+	_               = plant(bugLaw+"2", "makes pods go .* law 2: ")
+	_               = plant(bugLaw+"3", "makes pods go .* law 3: ")
+	bugShy          = plant("the usage of pods of a queue is not noticed", "law 4: ")
+	_               = plant(bugLaw+"5", "makes pods go .* law 5: ")
+	_               = plant(bugLaw+"6", "makes pods go .* law 6: its priority")
+	_               = plant(bugLaw+"7", "makes pods go .* law 7: ", 32)
+	bugBuys         = plant("a wrong condition about demand is not corrected", "wanted .*: beside it queue")
+	bugUserLimit    = plant("limits of users are left out of the demand", "for .* is wanted .* it user")
+	bugMaxApps      = plant("maxapplications is left out of demand", "for .* is wanted .* applications", 7)
+	bugMembers      = plant("PodGroups are left out of the demand", "for .* a node is wanted .* PodGroup")
+	bugNeverBack    = plant("a condition that no node is wanted stays", "for .* no node is wanted")
+	bugUnlimited    = plant("limits of users and groups are forgotten", "(binds|gives) .*: (user|group) ")
+	bugNever        = plant("preemptionPolicy Never is not noticed", "law 6: .* preemptionPolicy", 103)
+	bugNeverThere   = plant("preemptionPolicy Never of DaemonSets is not noticed", "D2: its preemption", 53)
+	bugOwnMate      = plant("a pod goes that waits at Permit for the asker", "at Permit for the asker", 82)
+	bugMeek         = plant("some pods are treated as if they never preempt", notAsked, 75)
+	bugHumble       = plant("pods that wait in a queue count as less urgent", "preempt it there", 100)
+	bugUnasked      = plant("pods that found no node are hidden from a decision", "preempt it there", 247)
+	bugUnheard      = plant("pods that back off are hidden from a decision", "preempt it there", 68)
+	bugBlindFilters = plant("nominated pods are left out where room is made", "what is nominated there", 40)
+	bugUntainted    = plant("the taint of a held node is not written", "no taint that keeps others off")
+	bugBlind        = plant("the other scheduler ignores the taint of held nodes", "it sees no taint", 22)
+	bugTaintStays   = plant("the taint of a node that was held stays", "no hold wants it")
+	bugHurried      = plant("room is made again at once after a loss", "less than the retry interval", 166)
+	bugIdle         = plant("a node is held for a pod that needs no victim", "no pod was chosen to go")
+	bugLavish       = plant("disruption budgets count as larger", "of budget .* which allows")
+	bugLast         = plant("pods of one node only do not go first there", `no room for .* \(D0\)`, 7)
+	bugForged       = plant("owners of pods are taken on trust", "is taken for a pod of a DaemonSet")
+	bugPatient      = plant("nodes are held without a time-out", "holds node .* for longer than", 29)
+	bugOverdue      = plant("a pod that stays for too long is not noticed", notAsked+"|"+roomless, 55)
+	bugLingers      = plant("a long grace period of a pod is not noticed", roomless, 8)
+	bugTooLarge     = plant("the answer that a pod is too large counts as passing", "that was refused", 30)
+	bugGrace        = plant("the grace period of victims is not shortened", "and victims may have")
+	bugDisowned     = plant("a pod that its owner deleted counts as preempted", "law 4: ", 207)
+	bugUnmarked     = plant("no mark says that a victim goes for its own", "of its own: true, and marks")
+	bugInvented     = plant("invented types count as offered by nodes", "the books have")
+	bugLeave        = plant("every DaemonSet may take room that is guaranteed", "makes pods go .* D2: ", 24)
+	bugOwn          = plant("a node is held where a pod awaits its own", "which waits for pods of its own")
 	bugUnled        = plant("originators count as other pods", "chooses originator", 71)
 	bugUnhealthy    = plant("unhealthyPodEvictionPolicy is not noticed", "of which budgets guard", 11)
-	bugGroupPatient = plant("nodes are held for members of a PodGroup without a time-out",
-		"for longer than it may .*/PodGroup", 18)
-	bugGroupHasty = plant("holds of members of a PodGroup time out too early",
-		"lets the hold of .*/PodGroup .* time out", 3)
-	bugOwnTime = plant("a node is closed for too long for pods of the asker's own",
-		"closes node .* itself")
-	bugMoves = plant("a pod with a node is charged to the queue of its latest label",
-		"the books say")
-	bugEndless = plant("rules make queues without an end", "rules have made")
-	bugUndead  = plant("the deletion of a pod without a node is not noticed",
-		"has ended, and the store has it")
-	bugOneByOne = plant("members of a PodGroup are called back when one holds a node",
-		"calls .* back when it plans")
-	bugMislabelled = plant("a held node that lost the label of its asker is not noticed",
-		"does not match its label", 134)
-	bugNodeStays = plant("the end of a node that is held is not noticed",
-		"still, and the node is gone", 24)
-	bugClingsThere = plant("a node held for a pod of a DaemonSet and refused by the filters is not noticed",
-		"does not tolerate its taint", 33)
-	bugClosed = plant("a node is closed for pods of the asker's own namespace",
-		"closes node .* for pods of its own")
-	bugCrowded = plant("no room is kept for an asker that waits for pods of its own namespace",
-		"leaves no room for a holder", 58)
-	bugCrowdWaits = plant("pods that wait for the same room are not counted",
-		"pods of its queue have that wait")
-	bugUntried = plant("a pod that may not be tried keeps room on its node",
-		`keeps room on node .* \(D0\)`)
-	bugMeekThere = plant("some pods of DaemonSets are treated as if they never preempt", notAsked, 113)
+	bugGroupPatient = plant("PodGroups hold nodes without a time-out", "than it may .*/PodGroup", 18)
+	bugGroupHasty   = plant("holds of PodGroups time out too early", "the hold of .*/PodGroup .* time", 3)
+	bugOwnTime      = plant("a node is closed for too long for its own pods", "closes node .* itself")
+	bugMoves        = plant("a pod with a node is charged to the queue of its new label", "the books say")
+	bugEndless      = plant("rules make queues without an end", "rules have made")
+	bugUndead       = plant("a deleted pod that waits is not noticed", "has ended, and the store has it")
+	bugOneByOne     = plant("other members are called back when one holds a node", "calls .* back when it")
+	bugMislabelled  = plant("a held node that lost its label is not noticed", "not match its label", 134)
+	bugNodeStays    = plant("the end of a held node is not noticed", "still, and the node is gone", 24)
+	bugClingsThere  = plant("a held node that refuses a DaemonSet is not noticed", "tolerate its taint", 33)
+	bugClosed       = plant("a node is closed for the asker's namespace", "closes node .* of its own")
+	bugCrowded      = plant("no room is kept for an asker that awaits its own", "no room for a holder", 58)
+	bugCrowdWaits   = plant("pods that wait for the same room do not count", "of its queue have that wait")
+	bugUntried      = plant("a pod that may not be tried keeps room", `keeps room on node .* \(D0\)`)
+	bugMeekThere    = plant("some pods of DaemonSets are treated as if they never preempt", notAsked, 113)
 )
 
 // bugs are the bugs that show in a history.
