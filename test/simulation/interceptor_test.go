@@ -57,7 +57,24 @@ type interceptor struct {
 	counts     sync.Map                  // claimants by UID, as the process counts pods; it needs no lock
 	minMember  int                       // of the asker's PodGroup that is judged; 0 if it is not known
 
-	observed
+	// Notes for checks in several files:
+
+	begun     map[begin]time.Time     // when each hold was seen first
+	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
+	committed map[types.UID]time.Time // when pods were last told to go, by asker
+	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
+	wentAt    map[types.UID]time.Time // when a pod that each asker waits for was last told to be gone
+	told      int                     // changes of pods, nodes and budgets that were told, and of places
+	roomier   map[string]int          // told, when a node last got more room
+	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
+	held      map[begin]string        // the nodes of the holds when noteEnds last looked
+	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
+	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
+	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
+	planBegan map[types.UID]bool      // whether other victims of each asker of such a pod are gone
+	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
+	waits     map[types.UID]waiting   // pods of which a plan waited for room
+
 	planted // state of a planted bug
 }
 
@@ -66,7 +83,8 @@ var _ app.Interceptor = &interceptor{}
 func newInterceptor(in *instance, s *store.Store) *interceptor {
 	return &interceptor{
 		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, placedMembers: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, observed: newObserved(), planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
+		begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, wentAt: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}, waits: map[types.UID]waiting{},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, placedMembers: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, nodeBound: map[types.UID]nodeBound{}, firstBound: map[nodeOf]time.Time{}, budgets: map[string]objects.Budget{}, late: map[types.UID]objects.Pod{}, planted: planted{first: map[types.UID]resources.Vector{}, hidden: map[types.UID]bool{}},
 	}
 }
 

@@ -281,25 +281,6 @@ func (w *interceptor) tiedElsewhere(pod types.UID, node string) bool {
 	return tiedTo && t.(tied).node != node
 }
 
-// observed is what an interceptor notes for checks in several files.
-type observed struct {
-	begun     map[begin]time.Time     // when each hold was seen first
-	refused   map[begin]time.Time     // since when a taint or a label of the node of each hold refuses the asker
-	committed map[types.UID]time.Time // when pods were last told to go, by asker
-	leftAt    map[types.UID]time.Time // when a cycle of each pod failed after Reserve
-	wentAt    map[types.UID]time.Time // when a pod that each asker waits for was last told to be gone
-	told      int                     // changes of pods, nodes and budgets that were told, and of places
-	roomier   map[string]int          // told, when a node last got more room
-	sought    map[string]int          // told, when a pod with such a request was last tried (seeks)
-	held      map[begin]string        // the nodes of the holds when noteEnds last looked
-	lostHold  map[types.UID]bool      // pods that lost a hold and were not tried since
-	gaveWay   map[types.UID]int       // how often each pod went back to the order since it found no node
-	tooLarge  map[types.UID]time.Time // when the delete of each pod was refused last
-	planBegan map[types.UID]bool      // whether other victims of each asker of such a pod are gone
-	ownTimes  map[nodeOf]*ownTime     // how long nodes were closed by holds that wait for pods of their own
-	waits     map[types.UID]waiting   // pods of which a plan waited for room
-}
-
 // ownTime is how long holds of a namespace that wait for pods of their own closed a node, in a
 // period of six time-outs that begins with the first of them.
 type ownTime struct {
@@ -312,10 +293,6 @@ type ownTime struct {
 type begin struct {
 	asker types.UID
 	since time.Time
-}
-
-func newObserved() observed {
-	return observed{begun: map[begin]time.Time{}, refused: map[begin]time.Time{}, committed: map[types.UID]time.Time{}, wentAt: map[types.UID]time.Time{}, leftAt: map[types.UID]time.Time{}, roomier: map[string]int{}, sought: map[string]int{}, lostHold: map[types.UID]bool{}, gaveWay: map[types.UID]int{}, tooLarge: map[types.UID]time.Time{}, planBegan: map[types.UID]bool{}, ownTimes: map[nodeOf]*ownTime{}, waits: map[types.UID]waiting{}}
 }
 
 // judgeOwner finds a pod that is taken for one of a DaemonSet and names none that ever
