@@ -388,14 +388,9 @@ func (s *simulation) sayAgain() {
 	if s.bug != bugRestless || s.trouble.Load() > 0 {
 		return
 	}
-	var leader *instance
-	var of *corev1.Pod
-	s.api.locked(func() {
-		leader = s.leader()
-		if at := slices.IndexFunc(s.api.allPods(), pending); at >= 0 {
-			of = s.api.allPods()[at]
-		}
-	})
+	s.api.mu.Lock()
+	leader, of := s.leader(), s.some(0, pending)
+	s.api.mu.Unlock()
 	if leader == nil || of == nil {
 		return
 	}
@@ -457,15 +452,14 @@ func (s *simulation) configureWrongly(d document) string {
 // workWrongly deletes the victims of a plan at once, or leaves their deletions out.
 func (w *interceptor) workWrongly(work []output.Work) {
 	for i := range work {
-		if w.in.sim.bug == bugIdle && work[i].Kind == output.WorkDeleteVictims && !work[i].Hold.NodeBound {
-			work[i].Hold.Chosen = nil
+		item := &work[i]
+		if item.Kind != output.WorkDeleteVictims {
+			continue
 		}
-	}
-	if w.in.sim.bug != bugEagerDelete {
-		return
-	}
-	for _, item := range work {
-		if item.Kind != output.WorkDeleteVictims || item.Decision == nil {
+		if w.in.sim.bug == bugIdle && !item.Hold.NodeBound {
+			item.Hold.Chosen = nil
+		}
+		if w.in.sim.bug != bugEagerDelete || item.Decision == nil {
 			continue
 		}
 		for _, v := range item.Decision.Victims {
@@ -515,14 +509,12 @@ type deafQueueSort struct {
 }
 
 func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
-	if d.in.sim.bug == bugUnasked && d.in.store().Explain(pod.UID).Code == reasons.NoNodeFits {
+	unasked := d.in.sim.bug == bugUnasked
+	if unasked && d.in.store().Explain(pod.UID).Code == reasons.NoNodeFits {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
 	}
 	status := d.Plugin.PreEnqueue(ctx, pod)
-	if d.in.sim.bug == bugUnasked {
-		return status
-	}
-	if pod.Spec.SchedulerName == managed && unlucky(pod.Name) {
+	if !unasked && pod.Spec.SchedulerName == managed && unlucky(pod.Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
 	}
 	return status
