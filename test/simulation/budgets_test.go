@@ -129,7 +129,7 @@ func (s *simulation) putBudget(m move) {
 	if always := policyv1.AlwaysAllow; s.settings.sickly && m.n%2 == 0 {
 		budget.Spec.UnhealthyPodEvictionPolicy = &always
 	}
-	budget.Generation = int64(s.step)
+	budget.Generation = s.step.Load()
 	s.logf("budget %s/%s: %d of %v are to stay", namespace, name, least.IntVal, budget.Spec.Selector.MatchLabels)
 	s.api.put(s.api.budgets, budget)
 }

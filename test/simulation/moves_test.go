@@ -301,12 +301,12 @@ func (s *simulation) moveRest(m move) {
 	case "configure":
 		s.logf("a new configuration")
 		s.unturned = document{}
-		s.configure(s.limit(newChance(s.seed + uint64(s.step)*1_000_003).valid()))
+		s.configure(s.limit(newChance(s.seed + uint64(s.step.Load())*1_000_003).valid()))
 	case "turn":
 		s.turn()
 	case "misconfigure":
 		s.logf("a configuration that cannot be used")
-		s.configure(newChance(s.seed + uint64(s.step)).invalid())
+		s.configure(newChance(s.seed + uint64(s.step.Load())).invalid())
 	case "trouble":
 		s.trouble.Store([]int64{0, 0, 5, 20, 60}[m.a%5])
 	}

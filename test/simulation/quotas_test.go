@@ -211,7 +211,7 @@ func (s *simulation) limit(d document) document {
 	if !s.settings.limited {
 		return d
 	}
-	r := newChance(s.seed + 4_000_000_007 + uint64(s.step))
+	r := newChance(s.seed + 4_000_000_007 + uint64(s.step.Load()))
 	for range 20 {
 		text := anyQueue.ReplaceAllStringFunc(d.text, func(queue string) string {
 			if s.settings.turns && strings.Contains(queue, "name: c\n") {

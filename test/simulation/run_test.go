@@ -329,7 +329,7 @@ func (w *watchdog) watch(patience time.Duration) {
 
 // stuck reports a standstill, and ends the program, because there is no other way.
 func (s *simulation) stuck(patience time.Duration) {
-	r := result{seed: s.seed, steps: int(s.at.Load()), last: []string{"(the lock of this list is held)"}}
+	r := result{seed: s.seed, steps: int(s.step.Load()), last: []string{"(the lock of this list is held)"}}
 	r.err = fmt.Errorf("time does not go on: no step ended within %v; a lock is held, or a loop runs", patience)
 	if s.mu.TryLock() {
 		r.last = s.told

@@ -46,9 +46,8 @@ type simulation struct {
 	instances []*instance
 	launched  int
 	began     time.Time
-	step      int
-	at        atomic.Int64 // step, for goroutines other than the one that makes the steps
-	serial    int          // of names
+	step      atomic.Int64
+	serial    int // of names
 	document  document
 	lastValid document
 	validAt   int64                // the version since which it is valid
@@ -113,7 +112,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, counts: s.counts, err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: int(s.step.Load()), counts: s.counts, err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }
@@ -157,18 +156,17 @@ func (s *simulation) run(steps int) error {
 	if err := s.wrong(); err != nil {
 		return err
 	}
-	for s.step = 1; s.step <= steps; s.step++ {
-		s.at.Store(int64(s.step))
+	for step := 1; step <= steps; step++ {
+		s.step.Store(int64(step))
 		if err := s.makeStep(); err != nil {
-			return fmt.Errorf("step %d: %w", s.step, err)
+			return fmt.Errorf("step %d: %w", step, err)
 		}
-		if s.step%100 == 0 {
+		if step%100 == 0 {
 			if err := s.rest(); err != nil {
-				return fmt.Errorf("at rest after step %d: %w", s.step, err)
+				return fmt.Errorf("at rest after step %d: %w", step, err)
 			}
 		}
 	}
-	s.step = steps
 	if err := s.clear(); err != nil {
 		return fmt.Errorf("when all is gone: %w", err)
 	}
@@ -242,7 +240,7 @@ func (s *simulation) fault(format string, args ...any) {
 }
 
 func (s *simulation) logf(format string, args ...any) {
-	line := fmt.Sprintf("%5d %9.3fs %s", s.at.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+	line := fmt.Sprintf("%5d %9.3fs %s", s.step.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trace != nil {
