@@ -105,16 +105,7 @@ func (s *simulation) movePod(m move) bool {
 			s.create(s.newPod(profile, m))
 		}
 	case "daemon":
-		if full {
-			break
-		}
-		profile := managed
-		if m.a%3 == 0 {
-			profile = plain
-		}
-		pod := s.newPod(profile, m)
-		daemonize(pod, nodeName(m.b), m)
-		s.create(pod)
+		s.createDaemon(nodeName(m.b), m)
 	case "settled": // another scheduler bound it
 		profile := []string{managed, managed, managed, alien, plain}[m.b%5]
 		pod := s.newPod(profile, m)

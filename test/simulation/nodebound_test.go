@@ -297,14 +297,19 @@ func (in *instance) checkFirst(pod *corev1.Pod, node string) {
 // rollOut makes the pods of DaemonSets for a node that came. The caller holds the lock.
 func (s *simulation) rollOut(node string, m move) {
 	for i := range m.n % 3 {
-		profile := managed
-		if (m.a+i)%3 == 0 {
-			profile = plain
-		}
-		if len(s.api.pods.objects) < mostPods {
-			pod := s.newPod(profile, move{kind: "daemon", a: m.a + i, b: m.b, n: m.n})
-			daemonize(pod, node, m)
-			s.create(pod)
-		}
+		s.createDaemon(node, move{kind: "daemon", a: m.a + i, b: m.b, n: m.n})
+	}
+}
+
+// createDaemon makes a pod of a DaemonSet. The caller holds the lock.
+func (s *simulation) createDaemon(node string, m move) {
+	profile := managed
+	if m.a%3 == 0 {
+		profile = plain
+	}
+	if len(s.api.pods.objects) < mostPods {
+		pod := s.newPod(profile, m)
+		daemonize(pod, node, m)
+		s.create(pod)
 	}
 }
