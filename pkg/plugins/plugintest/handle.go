@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,13 +82,10 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	return h
 }
 
-// noNominations is a nominator that keeps no nomination.
-type noNominations struct{}
+// noNominations is a nominator that has no nomination.
+type noNominations struct{ fwk.PodNominator }
 
-func (noNominations) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
-func (noNominations) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
-func (noNominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
-func (noNominations) NominatedPodsForNode(string) []fwk.PodInfo                     { return nil }
+func (noNominations) NominatedPodsForNode(string) []fwk.PodInfo { return nil }
 
 // Context ends with the scheduler.
 func (s *shared) Context() context.Context { return s.ctx }
@@ -103,10 +101,16 @@ func (h *Handle) Start(t testing.TB) {
 	t.Helper()
 	h.factory.Start(h.ctx.Done())
 	h.factory.WaitForCacheSync(h.ctx.Done())
-	// A fake API server keeps no changes for late watchers.
-	for _, resource := range []string{"pods", "nodes", "namespaces"} {
+	Watched(t, h.Client, "pods", "nodes", "namespaces")
+}
+
+// Watched waits until changes of the resources are seen: a fake API server keeps none for
+// late watchers.
+func Watched(t testing.TB, client *fake.Clientset, resources ...string) {
+	t.Helper()
+	for _, resource := range resources {
 		watches := func(a clienttesting.Action) bool { return a.Matches("watch", resource) }
-		Until(t, resource+" are watched", func() bool { return slices.ContainsFunc(h.Client.Actions(), watches) })
+		Until(t, resource+" are watched", func() bool { return slices.ContainsFunc(client.Actions(), watches) })
 	}
 }
 
@@ -163,10 +167,8 @@ type recorder struct {
 func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	about := strings.TrimPrefix(fmt.Sprintf("%T", regarding), "*v1.")
-	if m, ok := regarding.(metav1.Object); ok {
-		about += " " + m.GetNamespace() + "/" + m.GetName()
-	}
+	m := regarding.(metav1.Object)
+	about := strings.TrimPrefix(fmt.Sprintf("%T", regarding), "*v1.") + " " + m.GetNamespace() + "/" + m.GetName()
 	r.events = append(r.events, fmt.Sprintf("%s: %s %s %s %s: ", r.profile, about, kind, reason, action)+fmt.Sprintf(note, args...))
 }
 
@@ -179,9 +181,15 @@ func Eventually(t testing.TB, condition func() error) {
 // Until polls until what is said comes about, or fails the test.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
+	Becomes(t, what, true, done)
+}
+
+// Becomes polls until a value is the wanted one, or fails the test.
+func Becomes[V any](t testing.TB, what string, want V, get func() V) {
+	t.Helper()
 	Eventually(t, func() error {
-		if !done() {
-			return errors.New("awaited: " + what)
+		if diff := cmp.Diff(want, get()); diff != "" {
+			return fmt.Errorf("awaited: %s (-want +got)\n%s", what, diff)
 		}
 		return nil
 	})
