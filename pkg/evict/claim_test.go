@@ -2,23 +2,23 @@ package evict
 
 import (
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // clear returns the work for a hold that became clear now.
@@ -27,56 +27,47 @@ func clear(w output.Work) output.Work {
 	return w
 }
 
-func TestWhenItBecameClearIsWritten(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1")
-		pass(time.Second)
-		w = clear(w)
-		o.books.queue(w)
-		pass(time.Second)
-		if claim := informer.Claim(o.cluster.get("a")); claim == nil || !claim.ClearSince.Equal(w.Hold.ClearSince) || !claim.Since.Equal(w.Hold.Since) {
-			t.Errorf("the claim is %+v", claim)
-		}
-		if len(o.cluster.events()) > 0 {
-			t.Errorf("events %q", o.cluster.events())
-		}
-		o.books.queue(w)
-		pass(time.Second)
-		if got := o.cluster.story(); len(got) != 1 {
-			t.Errorf("written again: %v", got)
-		}
-		o.cluster.remove("a")
-		o.books.queue(w)
-		pass(time.Second)
-		if len(o.cluster.made()) != 1 || strings.Contains(o.log(), "Cannot") {
-			t.Errorf("an asker that is gone: %v\n%s", o.cluster.made(), o.log())
-		}
+func TestClaims(t *testing.T) {
+	stories(t, map[string]func(*testing.T, *office){
+		"when the node became clear is written once": func(t *testing.T, o *office) {
+			w := deleteFor("a", "v1")
+			pass(time.Second)
+			w = clear(w)
+			o.books.queue(w)
+			pass(time.Second)
+			claim := informer.Claim(o.cluster.get("a"))
+			want := w.Hold.Claim()
+			expect.That(t, claim != nil && claim.ClearSince.Equal(want.ClearSince) && claim.Since.Equal(want.Since),
+				"the claim is %+v", claim)
+			o.expectEvents(t, 0)
+			o.books.queue(w)
+			pass(time.Second)
+			expect.Same(t, "writes", 1, len(o.cluster.story()))
+			o.cluster.remove("a")
+			o.books.queue(w)
+			pass(time.Second)
+			expect.That(t, len(o.cluster.made()) == 1 && !strings.Contains(o.log(), "Cannot"),
+				"an asker that is gone: %v\n%s", o.cluster.made(), o.log())
+		},
+		"that it cannot be written is logged": func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", lasting()["forbidden"]))
+			o.books.queue(clear(deleteFor("a")))
+			pass(time.Second)
+			expect.Says(t, o.log(), "Cannot write the claim again", `pod="ns/a"`)
+		},
+		"one that is there is not written after a restart, even if some victims are gone": func(t *testing.T, o *office) {
+			o.cluster.hold(deleteFor("a", "v1", "v2"))
+			o.planAndPass(time.Second, "a", "v2")
+			o.expectCalls(t, "patch v2 DisruptionTarget=True PreemptionByScheduler", "delete v2")
+			o.cluster.forget() // the claim is not among the calls
+		},
 	})
 }
 
-func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		o.cluster.fail(on("patch", "a", lasting()["forbidden"]))
-		o.books.queue(clear(deleteFor("a")))
-		pass(time.Second)
-		if !strings.Contains(o.log(), "Cannot write the claim again") || !strings.Contains(o.log(), `pod="ns/a"`) {
-			t.Errorf("the log is silent:\n%s", o.log())
-		}
-	})
-}
-
-// TestAClaimThatIsThere: work that resumes after a restart does not write the claim
-// again, even if some victims are gone.
-func TestAClaimThatIsThere(t *testing.T) {
-	story(t, []string{"a", "v2"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1", "v2")
-		o.cluster.update("a", func(p *corev1.Pod) { p.Status.Conditions = append(p.Status.Conditions, heldCondition(w.Hold.Claim())) })
-		o.books.plan(deleteFor("a", "v2"), victimsOf("a", "v2")...)
-		pass(time.Second)
-		if got := o.cluster.story(); !slices.Equal(got, []string{"patch v2 DisruptionTarget=True PreemptionByScheduler", "delete v2"}) {
-			t.Errorf("calls %v", got)
-		}
-		o.cluster.forget() // the claim is not among the calls
+// hold writes the claim of a hold on a without a call.
+func (c *cluster) hold(w output.Work) {
+	c.update("a", func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, heldCondition(w.Hold.Claim()))
 	})
 }
 
@@ -93,35 +84,35 @@ func TestAClaimCoversTheSameHoldWithFewerVictims(t *testing.T) {
 		"another victim":   func(c *reservations.Claim) { c.Victims = []types.UID{"v", "w"} },
 	} {
 		other := c
-		if change(&other); covers(c, other) {
-			t.Errorf("%s: not noticed", name)
-		}
+		change(&other)
+		expect.That(t, !covers(c, other), "%s: not noticed", name)
 	}
 	fewer := c
-	if fewer.Victims = nil; !covers(c, c) || !covers(c, fewer) {
-		t.Error("a claim covers itself, and one with fewer victims")
-	}
+	fewer.Victims = nil
+	expect.That(t, covers(c, c) && covers(c, fewer), "a claim covers itself, and one with fewer victims")
+}
+
+// warning is the event on a for a reason: with what helps.
+func warning(why reasons.Reason) string {
+	return fmt.Sprintf("yunikorn: a Warning %s Preempting: %s", why.Code, events.Advice(why))
 }
 
 func TestTheEndsOfAHold(t *testing.T) {
 	for _, c := range []struct {
-		ended  reservations.End
-		why    reasons.Code
-		reason string // of the condition; empty for none
-		events int
+		ended reservations.End
+		why   reasons.Code // empty if no event says that it ended
+		claim string
 	}{
-		{reservations.Bound, "", "Bound", 0},
-		{reservations.Deleted, "", "", 0},
-		{reservations.Superseded, reasons.HoldSuperseded, "HoldSuperseded", 1},
-		{reservations.NodeGone, reasons.HoldNodeGone, "HoldNodeGone", 1},
-		{reservations.NodeUnschedulable, reasons.HoldNodeUnschedulable, "HoldNodeUnschedulable", 1},
-		{reservations.TimedOut, reasons.HoldTimedOut, "HoldTimedOut", 1},
-		{reservations.GivenUp, reasons.HoldGivenUp, "HoldGivenUp", 1},
+		{reservations.Bound, "", "False Bound"},
+		{reservations.Deleted, "", "True WaitingForRoom"},
+		{reservations.Superseded, reasons.HoldSuperseded, "False HoldSuperseded"},
+		{reservations.NodeGone, reasons.HoldNodeGone, "False HoldNodeGone"},
+		{reservations.NodeUnschedulable, reasons.HoldNodeUnschedulable, "False HoldNodeUnschedulable"},
+		{reservations.TimedOut, reasons.HoldTimedOut, "False HoldTimedOut"},
+		{reservations.GivenUp, reasons.HoldGivenUp, "False HoldGivenUp"},
 	} {
-		story(t, []string{"a"}, func(t *testing.T, o *office) {
-			w := deleteFor("a")
-			o.books.plan(w)
-			pass(time.Second)
+		storyOf(t, string(c.ended), func(t *testing.T, o *office) {
+			w := o.planAndPass(time.Second, "a")
 			o.cluster.forget()
 			why := reasons.Reason{}
 			if c.why != "" {
@@ -129,46 +120,62 @@ func TestTheEndsOfAHold(t *testing.T) {
 			}
 			o.books.queue(release(w, c.ended, why))
 			pass(time.Second)
-			got := o.cluster.condition("a", reservations.HeldCondition)
-			if c.reason == "" {
-				if got.Status != corev1.ConditionTrue {
-					t.Errorf("%s: %+v", c.ended, got)
-				}
-			} else if got.Status != corev1.ConditionFalse || got.Reason != c.reason || got.LastTransitionTime.Sub(w.Hold.Since) < time.Second {
-				t.Errorf("%s: %+v", c.ended, got)
+			expect.Same(t, "the claim", c.claim, o.cluster.claim())
+			held := o.cluster.condition("a", reservations.HeldCondition)
+			if held.Status == corev1.ConditionFalse {
+				changed := held.LastTransitionTime.Sub(w.Hold.Since)
+				expect.That(t, changed >= time.Second, "it changed %v after the hold began", changed)
 			}
-			entry, _ := reasons.Explain(c.why)
-			told := o.cluster.events()
-			if len(told) != c.events || c.events > 0 && told[0] != "yunikorn: a Warning "+c.reason+" Preempting: node n1: so it is. "+entry.Remedy {
-				t.Errorf("%s: events %q", c.ended, told)
+			if c.why == "" {
+				o.expectEvents(t, 0)
+				return
 			}
-			if c.events > 0 && got.Message != "node n1: so it is. "+entry.Remedy {
-				t.Errorf("%s: message %q", c.ended, got.Message)
-			}
+			expect.Same(t, "message", events.Advice(why), held.Message)
+			expect.Same(t, "events", []string{warning(why)}, o.cluster.events())
 		})
 	}
 }
 
-// TestLostRoomIsReported: while the node stays held, or after the pod was bound, a loss is
-// reported by an event only.
-func TestLostRoomIsReported(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := deleteFor("a")
-		o.books.plan(w)
-		pass(time.Second)
-		before := o.cluster.condition("a", reservations.HeldCondition)
-		o.cluster.forget()
-		why := reasons.New(reasons.HoldSuperseded, "others took the room on node n1: ns/f of default-scheduler; this is loss 2 in a row, so no plan is made for the pod for 30s")
-		o.books.queue(output.Work{Ref: w.Ref, Kind: output.WorkTell, Hold: w.Hold, Reason: why})
-		pass(time.Second)
-		entry, _ := reasons.Explain(why.Code)
-		want := "yunikorn: a Warning HoldSuperseded Preempting: " + why.Text + ". " + entry.Remedy
-		if told := o.cluster.events(); len(told) != 1 || told[0] != want {
-			t.Errorf("events %q, want %q", told, want)
-		}
-		if after := o.cluster.condition("a", reservations.HeldCondition); after != before {
-			t.Errorf("the condition is another one: %+v", after)
-		}
+func TestReleases(t *testing.T) {
+	stories(t, map[string]func(*testing.T, *office){
+		"neither failures nor the loss of the lease drop a release": func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", errors.New("reset")))
+			o.end(deleteFor("a"), reservations.TimedOut)
+			pass(time.Hour)
+			o.leading.Store(false)
+			o.cluster.fail(nil)
+			before := len(o.cluster.made())
+			pass(time.Hour)
+			expect.Same(t, "calls of a standby", 0, len(o.cluster.made())-before)
+			o.expectEvents(t, 0)
+			o.leading.Store(true)
+			pass(time.Second)
+			expect.Same(t, "the claim", "False HoldTimedOut", o.cluster.claim())
+			o.expectEvents(t, 1)
+		},
+		"a late release does not withdraw the claim of a later hold": func(t *testing.T, o *office) {
+			first := deleteFor("a", "v1")
+			pass(time.Second)
+			second := deleteFor("a", "v2")
+			o.cluster.hold(second)
+			o.end(first, reservations.TimedOut)
+			pass(time.Minute)
+			expect.Same(t, "the claim", "True MakingRoom", o.cluster.claim())
+			o.expectEvents(t, 0)
+			o.end(second, reservations.TimedOut)
+			pass(time.Minute)
+			expect.Same(t, "the claim", "False HoldTimedOut", o.cluster.claim())
+		},
+		"room that is lost while the node stays held is reported by an event only": func(t *testing.T, o *office) {
+			w := o.planAndPass(time.Second, "a")
+			before := o.cluster.condition("a", reservations.HeldCondition)
+			o.cluster.forget()
+			why := reasons.New(reasons.HoldSuperseded, "others took the room on node n1: ns/f of default-scheduler; this is loss 2 in a row, so no plan is made for the pod for 30s")
+			o.books.queue(output.Work{Ref: w.Ref, Kind: output.WorkTell, Hold: w.Hold, Reason: why})
+			pass(time.Second)
+			expect.Same(t, "events", []string{warning(why)}, o.cluster.events())
+			expect.Same(t, "the condition", before, o.cluster.condition("a", reservations.HeldCondition))
+		},
 	})
 }
 
@@ -190,7 +197,7 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 		{"another pod", corev1.PodFailed, "OutOfcpu", true, "b ", ""},
 		{"gone", "", "", false, "gone ", ""},
 	} {
-		storyOf(t, c.name, []string{"a"}, func(t *testing.T, o *office) {
+		storyOf(t, c.name, func(t *testing.T, o *office) {
 			w := deleteFor("a")
 			w.Kind = output.WorkInquire
 			switch {
@@ -202,13 +209,10 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 			o.cluster.update("a", func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = c.phase, c.reason })
 			o.books.queue(w)
 			pass(time.Second)
-			if got := o.books.refused; len(got) != 1 || got[0] != c.want {
-				t.Errorf("found %q, want %q", got, c.want)
-			}
-			entry, _ := reasons.Explain(reasons.HoldSuperseded)
+			expect.Same(t, "found", []string{c.want}, o.books.refused)
 			var want []string
 			if c.toldThat != "" {
-				want = []string{"yunikorn: a Warning HoldSuperseded Preempting: " + c.toldThat + ". " + entry.Remedy}
+				want = []string{warning(reasons.New(reasons.HoldSuperseded, "%s", c.toldThat))}
 			}
 			expect.Same(t, "events", want, o.cluster.events())
 		})
@@ -233,10 +237,8 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 		{"deleted, and a finalizer keeps it", reservations.Deleted, "n1", "", false},
 		{"deleted, and never nominated", reservations.Deleted, "", "", false},
 	} {
-		story(t, []string{"a"}, func(t *testing.T, o *office) {
-			w := deleteFor("a")
-			o.books.plan(w)
-			pass(time.Second)
+		story(t, func(t *testing.T, o *office) {
+			w := o.planAndPass(time.Second, "a")
 			o.cluster.update("a", func(p *corev1.Pod) {
 				p.Spec.NodeName, p.Status.NominatedNodeName = "", c.nominated
 				if c.ended == reservations.Deleted {
@@ -247,87 +249,41 @@ func TestANominationEndsWithItsHold(t *testing.T) {
 				o.cluster.unseen["a"] = o.cluster.get("a")
 				o.cluster.unseen["a"].Status.NominatedNodeName = ""
 			}
-			o.books.queue(release(w, c.ended, timedOut))
+			o.end(w, c.ended)
 			pass(time.Second)
 			expect.Same(t, c.name+": nominated to", c.want, o.cluster.get("a").Status.NominatedNodeName)
 		})
 	}
 }
 
-var timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
-
 func TestReleaseForADeletedAsker(t *testing.T) {
 	for name, change := range waysToGo("a") {
-		story(t, []string{"a"}, func(t *testing.T, o *office) {
+		storyOf(t, name, func(t *testing.T, o *office) {
 			change(o.cluster)
-			o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
+			o.end(deleteFor("a"), reservations.TimedOut)
 			pass(time.Minute)
-			if p := o.cluster.get("a"); p != nil && len(p.Status.Conditions) > 0 || len(o.cluster.events()) > 0 || len(o.cluster.story()) > 1 {
-				t.Errorf("%s: calls %v, events %q", name, o.cluster.story(), o.cluster.events())
-			}
+			expect.Same(t, "the claim", "", o.cluster.claim())
+			o.expectEvents(t, 0)
+			expect.That(t, len(o.cluster.story()) <= 1, "calls %v", o.cluster.story())
 		})
 	}
 }
 
-// TestAReleaseIsNotForgotten: neither failures nor the loss of the lease drop a release.
-func TestAReleaseIsNotForgotten(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		o.cluster.fail(on("patch", "a", errors.New("reset")))
-		o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
-		pass(time.Hour)
-		o.leading.Store(false)
-		o.cluster.fail(nil)
-		before := len(o.cluster.made())
-		pass(time.Hour)
-		if len(o.cluster.made()) != before || len(o.cluster.events()) > 0 {
-			t.Errorf("a standby made %d calls", len(o.cluster.made())-before)
-		}
-		o.leading.Store(true)
-		pass(time.Second)
-		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || len(o.cluster.events()) != 1 {
-			t.Errorf("%+v, events %q", c, o.cluster.events())
-		}
-	})
-}
-
-// TestAReleaseThatIsLate: a late release does not withdraw the claim of a later hold.
-func TestAReleaseThatIsLate(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		first := deleteFor("a", "v1")
-		pass(time.Second)
-		second := deleteFor("a", "v2")
-		o.cluster.update("a", func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, heldCondition(second.Hold.Claim()))
-		})
-		o.books.queue(release(first, reservations.TimedOut, timedOut))
-		pass(time.Minute)
-		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionTrue || len(o.cluster.events()) > 0 {
-			t.Errorf("%+v, events %q", c, o.cluster.events())
-		}
-		o.books.queue(release(second, reservations.TimedOut, timedOut))
-		pass(time.Minute)
-		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse {
-			t.Errorf("%+v", c)
-		}
-	})
-}
-
 func TestAReleaseThatIsRefused(t *testing.T) {
 	for name, err := range lasting() {
-		story(t, []string{"a"}, func(t *testing.T, o *office) {
+		storyOf(t, name, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "a", err))
-			o.books.queue(release(deleteFor("a"), reservations.TimedOut, timedOut))
+			o.end(deleteFor("a"), reservations.TimedOut)
 			pass(time.Hour)
-			if len(o.cluster.story()) != 1 || !strings.Contains(o.log(), "Cannot take back the claim") || !strings.Contains(o.log(), `pod="ns/a"`) {
-				t.Errorf("%s: calls %v\n%s", name, o.cluster.story(), o.log())
-			}
+			expect.Same(t, "calls", 1, len(o.cluster.story()))
+			expect.Says(t, o.log(), "Cannot take back the claim", `pod="ns/a"`)
 		})
 	}
 }
 
 // TestWhatAConflictMeans: after a conflict the pod that has the name is read.
 func TestWhatAConflictMeans(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
+	story(t, func(t *testing.T, o *office) {
 		conflict := apierrors.NewConflict(podResource, "a", errors.New("modified"))
 		lost := errors.New("reset")
 		for _, c := range []struct {
@@ -339,14 +295,13 @@ func TestWhatAConflictMeans(t *testing.T) {
 		}{
 			{"the same pod", refOf("a"), conflict, nil, conflict},
 			{"another one", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
-			{"no pod", refOf("b"), conflict, nil, errGone},
+			{"no pod", refOf("nobody"), conflict, nil, errGone},
 			{"unknown", refOf("a"), conflict, lost, lost},
 			{"no conflict", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
 		} {
 			o.cluster.fail(on("get", "a", c.lookup))
-			if got := o.orGone(t.Context(), c.ref, c.err); !errors.Is(got, c.want) {
-				t.Errorf("%s: %v, want %v", c.name, got, c.want)
-			}
+			got := o.orGone(t.Context(), c.ref, c.err)
+			expect.That(t, errors.Is(got, c.want), "%s: %v, want %v", c.name, got, c.want)
 		}
 	})
 }

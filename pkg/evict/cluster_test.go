@@ -1,6 +1,7 @@
 package evict
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
@@ -89,31 +91,22 @@ type cluster struct {
 	told     []string
 }
 
-func newCluster(t *testing.T, pods ...*corev1.Pod) *cluster {
-	c := &cluster{tracker: fake.NewClientset(), unseen: map[string]*corev1.Pod{}, latency: time.Millisecond}
+// newCluster is a cluster with pods.
+func newCluster(t *testing.T, names ...string) *cluster {
+	c := &cluster{tracker: fake.NewClientset(), unseen: map[string]*corev1.Pod{}, latency: time.Millisecond, names: names}
 	c.Interface = c.tracker
-	c.nodes = newNodes(c, "n1")
-	for _, p := range pods {
-		c.names = append(c.names, p.Name)
-		expect.OK(t, c.tracker.Tracker().Add(p))
+	c.nodes = newNodes(c)
+	for _, name := range names {
+		expect.OK(t, c.tracker.Tracker().Add(pod(name)))
 	}
 	return c
 }
 
-func pod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
+func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
 		Spec:       corev1.PodSpec{SchedulerName: "yunikorn", NodeName: "n1"},
-		Status:     corev1.PodStatus{Conditions: conditions},
 	}
-}
-
-func pods(names ...string) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, n := range names {
-		out = append(out, pod(n))
-	}
-	return out
 }
 
 var podsOf = corev1.SchemeGroupVersion.WithResource("pods")
@@ -177,13 +170,29 @@ func (c *cluster) gone() []string {
 	return out
 }
 
-func (c *cluster) condition(name string, of corev1.PodConditionType) corev1.PodCondition {
-	if p := c.get(name); p != nil {
-		if found := informer.Condition(p, of); found != nil {
-			return *found
-		}
+// goneAfter lists a pod if it is gone after one of waysToGo, and no other has its name.
+func goneAfter(way, name string) []string {
+	if strings.HasPrefix(way, "replaced") {
+		return nil
 	}
-	return corev1.PodCondition{}
+	return []string{name}
+}
+
+func (c *cluster) condition(name string, of corev1.PodConditionType) corev1.PodCondition {
+	p := cmp.Or(c.get(name), &corev1.Pod{})
+	return ptr.Deref(informer.Condition(p, of), corev1.PodCondition{})
+}
+
+// claim returns status and reason of the condition of a by which it holds a node; empty for none.
+func (c *cluster) claim() string {
+	held := c.condition("a", reservations.HeldCondition)
+	return strings.TrimSpace(string(held.Status) + " " + held.Reason)
+}
+
+// mark returns status and reason of the DisruptionTarget of a pod; empty for none.
+func (c *cluster) mark(name string) string {
+	mark := c.condition(name, corev1.DisruptionTarget)
+	return strings.TrimSpace(string(mark.Status) + " " + mark.Reason)
 }
 
 // fail sets the fault of later calls; nil for none.
@@ -237,35 +246,22 @@ func (c *cluster) serve(ctx context.Context, made call, do func() error) error {
 		f = c.fault(n, made)
 	}
 	c.mu.Unlock()
-	done := false
-	err := c.answer(ctx, f, func() error {
-		err := do()
-		done = err == nil
-		return err
-	})
+	if f.hang {
+		<-ctx.Done()
+		f = fault{err: ctx.Err()}
+	} else {
+		time.Sleep(c.latency)
+	}
+	err, done := cmp.Or(f.err, ctx.Err()), false
+	if err == nil || f.late {
+		result := do()
+		err, done = cmp.Or(f.err, result), result == nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[n-1].err, c.calls[n-1].done = err, done
 	c.inFlight--
 	return err
-}
-
-func (c *cluster) answer(ctx context.Context, f fault, do func() error) error {
-	if f.hang {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	time.Sleep(c.latency)
-	switch {
-	case f.late:
-		_ = do()
-		return f.err
-	case f.err != nil:
-		return f.err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return do()
 }
 
 // CoreV1 and the following methods put serve between the executor and the fake client.

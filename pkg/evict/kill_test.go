@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,12 +39,11 @@ var (
 // the API server. That process must delete exactly the pods of the claim; without a claim
 // exactly those of the new plan. It reports whether there was an nth call.
 func survives(t *testing.T, run func(context.Context, *Executor), how kill, n int) (reached bool, err error) {
-	c := newCluster(t, pods(append(append([]string{"a"}, planned...), otherwise...)...)...)
+	c := newCluster(t, slices.Concat([]string{"a"}, planned, otherwise)...)
 	c.graceful = true
 	first := newOffice(t, c)
 	taints(TaintIfAllowed)(first)
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	var at time.Time
 	c.fail(func(i int, _ call) fault {
 		if i != n {
@@ -58,15 +58,12 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 		return fault{err: errors.New("connection lost"), late: how.effect}
 	})
 	first.books.plan(deleteFor("a", planned...), victimsOf("a", planned...)...)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		run(ctx, first.Executor)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx, first.Executor) })
+	defer running.Wait()
+	defer cancel()
 	pass(5 * time.Minute)
 	if at.IsZero() {
-		cancel()
-		<-ended
 		return false, first.madeRoom(planned)
 	}
 	for i, made := range c.made() {
@@ -81,9 +78,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 	second.books.queue(release(deleteFor("a"), reservations.Bound, reasons.Reason{}))
 	pass(5 * time.Minute)
 	stop()
-	cancel()
-	<-ended
-	if left := c.nodes.taints("n1"); err == nil && len(left) > 0 {
+	if left := c.nodes.taints(); err == nil && len(left) > 0 {
 		err = fmt.Errorf("the hold is over, and the node has taints %q", left)
 	}
 	return true, err
@@ -160,40 +155,30 @@ func TestKilledAtAnyCall(t *testing.T) {
 	expect.Same(t, "deaths", len(kills)*9, tried) // eight calls, and the ninth that is not made
 }
 
-// planted is an executor with a bug.
-type planted struct {
-	name     string
-	carryOut func(ctx context.Context, e *Executor, a *asker) error
-	finding  string
+// process is an executor that carries out the plan of an asker, step by step.
+type process struct {
+	*Executor
+	ctx context.Context
+	of  *asker
 }
 
-// inOrder takes steps until one fails.
-func inOrder(steps ...func(context.Context, *Executor, *asker) error) func(context.Context, *Executor, *asker) error {
-	return func(ctx context.Context, e *Executor, a *asker) error {
-		for _, step := range steps {
-			if err := step(ctx, e, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+type step func(p process) error
+
+func claimed(p process) error {
+	w := p.Store.(*books).works["uid-a"]
+	return p.writeClaim(p.ctx, p.of, &w)
 }
 
-func claimed(ctx context.Context, e *Executor, a *asker) error {
-	w := e.Store.(*books).works["uid-a"]
-	return e.writeClaim(ctx, a, &w)
-}
+func tainted(p process) error { return p.reconcileNode(p.ctx, "n1") }
 
-func tainted(ctx context.Context, e *Executor, _ *asker) error { return e.reconcileNode(ctx, "n1") }
+func deleted(p process) error { return p.advance(p.ctx, p.of) }
 
-func deleted(ctx context.Context, e *Executor, a *asker) error { return e.advance(ctx, a) }
-
-// each marks and deletes the victims in a given way.
-func each(letGo func(ctx context.Context, e *Executor, a *asker, v *victim) error) func(context.Context, *Executor, *asker) error {
-	return func(ctx context.Context, e *Executor, a *asker) (err error) {
-		for _, v := range a.plan.left {
-			if v.pod, err = e.find(v.Ref); err == nil {
-				err = letGo(ctx, e, a, v)
+// each lets the victims go in a given way.
+func each(letGo func(p process, v *victim) error) step {
+	return func(p process) (err error) {
+		for _, v := range p.of.plan.left {
+			if v.pod, err = p.find(v.Ref); err == nil {
+				err = letGo(p, v)
 			}
 			if err != nil {
 				return err
@@ -203,49 +188,55 @@ func each(letGo func(ctx context.Context, e *Executor, a *asker, v *victim) erro
 	}
 }
 
-// deletes marks a victim and deletes it with the given options.
-func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *Executor, *asker, *victim) error {
-	return func(ctx context.Context, e *Executor, a *asker, v *victim) error {
-		if err := e.mark(ctx, a, v); err != nil {
+func marks(p process, v *victim) error { return p.mark(p.ctx, p.of, v) }
+
+func deletes(p process, v *victim) error { return p.delete(p.ctx, p.of, v) }
+
+func marksLate(p process, v *victim) error { return errors.Join(deletes(p, v), marks(p, v)) }
+
+// deletesWith marks a victim and deletes it with the given options, and its UID if they have
+// a grace period.
+func deletesWith(options metav1.DeleteOptions) func(process, *victim) error {
+	return func(p process, v *victim) error {
+		if err := marks(p, v); err != nil {
 			return err
 		}
-		return e.call(ctx, func(ctx context.Context) error {
-			return e.Client.CoreV1().Pods("ns").Delete(ctx, v.Name, options(v))
+		if options.GracePeriodSeconds != nil {
+			options.Preconditions = metav1.NewUIDPreconditions(string(v.UID))
+		}
+		return p.call(p.ctx, func(ctx context.Context) error {
+			return p.Client.CoreV1().Pods("ns").Delete(ctx, v.Name, options)
 		})
 	}
 }
 
 // bugs complete a plan as long as no call fails.
-var bugs = []planted{
-	{"taints after the deletes", inOrder(claimed, deleted, tainted), "is without the taint"},
-	{"taints before the claim", inOrder(tainted, claimed, deleted), "is before the claim"},
-	{"claims after the deletes", inOrder(deleted, claimed), "is "},
-	{"claims half of the victims", inOrder(func(ctx context.Context, e *Executor, a *asker) error {
+var bugs = []struct {
+	name, finding string
+	steps         []step
+}{
+	{"taints after the deletes", "is without the taint", []step{claimed, deleted, tainted}},
+	{"taints before the claim", "is before the claim", []step{tainted, claimed, deleted}},
+	{"claims after the deletes", "is ", []step{deleted, claimed}},
+	{"claims half of the victims", "want [v1 v2]", []step{func(p process) error {
 		half := deleteFor("a", planned[:2]...)
-		return e.writeClaim(ctx, a, &half)
-	}, tainted, deleted, claimed), "want [v1 v2]"},
-	{"marks before the claim", inOrder(each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
-		return e.mark(ctx, a, v)
-	}), claimed, tainted, deleted), "is before the claim"},
-	{"does not mark", inOrder(claimed, tainted, each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
-		return e.delete(ctx, a, v)
-	})), "is before the mark"},
-	{"marks after the delete", inOrder(claimed, tainted, each(func(ctx context.Context, e *Executor, a *asker, v *victim) error {
-		return errors.Join(e.delete(ctx, a, v), e.mark(ctx, a, v))
-	})), "is before the mark"},
-	{"deletes any UID", inOrder(claimed, tainted, each(deletes(func(*victim) metav1.DeleteOptions { return metav1.DeleteOptions{} }))), "is for any UID"},
-	{"is in a hurry", inOrder(claimed, tainted, each(deletes(func(v *victim) metav1.DeleteOptions {
-		now := int64(0)
-		return metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID)), GracePeriodSeconds: &now}
-	}))), "says how long the pod has"},
-	{"goes on without the lease", func(ctx context.Context, e *Executor, a *asker) error {
-		e.Leading = func() bool { return true }
-		return inOrder(claimed, tainted, deleted)(ctx, e, a)
-	}, "at which it was stopped"},
-	{"lets one more go", inOrder(claimed, tainted, func(_ context.Context, _ *Executor, a *asker) error {
-		a.plan.left = append(a.plan.left, &victim{Victim: victimsOf("a", "w1")[0]})
+		return p.writeClaim(p.ctx, p.of, &half)
+	}, tainted, deleted, claimed}},
+	{"marks before the claim", "is before the claim", []step{each(marks), claimed, tainted, deleted}},
+	{"does not mark", "is before the mark", []step{claimed, tainted, each(deletes)}},
+	{"marks after the delete", "is before the mark", []step{claimed, tainted, each(marksLate)}},
+	{"deletes any UID", "is for any UID", []step{claimed, tainted, each(deletesWith(metav1.DeleteOptions{}))}},
+	{"is in a hurry", "says how long the pod has", []step{
+		claimed, tainted, each(deletesWith(metav1.DeleteOptions{GracePeriodSeconds: new(int64)})),
+	}},
+	{"goes on without the lease", "at which it was stopped", []step{func(p process) error {
+		p.Leading = func() bool { return true }
 		return nil
-	}, deleted), "gone are [v1 v2 v3 w1]"},
+	}, claimed, tainted, deleted}},
+	{"lets one more go", "gone are [v1 v2 v3 w1]", []step{claimed, tainted, func(p process) error {
+		p.of.plan.left = append(p.of.plan.left, &victim{Victim: victimsOf("a", "w1")[0]})
+		return nil
+	}, deleted}},
 }
 
 func TestKillsFindPlantedBugs(t *testing.T) {
@@ -259,16 +250,15 @@ func TestKillsFindPlantedBugs(t *testing.T) {
 				for _, w := range e.Store.TakeWork() {
 					e.add(&w)
 					going, _ := e.Store.Commit(w.UID, nil, e.Clock.Now())
-					a := e.open[w.UID]
-					a.plan = newPlan(&w, going, e.Clock.Now())
-					if bug.carryOut(ctx, e, a) == nil && a.plan != nil {
+					p := process{e, ctx, e.open[w.UID]}
+					p.of.plan = newPlan(&w, going, e.Clock.Now())
+					fails := func(s step) bool { return s(p) != nil }
+					if !slices.ContainsFunc(bug.steps, fails) && p.of.plan != nil {
 						e.Store.VictimsDeleted(w.UID, e.Clock.Now()) // a plan that is completed by advance is gone
 					}
 				}
 			}, asExpected)
-			if !slices.ContainsFunc(found, asExpected) {
-				t.Errorf("no finding %q in %v", bug.finding, found)
-			}
+			expect.That(t, slices.ContainsFunc(found, asExpected), "no finding %q in %v", bug.finding, found)
 		})
 	}
 }

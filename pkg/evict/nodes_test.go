@@ -19,29 +19,26 @@ import (
 
 var nodeResource = schema.GroupResource{Resource: "nodes"}
 
-// nodes are the nodes of a cluster: a client, and a lister that sees a change at once,
-// unless it is blind.
+// nodes are node n1 of a cluster: a client, and a lister that sees a change at once, unless
+// it is blind.
 type nodes struct {
 	clientcorev1.NodeInterface
 	cluster *cluster
 
-	mu      sync.Mutex // guards the rest
-	have    map[string]*corev1.Node
-	listed  map[string]*corev1.Node
-	version int
-	blind   bool
-	hide    func(any) (any, error)
+	mu           sync.Mutex   // guards the rest
+	have, listed *corev1.Node // nil for none
+	version      int
+	blind        bool
+	hide         func(any) (any, error)
 }
 
-func newNodes(c *cluster, names ...string) *nodes {
-	n := &nodes{cluster: c, have: map[string]*corev1.Node{}, listed: map[string]*corev1.Node{}}
-	for _, name := range names {
-		n.have[name] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: "0"}}
-	}
-	return n
+func newNodes(c *cluster) *nodes {
+	return &nodes{cluster: c, have: &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "uid-n1", ResourceVersion: "0"},
+	}}
 }
 
-// showTo gives a process its node informer with the existing nodes.
+// showTo gives a process its node informer with the existing node.
 func (n *nodes) showTo(hide func(any) (any, error)) {
 	n.mu.Lock()
 	n.hide, n.blind = hide, false
@@ -53,21 +50,21 @@ func (n *nodes) showTo(hide func(any) (any, error)) {
 func (n *nodes) look() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listed = map[string]*corev1.Node{}
-	for name, node := range n.have {
-		shown, _ := n.hide(node.DeepCopy())
-		n.listed[name] = shown.(*corev1.Node)
+	n.listed = nil
+	if n.have != nil {
+		shown, _ := n.hide(n.have.DeepCopy())
+		n.listed = shown.(*corev1.Node)
 	}
 }
 
-// update changes a node without a call.
-func (n *nodes) update(name string, change func(*corev1.Node)) {
+// update changes the node without a call.
+func (n *nodes) update(change func(*corev1.Node)) {
 	n.mu.Lock()
-	changed := n.have[name].DeepCopy()
+	changed := n.have.DeepCopy()
 	change(changed)
 	n.version++
 	changed.ResourceVersion = strconv.Itoa(n.version)
-	n.have[name] = changed
+	n.have = changed
 	blind := n.blind
 	n.mu.Unlock()
 	if !blind {
@@ -75,38 +72,35 @@ func (n *nodes) update(name string, change func(*corev1.Node)) {
 	}
 }
 
-func (n *nodes) remove(name string) {
+func (n *nodes) remove() {
 	n.mu.Lock()
-	delete(n.have, name)
+	n.have = nil
 	n.mu.Unlock()
 	n.look()
 }
 
-// taints returns the taints of a node as the API server has them.
-func (n *nodes) taints(name string) []string {
+// taints returns the taints of the node as the API server has them.
+func (n *nodes) taints() (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var out []string
-	for _, t := range n.have[name].Spec.Taints {
+	for _, t := range n.have.Spec.Taints {
 		out = append(out, t.ToString())
 	}
 	return out
 }
 
-// shown returns the taints of a node as the lister has them.
-func (n *nodes) shown(name string) []corev1.Taint {
-	node, err := n.Lister().Get(name)
-	if err != nil {
-		return nil
-	}
-	return node.Spec.Taints
+// shown returns the taints of the node as the lister has them.
+func (n *nodes) shown() []corev1.Taint {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.listed.Spec.Taints
 }
 
 func (n *nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (found *corev1.Node, err error) {
 	err = n.cluster.serve(ctx, call{verb: "get", node: name}, func() error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if found = n.have[name]; found == nil {
+		if found = n.have; found == nil {
 			return apierrors.NewNotFound(nodeResource, name)
 		}
 		found = found.DeepCopy()
@@ -128,7 +122,7 @@ func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, da
 	}
 	err = n.cluster.serve(ctx, made, func() error {
 		n.mu.Lock()
-		have := n.have[name]
+		have := n.have
 		n.mu.Unlock()
 		switch {
 		case have == nil:
@@ -136,7 +130,7 @@ func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, da
 		case have.UID != patch.UID || have.ResourceVersion != patch.ResourceVersion:
 			return apierrors.NewConflict(nodeResource, name, errors.New("the object has been modified"))
 		}
-		n.update(name, func(node *corev1.Node) {
+		n.update(func(node *corev1.Node) {
 			node.Spec.Taints = patch.Spec.Taints
 			written = node
 		})
@@ -157,8 +151,8 @@ func (nodeLister) List(labels.Selector) ([]*corev1.Node, error) {
 func (l nodeLister) Get(name string) (*corev1.Node, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if node := l.listed[name]; node != nil {
-		return node, nil
+	if l.listed == nil {
+		return nil, apierrors.NewNotFound(nodeResource, name)
 	}
-	return nil, apierrors.NewNotFound(nodeResource, name)
+	return l.listed, nil
 }

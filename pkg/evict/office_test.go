@@ -4,25 +4,25 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // books is a store as the executor sees it. Like the real one, it queues a release when a
@@ -45,11 +45,9 @@ type books struct {
 	// undeletable are the victims that could not be deleted for good.
 	undeletable []types.UID
 	refused     []string // what was found out about pods that are gone
-	learning    bool     // it does not know the holds yet
-}
 
-// store.Store implements the executor's Store.
-var _ Store = (*store.Store)(nil)
+	learning atomic.Bool // it does not know the holds yet
+}
 
 func newBooks() *books {
 	return &books{work: make(chan struct{}, 1), going: map[types.UID][]output.Victim{}, works: map[types.UID]output.Work{}, keepsOff: map[string][]types.UID{}}
@@ -148,17 +146,20 @@ func (b *books) KeepsOff(node string) (types.UID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if askers := b.keepsOff[node]; len(askers) > 0 {
-		return askers[0], !b.learning
+		return askers[0], !b.learning.Load()
 	}
-	return "", !b.learning
+	return "", !b.learning.Load()
 }
 
-// learn sets whether the store does not know the holds yet.
-func (b *books) learn(does bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.learning = does
-}
+// What the executor reports of a plan for a, which outcome writes.
+const (
+	untouched  = "committed [], deleted [], failed 0"
+	neverBegun = "committed [], deleted [], failed 1"
+	committed  = "committed [uid-a], deleted [], failed 0"
+	planFailed = "committed [uid-a], deleted [], failed 1"
+	done       = "committed [uid-a], deleted [uid-a], failed 0"
+	doneLate   = "committed [uid-a uid-a], deleted [uid-a], failed 0" // the marks took more than one try
+)
 
 // outcome returns what the executor reported to the store.
 func (b *books) outcome() string {
@@ -223,14 +224,11 @@ func newOffice(t *testing.T, c *cluster) *office {
 // run starts the executor. It returns a function that ends it and waits for it.
 func (o *office) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		o.Run(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { o.Run(ctx) })
 	return func() {
 		cancel()
-		<-done
+		running.Wait()
 	}
 }
 
@@ -240,11 +238,14 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// cast are the pods of a story.
+var cast = []string{"a", "b", "c", "v1", "v2", "v3", "v4", "v5", "w1"}
+
 // story is a test of one office that runs after its setup.
-func story(t *testing.T, names []string, tell func(t *testing.T, o *office), setUp ...func(*office)) {
+func story(t *testing.T, tell func(t *testing.T, o *office), setUp ...func(*office)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, newCluster(t, pods(names...)...))
+		o := newOffice(t, newCluster(t, cast...))
 		for _, set := range setUp {
 			set(o)
 		}
@@ -255,11 +256,17 @@ func story(t *testing.T, names []string, tell func(t *testing.T, o *office), set
 }
 
 // storyOf is a subtest of one story.
-func storyOf(
-	t *testing.T, name string, names []string, tell func(t *testing.T, o *office), setUp ...func(*office),
-) {
+func storyOf(t *testing.T, name string, tell func(t *testing.T, o *office), setUp ...func(*office)) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) { story(t, names, tell, setUp...) })
+	t.Run(name, func(t *testing.T) { story(t, tell, setUp...) })
+}
+
+// stories are subtests with the same setup. Their names say what they show.
+func stories(t *testing.T, tell map[string]func(t *testing.T, o *office), setUp ...func(*office)) {
+	t.Helper()
+	for name, of := range tell {
+		storyOf(t, name, of, setUp...)
+	}
 }
 
 // taints sets the taint policy of held nodes.
@@ -270,16 +277,76 @@ func taints(policy TaintPolicy) func(*office) {
 	}
 }
 
-func (o *office) expect(t *testing.T, want string) {
-	t.Helper()
-	if got := o.books.outcome(); got != want {
-		t.Errorf("the store was told: %s; want: %s\n%s", got, want, o.log())
+// plan has victims chosen for a hold of an asker.
+func (o *office) plan(asker string, victims ...string) output.Work {
+	w := deleteFor(asker, victims...)
+	o.books.plan(w, victimsOf(asker, victims...)...)
+	return w
+}
+
+// planAndPass is plan, and lets time pass.
+func (o *office) planAndPass(d time.Duration, asker string, victims ...string) output.Work {
+	w := o.plan(asker, victims...)
+	pass(d)
+	return w
+}
+
+var (
+	timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
+	nodeGone = reasons.New(reasons.HoldNodeGone, "node n1: deleted")
+)
+
+// end ends a hold, for a reason unless the asker was bound or deleted.
+func (o *office) end(w output.Work, how reservations.End) {
+	why := timedOut
+	switch how {
+	case reservations.Bound, reservations.Deleted:
+		why = reasons.Reason{}
+	case reservations.NodeGone:
+		why = nodeGone
 	}
+	o.books.queue(release(w, how, why))
+}
+
+// expectAfter checks, after some time, what the store was told and which of the initial
+// pods are gone.
+func (o *office) expectAfter(t *testing.T, d time.Duration, want string, gone ...string) {
+	t.Helper()
+	pass(d)
+	got := o.books.outcome()
+	expect.That(t, got == want, "the store was told: %s; want: %s\n%s", got, want, o.log())
+	o.expectGone(t, gone...)
 }
 
 func (o *office) expectGone(t *testing.T, want ...string) {
 	t.Helper()
-	if got := o.cluster.gone(); !slices.Equal(got, want) {
-		t.Errorf("gone: %v, want %v\n%v", got, want, o.cluster.story())
+	got := o.cluster.gone()
+	expect.That(t, slices.Equal(got, want), "gone: %v, want %v\n%v", got, want, o.cluster.story())
+}
+
+// expectSpared checks that none of the victims is marked.
+func (o *office) expectSpared(t *testing.T, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		c := o.cluster.condition(n, corev1.DisruptionTarget)
+		expect.That(t, c.Status != corev1.ConditionTrue, "%s is there and marked: %+v", n, c)
 	}
+}
+
+// expectWhy checks that one plan was given up, and why.
+func (o *office) expectWhy(t *testing.T, parts ...string) {
+	t.Helper()
+	expect.Same(t, "plans that were given up", 1, len(o.books.failed))
+	expect.Says(t, strings.Join(o.books.failed, "\n"), parts...)
+}
+
+func (o *office) expectCalls(t *testing.T, want ...string) {
+	t.Helper()
+	expect.Same(t, "calls", want, o.cluster.story())
+}
+
+func (o *office) expectEvents(t *testing.T, want int) {
+	t.Helper()
+	got := o.cluster.events()
+	expect.That(t, len(got) == want, "events %q, want %d", got, want)
 }

@@ -3,7 +3,7 @@ package evict
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,41 +19,36 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-const (
-	done = "committed [uid-a], deleted [uid-a], failed 0"
-	// doneLate is that of a plan with marks that took more than one try.
-	doneLate = "committed [uid-a uid-a], deleted [uid-a], failed 0"
-)
-
-// TestFailuresThatPass: transient failures of the mark and of the delete, with and
-// without effect.
-func TestFailuresThatPass(t *testing.T) {
+// forTransient runs a test for each transient failure of a call, with and without effect.
+func forTransient(t *testing.T, test func(t *testing.T, f fault)) {
 	for name, err := range transient() {
-		for _, verb := range []string{"patch", "delete"} {
-			for _, late := range []bool{false, true} {
-				if late && apierrors.IsConflict(err) {
-					continue // a conflict has no effect
-				}
-				name := fmt.Sprintf("%s/%s/late=%t", name, verb, late)
-				storyOf(t, name, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-					o.cluster.fail(first(3, fault{err: err, late: late}, func(c call) bool {
-						return c.verb == verb && c.pod == "v1"
-					}))
-					o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-					pass(10 * time.Second)
-					o.expectGone(t, "v1", "v2")
-					o.expect(t, map[string]string{"patch": doneLate, "delete": done}[verb])
-					if told := o.cluster.events(); len(told) != 3 {
-						t.Errorf("events %q; want one on each of the three", told)
-					}
-				})
+		for _, late := range []bool{false, true} {
+			if late && apierrors.IsConflict(err) {
+				continue // a conflict has no effect
 			}
+			t.Run(fmt.Sprintf("%s/late=%t", name, late), func(t *testing.T) {
+				test(t, fault{err: err, late: late})
+			})
 		}
 	}
 }
 
+// TestFailuresThatPass: transient failures of the mark and of the delete.
+func TestFailuresThatPass(t *testing.T) {
+	forTransient(t, func(t *testing.T, f fault) {
+		for verb, want := range map[string]string{"patch": doneLate, "delete": done} {
+			storyOf(t, verb, func(t *testing.T, o *office) {
+				o.cluster.fail(first(3, f, func(c call) bool { return c.verb == verb && c.pod == "v1" }))
+				o.plan("a", "v1", "v2")
+				o.expectAfter(t, 10*time.Second, want, "v1", "v2")
+				o.expectEvents(t, 3) // one on each of the three
+			})
+		}
+	})
+}
+
 // TestVictimsThatAreGone: they count as success, and no event claims that we deleted
-// them.
+// them. Another pod of the name stays.
 func TestVictimsThatAreGone(t *testing.T) {
 	ways := waysToGo("v1")
 	for _, name := range []string{"deleted", "replaced"} {
@@ -63,20 +58,13 @@ func TestVictimsThatAreGone(t *testing.T) {
 		}
 	}
 	for name, change := range ways {
-		storyOf(t, name, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		storyOf(t, name, func(t *testing.T, o *office) {
 			change(o.cluster)
-			o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
-			pass(time.Second)
-			o.expect(t, done)
-			if p := o.cluster.get("v1"); p != nil && p.UID == "another" && p.DeletionTimestamp != nil {
-				t.Error("another pod of the same name was deleted")
-			}
-			if told := o.cluster.events(); len(told) != 1 {
-				t.Errorf("events %q; want that on the asker only", told)
-			}
-			if got := o.cluster.story(); !strings.Contains(name, " ") && len(got) != 1 {
-				t.Errorf("calls %v; want the claim only, for it was seen that the victim is gone", got)
-			}
+			o.plan("a", "v1")
+			o.expectAfter(t, time.Second, done, goneAfter(name, "v1")...)
+			o.expectEvents(t, 1) // on the asker
+			expect.That(t, strings.Contains(name, " ") || len(o.cluster.story()) == 1,
+				"calls %v; want the claim only, for it was seen that the victim is gone", o.cluster.story())
 		})
 	}
 }
@@ -84,10 +72,21 @@ func TestVictimsThatAreGone(t *testing.T) {
 // mostGrace is the cap of TestGraceIsCapped, in seconds.
 const mostGrace = 300
 
+// graces are the grace periods that deletes set, by pod.
+func (c *cluster) graces() map[string]int64 {
+	out := map[string]int64{}
+	for _, made := range c.made() {
+		if made.verb == "delete" && made.grace != nil {
+			out[made.pod] = *made.grace
+		}
+	}
+	return out
+}
+
 // TestGraceIsCapped: a delete shortens the grace period of a pod if it is longer than
 // victims may have, and keeps that of others.
 func TestGraceIsCapped(t *testing.T) {
-	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+	story(t, func(t *testing.T, o *office) {
 		for name, own := range map[string]int64{"v1": 365 * 24 * 3600, "v2": mostGrace, "v3": 10} {
 			o.cluster.update(name, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &own })
 		}
@@ -98,11 +97,8 @@ func TestGraceIsCapped(t *testing.T) {
 		o.books.plan(deleteFor("a", "v1", "v2", "v3"), going...)
 		pass(time.Second)
 		o.expectGone(t, "v1", "v2", "v3")
-		for _, c := range o.cluster.made() {
-			if want := map[string]int64{"v1": mostGrace, "v2": mostGrace, "v3": 10}; c.verb == "delete" && (c.grace == nil || *c.grace != want[c.pod]) {
-				t.Errorf("%s: grace %v", c, c.grace)
-			}
-		}
+		want := map[string]int64{"v1": mostGrace, "v2": mostGrace, "v3": 10}
+		expect.Same(t, "grace periods", want, o.cluster.graces())
 	})
 }
 
@@ -118,7 +114,7 @@ func (c *cluster) setDeleted(name string, grace, own int64) {
 // that shortens its grace period. A pod that is leaving is left alone.
 func TestALongerGraceIsShortened(t *testing.T) {
 	const year = 365 * 24 * 3600
-	story(t, []string{"a", "v1", "v2", "v3", "v4", "v5"}, func(t *testing.T, o *office) {
+	story(t, func(t *testing.T, o *office) {
 		o.cluster.graceful = true
 		o.cluster.setDeleted("v1", year, 30)
 		o.cluster.setDeleted("v2", 30, 30)
@@ -127,33 +123,76 @@ func TestALongerGraceIsShortened(t *testing.T) {
 		going := victimsOf("a", "v1", "v2", "v3", "v4", "v5")
 		going[3].Grace = mostGrace * time.Second
 		o.books.plan(deleteFor("a", "v1", "v2", "v3", "v4", "v5"), going...)
-		pass(time.Hour)
-		o.expect(t, done)
-		o.expectGone(t, "v1", "v2", "v3", "v4", "v5")
-		if got := o.cluster.story(); len(got) != 7 {
-			t.Errorf("calls %v; want the claim, and a mark and a delete of v1, v4 and v5", got)
-		}
-		var deletes []string
-		for _, c := range o.cluster.made() {
-			if c.verb == "delete" && c.grace != nil {
-				deletes = append(deletes, fmt.Sprint(c.pod, " within ", *c.grace))
-			}
-		}
-		expect.Same(t, "deletes", []string{"v1 within 30", "v4 within 300"}, deletes)
+		o.expectAfter(t, time.Hour, done, "v1", "v2", "v3", "v4", "v5")
+		expect.That(t, len(o.cluster.story()) == 7,
+			"calls %v; want the claim, and a mark and a delete of v1, v4 and v5", o.cluster.story())
+		expect.Same(t, "grace periods", map[string]int64{"v1": 30, "v4": 300}, o.cluster.graces())
 	})
 }
 
-// TestAPodThatIsNotShortenedIsSpared: the mark is cleared on a pod that its owner deletes
-// with a long grace period, if our delete fails.
-func TestAPodThatIsNotShortenedIsSpared(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.cluster.setDeleted("v1", 365*24*3600, 30)
-		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
-		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
-		pass(time.Second)
-		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse || c.Reason != sparedReason {
-			t.Errorf("v1: %+v", c)
-		}
+func TestMarks(t *testing.T) {
+	stories(t, map[string]func(*testing.T, *office){
+		"a pod that its owner deletes slowly loses its mark if our delete fails": func(t *testing.T, o *office) {
+			o.cluster.setDeleted("v1", 365*24*3600, 30)
+			o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
+			o.planAndPass(time.Second, "a", "v1")
+			expect.Same(t, "the mark", "False "+sparedReason, o.cluster.mark("v1"))
+		},
+		"no pod goes while one mark after the other is refused": func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "v1", lasting()["forbidden"]))
+			o.books.plan(deleteFor("a", "v0", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+			pass(20 * time.Second)
+			o.cluster.fail(on("patch", "v2", lasting()["forbidden"]))
+			pass(3 * time.Minute)
+			o.expectGone(t)
+			o.expectSpared(t, "v1", "v2")
+			expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
+		},
+		"marks are cleared before FailPlan: after it another plan may have chosen the pod": func(t *testing.T, o *office) {
+			o.cluster.fail(func(_ int, c call) fault {
+				if c.condition.Reason == sparedReason {
+					return fault{err: errors.New("reset")}
+				}
+				return on("delete", "v1", lasting()["forbidden"])(0, c)
+			})
+			o.plan("a", "v1")
+			o.expectAfter(t, 20*time.Second, committed)
+			o.expectAfter(t, 20*time.Second, planFailed)
+			expect.Says(t, o.log(), "Cannot clear the mark")
+		},
+		"those of an earlier process are cleared, and a pod without a mark is not touched": func(t *testing.T, o *office) {
+			for _, name := range []string{"v1", "v2"} {
+				o.cluster.update(name, func(p *corev1.Pod) {
+					p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+						Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
+				})
+			}
+			o.cluster.fail(on("patch", "v3", lasting()["forbidden"]))
+			o.planAndPass(time.Second, "a", "v1", "v2", "v3")
+			o.expectSpared(t, "v1", "v2", "v3")
+			for _, call := range o.cluster.story() {
+				alone := !strings.HasPrefix(call, "patch v3 DisruptionTarget=False")
+				expect.That(t, alone && !strings.HasSuffix(call, "=True PreemptionByScheduler"), "%s", call)
+			}
+			o.cluster.forget() // the victims were not marked by this process
+		},
+		"a pod whose delete may have taken effect keeps its mark": func(t *testing.T, o *office) {
+			o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool { return c.verb == "delete" }))
+			o.plan("a", "v1", "v2")
+			o.expectAfter(t, 29*time.Second, committed)
+			o.expectAfter(t, 7*time.Second, planFailed)
+			// The delete may have taken effect, so no event says that the pod stays.
+			expect.Same(t, "the mark", "True PreemptionByScheduler", o.cluster.mark("v1"))
+		},
+		"the victim whose mark fails is named, not one that failed before": func(t *testing.T, o *office) {
+			tries := 0
+			o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool {
+				tries++
+				return c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2")
+			}))
+			o.planAndPass(time.Minute, "a", "v1", "v2")
+			o.expectWhy(t, "pod ns/v2 ")
+		},
 	})
 }
 
@@ -165,23 +204,16 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 			if verb == "patch" && apianswer.TooLarge(err) {
 				continue // TestAVictimTooLargeForTheMark
 			}
-			storyOf(t, name+"/"+verb, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+			storyOf(t, name+"/"+verb, func(t *testing.T, o *office) {
 				o.cluster.fail(when(fault{err: err}, func(c call) bool {
 					return c.verb == verb && strings.HasPrefix(c.pod, "v") && c.condition.Status != corev1.ConditionFalse
 				}))
-				o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-				pass(time.Second)
-				o.expectGone(t)
-				o.expect(t, "committed [uid-a], deleted [], failed 1")
-				if why := o.books.failed[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
-					!strings.Contains(why, err.Error()) || !strings.Contains(why, "of 3 pods that were to go 3 stay") {
-					t.Errorf("given up because %q", why)
-				}
+				o.plan("a", "v1", "v2", "v3")
+				o.expectAfter(t, time.Second, planFailed)
+				o.expectWhy(t, "pod ns/v", "of queue root.b does not go", err.Error(), "of 3 pods that were to go 3 stay")
 				o.expectSpared(t, "v1", "v2", "v3")
-				held := o.cluster.condition("a", reservations.HeldCondition)
-				if held.Status != corev1.ConditionFalse || held.Reason != "HoldGivenUp" || !strings.Contains(held.Message, err.Error()) {
-					t.Errorf("the claim: %+v", held)
-				}
+				expect.Same(t, "the claim", "False HoldGivenUp", o.cluster.claim())
+				expect.Says(t, o.cluster.condition("a", reservations.HeldCondition).Message, err.Error())
 			})
 		}
 	}
@@ -191,45 +223,25 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 // deleted. If it fails for good, all stay.
 func TestAllAreMarkedBeforeOneGoes(t *testing.T) {
 	for _, last := range []bool{false, true} {
-		story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		story(t, func(t *testing.T, o *office) {
 			failing := func(err error) func(int, call) fault {
 				return when(fault{err: err}, func(c call) bool {
 					return c.verb == "patch" && c.pod == "v2" && c.condition.Status == corev1.ConditionTrue
 				})
 			}
 			o.cluster.fail(failing(transient()["unavailable"]))
-			o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-			pass(20 * time.Second)
+			o.planAndPass(20*time.Second, "a", "v1", "v2", "v3")
 			o.expectGone(t)
 			if !last {
 				o.cluster.fail(nil)
-				pass(5 * time.Second)
-				o.expectGone(t, "v1", "v2", "v3")
-				o.expect(t, doneLate)
+				o.expectAfter(t, 5*time.Second, doneLate, "v1", "v2", "v3")
 				return
 			}
 			o.cluster.fail(failing(lasting()["forbidden"]))
-			pass(5 * time.Second)
-			o.expectGone(t)
-			o.expect(t, "committed [uid-a], deleted [], failed 1")
+			o.expectAfter(t, 5*time.Second, planFailed)
 			o.expectSpared(t, "v1", "v2", "v3")
 		})
 	}
-}
-
-// TestAMarkThatIsRefusedForAWhile: the plan is tried on, because one of its victims ended by
-// itself. Once the mark is accepted, that of the next victim is refused: no pod is deleted.
-func TestAMarkThatIsRefusedForAWhile(t *testing.T) {
-	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.cluster.fail(on("patch", "v1", lasting()["forbidden"]))
-		o.books.plan(deleteFor("a", "v0", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(20 * time.Second)
-		o.cluster.fail(on("patch", "v2", lasting()["forbidden"]))
-		pass(3 * time.Minute)
-		o.expectGone(t)
-		o.expectSpared(t, "v1", "v2")
-		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
-	})
 }
 
 // TestLateMarksAreJudgedAgain: where the marks took more than one try, the store judges the
@@ -250,52 +262,27 @@ func TestLateMarksAreJudgedAgain(t *testing.T) {
 		"a victim stays": {func(o *office) { o.books.going["uid-a"] = victimsOf("a", "v2") },
 			[]string{"v2"}, []string{"v1"}, "committed [uid-a uid-a uid-a], deleted [uid-a], failed 0"},
 	} {
-		storyOf(t, name, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		storyOf(t, name, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "v2", transient()["unavailable"]))
-			o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-			pass(10 * time.Second)
+			o.planAndPass(10*time.Second, "a", "v1", "v2")
 			c.happens(o)
 			o.cluster.fail(nil)
-			pass(10 * time.Second)
-			o.expectGone(t, c.gone...)
-			o.expect(t, c.want)
+			o.expectAfter(t, 10*time.Second, c.want, c.gone...)
 			o.expectSpared(t, c.left...)
 		})
 	}
-}
-
-// TestTheVictimThatFailsIsNamed: not one that failed before.
-func TestTheVictimThatFailsIsNamed(t *testing.T) {
-	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		tries := 0
-		o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool {
-			tries++
-			return c.condition.Status == corev1.ConditionTrue && (c.pod == "v1" && tries < 5 || c.pod == "v2")
-		}))
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(time.Minute)
-		if why := o.books.failed; len(why) != 1 || !strings.Contains(why[0], "pod ns/v2 ") {
-			t.Errorf("given up because %q", why)
-		}
-	})
 }
 
 // TestAVictimTooLargeForTheMark: it is deleted without the mark, and with its own grace
 // period.
 func TestAVictimTooLargeForTheMark(t *testing.T) {
 	for _, name := range []string{"too large", "no room"} {
-		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		storyOf(t, name, func(t *testing.T, o *office) {
 			o.cluster.fail(on("patch", "v1", lasting()[name]))
-			o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-			pass(time.Second)
-			o.expectGone(t, "v1", "v2")
-			o.expect(t, done)
-			if tries := slices.DeleteFunc(o.cluster.story(), func(c string) bool { return !strings.HasPrefix(c, "patch v1") }); len(tries) != 1 {
-				t.Errorf("%s: %v", name, o.cluster.story())
-			}
-			if !strings.Contains(o.log(), "without a mark") {
-				t.Errorf("%s: the log is silent:\n%s", name, o.log())
-			}
+			o.plan("a", "v1", "v2")
+			o.expectAfter(t, time.Second, done, "v1", "v2")
+			expect.Same(t, "tries of the mark", 1, strings.Count(strings.Join(o.cluster.story(), ","), "patch v1"))
+			expect.Says(t, o.log(), "without a mark")
 		})
 	}
 }
@@ -303,264 +290,122 @@ func TestAVictimTooLargeForTheMark(t *testing.T) {
 // TestAVictimTooLargeToBeDeleted: the plan is given up at once, no other victim goes, and
 // people are told what helps. The pod is not deleted without a grace period.
 func TestAVictimTooLargeToBeDeleted(t *testing.T) {
-	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+	story(t, func(t *testing.T, o *office) {
 		o.cluster.fail(when(fault{err: beyondEtcd()}, func(c call) bool { return c.pod == "v1" }))
-		o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-		pass(time.Second)
-		o.expectGone(t)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
+		o.plan("a", "v1", "v2", "v3")
+		o.expectAfter(t, time.Second, planFailed)
 		o.expectSpared(t, "v1", "v2", "v3")
-		if why := o.books.failed[0]; !strings.Contains(why, "request is too large") || !strings.Contains(why, "shorten its annotations") {
-			t.Errorf("given up because %q", why)
-		}
+		o.expectWhy(t, "request is too large", "shorten its annotations")
 		expect.Same(t, "undeletable", []types.UID{"uid-v1"}, o.books.undeletable)
-		if strings.Contains(o.log(), "Cannot clear the mark") {
-			t.Errorf("the log has a mark that was never written:\n%s", o.log())
-		}
+		expect.That(t, !strings.Contains(o.log(), "Cannot clear the mark"),
+			"the log has a mark that was never written:\n%s", o.log())
 	})
 }
 
-// expectSpared checks that none of the victims is marked.
-func (o *office) expectSpared(t *testing.T, names ...string) {
-	t.Helper()
-	for _, n := range names {
-		if c := o.cluster.condition(n, corev1.DisruptionTarget); c.Status == corev1.ConditionTrue {
-			t.Errorf("%s is there and marked: %+v", n, c)
-		}
+// TestAHalfDonePlan: v1 is deleted, and v2 is refused. Then the others are not touched, even
+// if v2 later fails in another way.
+func TestAHalfDonePlan(t *testing.T) {
+	for name, then := range map[string]func(t *testing.T, o *office){
+		"it is completed": func(t *testing.T, o *office) {
+			o.cluster.fail(nil)
+			o.expectAfter(t, 20*time.Second, done, "v1", "v2", "v3", "v4")
+		},
+		"it is given up after two minutes, and marks are cleared": func(t *testing.T, o *office) {
+			tries := func() int { return strings.Count(fmt.Sprint(o.cluster.story()), "delete v2") }
+			before := tries()
+			o.cluster.fail(on("delete", "v2", errors.New("reset")))
+			o.expectAfter(t, 70*time.Second, planFailed, "v1")
+			expect.That(t, tries()-before >= 5, "%d tries", tries()-before)
+			o.expectWhy(t, "pod ns/v2 of queue root.b", "of 4 pods that were to go 3 stay")
+			o.expectSpared(t, "v3", "v4")
+			told := fmt.Sprint(o.cluster.events())
+			expect.Same(t, "events while it was tried on", 1, strings.Count(told, " MakingRoom Preempting: Pod "))
+			expect.Says(t, told, " MakingRoom Preempting: Pod ns/v2 of queue root.b", "then the plan is given up")
+		},
+	} {
+		storyOf(t, name, func(t *testing.T, o *office) {
+			o.cluster.fail(on("delete", "v2", lasting()["forbidden"]))
+			o.plan("a", "v1", "v2", "v3", "v4")
+			o.expectAfter(t, time.Minute, committed, "v1")
+			// The store knows of the refusal before the hold ends, because another plan may
+			// choose the victim at that moment.
+			expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
+			then(t, o)
+		})
 	}
 }
 
-// TestAFinalFailureStopsTheOthers: it stops the victims that are not terminating yet.
-func TestAFinalFailureStopsTheOthers(t *testing.T) {
-	names := []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
-	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
-		o.cluster.fail(first(1, fault{err: lasting()["forbidden"]}, func(c call) bool { return c.verb == "delete" }))
-		o.books.plan(deleteFor("a", names...), victimsOf("a", names...)...)
-		pass(90 * time.Millisecond)
-		if n := len(o.cluster.gone()); n > 1 {
-			t.Errorf("%d went after a delete was refused, %v", n, o.cluster.story())
-		}
-	})
-}
-
-// halfDone is a story in which v1 is deleted first and v2 is refused.
-func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
-	names := []string{"v1", "v2", "v3", "v4"}
-	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
-		deletes := 0
-		o.cluster.fail(func(_ int, c call) fault {
-			switch {
-			case c.verb != "delete":
-				return fault{}
-			case c.pod == "v2":
-				return fault{err: lasting()["forbidden"]}
-			case deletes > 0:
-				return fault{err: apierrors.NewServiceUnavailable("starting")}
+func TestVictimsInPermit(t *testing.T) {
+	stories(t, map[string]func(*testing.T, *office){
+		"a pod in Permit is rejected": func(t *testing.T, o *office) {
+			o.cluster.setNode("v1", "")
+			var asked []string
+			o.Reject = func(uid types.UID, message string) bool {
+				asked = append(asked, string(uid)+" "+message)
+				return uid == "uid-v1"
 			}
-			deletes++
-			return fault{}
-		})
-		o.books.plan(deleteFor("a", names...), victimsOf("a", names...)...)
-		pass(time.Minute)
-		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.failed) > 0 {
-			t.Fatalf("gone %v, %s", gone, o.books.outcome())
-		}
-		// The store knows of the refusal before the hold ends, because another plan may
-		// choose the victim at that moment.
-		expect.Same(t, "undeletable", []types.UID{"uid-v2"}, o.books.undeletable)
-		then(t, o)
+			o.plan("a", "v1", "v2")
+			o.expectAfter(t, time.Second, done, "v2")
+			expect.Same(t, "asked", []string{"uid-v1 goes for ns/a"}, asked) // the other victim runs
+			expect.Same(t, "the mark", "", o.cluster.mark("v1"))
+			o.expectEvents(t, 3)
+		},
+		"the plan fails if a pod that left Permit is being bound": func(t *testing.T, o *office) {
+			o.leftPermit("v1")
+			o.plan("a", "v1", "v2")
+			o.expectAfter(t, time.Minute, planFailed)
+			o.expectWhy(t, "v1", "is being bound")
+			expect.Same(t, "undeletable", 0, len(o.books.undeletable))
+			expect.Same(t, "in Permit at the commit", []types.UID{"uid-x"}, o.books.inPermit)
+			expect.Same(t, "the mark", "", o.cluster.mark("v1"))
+		},
+		"so it does if the asker can run there only": func(t *testing.T, o *office) {
+			o.leftPermit("v1")
+			w := deleteFor("a", "v1", "v2")
+			w.Hold.NodeBound = true
+			o.books.plan(w, victimsOf("a", "v1", "v2")...)
+			o.expectAfter(t, time.Minute, committed)
+			expect.Same(t, "plans that are off", 1, len(o.books.calledOff))
+			expect.Says(t, strings.Join(o.books.calledOff, "\n"), "uid-a: ", "is being bound")
+		},
+		"it fails later if another victim was deleted, and the delete times out": func(t *testing.T, o *office) {
+			o.leftPermit("v2")
+			o.cluster.fail(on("delete", "v2", transient()["time-out"]))
+			o.planAndPass(3*time.Second, "a", "v1", "v2")
+			o.expectGone(t, "v1")
+			o.cluster.setNode("v2", "n1")
+			o.expectAfter(t, 3*time.Minute, planFailed, "v1")
+			expect.Same(t, "undeletable", 0, len(o.books.undeletable))
+		},
+		"it waits until the pod runs if another victim was deleted": func(t *testing.T, o *office) {
+			o.leftPermit("v2")
+			o.planAndPass(3*time.Second, "a", "v1", "v2")
+			o.expectGone(t, "v1")
+			o.cluster.setNode("v2", "n1")
+			o.expectAfter(t, 10*time.Second, done, "v1", "v2")
+		},
 	})
 }
 
-func TestAHalfDonePlanIsCompleted(t *testing.T) {
-	halfDone(t, func(t *testing.T, o *office) {
-		o.cluster.fail(nil)
-		pass(20 * time.Second)
-		o.expectGone(t, "v1", "v2", "v3", "v4")
-		o.expect(t, done)
-	})
-}
-
-// TestAHalfDonePlanIsGivenUp: it is given up after two minutes, and the marks of the
-// victims that stay are cleared. Once a victim was refused, the others are not touched,
-// even if that victim later fails in another way.
-func TestAHalfDonePlanIsGivenUp(t *testing.T) {
-	halfDone(t, func(t *testing.T, o *office) {
-		before := o.cluster.gone()
-		tries := 0
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.verb == "delete" && c.pod == "v2" {
-				tries++
-				return fault{err: errors.New("reset")}
-			}
-			return fault{}
-		})
-		pass(70 * time.Second)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
-		if got := o.cluster.gone(); !slices.Equal(got, before) || tries < 5 {
-			t.Errorf("gone %v, before %v; %d tries", got, before, tries)
-		}
-		if why := o.books.failed[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
-			t.Errorf("given up because %q", why)
-		}
-		o.expectSpared(t, "v3", "v4")
-		stuck := slices.DeleteFunc(o.cluster.events(), func(e string) bool { return !strings.Contains(e, " MakingRoom Preempting: Pod ") })
-		if len(stuck) != 1 || !strings.Contains(stuck[0], "Pod ns/v2 of queue root.b") || !strings.Contains(stuck[0], "then the plan is given up") {
-			t.Errorf("while it was tried on, people were told %q", stuck)
-		}
-	})
-}
-
-// TestMarksAreClearedBeforeFailPlan: marks are cleared before FailPlan, because after it another plan
-// may have chosen the pod.
-func TestMarksAreClearedBeforeFailPlan(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.cluster.fail(func(_ int, c call) fault {
-			if c.condition.Reason == sparedReason {
-				return fault{err: errors.New("reset")}
-			}
-			return on("delete", "v1", lasting()["forbidden"])(0, c)
-		})
-		o.books.plan(deleteFor("a", "v1"), victimsOf("a", "v1")...)
-		pass(20 * time.Second)
-		o.expect(t, "committed [uid-a], deleted [], failed 0")
-		pass(20 * time.Second)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
-		if !strings.Contains(o.log(), "Cannot clear the mark") {
-			t.Errorf("the log is silent:\n%s", o.log())
-		}
-	})
-}
-
-// TestMarksOfAnEarlierProcess: they are cleared, too. A pod that has no mark is not touched.
-func TestMarksOfAnEarlierProcess(t *testing.T) {
-	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-		for _, name := range []string{"v1", "v2"} {
-			o.cluster.update(name, func(p *corev1.Pod) {
-				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-					Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
-			})
-		}
-		o.cluster.fail(on("patch", "v3", lasting()["forbidden"]))
-		o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-		pass(time.Second)
-		o.expectSpared(t, "v1", "v2", "v3")
-		for _, call := range o.cluster.story() {
-			if strings.HasPrefix(call, "patch v3 DisruptionTarget=False") || strings.HasSuffix(call, "DisruptionTarget=True PreemptionByScheduler") {
-				t.Errorf("%s, in %v", call, o.cluster.story())
-			}
-		}
-		o.cluster.forget() // the victims were not marked by this process
-	})
-}
-
-func TestAnEndlessFailureIsRolledBack(t *testing.T) {
-	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.cluster.fail(when(fault{err: transient()["unavailable"]}, func(c call) bool { return c.verb == "delete" }))
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(29 * time.Second)
-		o.expect(t, "committed [uid-a], deleted [], failed 0")
-		pass(7 * time.Second)
-		o.expectGone(t)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
-		// The delete may have taken effect, so no event says that the pod stays.
-		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionTrue {
-			t.Errorf("v1: %+v", c)
-		}
-	})
-}
-
-func TestPodInPermitIsRejected(t *testing.T) {
-	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		var asked []string
-		o.Reject = func(uid types.UID, message string) bool {
-			asked = append(asked, string(uid)+" "+message)
-			return uid == "uid-v1"
-		}
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(time.Second)
-		slices.Sort(asked)
-		expect.Same(t, "asked", []string{"uid-v1 goes for ns/a"}, asked) // the other victim runs
-		o.expectGone(t, "v2")
-		o.expect(t, done)
-		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" || len(o.cluster.events()) != 3 {
-			t.Errorf("v1: %+v, events %q", c, o.cluster.events())
-		}
-	}, func(o *office) { o.cluster.setNode("v1", "") })
-}
-
-// TestAPodThatLeftPermit: the pod is being bound and is not deleted, so the plan fails.
-// If other victims were already deleted for the plan, it waits until the pod runs.
-func TestAPodThatLeftPermit(t *testing.T) {
-	unbound := func(name string) func(*office) {
-		return func(o *office) {
-			o.cluster.setNode(name, "")
-			o.Reject = func(types.UID, string) bool { return false }
-			o.InPermit = func() []types.UID { return []types.UID{"uid-x"} }
-		}
-	}
-	storyOf(t, "first", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(time.Minute)
-		o.expectGone(t)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
-		if why := o.books.failed; !strings.Contains(why[0], "v1") || !strings.Contains(why[0], "is being bound") {
-			t.Errorf("given up for %q", why)
-		}
-		if len(o.books.undeletable) > 0 {
-			t.Errorf("undeletable: %v", o.books.undeletable)
-		}
-		expect.Same(t, "in Permit at the commit", []types.UID{"uid-x"}, o.books.inPermit)
-		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" {
-			t.Errorf("v1: %+v", c)
-		}
-	}, unbound("v1"))
-	storyOf(t, "first, and the asker can run there only", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1", "v2")
-		w.Hold.NodeBound = true
-		o.books.plan(w, victimsOf("a", "v1", "v2")...)
-		pass(time.Minute)
-		o.expectGone(t)
-		o.expect(t, "committed [uid-a], deleted [], failed 0")
-		if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
-			t.Errorf("called off for %q", why)
-		}
-	}, unbound("v1"))
-	storyOf(t, "last, and its delete times out", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.cluster.fail(on("delete", "v2", transient()["time-out"]))
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(3 * time.Second)
-		o.expectGone(t, "v1")
-		o.cluster.setNode("v2", "n1")
-		pass(3 * time.Minute)
-		o.expect(t, "committed [uid-a], deleted [], failed 1")
-		if len(o.books.undeletable) > 0 {
-			t.Errorf("undeletable: %v", o.books.undeletable)
-		}
-	}, unbound("v2"))
-	storyOf(t, "last", []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
-		o.books.plan(deleteFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(3 * time.Second)
-		o.expectGone(t, "v1")
-		o.cluster.setNode("v2", "n1")
-		pass(10 * time.Second)
-		o.expectGone(t, "v1", "v2")
-		o.expect(t, done)
-	}, unbound("v2"))
+// leftPermit has a pod that left Permit and is being bound.
+func (o *office) leftPermit(name string) {
+	o.cluster.setNode(name, "")
+	o.Reject = func(types.UID, string) bool { return false }
+	o.InPermit = func() []types.UID { return []types.UID{"uid-x"} }
 }
 
 // TestNoFurtherVictimGoes: no further victim is deleted once the asker no longer waits.
 func TestNoFurtherVictimGoes(t *testing.T) {
-	bound := release(deleteFor("a"), reservations.Bound, reasons.Reason{})
 	for _, c := range []struct {
 		name    string
 		happens func(o *office)
 		want    string
+		gone    []string
 	}{
-		{"the asker was bound", func(o *office) { o.books.queue(bound) }, "committed [uid-a], deleted [], failed 0"},
-		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, "committed [uid-a], deleted [], failed 1"},
+		{"the asker was bound", func(o *office) { o.end(deleteFor("a"), reservations.Bound) }, committed, []string{"v1"}},
+		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, planFailed, []string{"a", "v1"}},
 	} {
-		storyOf(t, c.name, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		storyOf(t, c.name, func(t *testing.T, o *office) {
 			o.cluster.latency = time.Second
 			deletes := 0
 			o.cluster.fail(atEachDelete(func() {
@@ -568,108 +413,57 @@ func TestNoFurtherVictimGoes(t *testing.T) {
 					c.happens(o)
 				}
 			}))
-			o.books.plan(deleteFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
-			pass(time.Minute)
-			if deletes != 1 {
-				t.Errorf("%d deletes: %v", deletes, o.cluster.story())
-			}
-			o.expect(t, c.want)
+			o.plan("a", "v1", "v2", "v3")
+			o.expectAfter(t, time.Minute, c.want, c.gone...)
+			expect.Same(t, "deletes", 1, deletes)
 			o.expectSpared(t, "v1", "v2", "v3")
 		})
 	}
 }
 
-// TestAHoldThatIsOverBeforeItsTurn: no pod is disrupted for it.
-func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1")
-		o.books.going[w.UID] = victimsOf("a", "v1")
-		o.books.queue(w, release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
-		pass(time.Minute)
-		o.expectGone(t)
-		o.expect(t, "committed [], deleted [], failed 0")
-		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || c.Reason != "HoldNodeGone" {
-			t.Errorf("%+v", c)
-		}
+func TestHoldsThatEnd(t *testing.T) {
+	stories(t, map[string]func(*testing.T, *office){
+		"no pod is disrupted for a hold that is over before its turn": func(t *testing.T, o *office) {
+			w := deleteFor("a", "v1")
+			o.books.going[w.UID] = victimsOf("a", "v1")
+			o.books.queue(w, release(w, reservations.NodeGone, nodeGone))
+			o.expectAfter(t, time.Minute, untouched)
+			expect.Same(t, "the claim", "False HoldNodeGone", o.cluster.claim())
+		},
+		"events name the victims of an asker that runs by then": func(t *testing.T, o *office) {
+			w := deleteFor("a", "v1")
+			o.cluster.latency = 5 * time.Second / 2
+			o.cluster.fail(atEachDelete(func() { o.end(w, reservations.Bound) }))
+			o.books.plan(w, victimsOf("a", "v1")...)
+			o.expectAfter(t, time.Minute, committed, "v1")
+			expect.Same(t, "events", []string{
+				"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
+				"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/v1.",
+			}, o.cluster.events())
+		},
+		"no event says that an asker waits once it no longer does": func(t *testing.T, o *office) {
+			w := deleteFor("a")
+			o.books.committing = func() {
+				o.end(w, reservations.Bound)
+				pass(time.Second)
+			}
+			o.books.plan(w)
+			o.expectAfter(t, time.Minute, committed)
+			o.expectEvents(t, 0)
+		},
+		"FailPlan, which could end the next hold, is not called for one that ended before its claim": func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", errors.New("reset")))
+			w := o.planAndPass(10*time.Second, "a", "v1")
+			o.end(w, reservations.NodeGone)
+			o.expectAfter(t, time.Minute, untouched)
+		},
 	})
 }
 
-// TestAHoldThatEndsWithItsLastVictim: the store is told, and events name the victims that
-// were deleted for the asker, although it runs by then.
-func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1")
-		o.cluster.latency = 5 * time.Second / 2
-		o.cluster.fail(atEachDelete(func() { o.books.queue(release(w, reservations.Bound, reasons.Reason{})) }))
-		o.books.plan(w, victimsOf("a", "v1")...)
-		pass(time.Minute)
-		o.expectGone(t, "v1")
-		o.expect(t, "committed [uid-a], deleted [], failed 0")
-		expect.Same(t, "events", []string{
-			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
-			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/v1.",
-		}, o.cluster.events())
-	})
-}
-
-// TestAHoldWithoutVictimsThatIsOver: no event says that an asker waits for capacity once
-// it no longer does.
-func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
-	story(t, []string{"a"}, func(t *testing.T, o *office) {
-		w := deleteFor("a")
-		o.books.committing = func() {
-			o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
-			pass(time.Second)
-		}
-		o.books.plan(w)
-		pass(time.Minute)
-		o.expect(t, "committed [uid-a], deleted [], failed 0")
-		if told := o.cluster.events(); len(told) > 0 {
-			t.Errorf("events %q", told)
-		}
-	})
-}
-
-// TestAHoldThatEndsBeforeItsClaim: the executor does not call FailPlan, which could end the
-// asker's next hold.
-func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		w := deleteFor("a", "v1")
-		o.cluster.fail(on("patch", "a", errors.New("reset")))
-		o.books.plan(w, victimsOf("a", "v1")...)
-		pass(10 * time.Second)
-		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
-		pass(time.Minute)
-		o.expect(t, "committed [], deleted [], failed 0")
-	})
-}
-
-// TestAPlanThatIsReplaced: while victims cannot be marked, other victims are chosen for
-// the same hold. The later plan is carried out at once. A victim that it leaves out stays,
-// and loses its mark.
-func TestAPlanThatIsReplaced(t *testing.T) {
-	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-		o.cluster.fail(when(fault{err: errors.New("reset"), late: true}, func(c call) bool {
-			return strings.HasPrefix(c.pod, "v") && c.condition.Status == corev1.ConditionTrue
-		}))
-		first := deleteFor("a", "v1", "v2")
-		first.Hold.Decision = "1"
-		second := deleteFor("a", "v2", "v3")
-		second.Hold.Decision = "2"
-		o.cluster.unseen["v1"], o.cluster.unseen["v2"] = o.cluster.get("v1"), o.cluster.get("v2")
-		o.books.plan(first, victimsOf("a", "v1", "v2")...)
-		pass(20 * time.Second)
-		o.cluster.fail(nil)
-		o.books.plan(second, victimsOf("a", "v2", "v3")...)
-		pass(100 * time.Millisecond)
-		o.expectGone(t, "v2", "v3")
-		o.expect(t, "committed [uid-a uid-a], deleted [uid-a], failed 0")
-		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionFalse {
-			t.Errorf("v1 stays and has the mark %+v", c)
-		}
-		if c := o.cluster.condition("v2", corev1.DisruptionTarget); c.Status == corev1.ConditionFalse {
-			t.Errorf("v2, which both plans chose, lost its mark: %+v", c)
-		}
-		o.cluster.forget() // marks that took effect although they failed
-	})
+// TestCommentsDrawTheTables: the comments of the progress of a victim and of the stage of a
+// plan show their tables.
+func TestCommentsDrawTheTables(t *testing.T) {
+	for file, want := range map[string]string{"victim.go": ofVictim.String(), "plan.go": ofPlan.String()} {
+		expect.Says(t, string(expect.Get(os.ReadFile(file))(t)), "//\n"+want+"type ")
+	}
 }
