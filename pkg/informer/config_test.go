@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
@@ -78,16 +78,9 @@ func (h *told) all() []string {
 // next polls for one more line and returns it without the name of the source.
 func (h *told) next(t *testing.T, seen *int, source string) string {
 	t.Helper()
-	plugintest.Eventually(t, func() error {
-		if len(h.all()) <= *seen {
-			return errors.New("nothing more is told")
-		}
-		return nil
-	})
+	plugintest.Until(t, "something more is told", func() bool { return len(h.all()) > *seen })
 	line, _, ok := strings.Cut(h.all()[*seen], " from "+source)
-	if !ok {
-		t.Errorf("%q does not name its source, %s", h.all()[*seen], source)
-	}
+	expect.That(t, ok, "%q does not name its source, %s", h.all()[*seen], source)
 	*seen++
 	return line
 }
@@ -112,42 +105,33 @@ func queues(text string) map[string]string { return map[string]string{"queues.ya
 const fromMaps = "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yk"
 
 // runConfigMaps follows the ConfigMaps of namespace yk until the test ends.
-func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (c *ConfigMaps, log func() string) {
+func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) {
 	t.Helper()
-	logger, log := logged(t)
-	c = expect.Get(NewConfigMaps(client, "yk", h, logger))(t)
+	c := expect.Get(NewConfigMaps(client, "yk", h, klog.Logger{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	plugintest.Eventually(t, func() error {
-		if requests(client, "watch", "configmaps") < 2 {
-			return errors.New("not watched yet")
-		}
-		return nil
-	})
-	return c, log
+	plugintest.Becomes(t, "watches", 2, func() int { return requests(client, "watch", "configmaps") })
 }
 
-func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
+// TestConfigMapsAreFollowed: what the content of the two ConfigMaps means is shown by the
+// tests of pkg/queues/config and by TestNoDocumentIsAMistake.
+func TestConfigMapsAreFollowed(t *testing.T) {
 	client, h, seen := fake.NewClientset(), &told{}, 0
-	c, _ := runConfigMaps(t, client, h)
-	ctx, maps := t.Context(), client.CoreV1().ConfigMaps("yk")
-	create := func(m *corev1.ConfigMap) { expect.Get(maps.Create(ctx, m, metav1.CreateOptions{}))(t) }
-	update := func(m *corev1.ConfigMap) { expect.Get(maps.Update(ctx, m, metav1.UpdateOptions{}))(t) }
-	remove := func(name string) { expect.OK(t, maps.Delete(ctx, name, metav1.DeleteOptions{})) }
-	binary := func(name string, data []byte) *corev1.ConfigMap {
-		m := configMap(name, nil)
-		m.BinaryData = map[string][]byte{"queues.yaml.gz": data}
-		return m
-	}
-	named := func(name, cluster string, data map[string]string) *corev1.ConfigMap {
-		data["service.clusterId"] = cluster
-		return configMap(name, data)
-	}
+	runConfigMaps(t, client, h)
+	maps := client.CoreV1().ConfigMaps("yk")
+	remove := func(name string) { expect.OK(t, maps.Delete(t.Context(), name, metav1.DeleteOptions{})) }
 	defaults, configs := config.DefaultsConfigMap, config.QueuesConfigMap
-	broken := document("x") + "    - name: x\n" // the same name twice
-	relabelled := configMap(configs, queues(broken))
+	of := func(name string, leaves ...string) *corev1.ConfigMap {
+		return configMap(name, queues(document(leaves...)))
+	}
+	named := of(defaults, "a", "b")
+	named.Data["service.clusterId"] = "east"
+	leveled := named.DeepCopy()
+	leveled.Data["log.level"] = "-1"
+	broken := of(configs, "x", "x")
+	relabelled := broken.DeepCopy()
 	relabelled.Labels = map[string]string{"changed": "yes"}
 
 	for _, step := range []struct {
@@ -156,51 +140,25 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		want string // empty if the handler must not be called
 	}{
 		{"both are absent", func() {}, "loaded []"},
-		{"defaults only", func() { create(configMap(defaults, queues(document("a", "b")))) }, "loaded [a b]"},
-		{"the cluster is named", func() { update(named(defaults, "east", queues(document("a", "b")))) }, "loaded [a b] of cluster east"},
-		{"named by both", func() { create(named(configs, "west", map[string]string{"log.level": "-1"})) }, "loaded [a b] of cluster west"},
-		{"and no longer by configs", func() { update(configMap(configs, map[string]string{"log.level": "-1"})) }, "loaded [a b] of cluster east"},
-		{"another option", func() { update(configMap(configs, map[string]string{"log.level": "0"})) }, ""},
-		{"by none", func() { update(configMap(defaults, queues(document("a", "b")))) }, "loaded [a b]"},
-		{"configs go before defaults", func() { update(configMap(configs, queues(document("c")))) }, "loaded [c]"},
-		{"another ConfigMap", func() { create(configMap("queues", queues(document("wrong")))) }, ""},
-		{"invalid", func() { update(configMap(configs, queues(broken))) },
-			`failed "invalid in line 7" on yk/yunikorn-configs`},
-		{"the same, with a label", func() { update(relabelled) }, ""},
-		{"not YAML", func() { update(configMap(configs, queues("partitions: ["))) },
-			`failed "invalid in line 1" on yk/yunikorn-configs`},
-		{"repaired", func() { update(configMap(configs, queues(document("c", "d")))) }, "loaded [c d]"},
-		{"compressed", func() { update(binary(configs, expect.Gzipped(document("e")))) }, "loaded [e]"},
-		{"broken compression", func() { update(binary(configs, []byte("no gzip"))) },
-			`failed "configmap yunikorn-configs, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-configs`},
-		{"broken, and defaults change", func() {
-			update(configMap(defaults, queues(document("f"))))
-			plugintest.Eventually(t, func() error { // the two ConfigMaps are watched independently
-				if c.get(0, defaults).Data["queues.yaml"] != document("f") {
-					return errors.New("not seen yet")
-				}
-				return nil
-			})
-		}, ""},
+		{"defaults only", func() { send(t, maps.Create, of(defaults, "a", "b")) }, "loaded [a b]"},
+		{"the cluster is named", func() { send(t, maps.Update, named) }, "loaded [a b] of cluster east"},
+		{"another option", func() { send(t, maps.Update, leveled) }, ""},
+		{"invalid", func() { send(t, maps.Create, broken) }, `failed "invalid in line 7" on yk/yunikorn-configs`},
+		{"the same, with a label", func() { send(t, maps.Update, relabelled) }, ""},
+		{"repaired", func() { send(t, maps.Update, of(configs, "c")) }, "loaded [c] of cluster east"},
 		{"configs are gone", func() { remove(configs) },
 			fmt.Sprintf("failed %q on yk/yunikorn-defaults", ErrFallsBack("queues.yaml", nil).Error())},
-		{"invalid defaults", func() { update(binary(defaults, []byte("no gzip"))) },
-			`failed "configmap yunikorn-defaults, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-defaults`},
 		{"both are gone", func() { remove(defaults) }, noDocument("queues.yaml", "yunikorn-configs")},
-		{"one without the key", func() { create(configMap(defaults, map[string]string{"Queues.yaml": document("a")})) }, ""},
-		{"again what it was", func() { create(configMap(configs, queues(document("e")))) }, "loaded [e]"},
+		{"again what it was", func() { send(t, maps.Create, of(configs, "c")) }, "loaded [c]"},
 	} {
 		step.do()
 		if step.want == "" {
 			continue // a wrong call appears at the next step
 		}
-		if got := h.next(t, &seen, fromMaps); got != step.want {
-			t.Fatalf("%s:\ngot  %s\nwant %s", step.name, got, step.want)
-		}
+		expect.Same(t, step.name, step.want, h.next(t, &seen, fromMaps))
 	}
-	if rest := h.all()[seen:]; len(rest) > 0 {
-		t.Errorf("told without need: %q", rest)
-	}
+	rest := h.all()[seen:]
+	expect.That(t, len(rest) == 0, "told without need: %q", rest)
 }
 
 func TestConfigMapsReadsNoOthers(t *testing.T) {
@@ -209,60 +167,40 @@ func TestConfigMapsReadsNoOthers(t *testing.T) {
 	h.next(t, &seen, fromMaps)
 	var got []string
 	for _, a := range client.Actions() {
-		var field fields.Selector
-		switch a := a.(type) {
-		case clienttesting.ListAction:
-			field = a.GetListRestrictions().Fields
-		case clienttesting.WatchAction:
-			field = a.GetWatchRestrictions().Fields
-		default:
-			t.Fatalf("unexpected request %v", a)
-		}
-		got = append(got, fmt.Sprintf("%s %s %s %s", a.GetVerb(), a.GetResource().Resource, a.GetNamespace(), field))
+		options := a.(interface{ GetListOptions() metav1.ListOptions }).GetListOptions()
+		got = append(got, fmt.Sprint(a.GetVerb(), " in ", a.GetNamespace(), ": ", options.FieldSelector))
 	}
 	slices.Sort(got)
 	want := []string{
-		"list configmaps yk metadata.name=yunikorn-configs", "list configmaps yk metadata.name=yunikorn-defaults",
-		"watch configmaps yk metadata.name=yunikorn-configs", "watch configmaps yk metadata.name=yunikorn-defaults",
+		"list in yk: metadata.name=yunikorn-configs", "list in yk: metadata.name=yunikorn-defaults",
+		"watch in yk: metadata.name=yunikorn-configs", "watch in yk: metadata.name=yunikorn-defaults",
 	}
 	expect.Same(t, "requests", want, got)
 }
 
 func TestConfigMapsNamesKeysWithoutEffect(t *testing.T) {
-	options := func(extra ...string) map[string]string {
-		m := queues(document("a"))
-		for _, key := range extra {
-			m[key] = "x"
-		}
-		return m
-	}
-	client, h, seen := fake.NewClientset(configMap(config.QueuesConfigMap, options("service.schedulingInterval", "log.level", "queue.yaml"))), &told{}, 0
-	_, log := runConfigMaps(t, client, h)
-	h.next(t, &seen, fromMaps)
+	logger, log := logged(t)
+	c := expect.Get(NewConfigMaps(fake.NewClientset(), "yk", &told{}, logger))(t)
 	const first = `keys="log.level, queue.yaml, service.schedulingInterval"`
-	if !strings.Contains(log(), first) || !strings.Contains(log(), "have no effect") {
-		t.Fatalf("the log does not name the keys:\n%s", log())
+	ignored := func(level string) map[string]string {
+		return map[string]string{"service.schedulingInterval": "x", "log.level": level, "queue.yaml": "x"}
 	}
-	update := func(data map[string]string) {
-		t.Helper()
-		expect.Get(client.CoreV1().ConfigMaps("yk").Update(t.Context(), configMap(config.QueuesConfigMap, data), metav1.UpdateOptions{}))(t)
-	}
-	changed := options("service.schedulingInterval", "log.level", "queue.yaml")
-	changed["queues.yaml"], changed["log.level"] = document("a", "b"), "y"
-	update(changed)
-	h.next(t, &seen, fromMaps)
-	if n := strings.Count(log(), "have no effect"); n != 1 {
-		t.Errorf("told %d times of the same keys, want once:\n%s", n, log())
-	}
-	update(map[string]string{"queues.yaml": document("c"), "other": "x"})
-	h.next(t, &seen, fromMaps)
-	if !strings.Contains(log(), `keys="other"`) {
-		t.Errorf("the log does not name the new key:\n%s", log())
-	}
-	update(options())
-	h.next(t, &seen, fromMaps)
-	if n := strings.Count(log(), "have no effect"); n != 2 {
-		t.Errorf("told %d times, want twice; there is nothing to tell where every key counts:\n%s", n, log())
+	for i, step := range []struct {
+		name  string
+		data  map[string]string // beside the document
+		told  int
+		named string
+	}{
+		{"three keys", ignored("x"), 1, first},
+		{"the same keys", ignored("y"), 1, first},
+		{"another key", map[string]string{"other": "x"}, 2, `keys="other"`},
+		{"nothing to tell", map[string]string{}, 2, first},
+	} {
+		step.data["queues.yaml"] = document(fmt.Sprint("q", i))
+		c.Read(configMap(config.DefaultsConfigMap, nil), configMap(config.QueuesConfigMap, step.data))
+		n := strings.Count(log(), "have no effect")
+		expect.That(t, n == step.told && strings.Contains(log(), step.named),
+			"%s: told %d times, want %d times, with %s:\n%s", step.name, n, step.told, step.named, log())
 	}
 }
 
@@ -305,10 +243,9 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 		r := cache.NewReflectorWithOptions(&cache.ListWatch{}, &corev1.ConfigMap{}, cache.NewStore(cache.MetaNamespaceKeyFunc),
 			cache.ReflectorOptions{Name: "test"})
 		watchErrors(h, logger, "yk", "yunikorn-configs")(t.Context(), r, c.err)
-		told := strings.Contains(log(), "list and watch ConfigMaps") && strings.Contains(log(), `namespace="yk" configMap="yunikorn-configs"`)
-		if told != c.tell {
-			t.Errorf("%v: told = %v, want %v\n%s", c.err, told, c.tell, log())
-		}
+		logged := strings.Contains(log(), "list and watch ConfigMaps") &&
+			strings.Contains(log(), `namespace="yk" configMap="yunikorn-configs"`)
+		expect.Same(t, fmt.Sprintf("%v: logged", c.err), c.tell, logged)
 		var want []string
 		if c.tell {
 			want = []string{"unreadable yk/yunikorn-configs: " + c.err.Error()}
@@ -322,10 +259,8 @@ func TestConfigFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queues.yaml")
 	write := func(text string) { expect.OK(t, os.WriteFile(path, []byte(text), 0o600)) }
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
 		h, seen := &told{}, 0
-		done := make(chan struct{})
-		go func() { defer close(done); NewConfigFile(path, time.Second, h).Run(ctx) }()
+		go NewConfigFile(path, time.Second, h).Run(t.Context())
 		synctest.Wait()
 		for _, step := range []struct {
 			name string
@@ -359,7 +294,77 @@ func TestConfigFile(t *testing.T) {
 			}
 			expect.Same(t, step.name, step.want, got)
 		}
-		cancel()
-		<-done
 	})
+}
+
+// noDocument is the expected line if there is no document under the key.
+func noDocument(key, about string) string {
+	return fmt.Sprintf("failed %q on yk/%s", config.ErrNoDocument(key).Error(), about)
+}
+
+// TestNoDocumentIsAMistake: if the document is removed in any way, the configuration in
+// force stays, also if ConfigMap yunikorn-defaults has another one. The built-in configuration is used only if there is no ConfigMap from the
+// start.
+func TestNoDocumentIsAMistake(t *testing.T) {
+	absent := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "yk", Name: name}}
+	}
+	configs := func(data map[string]string) *corev1.ConfigMap { return configMap(config.QueuesConfigMap, data) }
+	withDefaults := configMap(config.DefaultsConfigMap, queues(document("loose")))
+	fallsBack := func(about string, like ...string) string {
+		return fmt.Sprintf("failed %q on yk/%s", ErrFallsBack("queues.yaml", like).Error(), about)
+	}
+	packed := configs(nil)
+	packed.BinaryData = map[string][]byte{"queues.yaml.gz": expect.Gzipped(document("b"))}
+	const (
+		mapName      = config.QueuesConfigMap
+		fromDefaults = " from " + fromMaps + "; the document is that of yunikorn-defaults, because yunikorn-configs has no key queues.yaml"
+	)
+	for _, c := range []struct {
+		name     string
+		defaults *corev1.ConfigMap // absent if nil
+		configs  *corev1.ConfigMap
+		after    string // if a document was in force
+		start    string // if this is the first read
+	}{
+		{"the key is written in another way", nil, configs(map[string]string{"Queues.yaml": document("a")}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"another policyGroup", nil, configs(map[string]string{"service.policyGroup": "other", "queues.yaml": document("a")}), noDocument("other.yaml", mapName), noDocument("other.yaml", mapName)},
+		{"emptied", nil, configs(nil), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"an empty value", nil, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"comments only", nil, configs(queues("# nothing\n\n# more\n")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"options only", nil, configs(map[string]string{"service.clusterId": "x"}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"deleted", nil, absent(config.QueuesConfigMap), noDocument("queues.yaml", mapName), "loaded []"},
+		{"an explicit one without queues", nil, configs(queues(config.DefaultDocument)), "loaded []", "loaded []"},
+		{"the key is written in another way, and there are defaults", withDefaults, configs(map[string]string{"Queues.yaml": document("a")}), fallsBack(mapName, "Queues.yaml"), fallsBack(mapName, "Queues.yaml")},
+		{"the key is cut short, and there are defaults", withDefaults, configs(map[string]string{"queues.yml": document("a"), "service.clusterId": "x"}), fallsBack(mapName, "queues.yml"), fallsBack(mapName, "queues.yml")},
+		{"options only, and there are defaults", withDefaults, configs(map[string]string{"log.level": "x"}), fallsBack(mapName), "loaded [loose]" + fromDefaults},
+		{"deleted, and there are defaults", withDefaults, absent(config.QueuesConfigMap), fallsBack(config.DefaultsConfigMap), "loaded [loose]"},
+		{"emptied, and there are defaults", withDefaults, configs(queues("")), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
+		{"packed, and there are defaults", withDefaults, packed, "loaded [b]", "loaded [b]"},
+		{"deleted, and the defaults are the same", configMap(config.DefaultsConfigMap, queues(document("a"))), absent(config.QueuesConfigMap), fallsBack(config.DefaultsConfigMap), "loaded [a]"},
+		{"replaced by the defaults' document", withDefaults, configs(queues(document("loose"))), "loaded [loose]", "loaded [loose]"},
+	} {
+		for _, after := range []bool{true, false} {
+			h := &told{}
+			m := expect.Get(NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background()))(t)
+			read := func(defaults, configs *corev1.ConfigMap) {
+				m.Read(cmp.Or(defaults, absent(config.DefaultsConfigMap)), configs)
+			}
+			want := []string{c.start}
+			if after {
+				read(nil, configs(queues(document("a"))))
+				want = []string{"loaded [a]", c.after, "loaded [a]"}
+			}
+			read(c.defaults, c.configs)
+			if after { // the document comes back
+				read(nil, configs(queues(document("a"))))
+			}
+			for i := range want {
+				if !strings.Contains(want[i], fromDefaults) {
+					want[i] += " from " + fromMaps
+				}
+			}
+			expect.Same(t, fmt.Sprintf("%s, after a document: %t", c.name, after), want, h.all())
+		}
+	}
 }

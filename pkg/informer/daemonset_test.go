@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,71 +15,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
-// heard records the last version of each pod that the store got; deleted pods are
-// removed.
-type heard struct {
-	*recorder
-
-	pods map[types.UID]objects.Pod // guarded by recorder.mu
-}
-
-func (r *heard) Upsert(pod objects.Pod, now time.Time) {
-	r.mu.Lock()
-	r.pods[pod.UID] = pod
-	r.mu.Unlock()
-	r.recorder.Upsert(pod, now)
-}
-
-func (r *heard) Delete(uid types.UID, now time.Time) {
-	r.mu.Lock()
-	delete(r.pods, uid)
-	r.mu.Unlock()
-	r.recorder.Delete(uid, now)
-}
-
 // says returns how the store got the pod: "absent", "ordinary", "maybe" or "daemon".
-func (r *heard) says(uid types.UID) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	pod, known := r.pods[uid]
-	switch {
-	case !known:
+func (r *recorder) says(uid types.UID) string {
+	told, known := r.pods.Load(uid)
+	if !known {
 		return "absent"
+	}
+	switch pod := told.(objects.Pod); {
 	case pod.RequiredNode != "":
 		return "daemon"
 	case pod.MaybeDaemon:
 		return "maybe"
 	}
 	return "ordinary"
-}
-
-// daemonFixture is a store fed from a fake API server, with Options that can be changed.
-func daemonFixture(t *testing.T, client *fake.Clientset, change func(*Options)) (*fixture, *heard) {
-	t.Helper()
-	s := newFixture(t, client)
-	r := &heard{recorder: s.store, pods: map[types.UID]objects.Pod{}}
-	logger, log := logged(t)
-	o := Options{
-		ManagedProfiles: []string{profile}, Peer: func(name string) bool { return name == "peer" },
-		Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger, Client: client,
-		Namespace: func(*corev1.Namespace, []error) {},
-	}
-	if change != nil {
-		change(&o)
-	}
-	s.factory, s.log = informers.NewSharedInformerFactory(client, 0), log
-	s.watcher = expect.Get(Watch(r, s.factory, o))(t)
-	return s, r
 }
 
 // daemonPod is a pod that names a DaemonSet as its owner and can run on one node only.
@@ -106,24 +57,20 @@ func beingDeleted(s *appsv1.DaemonSet) *appsv1.DaemonSet {
 	return s
 }
 
-func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
+// eventually waits until the store has got the pods in a way.
+func (r *recorder) eventually(t *testing.T, want string, uids ...types.UID) {
 	t.Helper()
-	plugintest.Eventually(t, func() error {
-		if got := r.says(uid); got != want {
-			return fmt.Errorf("pod %s is told of as %s, want %s", uid, got, want)
-		}
-		return nil
-	})
+	for _, uid := range uids {
+		plugintest.Becomes(t, "pod "+string(uid)+" is told of as", want, func() string { return r.says(uid) })
+	}
 }
 
 // TestOwnersAreVerified: a pod belongs to a DaemonSet if one with the name and UID of its
 // controller exists in its namespace and is not being deleted.
 func TestOwnersAreVerified(t *testing.T) {
 	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
-	notController := mine
-	notController.Controller = nil
-	refuses := mine
-	refuses.Controller = ptr.To(false)
+	notController, refuses := mine, mine
+	notController.Controller, refuses.Controller = nil, ptr.To(false)
 	many := slices.Repeat([]metav1.OwnerReference{ownedBy("v1", "Pod", "o", "o")}, maxOwners)
 	for i := range many {
 		many[i].Controller = nil
@@ -151,20 +98,14 @@ func TestOwnersAreVerified(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, claimed %t", c.name, claims), func(t *testing.T) {
 				client := fake.NewClientset(set("ns", "agent", "u1"), beingDeleted(set("ns", "leaves", "u3")), set("kube-system", "proxy", "u9"),
 					daemonPod("p", profile, "", c.owners...), daemonPod("q", profile, "n1", c.owners...))
-				s, r := daemonFixture(t, client, func(o *Options) { o.ClaimedOwners = claims })
+				s := newFixture(t, client, func(o *Options) { o.ClaimedOwners = claims })
 				s.run(t)
-				plugintest.Eventually(t, synced(s))
-				want := c.want
-				if claims {
-					want = c.claimed
-				}
-				for _, uid := range []types.UID{"p", "q"} {
-					expect.Same(t, "pod "+string(uid)+" is told of as", want, r.says(uid))
-				}
+				s.synced(t)
+				want := map[bool]string{false: c.want, true: c.claimed}[claims]
+				expect.Same(t, "the pods are told of as", []string{want, want}, []string{s.store.says("p"), s.store.says("q")})
 				asked := requests(client, "list", "daemonsets") + requests(client, "watch", "daemonsets")
-				if claims == (asked > 0) {
-					t.Errorf("with claimed owners %t, DaemonSets are read: %t", claims, !claims)
-				}
+				expect.That(t, claims != (asked > 0),
+					"with claimed owners %t, DaemonSets are read: %t", claims, !claims)
 			})
 		}
 	}
@@ -174,58 +115,40 @@ func TestOwnersAreVerified(t *testing.T) {
 // DaemonSet may be deleted, or created again with its name, while the pod stays.
 func TestDaemonSetSeenLater(t *testing.T) {
 	client := fake.NewClientset()
-	s, r := daemonFixture(t, client, nil)
-	s.run(t)
-	plugintest.Eventually(t, synced(s))
-	plugintest.Eventually(t, func() error { return watched(client, "pods", "daemonsets") })
-	ctx, sets := t.Context(), client.AppsV1().DaemonSets("ns")
+	isPeer := func(name string) bool { return name == "peer" }
+	s := newFixture(t, client, func(o *Options) { o.Peer = isPeer })
+	s.start(t)
+	r := s.store
+	ctx, sets, pods := t.Context(), client.AppsV1().DaemonSets("ns"), client.CoreV1().Pods("ns")
 	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
-	pods := []*corev1.Pod{daemonPod("waits", profile, "", mine), daemonPod("runs", profile, "n1", mine), daemonPod("peer", "peer", "", mine), daemonPod("gone", profile, "", mine)}
-	create := func(pod *corev1.Pod) {
-		t.Helper()
-		expect.Get(client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{}))(t)
-	}
-	for _, pod := range pods {
-		create(pod)
-	}
-	all := func(what string) {
-		t.Helper()
-		r.eventually(t, "waits", what)
-		r.eventually(t, "runs", what)
-		r.eventually(t, "peer", what)
-	}
-	all("ordinary")
-	r.eventually(t, "gone", "ordinary")
-	expect.OK(t, client.CoreV1().Pods("ns").Delete(ctx, "gone", metav1.DeleteOptions{}))
-	r.eventually(t, "gone", "absent")
+	all := []types.UID{"waits", "runs", "peer"}
+	send(t, pods.Create, daemonPod("waits", profile, "", mine))
+	send(t, pods.Create, daemonPod("runs", profile, "n1", mine))
+	send(t, pods.Create, daemonPod("peer", "peer", "", mine))
+	send(t, pods.Create, daemonPod("gone", profile, "", mine))
+	r.eventually(t, "ordinary", append(all, "gone")...)
+	expect.OK(t, pods.Delete(ctx, "gone", metav1.DeleteOptions{}))
+	r.eventually(t, "absent", "gone")
 
-	make := func(uid types.UID) {
-		t.Helper()
-		expect.Get(sets.Create(ctx, set("ns", "agent", uid), metav1.CreateOptions{}))(t)
-	}
-	remove := func() {
-		t.Helper()
-		expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
-	}
-	make("u1")
-	all("daemon")
-	expect.Get(sets.Update(ctx, beingDeleted(set("ns", "agent", "u1")), metav1.UpdateOptions{}))(t)
-	all("ordinary")
-	remove()
-	make("u1")
-	all("daemon")
+	send(t, sets.Create, set("ns", "agent", "u1"))
+	r.eventually(t, "daemon", all...)
+	send(t, sets.Update, beingDeleted(set("ns", "agent", "u1")))
+	r.eventually(t, "ordinary", all...)
+	expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
+	send(t, sets.Create, set("ns", "agent", "u1"))
+	r.eventually(t, "daemon", all...)
 	expect.Same(t, "a pod that is gone is told of as", "absent", r.says("gone"))
-	remove()
-	all("ordinary")
-	make("u2")
-	create(daemonPod("next", "peer", "", ownedBy("apps/v1", "DaemonSet", "agent", "u2")))
-	r.eventually(t, "next", "daemon")
-	all("ordinary")
+	expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
+	r.eventually(t, "ordinary", all...)
+	send(t, sets.Create, set("ns", "agent", "u2"))
+	send(t, pods.Create, daemonPod("next", "peer", "", ownedBy("apps/v1", "DaemonSet", "agent", "u2")))
+	r.eventually(t, "daemon", "next")
+	r.eventually(t, "ordinary", all...)
 
 	// The pod is deleted at the same time as its DaemonSet.
-	remove()
-	expect.OK(t, client.CoreV1().Pods("ns").Delete(ctx, "next", metav1.DeleteOptions{}))
-	r.eventually(t, "next", "absent")
+	expect.OK(t, sets.Delete(ctx, "agent", metav1.DeleteOptions{}))
+	expect.OK(t, pods.Delete(ctx, "next", metav1.DeleteOptions{}))
+	r.eventually(t, "absent", "next")
 }
 
 // TestDaemonSetsMayBeForbidden: if DaemonSets cannot be read, that is logged and the
@@ -236,22 +159,17 @@ func TestDaemonSetsMayBeForbidden(t *testing.T) {
 		daemonPod("real", profile, "n1", ownedBy("apps/v1", "DaemonSet", "agent", "u1")),
 		daemonPod("forged", profile, "n1", ownedBy("apps/v1", "DaemonSet", "none", "u7")),
 		daemonPod("other", profile, "n1", ownedBy("fake.example/v1", "DaemonSet", "agent", "u1")))
-	var allowed atomic.Bool
-	client.PrependReactor("list", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "daemonsets"}, "", errors.New("no role"))
-	})
-	s, r := daemonFixture(t, client, nil)
+	refusal := apierrors.NewForbidden(appsv1.Resource("daemonsets"), "", errors.New("no role"))
+	allowed := failing(client, "daemonsets", refusal)
+	s := newFixture(t, client)
 	s.run(t)
-	plugintest.Eventually(t, synced(s))
-	r.eventually(t, "real", "maybe")
-	r.eventually(t, "forged", "maybe")
-	r.eventually(t, "other", "ordinary")
-	for _, want := range []string{"DaemonSets cannot be read", "daemonsets of API group apps", "manifests/rbac/second-scheduler.yaml", "daemonSetOwner: Claimed"} {
-		if !strings.Contains(s.log(), want) {
-			t.Errorf("the log lacks %q: %s", want, s.log())
-		}
-	}
+	s.synced(t)
+	r := s.store
+	r.eventually(t, "maybe", "real", "forged")
+	r.eventually(t, "ordinary", "other")
+	expect.Says(t, s.log(), "DaemonSets cannot be read", "daemonsets of API group apps",
+		"manifests/rbac/second-scheduler.yaml", "daemonSetOwner: Claimed")
 	allowed.Store(true)
-	r.eventually(t, "real", "daemon")
-	r.eventually(t, "forged", "ordinary")
+	r.eventually(t, "daemon", "real")
+	r.eventually(t, "ordinary", "forged")
 }

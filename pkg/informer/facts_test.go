@@ -10,21 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -33,6 +31,7 @@ import (
 // are schedulable, PriorityClasses and budgets.
 type recorder struct {
 	*store.Store
+	pods  sync.Map // by UID, the last version of each pod that is not deleted
 	mu    sync.Mutex
 	lines []string
 }
@@ -77,15 +76,14 @@ func (r *recorder) silent(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.lines) > 0 {
-		t.Errorf("told without need: %q", r.lines)
-	}
+	expect.That(t, len(r.lines) == 0, "told without need: %q", r.lines)
 }
 
 func (r *recorder) Upsert(pod objects.Pod, now time.Time) {
 	if pod.Foreign {
 		r.say("foreign %s on %q deleting=%v", pod.UID, pod.Node, pod.Deleting)
 	}
+	r.pods.Store(pod.UID, pod)
 	r.Store.Upsert(pod, now)
 }
 
@@ -93,6 +91,7 @@ func (r *recorder) Delete(uid types.UID, now time.Time) {
 	if strings.HasPrefix(string(uid), "f") {
 		r.say("gone %s", uid)
 	}
+	r.pods.Delete(uid)
 	r.Store.Delete(uid, now)
 }
 
@@ -127,58 +126,36 @@ func TestForeign(t *testing.T) {
 	for name, want := range map[string]bool{profile: false, "second": false, "default-scheduler": true, "": true} {
 		pod := podOf("cpu=1")
 		pod.Spec.SchedulerName = name
-		got := o.Translate(pod)
-		expect.Same(t, "profile "+name+": foreign", want, got.Foreign)
-		if foreign := map[bool]string{true: name}; got.Scheduler != foreign[want] {
-			t.Errorf("profile %q: its scheduler is %q", name, got.Scheduler)
+		translated := Translate(pod, RequestOptions{})
+		if translated.Foreign = want; want {
+			translated.Scheduler = name
 		}
-		got.Foreign, got.Scheduler = false, ""
-		expect.Same(t, fmt.Sprintf("profile %q: differs in more", name), Translate(pod, RequestOptions{}), got)
+		expect.Same(t, "a pod of profile "+name, translated, o.Translate(pod))
 	}
 }
 
 func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
-	client := fake.NewClientset(plugintest.Foreign(managed("a", "f1", "n1")), plugintest.Foreign(managed("b", "f2", "")))
-	s := newFixture(t, client)
-	s.start(t)
+	s := started(t, plugintest.Foreign(managed("a", "f1", "n1")), plugintest.Foreign(managed("b", "f2", "")))
 	s.store.heard(t, `foreign f1 on "n1" deleting=false`)
 
-	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
-	update := func(pod *corev1.Pod) {
-		t.Helper()
-		expect.Get(pods.Update(ctx, pod, metav1.UpdateOptions{}))(t)
-	}
+	ctx, pods := t.Context(), s.client.CoreV1().Pods("ns")
 	relabelled := plugintest.Foreign(managed("b", "f2", ""))
 	relabelled.Labels = map[string]string{"x": "y"}
-	update(relabelled)
-	update(plugintest.Foreign(managed("b", "f2", "n2")))
+	send(t, pods.Update, relabelled)
+	send(t, pods.Update, plugintest.Foreign(managed("b", "f2", "n2")))
 	s.store.heard(t, `foreign f2 on "n2" deleting=false`)
 
 	leaving := plugintest.Foreign(managed("a", "f1", "n1"))
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	update(leaving)
+	send(t, pods.Update, leaving)
 	s.store.heard(t, `foreign f1 on "n1" deleting=true`)
 	expect.OK(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 	s.store.heard(t, "gone f1")
 
-	expect.Get(pods.Create(ctx, plugintest.Foreign(managed("c", "f3", "")), metav1.CreateOptions{}))(t)
-	expect.OK(t, pods.Delete(ctx, "c", metav1.DeleteOptions{})) // it never had a node
-	update(plugintest.Foreign(managed("b", "f4", "n2")))        // the delete in between was missed
+	send(t, pods.Create, plugintest.Foreign(managed("c", "f3", "")))
+	expect.OK(t, pods.Delete(ctx, "c", metav1.DeleteOptions{}))        // it never had a node
+	send(t, pods.Update, plugintest.Foreign(managed("b", "f4", "n2"))) // the delete in between was missed
 	s.store.heard(t, "gone f2", `foreign f4 on "n2" deleting=false`)
-	s.store.silent(t)
-}
-
-// TestWatchLosesSightOfAPodThatEnds has an informer like the scheduler's, for which a pod
-// that has ended looks deleted.
-func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
-	s := newFixture(t, fake.NewClientset())
-	s.store.Start(time.Now())
-	h := Handler(s.watcher.pod, s.watcher.podGone)
-	h.OnAdd(plugintest.Foreign(managed("a", "f1", "n1")), true)
-	ended := plugintest.Foreign(managed("a", "f1", "n1"))
-	ended.Status.Phase = corev1.PodSucceeded
-	h.OnDelete(ended)
-	s.store.heard(t, `foreign f1 on "n1" deleting=false`, "gone f1")
 	s.store.silent(t)
 }
 
@@ -188,25 +165,22 @@ func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
 		n.Spec.Unschedulable = is
 		return n
 	}
-	client := fake.NewClientset(cordoned("n1", false), cordoned("n2", true))
-	s := newFixture(t, client)
-	s.start(t)
+	s := started(t, cordoned("n1", false), cordoned("n2", true))
 	s.store.heardOf(t, "node n1 schedulable=true", "node n2 schedulable=false")
-	ctx, nodes := t.Context(), client.CoreV1().Nodes()
-	update := func(n *corev1.Node) { t.Helper(); expect.Get(nodes.Update(ctx, n, metav1.UpdateOptions{}))(t) }
-	update(cordoned("n1", true))
+	ctx, nodes := t.Context(), s.client.CoreV1().Nodes()
+	send(t, nodes.Update, cordoned("n1", true))
 	s.store.heard(t, "node n1 schedulable=false")
 	heartbeat := cordoned("n1", true)
 	heartbeat.Labels = map[string]string{"x": "y"}
-	update(heartbeat)
-	update(cordoned("n1", false))
+	send(t, nodes.Update, heartbeat)
+	send(t, nodes.Update, cordoned("n1", false))
 	s.store.heard(t, "node n1 schedulable=true")
 	expect.OK(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
-	expect.Get(nodes.Create(ctx, cordoned("n1", false), metav1.CreateOptions{}))(t)
+	send(t, nodes.Create, cordoned("n1", false))
 	s.store.heard(t, "node n1 gone", "node n1 schedulable=true")
 	replaced := cordoned("n1", false) // its delete was missed
 	replaced.UID = "u2"
-	update(replaced)
+	send(t, nodes.Update, replaced)
 	s.store.heard(t, "node n1 gone", "node n1 schedulable=true")
 	s.store.silent(t)
 }
@@ -222,80 +196,60 @@ func class(name, allow string) *schedulingv1.PriorityClass {
 func TestWatchFollowsPriorityClasses(t *testing.T) {
 	labelled := class("labelled", "")
 	labelled.Labels = map[string]string{"yunikorn.apache.org/allow-preemption": "false"} // applies to pods only
-	client := fake.NewClientset(class("plain", ""), class("stay", "false"), class("go", "true"), class("odd", "False"), labelled)
-	s := newFixture(t, client)
-	s.start(t)
+	s := started(t, class("plain", ""), class("stay", "false"), class("go", "true"), class("odd", "False"), labelled)
 	s.store.heardOf(t, "class plain optOut=false", "class stay optOut=true", "class go optOut=false", "class odd optOut=false", "class labelled optOut=false")
-	ctx, classes := t.Context(), client.SchedulingV1().PriorityClasses()
-	expect.Get(classes.Update(ctx, class("plain", "false"), metav1.UpdateOptions{}))(t)
+	ctx, classes := t.Context(), s.client.SchedulingV1().PriorityClasses()
+	send(t, classes.Update, class("plain", "false"))
 	s.store.heard(t, "class plain optOut=true")
-	expect.Get(classes.Update(ctx, class("stay", ""), metav1.UpdateOptions{}))(t)
+	send(t, classes.Update, class("stay", ""))
 	s.store.heard(t, "class stay optOut=false")
 	expect.OK(t, classes.Delete(ctx, "plain", metav1.DeleteOptions{}))
 	s.store.heard(t, "class plain optOut=false")
 	s.store.silent(t)
 }
 
-// failing makes all requests for PriorityClasses fail with the error stored in it, while
-// there is one.
-func failing(client *fake.Clientset, err error) *atomic.Pointer[error] {
-	var failure atomic.Pointer[error]
-	failure.Store(&err)
-	client.PrependReactor("list", "priorityclasses", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if err := failure.Load(); err != nil {
-			return true, nil, *err
-		}
-		return false, nil, nil
+// failing makes all lists of a resource fail, until repaired is true.
+func failing(client *fake.Clientset, resource string, err error) (repaired *atomic.Bool) {
+	repaired = &atomic.Bool{}
+	client.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return !repaired.Load(), nil, err
 	})
-	return &failure
+	return repaired
 }
 
 // attempts waits until PriorityClasses were asked for n times.
 func attempts(t *testing.T, client *fake.Clientset, n int) {
 	t.Helper()
-	plugintest.Eventually(t, func() error {
-		if got := requests(client, "list", "priorityclasses"); got < n {
-			return fmt.Errorf("%d attempts", got)
-		}
-		return nil
-	})
-}
-
-func synced(s *fixture) func() error {
-	return func() error {
-		if !s.watcher.HasSynced() {
-			return errors.New("not synced")
-		}
-		return nil
-	}
+	tried := func() bool { return requests(client, "list", "priorityclasses") >= n }
+	plugintest.Until(t, "it is tried again", tried)
 }
 
 // TestPriorityClassesMayBeForbidden uses upstream's role for schedulers, which does not
 // include them. The scheduler starts without them, logs once what is missing, and reads
 // them as soon as the role permits it.
 func TestPriorityClassesMayBeForbidden(t *testing.T) {
+	classes := schedulingv1.Resource("priorityclasses")
 	for name, refusal := range map[string]error{
-		"forbidden":  apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "", errors.New("no role")),
-		"not served": apierrors.NewNotFound(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, ""),
+		"forbidden":  apierrors.NewForbidden(classes, "", errors.New("no role")),
+		"not served": apierrors.NewNotFound(classes, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(class("stay", "false"), managed("p", "u1", "n1"))
-			failure := failing(client, refusal)
+			repaired := failing(client, "priorityclasses", refusal)
 			s := newFixture(t, client)
 			s.run(t)
-			plugintest.Eventually(t, synced(s))
+			s.synced(t)
 			attempts(t, client, 2)
 			s.store.Start(time.Now())
 			s.uses(t, "pods=1 vcore=1000", "0")
 			s.store.silent(t)
 			for _, want := range []string{"PriorityClasses cannot be read", "priorityclasses of API group scheduling.k8s.io", "manifests/rbac/second-scheduler.yaml"} {
-				if n := strings.Count(s.log(), want); n != 1 {
-					t.Errorf("the log has %q %d times, want once:\n%s", want, n, s.log())
-				}
+				n := strings.Count(s.log(), want)
+				expect.That(t, n == 1, "the log has %q %d times, want once:\n%s", want, n, s.log())
 			}
 
-			failure.Store(nil)
+			repaired.Store(true)
 			s.store.heard(t, "class stay optOut=true")
 		})
 	}
@@ -307,20 +261,16 @@ func TestPriorityClassesMayBeForbidden(t *testing.T) {
 func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(class("stay", "false"))
-	failure := failing(client, errors.New("connection refused"))
+	repaired := failing(client, "priorityclasses", errors.New("connection refused"))
 	s := newFixture(t, client)
 	s.run(t)
 	attempts(t, client, 2)
-	plugintest.Eventually(t, func() error { return watched(client, "pods", "nodes", "namespaces", "poddisruptionbudgets") })
-	if s.watcher.HasSynced() {
-		t.Error("synced without the PriorityClasses")
-	}
-	failure.Store(nil)
-	plugintest.Eventually(t, synced(s))
+	plugintest.Watched(t, client, "pods", "nodes", "namespaces", "poddisruptionbudgets")
+	expect.That(t, !s.watcher.HasSynced(), "synced without the PriorityClasses")
+	repaired.Store(true)
+	s.synced(t)
 	s.store.heard(t, "class stay optOut=true")
-	if strings.Contains(s.log(), "cannot be read") {
-		t.Errorf("told of a missing role:\n%s", s.log())
-	}
+	expect.That(t, !strings.Contains(s.log(), "cannot be read"), "told of a missing role:\n%s", s.log())
 }
 
 func budget(uid types.UID, allowed int32, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
@@ -336,20 +286,14 @@ func web() *metav1.LabelSelector {
 }
 
 func TestWatchFollowsBudgets(t *testing.T) {
-	client := fake.NewClientset(budget("b1", 1, web()))
-	s := newFixture(t, client)
-	s.start(t)
+	s := started(t, budget("b1", 1, web()))
 	s.store.heard(t, "budget ns/b allows 1, covers web: true")
-	ctx, budgets := t.Context(), client.PolicyV1().PodDisruptionBudgets("ns")
-	update := func(b *policyv1.PodDisruptionBudget) {
-		t.Helper()
-		expect.Get(budgets.Update(ctx, b, metav1.UpdateOptions{}))(t)
-	}
-	update(budget("b1", 0, web()))
+	ctx, budgets := t.Context(), s.client.PolicyV1().PodDisruptionBudgets("ns")
+	send(t, budgets.Update, budget("b1", 0, web()))
 	s.store.heard(t, "budget ns/b allows 0, covers web: true")
-	update(budget("b1", 0, nil))
+	send(t, budgets.Update, budget("b1", 0, nil))
 	s.store.heard(t, "budget ns/b allows 0, covers web: false")
-	update(budget("b2", 2, web())) // the delete in between was missed
+	send(t, budgets.Update, budget("b2", 2, web())) // the delete in between was missed
 	s.store.heard(t, "budget ns/b gone", "budget ns/b allows 2, covers web: true")
 	expect.OK(t, budgets.Delete(ctx, "b", metav1.DeleteOptions{}))
 	s.store.heard(t, "budget ns/b gone")
@@ -388,31 +332,28 @@ func TestTranslateBudget(t *testing.T) {
 			}
 		}
 		expect.Same(t, c.name+": covers", c.covers, strings.Join(covers, " "))
-		if (b.Matches == nil) != (c.covers == "") {
-			t.Errorf("%s: the store can see that it covers no pod: %v", c.name, b.Matches == nil)
-		}
-		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Generation != 7 || b.DisruptedPods != nil {
-			t.Errorf("%s: got %+v", c.name, b)
-		}
+		expect.Same(t, c.name+": the store can see that it covers no pod", c.covers == "", b.Matches == nil)
 	}
-	disrupted := budget("u", 0, web())
-	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
-	expect.Same(t, "disrupted", map[string]bool{"p": true}, translateBudget(disrupted).DisruptedPods)
 }
 
 // TestTranslateBudgetStatus checks what is read of the spec and the status apart from the
 // selector.
 func TestTranslateBudgetStatus(t *testing.T) {
-	b := budget("u", 1, web())
-	b.Status.ObservedGeneration, b.Status.CurrentHealthy, b.Status.DesiredHealthy = 6, 3, 2
 	for _, c := range []struct {
 		policy *policyv1.UnhealthyPodEvictionPolicyType
 		want   bool
 	}{{nil, false}, {ptr.To(policyv1.IfHealthyBudget), false}, {ptr.To(policyv1.AlwaysAllow), true}} {
+		b := budget("u", 1, nil)
 		b.Spec.UnhealthyPodEvictionPolicy = c.policy
-		if got := translateBudget(b); got.AlwaysAllow != c.want || got.Observed != 6 || got.Allowed != 1 || got.Healthy != 3 || got.Desired != 2 {
-			t.Errorf("policy %v: got %+v", c.policy, got)
+		b.Status.ObservedGeneration, b.Status.CurrentHealthy, b.Status.DesiredHealthy = 6, 3, 2
+		want := objects.Budget{
+			Namespace: "ns", Name: "b", Generation: 7, Observed: 6,
+			Allowed: 1, Healthy: 3, Desired: 2, AlwaysAllow: c.want,
 		}
+		expect.Same(t, "a budget", want, translateBudget(b))
+		b.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
+		want.DisruptedPods = map[string]bool{"p": true}
+		expect.Same(t, "a budget with a disrupted pod", want, translateBudget(b))
 	}
 }
 
@@ -431,41 +372,36 @@ func TestTranslateHealth(t *testing.T) {
 		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionUnknown)}, objects.Unready},
 		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionTrue)}, objects.Ready},
 	} {
-		if got := Translate(&corev1.Pod{Status: c.status}, RequestOptions{}).Health; got != c.want {
-			t.Errorf("%+v: got %v, want %v", c.status, got, c.want)
-		}
+		got := Translate(&corev1.Pod{Status: c.status}, RequestOptions{}).Health
+		expect.That(t, got == c.want, "%+v: got %v, want %v", c.status, got, c.want)
 	}
 }
 
 func TestUnreadableClaimIsToldOnce(t *testing.T) {
-	s := newFixture(t, fake.NewClientset())
-	s.store.Start(time.Now())
-	told := func(want int, when string) {
-		t.Helper()
-		if n := strings.Count(s.log(), "cannot be read"); n != want {
-			t.Errorf("%s: told %d times, want %d:\n%s", when, n, want, s.log())
-		}
-	}
+	s, h := unwatched(t)
 	held := func(message string) *corev1.Pod {
 		return holding(managed("p", "u1", ""), corev1.ConditionTrue, message)
 	}
-	good := someClaim()
-	h := Handler(s.watcher.pod, s.watcher.podGone)
+	good, takenBack := someClaim(), holding(managed("p", "u1", ""), corev1.ConditionFalse, "n3")
 	h.OnAdd(held(good.Message()), true)
-	told(0, "readable")
-	h.OnUpdate(held(good.Message()), held("n1"))
-	told(1, "unreadable")
-	if !strings.Contains(s.log(), `pod="ns/p"`) {
-		t.Errorf("the log does not name the pod:\n%s", s.log())
+	before := held(good.Message())
+	for _, step := range []struct {
+		name string
+		pod  *corev1.Pod
+		told int
+	}{
+		{"readable", before, 0},
+		{"unreadable", held("n1"), 1},
+		{"the same", held("n1"), 1},
+		{"unreadable in another way", held("n2"), 2},
+		{"taken back", takenBack, 2},
+		{"true once more", held("n3"), 3},
+	} {
+		h.OnUpdate(before, step.pod)
+		before = step.pod
+		expect.Same(t, step.name+": told", step.told, strings.Count(s.log(), "cannot be read"))
 	}
-	h.OnUpdate(held("n1"), held("n1"))
-	told(1, "the same")
-	h.OnUpdate(held("n1"), held("n2"))
-	told(2, "unreadable in another way")
-	h.OnUpdate(held("n2"), holding(managed("p", "u1", ""), corev1.ConditionFalse, "n3"))
-	told(2, "taken back")
-	h.OnUpdate(holding(managed("p", "u1", ""), corev1.ConditionFalse, "n3"), held("n3"))
-	told(3, "true once more")
 	h.OnAdd(managed("q", "u2", ""), false)
-	told(3, "another pod")
+	expect.Same(t, "told after another pod", 3, strings.Count(s.log(), "cannot be read"))
+	expect.Same(t, "told with the name of the pod", 3, strings.Count(s.log(), `pod="ns/p"`))
 }

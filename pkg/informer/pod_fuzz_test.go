@@ -2,16 +2,16 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -56,20 +56,10 @@ func FuzzPod(f *testing.F) {
 			return
 		}
 		s := store.New(spec, store.Options{})
-		live(t, s, o.Translate(&pod), annotations)
+		for _, wrong := range live(s, o.Translate(&pod), annotations, func(string) {}) {
+			t.Error(wrong)
+		}
 	})
-}
-
-// complaints collects the errors that live finds.
-type complaints struct {
-	testing.TB
-	said []string
-}
-
-func (c *complaints) Helper() {}
-
-func (c *complaints) Errorf(format string, args ...any) {
-	c.said = append(c.said, fmt.Sprintf(format, args...))
 }
 
 // TestWrongBooksAreNoticed plants what FuzzPod must find: broken invariants while the pod
@@ -85,35 +75,27 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 		"books":     {"it waits", func(s *store.Store) { s.Snapshot().Root().Pending = p.Request.Add(p.Request).Add(p.Request) }, "books say"},
 		"left over": {"it is gone", func(s *store.Store) { p := p; p.UID, p.Node = "u2", "n1"; s.Upsert(p, time.Time{}) }, "root has"},
 	} {
-		c := &complaints{TB: t}
 		s := store.New(spec, store.Options{})
-		liveAnd(c, s, p, nil, func(when string) {
+		found := live(s, p, nil, func(when string) {
 			if when == wrong.when {
 				wrong.plant(s)
 			}
 		})
-		if said := strings.Join(c.said, "; "); !strings.Contains(said, wrong.expect) {
-			t.Errorf("%s: not found: %q", name, said)
+		if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, wrong.expect) }) {
+			t.Errorf("%s: not found: %q", name, found)
 		}
 	}
 }
 
-func live(t testing.TB, s *store.Store, p objects.Pod, annotations map[string]string) {
-	t.Helper()
-	liveAnd(t, s, p, annotations, func(string) {})
-}
-
-// liveAnd runs a pod through creation, waiting, running, leaving and deletion, and calls
-// a function meanwhile.
-func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string]string, beside func(when string)) {
-	t.Helper()
+// live runs a pod through creation, waiting, running, leaving and deletion, calls a function
+// meanwhile, and returns what is wrong.
+func live(s *store.Store, p objects.Pod, annotations map[string]string, beside func(string)) (wrong []string) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	right := func(when string) {
-		t.Helper()
 		s.TakeActivations()
 		beside(when)
 		if err := s.Check(); err != nil {
-			t.Errorf("%s: %v", when, err)
+			wrong = append(wrong, when+": "+err.Error())
 		}
 	}
 	s.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 8000}, resources.Entry{Name: resources.Pods, Amount: 10}), now)
@@ -126,9 +108,9 @@ func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string
 	right("before")
 	before := s.Snapshot().Root().Usage
 
-	for _, wrong := range s.UpsertNamespace(p.Namespace, annotations, now) {
-		if wrong.Error() == "" {
-			t.Error("an annotation of the namespace is refused without a word")
+	for _, err := range s.UpsertNamespace(p.Namespace, annotations, now) {
+		if err.Error() == "" {
+			wrong = append(wrong, "an annotation of the namespace is refused without a word")
 		}
 	}
 	node := p.Node
@@ -136,7 +118,7 @@ func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string
 		s.Upsert(p, now)
 		right("it waits")
 		if why := s.Explain(p.UID); !why.None() && why.Text == "" {
-			t.Errorf("it waits, and the reason %s has no sentence", why.Code)
+			wrong = append(wrong, fmt.Sprintf("it waits, and the reason %s has no sentence", why.Code))
 		}
 	}
 	for _, state := range []string{"n1", node, "no such node"} {
@@ -157,6 +139,7 @@ func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string
 	s.Tick(now.Add(time.Hour))
 	right("an hour later")
 	if after := s.Snapshot().Root().Usage; fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("root has %+v, and had %+v before", after, before)
+		wrong = append(wrong, fmt.Sprintf("root has %+v, and had %+v before", after, before))
 	}
+	return wrong
 }

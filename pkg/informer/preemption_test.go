@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
 	version := "apps/v1"
-	if kind == "Pod" || kind == "Node" {
+	if kind == "Pod" {
 		version = "v1"
 	}
 	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: uid, Controller: controller}
@@ -92,20 +93,13 @@ func TestRequiredNode(t *testing.T) {
 		{"controlled by another", owned(owner("DaemonSet", "ds", ptr.To(false)), owner("Job", "j", ptr.To(true))), "n1"},
 		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			expect.Same(t, "required node", c.want, (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode)
-		})
+		expect.Same(t, c.name+": required node", c.want, (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode)
 	}
 }
 
 func TestStatic(t *testing.T) {
-	ofNode := func(change func(*metav1.OwnerReference)) []metav1.OwnerReference {
-		o := owner("Node", "n", nil)
-		o.Name = "n1"
-		if change != nil {
-			change(&o)
-		}
-		return []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), o}
+	ofNode := func(version string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), {APIVersion: version, Kind: "Node", Name: "n1"}}
 	}
 	mirror := map[string]string{"kubernetes.io/config.mirror": ""}
 	for _, c := range []struct {
@@ -119,12 +113,12 @@ func TestStatic(t *testing.T) {
 		{"ordinary", "other", "n1", map[string]string{"a": "b"}, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true))}, false},
 		{"mirror", "other", "n1", mirror, nil, true},
 		{"another annotation of kubelets", "other", "n1", map[string]string{"kubernetes.io/config.source": "api"}, nil, false},
-		{"the node's", "other", "n1", nil, ofNode(nil), true},
-		{"another node's", "other", "n2", nil, ofNode(nil), false},
-		{"of no node", "other", "", mirror, ofNode(nil), false},
-		{"another kind of that name", "other", "n1", nil, ofNode(func(o *metav1.OwnerReference) { o.APIVersion = "fake.example/v1" }), false},
+		{"the node's", "other", "n1", nil, ofNode("v1"), true},
+		{"another node's", "other", "n2", nil, ofNode("v1"), false},
+		{"of no node", "other", "", mirror, ofNode("v1"), false},
+		{"another kind of that name", "other", "n1", nil, ofNode("fake.example/v1"), false},
 		{"a DaemonSet's", "other", "n1", nil, []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}, false},
-		{"managed, the node's", profile, "n1", nil, ofNode(nil), false},
+		{"managed, the node's", profile, "n1", nil, ofNode("v1"), false},
 		{"managed, mirror", profile, "n1", mirror, nil, false},
 	} {
 		pod := podOf()
@@ -137,6 +131,19 @@ func TestStatic(t *testing.T) {
 
 func TestOptOut(t *testing.T) {
 	const absent = "absent"
+	valued := func(value string) map[string]string {
+		if value == absent {
+			return map[string]string{"x": "false"}
+		}
+		return map[string]string{"yunikorn.apache.org/allow-preemption": value}
+	}
+	said := func(annotation, label string, want objects.OptOut) {
+		t.Helper()
+		pod := podOf()
+		pod.Annotations, pod.Labels = valued(annotation), valued(label)
+		got := Translate(pod, RequestOptions{}).OptOut
+		expect.Same(t, fmt.Sprintf("annotation %q, label %q", annotation, label), want, got)
+	}
 	for _, c := range []struct {
 		annotation, label string
 		want              objects.OptOut
@@ -148,57 +155,23 @@ func TestOptOut(t *testing.T) {
 		{absent, "true", objects.OptOutNo},
 		{"true", "false", objects.OptOutNo},
 		{"false", "true", objects.OptOutYes},
-		// Only the two words count, as in YuniKorn.
-		{"False", absent, objects.OptOutUnsaid},
-		{"FALSE", absent, objects.OptOutUnsaid},
-		{"True", absent, objects.OptOutUnsaid},
-		{"0", absent, objects.OptOutUnsaid},
-		{"1", absent, objects.OptOutUnsaid},
-		{"f", absent, objects.OptOutUnsaid},
-		{"t", absent, objects.OptOutUnsaid},
-		{"no", absent, objects.OptOutUnsaid},
-		{" false", absent, objects.OptOutUnsaid},
-		{"", absent, objects.OptOutUnsaid},
-		{absent, "False", objects.OptOutUnsaid},
-		{absent, "", objects.OptOutUnsaid},
 		// An invalid annotation does not hide a valid label.
 		{"maybe", "false", objects.OptOutYes},
 		{"", "true", objects.OptOutNo},
+		{"", absent, objects.OptOutUnsaid},
+		{absent, "", objects.OptOutUnsaid},
 	} {
-		pod := podOf()
-		pod.Annotations, pod.Labels = map[string]string{"x": "false"}, map[string]string{"y": "true"}
-		if c.annotation != absent {
-			pod.Annotations["yunikorn.apache.org/allow-preemption"] = c.annotation
-		}
-		if c.label != absent {
-			pod.Labels["yunikorn.apache.org/allow-preemption"] = c.label
-		}
-		if got := Translate(pod, RequestOptions{}).OptOut; got != c.want {
-			t.Errorf("annotation %q, label %q: got %d, want %d", c.annotation, c.label, got, c.want)
-		}
+		said(c.annotation, c.label, c.want)
 	}
-}
-
-func TestNeverPreempts(t *testing.T) {
-	for _, c := range []struct {
-		policy *corev1.PreemptionPolicy
-		want   bool
-	}{
-		{nil, false}, {ptr.To(corev1.PreemptLowerPriority), false}, {ptr.To(corev1.PreemptNever), true}, {ptr.To[corev1.PreemptionPolicy](""), false},
-	} {
-		pod := podOf()
-		pod.Spec.PreemptionPolicy = c.policy
-		if got := Translate(pod, RequestOptions{}).NeverPreempts; got != c.want {
-			t.Errorf("policy %q: never preempts = %v, want %v", ptr.Deref(c.policy, "none"), got, c.want)
-		}
+	// Only the two words count, as in YuniKorn.
+	for _, word := range []string{"False", "FALSE", "True", "0", "1", "f", "t", "no", " false"} {
+		said(word, absent, objects.OptOutUnsaid)
+		said(absent, word, objects.OptOutUnsaid)
 	}
 }
 
 func TestOwners(t *testing.T) {
 	pod := podOf()
-	if got := Translate(pod, RequestOptions{}).Owners; got != nil {
-		t.Errorf("a pod without owners has %v", got)
-	}
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "u1", nil), owner("Job", "u2", ptr.To(true))}
 	got := Translate(pod, RequestOptions{})
 	expect.Same(t, "owners", []types.UID{"u1"}, got.Owners)
@@ -306,24 +279,12 @@ func TestOriginator(t *testing.T) {
 	}
 }
 
-// The roles are written out a second time, so that a wrong label or value in the table is found.
+// TestOriginatorByRole: that the roles are right is shown by docs/configuration.md, with
+// which internal/reference compares them.
 func TestOriginatorByRole(t *testing.T) {
-	var got []string
 	for _, r := range Roles {
 		pod := podOf()
 		pod.Labels = map[string]string{r.Label: r.Value}
 		expect.Same(t, r.Of, objects.OriginatorByRole, Translate(pod, RequestOptions{}).Originator)
-		got = append(got, r.Label+"="+r.Value)
 	}
-	expect.Same(t, "the roles", []string{
-		"spark-role=driver",
-		"ray.io/node-type=head",
-		"training.kubeflow.org/job-role=master",
-		"training.kubeflow.org/job-role=launcher",
-		"training.kubeflow.org/replica-type=master",
-		"training.kubeflow.org/replica-type=launcher",
-		"training.kubeflow.org/replica-type=chief",
-		"leaderworkerset.sigs.k8s.io/worker-index=0",
-		"dask.org/component=scheduler",
-	}, got)
 }
