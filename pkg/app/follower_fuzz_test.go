@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,9 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,9 +19,11 @@ import (
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -42,7 +42,7 @@ func FuzzFollower(f *testing.F) {
 		f.Add(s.group, s.defaults, s.configs, s.key, s.packed)
 	}
 	f.Fuzz(func(t *testing.T, group, defaults, configs, key string, packed []byte) {
-		for _, wrong := range (&fuzzed{group, defaults, configs, key, packed}).live(t, unchanged) {
+		for _, wrong := range (&fuzzed{group, defaults, configs, key, packed}).live(t, planted{}) {
 			t.Error(wrong)
 		}
 	})
@@ -107,9 +107,8 @@ func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
 }
 
 // live runs a process that follows the ConfigMaps while they are created and deleted, one
-// at a time, and returns its errors. Plant may replace the follower by a handler with a
-// bug.
-func (z *fuzzed) live(t *testing.T, plant func(*follower) informer.ConfigHandler) []string {
+// at a time, and returns its errors.
+func (z *fuzzed) live(t *testing.T, plant planted) []string {
 	defaults, configs := z.configMaps()
 	valid, absent := plugintest.Queues(plugintest.Document("{vcore: 1}")), &corev1.ConfigMap{}
 	absent.Name = config.DefaultsConfigMap
@@ -139,15 +138,8 @@ type life struct {
 	clock  *clocktesting.FakeClock
 	events []string // the objects and notes of all events
 	shown  shown
-	parsed map[string]parsed // by document
-	had    bool              // there was a valid document
-	own    bool              // and the last was in yunikorn-configs
-}
-
-// parsed is the parsed document, or why it cannot be used.
-type parsed struct {
-	spec *config.Spec
-	err  error
+	had    bool // there was a valid document
+	own    bool // and the last was in yunikorn-configs
 }
 
 // shown is the visible state of a configuration.
@@ -164,9 +156,9 @@ type shown struct {
 	check   error
 }
 
-func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
+func newLife(t *testing.T, plant planted) *life {
 	t.Helper()
-	l := &life{clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), parsed: map[string]parsed{}}
+	l := &life{clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))}
 	p := &Process{Clock: l.clock, Leader: leader.Always()}
 	l.follower = newFollower(store.New(config.Default(), store.Options{}), newAnnouncer(l, p.Leader.Leading), p, klog.Logger{})
 	l.announcer.look() // it leads from now on
@@ -178,9 +170,9 @@ func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
 	l.store.Upsert(pod, now)
 	pod.UID, pod.Name, pod.Node = "uid-waits", "waits", ""
 	l.store.Upsert(pod, now)
-	var err error
-	l.source, err = informer.NewConfigMaps(&fake.Clientset{}, plugintest.Namespace, plant(l.follower), klog.Logger{})
-	expect.OK(t, err)
+	plant.follower = l.follower
+	client := &fake.Clientset{}
+	l.source = expect.Get(informer.NewConfigMaps(client, plugintest.Namespace, plant, klog.Logger{}))(t)
 	l.look()
 	return l
 }
@@ -205,7 +197,8 @@ func (l *life) read(defaults, configs *corev1.ConfigMap) {
 func (l *life) look() {
 	l.shown = shown{
 		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
-		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(nil), metric: lastReload(), check: l.store.Check(),
+		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(nil),
+		check: l.store.Check(), metric: metric("paddock_config_last_reload_success"),
 	}
 	for all := false; !all; {
 		c := l.store.TakeChanges(1000)
@@ -214,19 +207,31 @@ func (l *life) look() {
 	}
 }
 
-// lastReload is the value of paddock_config_last_reload_success.
-func lastReload() float64 {
+// metric is the sum of the values of a metric.
+func metric(name string) (sum float64) {
 	families, _ := legacyregistry.DefaultGatherer.Gather() // what could be read
 	for _, f := range families {
-		if f.GetName() == "paddock_config_last_reload_success" && len(f.GetMetric()) == 1 {
-			return f.GetMetric()[0].GetGauge().GetValue()
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
 		}
 	}
-	return -1
+	return sum
+}
+
+// faults are what is wrong.
+type faults []string
+
+// unless adds a fault unless something holds.
+func (f *faults) unless(holds bool, text string, args ...any) {
+	if !holds {
+		*f = append(*f, fmt.Sprintf(text, args...))
+	}
 }
 
 // judge returns what is wrong with the visible state, given the ConfigMaps.
-func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong []string) {
+func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong faults) {
 	spec, err := l.meaning(defaults, configs)
 	switch {
 	case err == nil:
@@ -236,9 +241,7 @@ func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong [
 	default:
 		wrong = l.refused(before, err, config.QueuesConfigMap)
 	}
-	if l.shown.check != nil {
-		wrong = append(wrong, "the books are wrong: "+l.shown.check.Error())
-	}
+	wrong.unless(l.shown.check == nil, "the books are wrong: %v", l.shown.check)
 	return wrong
 }
 
@@ -250,35 +253,27 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 		return nil, err
 	}
 	key := config.DocumentKey(options)
-	if like := misspelt(configs, key); (l.own || len(like) > 0) && !hasDocument(configs, key) && hasDocument(defaults, key) {
+	like, ofDefaults := misspelt(configs), hasDocument(defaults, key) && !hasDocument(configs, key)
+	if ofDefaults && (l.own || len(like) > 0) {
 		return nil, informer.ErrFallsBack(key, like)
 	}
-	known, ok := l.parsed[string(document)]
-	if !ok {
-		known.spec, known.err = config.Parse(document)
-		l.parsed[string(document)] = known
-	}
-	if known.err == nil && known.spec.Document == "" && (defaults.UID != "" || configs.UID != "" || l.had) {
+	spec, err := config.Parse(document)
+	if err == nil && spec.Document == "" && (defaults.UID != "" || configs.UID != "" || l.had) {
 		return nil, config.ErrNoDocument(key)
 	}
-	if known.err == nil && known.spec.Document != "" {
+	if err == nil && spec.Document != "" {
 		l.had, l.own = true, hasDocument(configs, key)
 	}
-	return known.spec, known.err
+	return spec, err
 }
 
 // misspelt returns the keys of a ConfigMap without the document that may have been meant for it.
-func misspelt(m *corev1.ConfigMap, key string) (like []string) {
-	for _, k := range slices.Sorted(maps.Keys(m.Data)) {
-		if lower := strings.ToLower(k); k != key && (strings.Contains(lower, ".yaml") || strings.Contains(lower, ".yml")) {
-			like = append(like, k)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(m.BinaryData)) {
-		if lower := strings.ToLower(k); k != key+".gz" && (strings.Contains(lower, ".yaml") || strings.Contains(lower, ".yml")) {
-			like = append(like, k)
-		}
-	}
+func misspelt(m *corev1.ConfigMap) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(m.Data)), maps.Keys(m.BinaryData))
+	like := slices.DeleteFunc(keys, func(k string) bool {
+		lower := strings.ToLower(k)
+		return !strings.Contains(lower, ".yaml") && !strings.Contains(lower, ".yml")
+	})
 	slices.Sort(like)
 	return slices.Compact(like)
 }
@@ -291,35 +286,30 @@ func hasDocument(m *corev1.ConfigMap, key string) bool {
 }
 
 // refused checks the state after an invalid document.
-func (l *life) refused(before shown, err error, about string) (wrong []string) {
+func (l *life) refused(before shown, err error, about string) (wrong faults) {
 	now := l.shown
-	if now.spec != before.spec || now.queues != before.queues || now.changed > 0 || now.inForce != before.inForce ||
-		now.pages.Source != before.pages.Source || now.pages.Since != before.pages.Since {
-		wrong = append(wrong, fmt.Sprintf("refused, and something changed: %d things, document %q after %q", now.changed, now.spec.Document, before.spec.Document))
-	}
-	if f := now.pages.Failure; f == nil || f.Err.Error() != err.Error() || !f.Corrected.IsZero() || !errors.Is(now.health, f.Err) {
-		wrong = append(wrong, fmt.Sprintf("the pages say %+v of %v, and the health check %v", f, err, now.health))
-	}
-	if now.metric != 0 {
-		wrong = append(wrong, "the metric says that the last read succeeded")
-	}
+	same := now.spec == before.spec && now.queues == before.queues && now.inForce == before.inForce
+	shown := now.pages.Source == before.pages.Source && now.pages.Since.Equal(before.pages.Since)
+	wrong.unless(same && shown && now.changed == 0, "refused, and something changed: %d things, document %q after %q",
+		now.changed, now.spec.Document, before.spec.Document)
+	f := now.pages.Failure
+	told := f != nil && f.Err.Error() == err.Error() && f.Corrected.IsZero()
+	wrong.unless(told && errors.Is(now.health, f.Err), "the pages say %+v of %v, and the health check %v", f, err, now.health)
+	wrong.unless(now.metric == 0, "the metric says that the last read succeeded")
 	problem := firstOf(err)
 	head, waits := "the configuration before stays in force: ", now.waits == before.waits
 	if !now.inForce {
 		head = "no pod of a queue is scheduled before there is a valid one: "
 		waits = now.waits.Code == reasons.ConfigurationInvalid && strings.Contains(now.waits.Text, problem)
 	}
-	if !waits {
-		wrong = append(wrong, fmt.Sprintf("the pod waits for %v, and before for %v", now.waits, before.waits))
-	}
+	wrong.unless(waits, "the pod waits for %v, and before for %v", now.waits, before.waits)
 	last := ""
 	if now.events > 0 {
 		last = l.events[now.events-1]
 	}
 	note, ok := strings.CutPrefix(last, about+": ")
-	if !ok || !strings.HasPrefix(note, head+problem) || len(note) > 1024 || !utf8.ValidString(note) || problem == "" {
-		wrong = append(wrong, fmt.Sprintf("the last event is %q, want one about %s with %q", last, about, head+problem))
-	}
+	ok = ok && strings.HasPrefix(note, head+problem) && len(note) <= 1024 && utf8.ValidString(note)
+	wrong.unless(ok && problem != "", "the last event is %q, want one about %s with %q", last, about, head+problem)
 	return wrong
 }
 
@@ -331,27 +321,22 @@ func firstOf(err error) string {
 }
 
 // accepted checks the state after a valid document.
-func (l *life) accepted(before shown, spec *config.Spec) (wrong []string) {
+func (l *life) accepted(before shown, spec *config.Spec) (wrong faults) {
 	now := l.shown
-	switch {
-	case !now.inForce || now.spec.Checksum != spec.Checksum:
-		wrong = append(wrong, fmt.Sprintf("document %q is in force, want %q", now.spec.Document, spec.Document))
-	case before.inForce && before.spec.Checksum == spec.Checksum && now.spec != before.spec:
-		wrong = append(wrong, "what was in force already was put into force again")
-	default:
-		if queue := missing(now.queues, spec.Root); queue != "" {
-			wrong = append(wrong, "there is no queue "+queue)
-		}
+	inForce := now.inForce && now.spec.Checksum == spec.Checksum
+	wrong.unless(inForce, "document %q is in force, want %q", now.spec.Document, spec.Document)
+	again := before.inForce && before.spec.Checksum == spec.Checksum && now.spec != before.spec
+	wrong.unless(!inForce || !again, "what was in force already was put into force again")
+	if inForce && !again {
+		queue := missing(now.queues, spec.Root)
+		wrong.unless(queue == "", "there is no queue %s", queue)
 	}
-	if f := now.pages.Failure; f != nil && f.Corrected.IsZero() || now.health != nil {
-		wrong = append(wrong, fmt.Sprintf("the pages say %+v of a valid document, and the health check %v", f, now.health))
-	}
-	if now.metric != 1 {
-		wrong = append(wrong, "the metric says that the last read failed")
-	}
-	if now.events > before.events || now.waits.Code == reasons.ConfigurationInvalid {
-		wrong = append(wrong, fmt.Sprintf("valid, and an event says %q, or the pod waits for %v", l.events[before.events:], now.waits))
-	}
+	f := now.pages.Failure
+	wrong.unless((f == nil || !f.Corrected.IsZero()) && now.health == nil,
+		"the pages say %+v of a valid document, and the health check %v", f, now.health)
+	wrong.unless(now.metric == 1, "the metric says that the last read failed")
+	wrong.unless(now.events <= before.events && now.waits.Code != reasons.ConfigurationInvalid,
+		"valid, and an event says %q, or the pod waits for %v", l.events[before.events:], now.waits)
 	return wrong
 }
 
@@ -368,106 +353,84 @@ func missing(in *queues.Snapshot, q *config.Queue) string {
 	return ""
 }
 
-func unchanged(f *follower) informer.ConfigHandler { return f }
-
 // planted receives documents in place of a follower.
 type planted struct {
 	*follower
-	loaded func(*config.Spec, string)
-	failed func(error, string, *corev1.ConfigMap)
+	// loaded is what it does with a valid document, nil for what is right, and failed what
+	// it also does with another one, nil for nothing.
+	loaded func(f *follower, spec *config.Spec, source string)
+	failed func(f *follower)
 }
 
-func (p *planted) Loaded(spec *config.Spec, source string) { p.loaded(spec, source) }
-func (p *planted) Failed(err error, source string, about *corev1.ConfigMap) {
-	p.failed(err, source, about)
+func (p planted) Loaded(spec *config.Spec, source string) {
+	if p.loaded == nil {
+		p.loaded = (*follower).Loaded
+	}
+	p.loaded(p.follower, spec, source)
+}
+
+func (p planted) Failed(err error, source string, about *corev1.ConfigMap) {
+	p.follower.Failed(err, source, about)
+	if p.failed != nil {
+		p.failed(p.follower)
+	}
 }
 
 // TestWrongFollowersAreFound plants followers with forbidden behaviour.
 func TestWrongFollowersAreFound(t *testing.T) {
 	metrics.Register()
 	other := spec(t, "other")
+	var first *config.Spec
 	for _, test := range []struct {
-		name  string
-		plant func(p *planted, f *follower)
-		want  string // contained in each finding; empty for no finding
+		name, want string // want is what each finding contains; empty for no finding
+		failed     func(f *follower)
+		loaded     func(f *follower, s *config.Spec, at string)
 	}{
-		{"as it is", func(*planted, *follower) {}, ""},
-		{"puts something else into force", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.store.Configure(other, f.process.Clock.Now())
-				f.Failed(err, source, about)
-			}
-		}, "refused, and something changed"},
-		{"forgets a pod", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.store.Delete("uid-runs", f.process.Clock.Now())
-				f.Failed(err, source, about)
-			}
-		}, "refused, and something changed"},
-		{"says that it is wrong, and not what", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.Failed(err, source, nil)
-				f.complain(about, reasons.New(reasons.ConfigurationInvalid, "the configuration before stays in force: bad"))
-			}
-		}, "the last event is"},
-		{"tells the pages something else", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.Failed(err, source, about)
-				f.mu.Lock()
-				f.setFailure(errors.New("bad"), source)
-				f.mu.Unlock()
-			}
-		}, "the pages say"},
-		{"leaves the metric as it is", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.Failed(err, source, about)
-				metrics.ConfigLoaded(f.process.Clock.Now())
-			}
-		}, "the metric says"},
-		{"tells pods something else", func(p *planted, f *follower) {
-			p.failed = func(err error, source string, about *corev1.ConfigMap) {
-				f.Failed(err, source, about)
-				f.store.SetNotReady(reasons.New(reasons.Starting, "later"))
-			}
-		}, "the pod waits for"},
-		{"takes the first document only", func(p *planted, f *follower) {
-			var first *config.Spec
-			p.loaded = func(spec *config.Spec, source string) {
-				if first == nil {
-					first = spec
-				}
-				f.Loaded(first, source)
-			}
-		}, "is in force, want"},
-		{"puts the same into force again", func(p *planted, f *follower) {
-			p.loaded = func(spec *config.Spec, source string) {
-				f.Loaded(spec, source)
-				f.store.Configure(spec, f.process.Clock.Now())
-			}
-		}, "put into force again"},
-		{"complains of a valid one", func(p *planted, f *follower) {
-			p.loaded = func(spec *config.Spec, source string) {
-				f.Loaded(spec, source)
-				f.complain(plugintest.Queues(""), reasons.New(reasons.ConfigurationInvalid, "%s", spec.Checksum))
-			}
-		}, "valid, and an event says"},
-		{"leaves out a queue", func(p *planted, f *follower) {
-			p.loaded = func(spec *config.Spec, source string) {
-				f.Loaded(&config.Spec{Root: config.Default().Root, Rules: spec.Rules, Checksum: spec.Checksum}, source)
-			}
-		}, "there is no queue"},
+		{"as it is", "", nil, nil},
+		{"puts something else into force", "refused, and something changed", func(f *follower) {
+			f.store.Configure(other, f.process.Clock.Now())
+		}, nil},
+		{"forgets a pod", "refused, and something changed", func(f *follower) {
+			f.store.Delete("uid-runs", f.process.Clock.Now())
+		}, nil},
+		{"says that it is wrong, and not what", "the last event is", func(f *follower) {
+			bad := reasons.New(reasons.ConfigurationInvalid, "the configuration before stays in force: bad")
+			f.complain(f.about, bad)
+		}, nil},
+		{"tells the pages something else", "the pages say", func(f *follower) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.setFailure(errors.New("bad"), "x")
+		}, nil},
+		{"leaves the metric as it is", "the metric says", func(f *follower) {
+			metrics.ConfigLoaded(f.process.Clock.Now())
+		}, nil},
+		{"tells pods something else", "the pod waits for", func(f *follower) {
+			f.store.SetNotReady(reasons.New(reasons.Starting, "later"))
+		}, nil},
+		{"keeps the first document", "is in force, want", nil, func(f *follower, s *config.Spec, at string) {
+			first = cmp.Or(first, s)
+			f.Loaded(first, at)
+		}},
+		{"does it twice", "put into force again", nil, func(f *follower, s *config.Spec, at string) {
+			f.Loaded(s, at)
+			f.store.Configure(s, f.process.Clock.Now())
+		}},
+		{"complains all the same", "valid, and an event says", nil, func(f *follower, s *config.Spec, at string) {
+			f.Loaded(s, at)
+			f.complain(plugintest.Queues(""), reasons.New(reasons.ConfigurationInvalid, "%s", s.Checksum))
+		}},
+		{"leaves out a queue", "there is no queue", nil, func(f *follower, s *config.Spec, at string) {
+			f.Loaded(&config.Spec{Root: config.Default().Root, Checksum: s.Checksum}, at)
+		}},
 	} {
-		plant := func(f *follower) informer.ConfigHandler {
-			p := &planted{follower: f, loaded: f.Loaded, failed: f.Failed}
-			test.plant(p, f)
-			return p
-		}
 		var found []string
 		for _, z := range []fuzzed{
 			{defaults: plugintest.Document("{vcore: 5}"), configs: brokenDocument}, {defaults: plugintest.Document("{vcore: 5}")},
 			{configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")},
 		} {
-			found = append(found, z.live(t, plant)...)
+			first = nil
+			found = append(found, z.live(t, planted{failed: test.failed, loaded: test.loaded})...)
 		}
 		if (test.want == "") != (len(found) == 0) || slices.ContainsFunc(found, func(s string) bool { return !strings.Contains(s, test.want) }) {
 			t.Errorf("%s: found %q, want %q", test.name, found, test.want)

@@ -9,25 +9,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 const brokenDocument = "partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]"
@@ -62,64 +63,38 @@ func spec(t *testing.T, leaf string) *config.Spec {
 	return expect.Get(config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n")))(t)
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 func TestFollowerTellsOfChanges(t *testing.T) {
 	s := newScripted(t)
-	if isClosed(s.loaded) {
-		t.Fatal("loaded before it was told anything")
-	}
+	expect.That(t, !s.inForce(), "loaded before it was told anything")
 	first := spec(t, "one")
 	first.Warnings = []config.Problem{{Line: 3, Path: "root", Text: "has no effect"}}
 	s.Loaded(first, "file x")
-	if !isClosed(s.loaded) || s.store.Spec() != first {
-		t.Fatal("the first configuration is not in force")
-	}
-	for _, want := range []string{
-		`Queue configuration in force source="file x"`, "root.one: added", "accepted with a warning", "line 3: root: has no effect",
-		`checksum="` + first.Checksum,
-	} {
-		if !strings.Contains(s.handle.Log(), want) {
-			t.Errorf("the log lacks %q:\n%s", want, s.handle.Log())
-		}
-	}
+	expect.That(t, s.inForce() && s.store.Spec() == first, "the first configuration is not in force")
+	expect.Says(t, s.handle.Log(), `Queue configuration in force source="file x"`, "root.one: added",
+		"accepted with a warning", "line 3: root: has no effect", `checksum="`+first.Checksum)
 	s.Loaded(spec(t, "one"), "file x")
-	if n := strings.Count(s.handle.Log(), "in force"); n != 1 || s.store.Spec() != first {
-		t.Errorf("the same text again counts as a change (%d)", n)
-	}
+	expect.That(t, strings.Count(s.handle.Log(), "in force") == 1 && s.store.Spec() == first,
+		"the same text again counts as a change")
 	named := spec(t, "one")
 	named.ClusterID = "prod"
 	s.Loaded(named, "file x")
 	expect.Same(t, "the name of the cluster after it changed", "prod", s.store.Spec().ClusterID)
 	second := spec(t, "two")
 	s.Loaded(second, "file x")
-	if s.store.Spec() != second || !strings.Contains(s.handle.Log(), "root.one: removed") || !strings.Contains(s.handle.Log(), "root.two: added") {
-		t.Errorf("the second configuration is not in force, or it is not told:\n%s", s.handle.Log())
-	}
+	expect.That(t, s.store.Spec() == second, "the second configuration is not in force")
+	expect.Says(t, s.handle.Log(), "root.one: removed", "root.two: added")
 	s.Loaded(config.Default(), "file x")
-	if _, ok := s.store.Snapshot().Find("root.two"); ok && s.store.Spec().Checksum != "" {
-		t.Error("an emptied document is not in force")
-	}
+	_, ok := s.store.Snapshot().Find("root.two")
+	expect.That(t, !ok || s.store.Spec().Checksum == "", "an emptied document is not in force")
 }
 
 func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	s := newScripted(t)
-	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}}
+	about := plugintest.Queues("")
 	s.Failed(errors.New("bad"), "x", about)
-	if got := s.events(); len(got) > 0 {
-		t.Errorf("a standby wrote %q", got)
-	}
-	if !strings.Contains(s.handle.Log(), "no pod of a queue is scheduled before there is a valid one") {
-		t.Errorf("the log of a standby:\n%s", s.handle.Log())
-	}
-	const prefix = "yunikorn: ConfigMap ns/map Warning ConfigurationInvalid Reload: "
+	expect.Same(t, "events of a standby", 0, len(s.events()))
+	expect.Says(t, s.handle.Log(), "no pod of a queue is scheduled before there is a valid one")
+	const prefix = "yunikorn: ConfigMap yunikorn/yunikorn-configs Warning ConfigurationInvalid Reload: "
 	entry, _ := reasons.Explain(reasons.ConfigurationInvalid)
 	want := []string{prefix + "no pod of a queue is scheduled before there is a valid one: bad. " + entry.Remedy}
 	told := func(when string) {
@@ -136,9 +111,9 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("events %q, want 2", got)
 	}
-	if note := strings.TrimPrefix(got[1], prefix); len(note) < 1020 || len(note) > 1024 || !strings.HasPrefix(note, "no pod of a queue is scheduled") {
-		t.Errorf("%d bytes: %s", len(note), note)
-	}
+	note := strings.TrimPrefix(got[1], prefix)
+	expect.That(t, len(note) >= 1020 && len(note) <= 1024 && strings.HasPrefix(note, "no pod of a queue is scheduled"),
+		"%d bytes: %s", len(note), note)
 	s.Loaded(spec(t, "one"), "x")
 	s.Failed(errors.New("worse"), "x", about)
 	want = append(got, prefix+"the configuration before stays in force: worse. "+entry.Remedy)
@@ -149,38 +124,30 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 // reported.
 func TestRepairedBeforeItLeads(t *testing.T) {
 	s := newScripted(t)
-	s.Failed(errors.New("bad"), "x", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}})
+	s.Failed(errors.New("bad"), "x", plugintest.Queues(""))
 	s.Loaded(spec(t, "one"), "x")
 	s.gate.Open()
-	if got := s.events(); len(got) > 0 {
-		t.Errorf("events %q of what is repaired", got)
-	}
+	expect.Same(t, "events of what is repaired", 0, len(s.events()))
 }
 
 // TestInvalidAtTheStartOfALeader has a gate that opens long after everything was read.
 func TestInvalidAtTheStartOfALeader(t *testing.T) {
 	gate := leader.NewGate()
-	broken := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "uid-team", Annotations: map[string]string{
-		"yunikorn.apache.org/namespace.quota": "much"}}}
+	broken := namespace("team")
+	broken.Annotations = map[string]string{"yunikorn.apache.org/namespace.quota": "much"}
 	h := plugintest.New(t, plugintest.Queues(brokenDocument), plugintest.Pod("p", 1), broken)
-	p := For(h.Context(), h)
-	p.Leader = gate
-	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
+	For(h.Context(), h).Leader = gate
+	p := configured(t, h, plugintest.Args())
 	h.Start(t)
 	becomes(t, p.Store(), "p", reasons.ConfigurationInvalid)
-	if got := h.Events(); len(got) > 0 {
-		t.Fatalf("a standby wrote %q", got)
-	}
+	expect.Same(t, "events of a standby", 0, len(h.Events()))
 	gate.Open()
 	for _, want := range []string{
 		"yunikorn: ConfigMap yunikorn/yunikorn-configs Warning ConfigurationInvalid Reload: no pod of a queue is scheduled",
 		"yunikorn: Namespace /team Warning NamespaceAnnotationInvalid Ignore: namespace annotation yunikorn.apache.org/namespace.quota is ignored",
 	} {
-		plugintest.Eventually(t, func() error {
-			if !slices.ContainsFunc(h.Events(), func(e string) bool { return strings.HasPrefix(e, want) }) {
-				return fmt.Errorf("events %q, want one that begins with %q", h.Events(), want)
-			}
-			return nil
+		plugintest.Until(t, "there is an event: "+want, func() bool {
+			return slices.ContainsFunc(h.Events(), func(e string) bool { return strings.HasPrefix(e, want) })
 		})
 	}
 }
@@ -197,11 +164,9 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 	p := configured(t, h, plugintest.Args())
 	h.Start(t)
 	why := becomes(t, p.Store(), "p", reasons.ConfigurationUnreadable)
-	if !strings.Contains(why.Text, "the ConfigMaps in namespace yunikorn cannot be read: ") || !strings.Contains(why.Text, "no role") {
-		t.Errorf("the pod is told %q", why.Text)
-	}
+	expect.Says(t, why.Text, "the ConfigMaps in namespace yunikorn cannot be read: ", "no role")
 	permitted.Store(true)
-	waitStarted(t, p)
+	plugintest.Until(t, "the store has started", p.Store().Ready)
 	becomes(t, p.Store(), "p", "")
 }
 
@@ -232,19 +197,7 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 
 func TestFollowerCounts(t *testing.T) {
 	s := newScripted(t)
-	read := func() (success, at, failures float64) {
-		t.Helper()
-		families := expect.Get(legacyregistry.DefaultGatherer.Gather())(t)
-		values := map[string]float64{}
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				values[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-		return values["paddock_config_last_reload_success"], values["paddock_config_last_reload_success_timestamp_seconds"],
-			values["paddock_config_reload_failures_total"]
-	}
-	_, _, before := read()
+	before := metric("paddock_config_reload_failures_total")
 	type values struct{ Success, At, Failures float64 }
 	for _, step := range []struct {
 		name string
@@ -256,8 +209,11 @@ func TestFollowerCounts(t *testing.T) {
 		{"the old text again", func() { s.Loaded(spec(t, "one"), "x") }, values{1, 1_700_000_060, 1}},
 	} {
 		step.do()
-		success, at, failures := read()
-		expect.Same(t, step.name, step.want, values{success, at, failures - before})
+		expect.Same(t, step.name, step.want, values{
+			metric("paddock_config_last_reload_success"),
+			metric("paddock_config_last_reload_success_timestamp_seconds"),
+			metric("paddock_config_reload_failures_total") - before,
+		})
 	}
 }
 
@@ -265,44 +221,127 @@ func logger(h *plugintest.Handle) klog.Logger { return klog.FromContext(h.Contex
 
 func TestFollowerSaysWhatBecameOfConfigurations(t *testing.T) {
 	s := newScripted(t)
-	expect := func(source string, since time.Time, failure, of string, corrected bool) {
+	forbidden, line1, line2 := errors.New("forbidden"), errors.New("line 1"), errors.New("line 2")
+	began, never := s.clock.Now(), time.Time{}
+	shows := func(source string, since time.Time, failure *web.Failure) {
 		t.Helper()
-		got := s.configuration()
-		if got.Source != source || !got.Since.Equal(since) {
-			t.Errorf("%q since %v is in force, want %q since %v", got.Source, got.Since, source, since)
-		}
-		switch f := got.Failure; {
-		case failure == "":
-			if f != nil {
-				t.Errorf("failure %+v, want none", f)
-			}
-		case f == nil || f.Err.Error() != failure || f.Source != of || f.Corrected.IsZero() == corrected:
-			t.Errorf("failure %+v, want %q of %s, corrected %v", f, failure, of, corrected)
-		}
+		want := web.Configuration{Source: source, Since: since, Failure: failure}
+		expect.Same(t, "what became of it", want, s.configuration(), cmpopts.EquateErrors())
 	}
-	expect("", time.Time{}, "", "", false)
-	s.Unreadable(errors.New("forbidden"), "yk", "yunikorn-configs")
-	expect("", time.Time{}, "forbidden", "the ConfigMaps in namespace yk", false)
-	s.Failed(errors.New("line 1"), "maps", nil)
-	expect("", time.Time{}, "line 1", "maps", false)
-	began := s.clock.Now()
+	shows("", never, nil)
+	s.Unreadable(forbidden, "yk", "yunikorn-configs")
+	shows("", never, &web.Failure{At: began, Source: "the ConfigMaps in namespace yk", Err: forbidden})
+	s.Failed(line1, "maps", nil)
+	shows("", never, &web.Failure{At: began, Source: "maps", Err: line1})
 	s.Loaded(spec(t, "a"), "maps")
-	expect("maps", began, "line 1", "maps", true)
+	shows("maps", began, &web.Failure{At: began, Source: "maps", Err: line1, Corrected: began})
 	before := s.configuration()
 	s.clock.Step(time.Minute)
+	later := s.clock.Now()
 	s.Loaded(spec(t, "a"), "maps again")
-	expect("maps", began, "line 1", "maps", true)
-	if again := s.configuration(); again != before {
-		t.Errorf("%+v after %+v though nothing changed", again, before)
-	}
-	s.Failed(errors.New("line 2"), "maps", nil)
-	expect("maps", began, "line 2", "maps", false)
+	expect.That(t, s.configuration() == before, "it is another one though nothing changed")
+	s.Failed(line2, "maps", nil)
+	shows("maps", began, &web.Failure{At: later, Source: "maps", Err: line2})
 	kept := s.configuration()
 	s.Loaded(spec(t, "a"), "maps")
-	expect("maps", began, "line 2", "maps", true)
-	if !kept.Failure.Corrected.IsZero() {
-		t.Error("what was handed out has changed")
-	}
+	corrected := &web.Failure{At: later, Source: "maps", Err: line2, Corrected: later}
+	shows("maps", began, corrected)
+	expect.That(t, kept.Failure.Corrected.IsZero(), "what was handed out has changed")
 	s.Loaded(spec(t, "b"), "maps")
-	expect("maps", s.clock.Now(), "line 2", "maps", true)
+	shows("maps", later, corrected)
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+}
+
+// stage is an announcer and the events that it wrote.
+type stage struct {
+	*announcer
+	leads  bool
+	handle *plugintest.Handle
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{handle: plugintest.New(t)}
+	s.announcer = newAnnouncer(s.handle.EventRecorder(), func() bool { return s.leads })
+	return s
+}
+
+// wrote lists the namespaces and notes of all events, without the remedies.
+func (s *stage) wrote() []string {
+	var out []string
+	for _, e := range s.handle.Events() {
+		e = strings.TrimPrefix(e, "yunikorn: Namespace /")
+		about, note, _ := strings.Cut(e, " Warning NamespaceAnnotationInvalid Ignore: ")
+		note, _, _ = strings.Cut(note, ". ")
+		out = append(out, about+": "+note)
+	}
+	return out
+}
+
+func TestAnnouncerSaysEachThingOnce(t *testing.T) {
+	s := newStage(t)
+	a, b := namespace("a"), namespace("b")
+	wrong := func(ns *corev1.Namespace, texts ...string) func() {
+		var errs []error
+		for _, text := range texts {
+			errs = append(errs, errors.New(text))
+		}
+		return func() { s.namespace(ns, errs) }
+	}
+	setLeads := func(leads bool) func() { return func() { s.leads = leads } }
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []string // new events
+	}{
+		{"before it leads", wrong(a, "1"), nil},
+		{"another, before it leads", wrong(b, "1", "2"), nil},
+		{"it is something else by now", wrong(a, "3"), nil},
+		{"it leads, but not long enough for a recorder", setLeads(true), nil},
+		{"it leads", func() {}, []string{"b: 1; 2", "a: 3"}},
+		{"the same again", wrong(a, "3"), nil},
+		{"something else", wrong(a, "4"), []string{"a: 4"}},
+		{"repaired", wrong(a), nil},
+		{"repaired again", wrong(a), nil},
+		{"broken as before", wrong(a, "4"), []string{"a: 4"}},
+		{"it leads no more", func() { s.leads = false; wrong(b, "5")() }, nil},
+		{"it leads again", setLeads(true), nil},
+		{"and then", func() {}, []string{"b: 5"}},
+		{"it leads no more", func() { s.leads = false; wrong(b, "6")() }, nil},
+		{"repaired on a standby", wrong(b), nil},
+		{"it leads again, with nothing to say", setLeads(true), nil},
+		{"and then", func() {}, nil},
+	} {
+		before := len(s.handle.Events())
+		step.do()
+		s.look()
+		expect.Same(t, step.name, step.want, s.wrote()[before:], cmpopts.EquateEmpty())
+	}
+}
+
+func TestAnnouncerIsBounded(t *testing.T) {
+	s := newStage(t)
+	for i := range 25 {
+		s.namespace(namespace(fmt.Sprint("n", i)), []error{errors.New("bad")})
+	}
+	for i := range 1000 { // a standby that receives many changes
+		s.namespace(namespace("busy"), []error{fmt.Errorf("bad %d", i)})
+	}
+	expect.That(t, len(s.waiting) <= 200, "%d announcements are kept for 26 namespaces", len(s.waiting))
+	s.leads = true
+	s.look()
+	for i, want := range []int{10, 20, 26, 26} {
+		s.look()
+		expect.Same(t, fmt.Sprintf("events after %d looks", i+1), want, len(s.handle.Events()))
+	}
+}
+
+func TestAnnouncerWithoutARecorder(t *testing.T) {
+	a := newAnnouncer(nil, func() bool { return true })
+	a.namespace(namespace("a"), []error{errors.New("bad")})
+	a.look()
+	a.look() // must not panic
+	expect.That(t, len(a.waiting) == 0, "%d announcements wait for ever", len(a.waiting))
 }

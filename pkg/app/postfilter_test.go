@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 )
@@ -64,12 +66,9 @@ func TestLastPluginEndsPostFilter(t *testing.T) {
 		}
 		f := PostFiltersOf(listing{names: c.list}, "Ours")
 		got := f.End(state, c.pod, fwk.NewStatus(fwk.Unschedulable, "why"))
-		if (got.Code() == fwk.UnschedulableAndUnresolvable) != c.ends || got.Message() != "why" {
-			t.Errorf("%s: %s %q, want that it ends the list: %v", c.name, got.Code(), got.Message(), c.ends)
-		}
-		if got := f.End(state, c.pod, nil); !got.IsSuccess() {
-			t.Errorf("%s: success becomes %v", c.name, got)
-		}
+		expect.Same(t, c.name+": it ends the list", c.ends, got.Code() == fwk.UnschedulableAndUnresolvable)
+		expect.Same(t, c.name+": message", "why", got.Message())
+		expect.That(t, f.End(state, c.pod, nil).IsSuccess(), "%s: success is none", c.name)
 	}
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{features.DRAExtendedResource: true})
 	state := framework.NewCycleState()
@@ -78,11 +77,10 @@ func TestLastPluginEndsPostFilter(t *testing.T) {
 		pod := plugintest.Pod("requests", 1)
 		pod.Spec.Containers[0].Resources.Requests[name] = resource.MustParse("1")
 		got := PostFiltersOf(listing{names: shipped}, "Ours").End(state, pod, fwk.NewStatus(fwk.Unschedulable))
-		if (got.Code() == fwk.UnschedulableAndUnresolvable) != ends {
-			t.Errorf("with claims for extended resources, a pod that requests %s: %s, want that it ends the list: %v", name, got.Code(), ends)
-		}
+		what := fmt.Sprintf("with claims for extended resources, a pod that requests %s ends the list", name)
+		expect.Same(t, what, ends, got.Code() == fwk.UnschedulableAndUnresolvable)
 	}
-	if got := PostFiltersOf(struct{ fwk.Handle }{}, "Ours").End(framework.NewCycleState(), plain, fwk.NewStatus(fwk.Unschedulable)); got.Code() != fwk.Unschedulable {
-		t.Errorf("a profile that is not known: %v", got)
-	}
+	unknown := PostFiltersOf(struct{ fwk.Handle }{}, "Ours")
+	got := unknown.End(framework.NewCycleState(), plain, fwk.NewStatus(fwk.Unschedulable))
+	expect.Same(t, "a profile that is not known", fwk.Unschedulable, got.Code())
 }

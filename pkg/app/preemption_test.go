@@ -2,18 +2,30 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/evict"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -60,15 +72,9 @@ func TestRejectedPodsAreBoundedAndRequeuedOnce(t *testing.T) {
 		p.KeptOff("n1", pod)
 		p.KeptOff("n1", pod)
 	}
-	if got := p.keptOff.take([]string{"n2"}); len(got) != 0 {
-		t.Errorf("%d pods of a node without a hold", len(got))
-	}
-	if got := p.keptOff.take([]string{"n1"}); len(got) != mostKeptOff {
-		t.Errorf("%d pods are invited, want %d", len(got), mostKeptOff)
-	}
-	if got := p.keptOff.take([]string{"n1"}); len(got) != 0 {
-		t.Errorf("%d pods are invited twice", len(got))
-	}
+	expect.Same(t, "pods of a node without a hold", 0, len(p.keptOff.take([]string{"n2"})))
+	expect.Same(t, "pods that are invited", mostKeptOff, len(p.keptOff.take([]string{"n1"})))
+	expect.Same(t, "pods that are invited twice", 0, len(p.keptOff.take([]string{"n1"})))
 }
 
 // hangs is a store that does not answer the executor.
@@ -94,57 +100,166 @@ func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
 	t.Cleanup(func() { close(answer) })
 	p := configured(t, h, plugintest.Args())
-	h.Start(t)
-	waitStarted(t, p)
+	start(t, h, p)
 	<-called
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	drained := make(chan struct{})
+	var drained atomic.Bool
 	go func() {
-		defer close(drained)
 		Drain(ctx)
+		drained.Store(true)
 	}()
-	select {
-	case <-drained:
-	case <-time.After(10 * time.Second):
-		t.Error("the drain goes on after its time is over")
-	}
+	plugintest.Until(t, "the drain ends with its time", drained.Load)
 }
 
 // TestFollowPodGroups: plugins are made in any order, and only a managed profile
 // counts.
 func TestFollowPodGroups(t *testing.T) {
-	const before, after = "before the store is made", "after it"
+	const managed = plugintest.Profile
 	for _, test := range []struct {
-		name     string
-		profiles map[string][]string // by time, the profiles that start PodGroups
-		followed int
+		name          string
+		before, after []string // the profiles that start PodGroups, before the store is made and after it
+		followed      int
 	}{
-		{"no profile says so", nil, 0},
-		{"first", map[string][]string{before: {plugintest.Profile}}, 1},
-		{"last", map[string][]string{after: {plugintest.Profile}}, 1},
-		{"twice", map[string][]string{before: {plugintest.Profile, plugintest.Profile}, after: {plugintest.Profile}}, 1},
-		{"not managed", map[string][]string{before: {"default-scheduler"}, after: {"other"}}, 0},
-		{"one is managed", map[string][]string{before: {"default-scheduler", plugintest.Profile}}, 1},
+		{"no profile says so", nil, nil, 0},
+		{"first", []string{managed}, nil, 1},
+		{"last", nil, []string{managed}, 1},
+		{"twice", []string{managed, managed}, []string{managed}, 1},
+		{"not managed", []string{"default-scheduler"}, []string{"other"}, 0},
+		{"one is managed", []string{"default-scheduler", managed}, nil, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := plugintest.New(t)
 			p := For(h.Context(), h)
 			var told []*store.Store
-			say := func(when string) {
-				for _, profile := range test.profiles[when] {
+			say := func(profiles []string) {
+				for _, profile := range profiles {
 					p.FollowPodGroups(profile, func(s *store.Store) { told = append(told, s) })
 				}
 			}
-			say(before)
-			if len(told) > 0 {
-				t.Error("there is no store yet")
-			}
+			say(test.before)
+			expect.Same(t, "told before there is a store", 0, len(told))
 			configured(t, h, plugintest.Args())
-			say(after)
-			if len(told) != test.followed || slices.ContainsFunc(told, func(s *store.Store) bool { return s != p.Store() }) {
-				t.Errorf("followed %d times, want %d, for the store that there is", len(told), test.followed)
-			}
+			say(test.after)
+			want := slices.Repeat([]*store.Store{p.Store()}, test.followed)
+			expect.That(t, slices.Equal(told, want), "followed for %v, want for %v", told, want)
 		})
 	}
+}
+
+func TestTaintPolicy(t *testing.T) {
+	for _, c := range []struct {
+		holds    config.HoldTaint
+		profiles []string // in addition to yunikorn
+		want     evict.TaintPolicy
+	}{
+		{config.HoldTaintAuto, nil, evict.TaintIfAllowed},
+		{config.HoldTaintAuto, []string{"gold"}, evict.TaintIfAllowed},
+		{config.HoldTaintAuto, []string{corev1.DefaultSchedulerName}, evict.TaintNever},
+		{config.HoldTaintAlways, []string{corev1.DefaultSchedulerName}, evict.TaintAlways},
+		{config.HoldTaintNever, nil, evict.TaintNever},
+	} {
+		h := plugintest.New(t)
+		p := configured(t, h, plugintest.Args())
+		expect.Same(t, "the policy without NodeReservation", evict.TaintNever, p.taintPolicy())
+		args := &config.NodeReservationArgs{HoldTaint: c.holds, ReservationTimeout: &metav1.Duration{}}
+		expect.OK(t, p.ConfigureReservation(args))
+		for _, profile := range c.profiles {
+			For(h.Context(), h.Other(t, profile))
+		}
+		expect.Same(t, fmt.Sprint("the policy of ", c.holds, c.profiles), c.want, p.taintPolicy())
+	}
+}
+
+// TestHeldNodesAreTaintedForOthersOnly: the node is tainted before victims are deleted,
+// and nothing in this process sees the taint. It is removed with the hold, or at the end
+// of the process.
+func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
+	for name, end := range map[string]func(*plugintest.Handle, *corev1.Pod){
+		"the asker is gone": func(h *plugintest.Handle, asker *corev1.Pod) { h.Delete(t, asker) },
+		"the process ends":  func(*plugintest.Handle, *corev1.Pod) { Drain(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) { taintsForOthers(t, end) })
+	}
+}
+
+func taintsForOthers(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
+	node := nodeOf("n1", "4")
+	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	node.Spec.Taints = []corev1.Taint{gpu}
+	h := plugintest.New(t, plugintest.Queues(takesBack), node)
+	p := configured(t, h, plugintest.Args())
+	expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{
+		ReservationTimeout: &metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
+	}))
+	asker := podOf("asker", "root.a")
+	h.Create(t, plugintest.On(podOf("v1", "root.b"), "n1"), plugintest.On(podOf("v2", "root.b"), "n1"), asker)
+	start(t, h, p)
+	takeBack(t, p, asker)
+	taints := func() []corev1.Taint {
+		return expect.Get(h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{}))(t).Spec.Taints
+	}
+	value := "yunikorn." + string(asker.UID)
+	held := corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	expect.Same(t, "the taints of the node", []corev1.Taint{gpu, held}, taints())
+	seen := expect.Get(h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1"))(t)
+	expect.Same(t, "the taints that the filters see", []corev1.Taint{gpu}, seen.Spec.Taints)
+	end(h, asker)
+	plugintest.Becomes(t, "the taints after the hold", []corev1.Taint{gpu}, taints)
+}
+
+// takeBack makes the pod preempt another one, and waits until that is gone.
+func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
+	t.Helper()
+	s := p.Store()
+	plugintest.Eventually(t, func() error {
+		input, why := s.BeginPlan(asker.UID, "", nil, p.Clock.Now())
+		if input == nil {
+			return fmt.Errorf("no input: %v", why)
+		}
+		d := search.Plan(input.Snapshot, input.Ask, planner.Params{})
+		if why := s.AcceptPlan(asker.UID, &d, p.Clock.Now()); !why.None() {
+			return fmt.Errorf("no claim: %v", why)
+		}
+		return nil
+	})
+	plugintest.Eventually(t, func() error {
+		hold, ok := s.Holds().Of(asker.UID)
+		if !ok || !hold.OnlyThisNode() || !hold.Clear() {
+			return fmt.Errorf("the hold is %v, %+v", ok, hold)
+		}
+		return nil
+	})
+}
+
+// nominating is a scheduler that has nominated pods to every node.
+type nominating struct {
+	*plugintest.Handle
+	pods []fwk.PodInfo
+}
+
+func (n nominating) NominatedPodsForNode(string) []fwk.PodInfo { return n.pods }
+
+// TestNominationThatCannotBeRemoved: the log says so once the second attempt fails, and
+// then once a minute.
+func TestNominationThatCannotBeRemoved(t *testing.T) {
+	pod := plugintest.Pod("p", 1)
+	pod.Status.NominatedNodeName = "n1"
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	h.Client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no role")
+	})
+	p := started(t, h)
+	info := expect.Get(framework.NewPodInfo(pod))(t)
+	core := h.SharedInformerFactory().Core().V1()
+	n := &nominations{
+		process: p, handle: nominating{h, []fwk.PodInfo{info}}, client: h.Client, store: p.Store(),
+		pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), logger: logger(h),
+	}
+	for check, want := range []int{0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2} {
+		n.look(h.Context())
+		told := strings.Count(h.Log(), `A nomination cannot be taken back`)
+		expect.That(t, told == want, "%d log lines after check %d, want %d:\n%s", told, check+1, want, h.Log())
+	}
+	expect.Says(t, h.Log(), "patch pods/status", "no role", `pod="ns/p"`)
 }

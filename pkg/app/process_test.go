@@ -1,7 +1,7 @@
 package app
 
 import (
-	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -9,9 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
-
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -21,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -40,30 +38,23 @@ func configured(t *testing.T, h *plugintest.Handle, args *config.QueueSortArgs) 
 func started(t *testing.T, h *plugintest.Handle) *Process {
 	t.Helper()
 	p := configured(t, h, plugintest.Args())
-	h.Start(t)
-	waitStarted(t, p)
+	start(t, h, p)
 	return p
 }
 
-func waitStarted(t *testing.T, p *Process) {
+// start runs the informers until the store has seen everything.
+func start(t *testing.T, h *plugintest.Handle, p *Process) {
 	t.Helper()
-	plugintest.Eventually(t, func() error {
-		if !p.Store().Ready() {
-			return errors.New("not started")
-		}
-		return nil
-	})
+	h.Start(t)
+	plugintest.Until(t, "the store has started", p.Store().Ready)
 }
 
 // becomes polls until the reason why the pod waits has the code; empty means none.
-func becomes(t *testing.T, s *store.Store, name string, code reasons.Code) reasons.Reason {
+func becomes(t *testing.T, s *store.Store, name string, code reasons.Code) (why reasons.Reason) {
 	t.Helper()
-	var why reasons.Reason
-	plugintest.Eventually(t, func() error {
-		if why = s.Explain(types.UID("uid-" + name)); why.Code != code {
-			return errors.New("pod " + name + " waits for " + why.String())
-		}
-		return nil
+	plugintest.Becomes(t, "why pod "+name+" waits", code, func() reasons.Code {
+		why = s.Explain(types.UID("uid-" + name))
+		return why.Code
 	})
 	return why
 }
@@ -71,23 +62,13 @@ func becomes(t *testing.T, s *store.Store, name string, code reasons.Code) reaso
 func TestForIsOnePerScheduler(t *testing.T) {
 	h, other := plugintest.New(t), plugintest.New(t)
 	p := For(h.Context(), h)
-	if For(h.Context(), h) != p || For(h.Context(), h.Other(t, "second")) != p {
-		t.Error("two plugins of one scheduler share nothing")
-	}
-	if For(other.Context(), other) == p {
-		t.Error("two schedulers share a process")
-	}
+	expect.That(t, For(h.Context(), h) == p && For(h.Context(), h.Other(t, "second")) == p,
+		"two plugins of one scheduler share nothing")
+	expect.That(t, For(other.Context(), other) != p, "two schedulers share a process")
 	factory := h.SharedInformerFactory()
 	h.Stop()
-	plugintest.Eventually(t, func() error {
-		if known(factory) {
-			return errors.New("the process of an ended scheduler is kept")
-		}
-		return nil
-	})
-	if !known(other.SharedInformerFactory()) {
-		t.Error("the process of another scheduler is gone")
-	}
+	plugintest.Until(t, "the process of an ended scheduler is gone", func() bool { return !known(factory) })
+	expect.That(t, known(other.SharedInformerFactory()), "the process of another scheduler is gone")
 }
 
 func known(factory informers.SharedInformerFactory) bool {
@@ -104,29 +85,20 @@ func TestEverythingEndsWithTheContext(t *testing.T) {
 	args := plugintest.Args()
 	*args.RESTAddress = "127.0.0.1:0"
 	p := configured(t, h, args)
-	h.Start(t)
-	waitStarted(t, p)
+	start(t, h, p)
 	h.Stop()
-	plugintest.Eventually(t, func() error {
-		if known(h.SharedInformerFactory()) {
-			return errors.New("the process is kept")
-		}
-		return nil
-	})
+	plugintest.Until(t, "the process is gone", func() bool { return !known(h.SharedInformerFactory()) })
 }
 
 func TestConfigureOnce(t *testing.T) {
 	h := plugintest.New(t)
 	p := configured(t, h, plugintest.Args())
 	s := p.Store()
-	if s == nil || !p.Managed(plugintest.Profile) || p.Managed("default-scheduler") || p.Managed("") {
-		t.Fatal("the first call did not do it")
-	}
+	expect.That(t, s != nil && p.Managed(plugintest.Profile) && !p.Managed("default-scheduler") && !p.Managed(""),
+		"the first call did not do it")
 	second := h.Other(t, "default-scheduler")
 	expect.OK(t, For(second.Context(), second).Configure(second.Context(), second, plugintest.Args()))
-	if p.Store() != s {
-		t.Error("the second profile made another store")
-	}
+	expect.That(t, p.Store() == s, "the second profile made another store")
 	for name, change := range map[string]func(*config.QueueSortArgs){
 		"window":   func(a *config.QueueSortArgs) { *a.Window++ },
 		"profiles": func(a *config.QueueSortArgs) { a.ManagedProfiles = []string{"yunikorn", "more"} },
@@ -134,34 +106,23 @@ func TestConfigureOnce(t *testing.T) {
 	} {
 		args := plugintest.Args()
 		change(args)
-		err := p.Configure(second.Context(), second, args)
-		if err == nil || !strings.Contains(err.Error(), "differ between profiles") {
-			t.Errorf("other %s: %v", name, err)
-		}
+		t.Log("other", name)
+		expect.Fails(t, p.Configure(second.Context(), second, args), "differ between profiles")
 	}
-	if p.Store() != s {
-		t.Error("a refused call made another store")
-	}
+	expect.That(t, p.Store() == s, "a refused call made another store")
 }
 
 func TestConfigureWhenTheAddressIsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
+	taken := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	h := plugintest.New(t)
 	p, args := For(h.Context(), h), plugintest.Args()
 	*args.RESTAddress = taken.Addr().String()
-	err = p.Configure(h.Context(), h, args)
-	if err == nil || !strings.Contains(err.Error(), `restAddress "`+*args.RESTAddress+`"`) ||
-		!strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), "give another address") {
-		t.Errorf("got %v", err)
-	}
-	if p.Store() != nil {
-		t.Error("there is a store all the same")
-	}
-	if err := p.Configure(h.Context(), h, args); err == nil {
-		t.Error("a second call with the same arguments is fine, without a store")
-	}
+	err := p.Configure(h.Context(), h, args)
+	expect.Says(t, fmt.Sprint(err), `restAddress "`+*args.RESTAddress+`"`, "in use", "give another address")
+	expect.That(t, p.Store() == nil, "there is a store all the same")
+	expect.That(t, p.Configure(h.Context(), h, args) != nil,
+		"a second call with the same arguments is fine, without a store")
 }
 
 func TestPodsAreActivatedInTheirTurn(t *testing.T) {
@@ -170,18 +131,11 @@ func TestPodsAreActivatedInTheirTurn(t *testing.T) {
 	p := started(t, h)
 	activated := func(want ...string) {
 		t.Helper()
-		plugintest.Eventually(t, func() error {
-			if got := h.Activated(); !slices.Equal(got, want) {
-				return errors.New(cmp.Diff(want, got))
-			}
-			return nil
-		})
+		plugintest.Becomes(t, "activated", want, h.Activated)
 	}
 	activated("ns/first ns/first uid-first")
 	h.Create(t, second, plugintest.Foreign(plugintest.Pod("foreign", 1)))
-	if why := becomes(t, p.Store(), "second", reasons.OverMax); !strings.Contains(why.Text, "root.a") {
-		t.Errorf("why the second waits: %v", why)
-	}
+	expect.Says(t, becomes(t, p.Store(), "second", reasons.OverMax).Text, "root.a")
 	activated("ns/first ns/first uid-first")
 	h.Delete(t, first)
 	activated("ns/first ns/first uid-first", "ns/second ns/second uid-second")
@@ -192,56 +146,42 @@ func TestPodsAreActivatedInTheirTurn(t *testing.T) {
 // it is activated again later.
 func TestDeadlinesAreKept(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 600))
-	p := For(h.Context(), h)
 	fake := clocktesting.NewFakeClock(time.Now())
-	p.Clock = fake
-	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
+	For(h.Context(), h).Clock = fake
+	p := configured(t, h, plugintest.Args())
 	h.Start(t)
 	// Steps are small, because the start polls by the same clock.
-	steps := 0
 	until := func(activations int) time.Duration {
 		t.Helper()
 		began := fake.Now()
-		plugintest.Eventually(t, func() error {
-			if len(h.Activated()) >= activations {
-				return nil
-			}
+		plugintest.Until(t, "the pod is activated", func() bool {
 			fake.Step(100 * time.Millisecond)
-			steps++
-			return errors.New("not activated")
+			return len(h.Activated()) >= activations
 		})
 		return fake.Since(began)
 	}
 	until(1)
-	if took := until(2); took < 30*time.Second {
-		t.Errorf("activated again after %v, want the lease of 30s and the back-off", took)
-	}
+	took := until(2)
+	expect.That(t, took >= 30*time.Second, "activated after %v, want the lease of 30s and the back-off", took)
 	expect.OK(t, p.Store().Check())
 }
 
 func TestOnlyALeaderWrites(t *testing.T) {
 	gate := leader.NewGate()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
-	p := For(h.Context(), h)
-	p.Leader = gate
-	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
-	h.Start(t)
-	waitStarted(t, p)
+	For(h.Context(), h).Leader = gate
+	p := started(t, h)
 	becomes(t, p.Store(), "p", reasons.OverMax)
-	if slices.ContainsFunc(h.Client.Actions(), isWrite) || len(h.Events()) > 0 {
-		t.Errorf("a standby writes: %v %q", h.Client.Actions(), h.Events())
-	}
+	expect.That(t, !slices.ContainsFunc(h.Client.Actions(), isWrite) && len(h.Events()) == 0,
+		"a standby writes: %v %q", h.Client.Actions(), h.Events())
 	gate.Open()
-	plugintest.Eventually(t, func() error {
-		if len(h.Events()) != 1 || !slices.ContainsFunc(h.Client.Actions(), isWrite) {
-			return errors.New("the leader does not say why the pod waits")
-		}
-		return nil
+	plugintest.Until(t, "the leader says why the pod waits", func() bool {
+		return len(h.Events()) == 1 && slices.ContainsFunc(h.Client.Actions(), isWrite)
 	})
 	const want = "yunikorn: Pod ns/p Warning OverMax Scheduling: "
-	if got := h.Events()[0]; !strings.HasPrefix(got, want) || !strings.Contains(got, "root.a") {
-		t.Errorf("event %q, want %q and the queue", got, want)
-	}
+	told := h.Events()[0]
+	expect.That(t, strings.HasPrefix(told, want) && strings.Contains(told, "root.a"),
+		"event %q, want %q and the queue", told, want)
 }
 
 func TestRecorderOfTheProfile(t *testing.T) {
@@ -253,14 +193,10 @@ func TestRecorderOfTheProfile(t *testing.T) {
 	for profile, want := range map[string]clientevents.EventRecorder{
 		plugintest.Profile: h.EventRecorder(), "second": second.EventRecorder(), "unknown": other,
 	} {
-		if got := p.recorder(profile, other); got != want {
-			t.Errorf("profile %s: %v speaks, want %v", profile, got, want)
-		}
+		expect.That(t, p.recorder(profile, other) == want, "another one speaks for profile %s", profile)
 	}
 	p.handles.Store("mute", mute{h})
-	if got := p.recorder("mute", other); got != clientevents.EventRecorder(other) {
-		t.Errorf("a profile without a recorder: %v speaks", got)
-	}
+	expect.That(t, p.recorder("mute", other) == clientevents.EventRecorder(other), "one that is not there speaks")
 }
 
 // mute is a handle without a recorder of events.
@@ -276,12 +212,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	args := plugintest.Args()
 	args.ConfigNamespace, args.ConfigFile = "", t.TempDir()+"/none.yaml"
 	expect.OK(t, p.Configure(h.Context(), bare, args))
-	plugintest.Eventually(t, func() error {
-		if !strings.Contains(h.Log(), "none.yaml") {
-			return errors.New("the file is not read")
-		}
-		return nil
-	})
+	plugintest.Until(t, "the file is read", func() bool { return strings.Contains(h.Log(), "none.yaml") })
 }
 
 func TestStoreOptions(t *testing.T) {
@@ -289,8 +220,10 @@ func TestStoreOptions(t *testing.T) {
 	args.GenerateUniqueAppID = true
 	args.PodInitialBackoff.Duration = 0
 	got := storeOptions(args)
-	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
-	want.GenerateUniqueAppID = true
+	want := store.Options{
+		Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1,
+		MaxBackoff: 10 * time.Second, GenerateUniqueAppID: true,
+	}
 	expect.Same(t, "a back-off of 0 means none", want, got)
 }
 

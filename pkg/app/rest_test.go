@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,12 +52,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	c := expect.Get(servingTLS(t.Context(), certFile, keyFile))(t)
 	expect.Same(t, "the host of the certificate", "old.example", hostOf(t, c))
 	pair(t, dir, "new.example")
-	plugintest.Within(t, time.Minute, func() error {
-		if got := hostOf(t, c); got != "new.example" {
-			return fmt.Errorf("the certificate of %s is still used", got)
-		}
-		return nil
-	})
+	plugintest.Becomes(t, "the host then", "new.example", func() string { return hostOf(t, c) })
 	expect.OK(t, os.WriteFile(certFile, []byte("no certificate"), 0o600))
 	expect.Same(t, "the host after a bad one", "new.example", hostOf(t, c))
 }
@@ -73,9 +69,8 @@ func TestOwnCertificate(t *testing.T) {
 	} {
 		expect.Holds(t, pair.Leaf.VerifyHostname(name))
 	}
-	if pair.Leaf.VerifyHostname("evil.example") == nil || c.MinVersion != tls.VersionTLS12 {
-		t.Error("the certificate is for any name, or TLS for any version")
-	}
+	expect.That(t, pair.Leaf.VerifyHostname("evil.example") != nil && c.MinVersion == tls.VersionTLS12,
+		"the certificate is for any name, or TLS for any version")
 }
 
 func TestBadCertificatesAreNamed(t *testing.T) {
@@ -83,9 +78,7 @@ func TestBadCertificatesAreNamed(t *testing.T) {
 	_, other := pair(t, t.TempDir(), "b")
 	for name, files := range map[string][2]string{"absent": {"/no/such/file", keyFile}, "key of another": {certFile, other}, "swapped": {keyFile, certFile}} {
 		_, err := servingTLS(t.Context(), files[0], files[1])
-		if err == nil || !strings.Contains(err.Error(), "restTLSCertFile") || !strings.Contains(err.Error(), files[0]) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Says(t, fmt.Sprint(name, ": ", err), "restTLSCertFile", files[0])
 	}
 }
 
@@ -151,36 +144,28 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 		{"GET", "/ws/v1/nodes", "anna", rest.ErrForbidden}, {"GET", "/ws/v1/queues", "otto", rest.ErrForbidden},
 		{"GET", "/ws/v1/queues", "eve", rest.ErrUnknown}, {"GET", "/ws/v1/queues", "", rest.ErrUnknown},
 	} {
-		if err := ask(c.method, c.path, c.token); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-			t.Errorf("%s %s as %q: %v, want %v", c.method, c.path, c.token, err, c.want)
-		}
+		err := ask(c.method, c.path, c.token)
+		expect.That(t, errors.Is(err, c.want), "%+v: %v", c, err)
 	}
-	if err := ask("GET", "/ws/v1/nodes", "otto"); !strings.Contains(err.Error(), "otto may not get the path /paddock/ws/v1/nodes") {
-		t.Errorf("%v", err)
-	}
+	expect.Fails(t, ask("GET", "/ws/v1/nodes", "otto"), "otto may not get the path /paddock/ws/v1/nodes")
 	asked := authorizationv1.NonResourceAttributes{Path: "/paddock/ws/v1/nodes", Verb: "get"}
 	expect.Same(t, "all that is known is sent: a role may be bound to a group", authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &asked, User: "otto", UID: "7", Groups: []string{"readers", "system:authenticated"},
 		Extra: map[string]authorizationv1.ExtraValue{"scope": {"few", "more"}},
 	}, *v.last.Load())
 	before := v.asked.Load()
-	if err := ask("GET", "/ws/v1/queues", "anna"); err != nil || v.asked.Load() != before {
-		t.Errorf("%v; asked again within %s", err, verdictKept)
-	}
+	expect.OK(t, ask("GET", "/ws/v1/queues", "anna"))
+	expect.That(t, v.asked.Load() == before, "asked again within %s", verdictKept)
 	v.mute.Store(true)
-	if err := ask("GET", "/ws/v1/other", "anna"); err == nil || errors.Is(err, rest.ErrForbidden) {
-		t.Errorf("an API server that does not say: %v", err)
-	}
+	err := ask("GET", "/ws/v1/other", "anna")
+	expect.That(t, err != nil && !errors.Is(err, rest.ErrForbidden), "the API server does not say: %v", err)
 }
 
 // TestAnOutageIsNoBadToken: a token is reported as bad only if the API server says so.
 func TestAnOutageIsNoBadToken(t *testing.T) {
-	over := make(chan struct{})
 	silence := func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-r.Context().Done():
-		case <-over:
-		}
+		_, _ = io.Copy(io.Discard, r.Body) // only after that it is seen that the client goes
+		<-r.Context().Done()
 	}
 	silent := serve(t, http.HandlerFunc(silence))
 	knows := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +175,6 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 		}
 		silence(w, r)
 	}))
-	t.Cleanup(func() { close(over) })
 	shut := httptest.NewServer(http.NotFoundHandler())
 	shut.Close()
 	says := func(status authenticationv1.TokenReviewStatus) *clientrest.Config {
@@ -217,9 +201,9 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := expect.Get(newGuard(c.server, c.timeout))(t)
 			err := g.admit(bearer(t.Context(), http.MethodGet, "/ws/v1/queues", "anna"))
-			if err == nil || errors.Is(err, rest.ErrUnknown) != c.unknown || errors.Is(err, rest.ErrForbidden) || !strings.Contains(err.Error(), c.told) {
-				t.Errorf("%v; an error about the token: want %t, with %q", err, c.unknown, c.told)
-			}
+			expect.Fails(t, err, c.told)
+			expect.Same(t, "an error about the token", c.unknown, errors.Is(err, rest.ErrUnknown))
+			expect.Same(t, "an answer", false, errors.Is(err, rest.ErrForbidden))
 		})
 	}
 }
@@ -239,8 +223,8 @@ func TestInventedTokensDoNotShutKnownReadersOut(t *testing.T) {
 	}
 	for errors.Is(<-answers, rest.ErrUnknown) { // until one is refused: reviews are taken for 4 s
 	}
-	if err := ask("anna", false, time.Second); err == nil || errors.Is(err, rest.ErrUnknown) {
-		t.Errorf("an unknown reader gets %v: this test proves nothing", err)
-	}
+	err := ask("anna", false, time.Second)
+	expect.That(t, err != nil && !errors.Is(err, rest.ErrUnknown),
+		"an unknown reader gets %v: this test proves nothing", err)
 	expect.OK(t, ask("anna", true, time.Second))
 }
