@@ -2,15 +2,18 @@ package leader
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -23,81 +26,56 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// lease is the object in the API server that all locks write to.
-type lease struct {
-	mu     sync.Mutex
-	record *resourcelock.LeaderElectionRecord
-}
-
 // fakeLock is one replica's access to the lease.
 type fakeLock struct {
-	lease    *lease
-	identity string
+	resourcelock.LeaseLock
 
-	mu       sync.Mutex
-	fail     error         // every call fails with it
-	delay    time.Duration // every write arrives at once, but answers late
-	observed func()        // called at the start of each write
+	fail     atomic.Pointer[error] // every call fails with it
+	delay    time.Duration         // every write arrives at once, but answers late
+	observed func()                // called at the start of each write
 }
 
-func (l *fakeLock) set(fail error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fail = fail
+// newLock returns the access of a replica to the lease of an API server.
+func newLock(api *fake.Clientset, identity string) *fakeLock {
+	return &fakeLock{LeaseLock: resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "paddock-scheduler"}, Client: api.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}}
 }
 
-func (l *fakeLock) state() (delay time.Duration, observed func(), fail error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.delay, l.observed, l.fail
-}
+func (l *fakeLock) set(fail error) { l.fail.Store(&fail) }
 
-func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if _, _, fail := l.state(); fail != nil {
-		return nil, nil, fail
+func (l *fakeLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if fail := l.fail.Load(); fail != nil && *fail != nil {
+		return nil, nil, *fail
 	}
-	l.lease.mu.Lock()
-	defer l.lease.mu.Unlock()
-	if l.lease.record == nil {
-		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "paddock-scheduler")
+	return l.LeaseLock.Get(ctx)
+}
+
+func (l *fakeLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(func() error { return l.LeaseLock.Create(ctx, record) })
+}
+
+func (l *fakeLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(func() error { return l.LeaseLock.Update(ctx, record) })
+}
+
+func (l *fakeLock) write(send func() error) error {
+	if l.observed != nil {
+		l.observed()
 	}
-	record := *l.lease.record
-	raw, err := json.Marshal(record)
-	return &record, raw, err
-}
-
-func (l *fakeLock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record)
-}
-
-func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record)
-}
-
-func (l *fakeLock) write(record resourcelock.LeaderElectionRecord) error {
-	delay, observed, fail := l.state()
-	if observed != nil {
-		observed()
+	if fail := l.fail.Load(); fail != nil && *fail != nil {
+		return *fail
 	}
-	if fail != nil {
-		return fail
-	}
-	l.lease.mu.Lock()
-	l.lease.record = &record
-	l.lease.mu.Unlock()
-	time.Sleep(delay) // inside a synctest bubble
-	return nil
+	err := send()
+	time.Sleep(l.delay)
+	return err
 }
-
-func (l *fakeLock) RecordEvent(string) {}
-func (l *fakeLock) Identity() string   { return l.identity }
-func (l *fakeLock) Describe() string   { return "fake" }
 
 // named returns a record in the given name.
 func named(identity string) resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaderElectionRecord{
-		HolderIdentity:       identity,
-		LeaseDurationSeconds: int(leaseDuration / time.Second),
+		HolderIdentity: identity, LeaseDurationSeconds: int(leaseDuration / time.Second),
 	}
 }
 
@@ -106,16 +84,28 @@ func want(t *testing.T, gate *Gate, leading bool, when string) {
 	expect.Same(t, when+": leading", leading, gate.Leading())
 }
 
-// acquired returns a gate that has just been opened by creating the lease.
-func acquired(t *testing.T) (*Gate, *fakeLock, resourcelock.Interface) {
+// led is a gate and its lock, which is inner under Watch.
+type led struct {
+	gate  *Gate
+	inner *fakeLock
+	lock  resourcelock.Interface
+}
+
+func (l *led) wantAfter(t *testing.T, d time.Duration, leading bool, when string) {
 	t.Helper()
-	gate := NewGate()
-	inner := &fakeLock{lease: &lease{}, identity: "a"}
-	lock := Watch(inner, gate, renewDeadline)
-	want(t, gate, false, "before")
-	expect.OK(t, lock.Create(t.Context(), named("a")))
-	want(t, gate, true, "after creating the lease")
-	return gate, inner, lock
+	time.Sleep(d) // inside a synctest bubble
+	want(t, l.gate, leading, when)
+}
+
+// acquired returns a gate that has just been opened by creating the lease.
+func acquired(t *testing.T) *led {
+	t.Helper()
+	l := &led{gate: NewGate(), inner: newLock(fake.NewClientset(), "a")}
+	l.lock = Watch(l.inner, l.gate, renewDeadline)
+	want(t, l.gate, false, "before")
+	expect.OK(t, l.lock.Create(t.Context(), named("a")))
+	want(t, l.gate, true, "after creating the lease")
+	return l
 }
 
 func TestAlways(t *testing.T) {
@@ -127,110 +117,82 @@ func TestAlways(t *testing.T) {
 	expect.OK(t, gate.Wait(t.Context()))
 }
 
-// The gate closes by itself when renewals stop, on the very nanosecond.
-func TestExpiresWithoutRenewal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, _, lock := acquired(t)
-		time.Sleep(renewDeadline - time.Nanosecond)
-		want(t, gate, true, "just before the end")
-		expect.OK(t, lock.Update(t.Context(), named("a")))
-		time.Sleep(renewDeadline - time.Nanosecond)
-		want(t, gate, true, "just before the end, renewed")
-		time.Sleep(time.Nanosecond)
-		want(t, gate, false, "at the end")
-		expect.OK(t, lock.Update(t.Context(), named("a")))
-		want(t, gate, true, "renewed after the end")
-	})
-}
-
-// A lease shorter than the validity passed to Watch is not stretched.
-func TestExpiresWithTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, _, lock := acquired(t)
-		time.Sleep(renewDeadline)
-		short := named("a")
-		short.LeaseDurationSeconds = 3
-		expect.OK(t, lock.Update(t.Context(), short))
-		time.Sleep(3*time.Second - time.Nanosecond)
-		want(t, gate, true, "before the end of the lease")
-		time.Sleep(time.Nanosecond)
-		want(t, gate, false, "at the end of the lease")
-	})
-}
-
-// Validity counts from when the write was sent, not from when it was answered.
-func TestValidityCountsFromSending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, inner, lock := acquired(t)
-		inner.delay = 4 * time.Second
-		expect.OK(t, lock.Update(t.Context(), named("a")))
-		time.Sleep(renewDeadline - inner.delay - time.Nanosecond)
-		want(t, gate, true, "before the end")
-		time.Sleep(time.Nanosecond)
-		want(t, gate, false, "at the end")
-
-		inner.delay = renewDeadline
-		expect.OK(t, lock.Update(t.Context(), named("a")))
-		want(t, gate, false, "the answer came when validity had ended")
-	})
-}
-
-func TestClosesAtOnce(t *testing.T) {
-	for name, lose := range map[string]func(*lease){
-		"another holder": func(l *lease) { other := named("b"); l.record = &other },
-		"no holder":      func(l *lease) { none := named(""); l.record = &none },
-		"no lease":       func(l *lease) { l.record = nil },
+func TestGateOfALease(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, l *led){
+		"it closes by itself when renewals stop, on the very nanosecond": func(t *testing.T, l *led) {
+			l.wantAfter(t, renewDeadline-time.Nanosecond, true, "just before the end")
+			expect.OK(t, l.lock.Update(t.Context(), named("a")))
+			l.wantAfter(t, renewDeadline-time.Nanosecond, true, "just before the end, renewed")
+			l.wantAfter(t, time.Nanosecond, false, "at the end")
+			expect.OK(t, l.lock.Update(t.Context(), named("a")))
+			want(t, l.gate, true, "renewed after the end")
+		},
+		"a lease shorter than the validity passed to Watch is not stretched": func(t *testing.T, l *led) {
+			time.Sleep(renewDeadline)
+			short := named("a")
+			short.LeaseDurationSeconds = 3
+			expect.OK(t, l.lock.Update(t.Context(), short))
+			l.wantAfter(t, 3*time.Second-time.Nanosecond, true, "before the end of the lease")
+			l.wantAfter(t, time.Nanosecond, false, "at the end of the lease")
+		},
+		"validity counts from when the write was sent, not from when it was answered": func(t *testing.T, l *led) {
+			l.inner.delay = 4 * time.Second
+			expect.OK(t, l.lock.Update(t.Context(), named("a")))
+			l.wantAfter(t, renewDeadline-l.inner.delay-time.Nanosecond, true, "before the end")
+			l.wantAfter(t, time.Nanosecond, false, "at the end")
+			l.inner.delay = renewDeadline
+			expect.OK(t, l.lock.Update(t.Context(), named("a")))
+			want(t, l.gate, false, "the answer came when validity had ended")
+		},
+		"failing calls and our own name in the lease say nothing new": func(t *testing.T, l *led) {
+			for _, fail := range []error{
+				errors.New("connection refused"),
+				apierrors.NewConflict(coordinationv1.Resource("leases"), "paddock-scheduler", errors.New("changed")),
+			} {
+				l.inner.set(fail)
+				_, _, err := l.lock.Get(t.Context())
+				got := []error{err, l.lock.Update(t.Context(), named("a"))}
+				expect.Same(t, "errors of a read and a write", []error{fail, fail}, got, cmpopts.EquateErrors())
+				want(t, l.gate, true, "after failures")
+			}
+			l.inner.set(nil)
+			time.Sleep(renewDeadline)
+			_, _, err := l.lock.Get(t.Context())
+			expect.OK(t, err)
+			want(t, l.gate, false, "our name in a lease that was not renewed")
+		},
+		"it closes before the lease is given away and another process can begin": func(t *testing.T, l *led) {
+			l.inner.observed = func() { want(t, l.gate, false, "while the release is sent") }
+			l.inner.set(errors.New("connection refused"))
+			expect.Fails(t, l.lock.Update(t.Context(), named("")), "connection refused")
+			want(t, l.gate, false, "after a release that failed")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				gate, inner, lock := acquired(t)
-				lose(inner.lease)
-				_, _, err := lock.Get(t.Context())
-				want(t, gate, false, "after reading the lease")
-				if name != "no lease" && !errors.Is(err, errLed) {
-					t.Errorf("a process that led may lead again: %v", err)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { test(t, acquired(t)) })
 		})
 	}
 }
 
-// Failing calls and our own name in the lease say nothing new.
-func TestFailuresChangeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, inner, lock := acquired(t)
-		for _, fail := range []error{
-			errors.New("connection refused"),
-			apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "paddock-scheduler", errors.New("changed")),
-		} {
-			inner.set(fail)
-			if err := lock.Update(t.Context(), named("a")); !errors.Is(err, fail) {
-				t.Errorf("update: got %v, want %v", err, fail)
-			}
-			if _, _, err := lock.Get(t.Context()); !errors.Is(err, fail) {
-				t.Errorf("get: got %v, want %v", err, fail)
-			}
-			want(t, gate, true, "after failures")
-		}
-		inner.set(nil)
-		time.Sleep(renewDeadline)
-		_, _, err := lock.Get(t.Context())
-		expect.OK(t, err)
-		want(t, gate, false, "our name in a lease that was not renewed")
-	})
-}
-
-// When we give the lease away, we stop before another process can begin.
-func TestReleaseClosesBeforeSending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate, inner, lock := acquired(t)
-		inner.observed = func() { want(t, gate, false, "while the release is sent") }
-		inner.set(errors.New("connection refused"))
-		if err := lock.Update(t.Context(), named("")); err == nil {
-			t.Error("the release did not fail")
-		}
-		want(t, gate, false, "after a release that failed")
-	})
+func TestClosesAtOnce(t *testing.T) {
+	for name, lose := range map[string]func(context.Context, *fakeLock) error{
+		"another holder": func(ctx context.Context, l *fakeLock) error { return l.Update(ctx, named("b")) },
+		"no holder":      func(ctx context.Context, l *fakeLock) error { return l.Update(ctx, named("")) },
+		"no lease": func(ctx context.Context, l *fakeLock) error {
+			return l.Client.Leases(l.LeaseMeta.Namespace).Delete(ctx, l.LeaseMeta.Name, metav1.DeleteOptions{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := acquired(t)
+				expect.OK(t, lose(t.Context(), l.inner))
+				_, _, err := l.lock.Get(t.Context())
+				want(t, l.gate, false, "after reading the lease")
+				expect.That(t, name == "no lease" || errors.Is(err, errLed),
+					"a process that led may lead again: %v", err)
+			})
+		})
+	}
 }
 
 // TestWait: a waiting goroutine goes on when the process begins to lead, not when its context
@@ -240,9 +202,8 @@ func TestWait(t *testing.T) {
 		gate := NewGate()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := gate.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("closed gate: got %v, want the context's error", err)
-		}
+		err := gate.Wait(ctx)
+		expect.That(t, errors.Is(err, context.DeadlineExceeded), "closed gate: %v", err)
 		woken := make(chan error)
 		go func() { woken <- gate.Wait(t.Context()) }()
 		synctest.Wait()
@@ -290,13 +251,13 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 // second takes over.
 func TestTwoElectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := &lease{}
+		shared := fake.NewClientset()
 		gates := map[string]*Gate{"a": NewGate(), "b": NewGate()}
 		locks := map[string]*fakeLock{}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		for _, id := range []string{"a", "b"} {
-			locks[id] = &fakeLock{lease: shared, identity: id}
+			locks[id] = newLock(shared, id)
 			elector := newElector(t, Watch(locks[id], gates[id], renewDeadline))
 			running.Go(func() { elector.Run(ctx) })
 			synctest.Wait() // a is first
@@ -316,9 +277,7 @@ func TestTwoElectors(t *testing.T) {
 				}
 			}
 		}
-		if held["a"] == 0 || held["b"] == 0 {
-			t.Errorf("leading samples %v, want both to have led", held)
-		}
+		expect.That(t, held["a"] != 0 && held["b"] != 0, "leading samples %v, want both to have led", held)
 		want(t, gates["b"], true, "after a minute")
 
 		cancel()
@@ -331,15 +290,8 @@ func TestTwoElectors(t *testing.T) {
 func newElector(t *testing.T, lock resourcelock.Interface) *leaderelection.LeaderElector {
 	t.Helper()
 	return expect.Get(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:            lock,
-		LeaseDuration:   leaseDuration,
-		RenewDeadline:   renewDeadline,
-		RetryPeriod:     retryPeriod,
-		ReleaseOnCancel: true,
-		Name:            "test",
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: func() {},
-		},
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: true, Name: "test",
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	}))(t)
 }
