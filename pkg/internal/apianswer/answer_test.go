@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
 )
 
@@ -27,8 +28,7 @@ func TestTooLarge(t *testing.T) {
 		{apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
 		{apierrors.NewInternalError(errors.New("failed calling webhook")), false},
 	} {
-		if got := apianswer.TooLarge(c.err); got != c.want || apianswer.Final(c.err) != c.want {
-			t.Errorf("%v: too large %t, final %t; want %t", c.err, got, apianswer.Final(c.err), c.want)
-		}
+		expect.Same(t, fmt.Sprintf("%v: too large", c.err), c.want, apianswer.TooLarge(c.err))
+		expect.Same(t, fmt.Sprintf("%v: final", c.err), c.want, apianswer.Final(c.err))
 	}
 }
