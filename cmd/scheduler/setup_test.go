@@ -11,9 +11,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 
-	manifests "github.com/paddock-scheduler/paddock/manifests/config"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
 // TestMain runs the command instead of the tests if commandEnv is set, so that
@@ -49,9 +48,7 @@ func setUp(t *testing.T, opts *options.Options) (*schedserverconfig.CompletedCon
 func withoutREST(t *testing.T, document []byte) []byte {
 	t.Helper()
 	const anchor = "      managedProfiles: [yunikorn]\n"
-	if !bytes.Contains(document, []byte(anchor)) {
-		t.Fatalf("no line %q in the configuration", anchor)
-	}
+	expect.Says(t, string(document), anchor)
 	return bytes.ReplaceAll(document, []byte(anchor), []byte(anchor+"      restAddress: \"\"\n"))
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -92,8 +93,22 @@ func TestShippedConfigurations(t *testing.T) {
 			byProfile{"yunikorn": managed, "default-scheduler": daemonSets}},
 		"with PodGroups": {manifests.WithPodGroups, byProfile{"yunikorn": podGroups}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.Same(t, "plugins", sorted(c.want), sorted(profilesOf(t, withoutREST(t, c.shipped))))
-		})
+		expect.Same(t, name+": plugins", sorted(c.want), sorted(profilesOf(t, withoutREST(t, c.shipped))))
 	}
+}
+
+// Every case is a configuration below its type, and what the command says about
+// it before it would begin to schedule: the whole list.
+func TestCheckConfiguration(t *testing.T) {
+	const header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	datadriven.RunTest(t, "testdata/check.txt", func(t *testing.T, d *datadriven.TestData) string {
+		cc, sched, err := setUp(t, parse(t, "--config="+configFile(t, []byte(header+d.Input))))
+		if err != nil {
+			return "setup: " + err.Error() + "\n"
+		}
+		if err := profiles.Check(&cc.ComponentConfig, profiles.Effective(sched.Profiles)); err != nil {
+			return err.Error() + "\n"
+		}
+		return "fine\n"
+	})
 }
