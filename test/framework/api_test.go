@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // podAPI is the pods of an API server. It replaces the tracker of client-go's fake
@@ -27,9 +29,9 @@ import (
 // 100 events that were not read.
 type podAPI struct {
 	mu     sync.Mutex
-	pods   map[types.NamespacedName]*corev1.Pod
-	events []watch.Event // all events so far; resource version i+1 is events[i]
-	more   chan struct{} // closed and replaced with every event
+	pods   map[string]*corev1.Pod // by name; all are of one namespace
+	events []watch.Event          // all events so far; resource version i+1 is events[i]
+	more   chan struct{}          // closed and replaced with every event
 
 	// apart makes lists be decoded from bytes, so that readers share no memory with the
 	// API server.
@@ -45,7 +47,7 @@ var podsResource = schema.GroupResource{Resource: "pods"}
 
 // newPodAPI puts a podAPI in front of a clientset.
 func newPodAPI(client *fake.Clientset) *podAPI {
-	a := &podAPI{pods: map[types.NamespacedName]*corev1.Pod{}, more: make(chan struct{})}
+	a := &podAPI{pods: map[string]*corev1.Pod{}, more: make(chan struct{})}
 	client.PrependReactor("*", "pods", a.react)
 	client.PrependWatchReactor("pods", a.watch)
 	return a
@@ -65,19 +67,19 @@ func (a *podAPI) react(action clienttesting.Action) (bool, runtime.Object, error
 	case clienttesting.ListActionImpl:
 		return true, a.list(), nil
 	case clienttesting.GetActionImpl:
-		pod, err := a.get(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+		pod, err := a.get(action.Name)
 		return true, pod, err
 	case clienttesting.DeleteActionImpl:
-		return true, nil, a.end(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+		return true, nil, a.end(action.Name)
 	}
 	return true, nil, fmt.Errorf("the pods of this test do not know %s %T", action.GetVerb(), action)
 }
 
-func (a *podAPI) get(name types.NamespacedName) (*corev1.Pod, error) {
+func (a *podAPI) get(name string) (*corev1.Pod, error) {
 	if pod, ok := a.pods[name]; ok {
 		return pod, nil
 	}
-	return nil, apierrors.NewNotFound(podsResource, name.String())
+	return nil, apierrors.NewNotFound(podsResource, name)
 }
 
 func (a *podAPI) list() *corev1.PodList {
@@ -111,11 +113,10 @@ func decoded(pod *corev1.Pod) *corev1.Pod {
 // put records a new version of a pod, which must not be changed afterwards.
 func (a *podAPI) put(pod *corev1.Pod, event watch.EventType) {
 	pod.ResourceVersion = strconv.Itoa(len(a.events) + 1)
-	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	if event == watch.Deleted {
-		delete(a.pods, name)
+		delete(a.pods, pod.Name)
 	} else {
-		a.pods[name] = pod
+		a.pods[pod.Name] = pod
 	}
 	a.events = append(a.events, watch.Event{Type: event, Object: pod})
 	close(a.more)
@@ -123,7 +124,7 @@ func (a *podAPI) put(pod *corev1.Pod, event watch.EventType) {
 }
 
 func (a *podAPI) bound(b *corev1.Binding) error {
-	old, err := a.get(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+	old, err := a.get(b.Name)
 	switch {
 	case err != nil:
 		return err
@@ -137,7 +138,7 @@ func (a *podAPI) bound(b *corev1.Binding) error {
 }
 
 func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error) {
-	old, err := a.get(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+	old, err := a.get(action.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error
 }
 
 // end begins the deletion of a pod.
-func (a *podAPI) end(name types.NamespacedName) error {
+func (a *podAPI) end(name string) error {
 	old, err := a.get(name)
 	if err != nil {
 		return err
@@ -184,7 +185,7 @@ func (a *podAPI) end(name types.NamespacedName) error {
 	return nil
 }
 
-func (a *podAPI) remove(name types.NamespacedName) error {
+func (a *podAPI) remove(name string) error {
 	old, err := a.get(name)
 	if err != nil {
 		return err
@@ -199,9 +200,7 @@ func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, pod := range pods {
-		if _, err := a.get(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); err == nil {
-			t.Fatalf("pod %s/%s exists already", pod.Namespace, pod.Name)
-		}
+		expect.That(t, a.pods[pod.Name] == nil, "pod %s exists already", pod.Name)
 		a.put(pod.DeepCopy(), watch.Added)
 	}
 }
@@ -212,17 +211,15 @@ func (a *podAPI) delete(t testing.TB, pods ...*corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, pod := range pods {
-		if err := a.remove(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, a.remove(pod.Name))
 	}
 }
 
 // pod returns the current version of a pod; nil when it is gone.
-func (a *podAPI) pod(namespace, name string) *corev1.Pod {
+func (a *podAPI) pod(name string) *corev1.Pod {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
+	return a.pods[name]
 }
 
 // watch serves one watcher from the version that it names.

@@ -1,13 +1,16 @@
 package framework_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,12 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -30,8 +35,11 @@ import (
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
@@ -72,8 +80,6 @@ type options struct {
 	stock bool
 	// rest is the address of REST; empty for none.
 	rest string
-	// daemonsInDefault makes room also for DaemonSet pods of default-scheduler.
-	daemonsInDefault bool
 }
 
 // cluster is a running scheduler and its API server in memory.
@@ -85,6 +91,7 @@ type cluster struct {
 	process   *app.Process
 	store     *store.Store
 	scheduler *scheduler.Scheduler
+	nodes     int    // added so far
 	stop      func() // stops all goroutines and waits for them
 }
 
@@ -150,77 +157,42 @@ func (c *cluster) registry(o options) frameworkruntime.Registry {
 	return r
 }
 
-// profiles are the shipped two profiles, and the probe.
-const profiles = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [%[7]s]}
-    preFilter: {enabled: [{name: Probe}%[6]s]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter:
-      enabled: [{name: DynamicResources}%[6]s, {name: DefaultPreemption}]
-      disabled: [{name: "*"}]
-    reserve: {enabled: [{name: Probe}]}
-  pluginConfig: &args
-  - name: QueueSort
-    args:
-      managedProfiles: [yunikorn]
-      configFile: %[3]s
-      restAddress: "%[8]s"
-      podInitialBackoff: %[1]ds
-      podMaxBackoff: %[2]ds
-      window: %[4]d
-      maxWindow: %[5]d
-- schedulerName: yunikorn
-  plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter:
-      enabled: [{name: QueuePreemption}, {name: DynamicResources}]
-      disabled: [{name: "*"}]
-    reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
-    permit: {enabled: [{name: NodeReservation}]}
-    postBind: {enabled: [{name: NodeReservation}]}
-  pluginConfig: *args
-`
-
-// stockProfile is upstream's scheduler, and the probe.
-const stockProfile = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-profiles:
-- schedulerName: default-scheduler
-  plugins: {preFilter: {enabled: [{name: Probe}]}, reserve: {enabled: [{name: Probe}]}}
-`
-
+// configuration is the shipped one with two profiles, or upstream's, and the probe.
 func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	cfg := expect.Get(latest.Default())(t)
+	if !o.stock {
+		cfg = shipped(t, o)
+	}
+	probe := schedconfig.Plugin{Name: probeName}
+	for _, profile := range cfg.Profiles {
+		p := profile.Plugins
+		p.PreFilter.Enabled = slices.Insert(p.PreFilter.Enabled, 0, probe)
+		p.Reserve.Enabled = append(p.Reserve.Enabled, probe)
+	}
+	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
+	return cfg
+}
+
+func shipped(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "queues.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(o.queues), 0o600))
 	if o.window == 0 {
 		o.window, o.largest = 64, max(o.largest, 1024)
 	}
-	inDefault, gate := "", ""
-	if o.daemonsInDefault {
-		inDefault, gate = ", {name: QueuePreemption}", "{name: QueueSort}"
-	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), inDefault, gate, o.rest)
-	if o.stock {
-		document = stockProfile
-	}
-	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
+	const args = "      managedProfiles: [yunikorn]\n"
+	document := bytes.ReplaceAll(manifests.TwoProfiles, []byte(args), fmt.Appendf([]byte(args), `
+      configFile: %s
+      restAddress: %q
+      podInitialBackoff: %ds
+      podMaxBackoff: %ds
+      window: %d
+      maxWindow: %d
+`, file, o.rest, o.backoff, 10*o.backoff, o.window, max(o.largest, o.window)))
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)
 	expect.OK(t, err)
-	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
-	expect.OK(t, validation.ValidateKubeSchedulerConfiguration(cfg))
-	return cfg
+	return obj.(*schedconfig.KubeSchedulerConfiguration)
 }
 
 // patience is how long a test waits for something that should happen at once.
@@ -229,32 +201,21 @@ const patience = 30 * time.Second
 // eventually waits until the condition holds.
 func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(patience)
-	for tick := time.NewTicker(2 * time.Millisecond); ; <-tick.C {
-		if holds() {
-			tick.Stop()
-			return
-		}
-		if time.Now().After(deadline) {
-			root := c.store.Snapshot().Root()
-			c.t.Fatalf("waited %v in vain: %s\nroot: allocated %v, admitted %v, pending %v; %d cycles; check: %v", patience, what,
-				root.Allocated, root.Admitted, root.Pending, c.probe.allCycles(), c.store.Check())
-		}
+	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		root := c.store.Snapshot().Root()
+		c.t.Fatalf("waited %v in vain: %s\nroot: allocated %v, admitted %v, pending %v; %d cycles; check: %v", patience, what,
+			root.Allocated, root.Admitted, root.Pending, c.probe.allCycles(), c.store.Check())
 	}
 }
 
-// addNodes adds equal nodes: cpu in cores, and the same number of pods.
+// addNodes adds equal nodes: cpu in cores, and twice as many pods.
 func (c *cluster) addNodes(n int, cores int64) {
 	c.t.Helper()
-	c.addMoreNodes(0, n, cores)
-}
-
-// addMoreNodes adds nodes beside the existing ones.
-func (c *cluster) addMoreNodes(have, n int, cores int64) {
-	c.t.Helper()
-	for i := have; i < have+n; i++ {
+	for range n {
 		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", c.nodes)},
 			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 				corev1.ResourceCPU:    *resource.NewQuantity(cores, resource.DecimalSI),
 				corev1.ResourceMemory: *resource.NewQuantity(cores<<30, resource.BinarySI),
@@ -262,6 +223,7 @@ func (c *cluster) addMoreNodes(have, n int, cores int64) {
 			}},
 		}
 		expect.Get(c.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}))(c.t)
+		c.nodes++
 	}
 }
 
@@ -270,18 +232,11 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // pod is a pending pod of the profile: one core, created so many seconds after epoch.
 func pod(profile, name string, second int) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{},
-			CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(second) * time.Second)),
-		},
-		Spec: corev1.PodSpec{
-			SchedulerName: profile, Priority: new(int32),
-			Containers: []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
-			}}},
-		},
-	}
+	p := plugintest.Pod(name, 1000)
+	p.Namespace, p.UID, p.Labels = "default", types.UID(name), map[string]string{}
+	p.CreationTimestamp = metav1.NewTime(epoch.Add(time.Duration(second) * time.Second))
+	p.Spec.SchedulerName, p.Spec.Priority = profile, new(int32)
+	return p
 }
 
 // inQueue puts a pod into a queue and an application.
@@ -294,4 +249,21 @@ func inQueue(p *corev1.Pod, queue, app string) *corev1.Pod {
 func onNode(p *corev1.Pod, node string) *corev1.Pod {
 	p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning
 	return p
+}
+
+// inBubble runs a test with a clock that advances only when all goroutines wait for it.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	// The scheduler waits on channels of the gate, which have to belong to the bubble.
+	defer app.SetLeader(leader.Always())
+	synctest.Test(t, func(t *testing.T) {
+		app.SetLeader(leader.Always())
+		f(t)
+	})
+}
+
+// end stops the scheduler of a bubble.
+func (c *cluster) end() {
+	c.stop()
+	time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -48,7 +49,7 @@ type wanted struct {
 func (w *wanted) observe(p *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := condition(p, corev1.PodScheduled)
+	c := informer.Condition(p, corev1.PodScheduled)
 	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && p.Spec.NodeName == "" {
 		w.now[p.UID] = true
 	} else {
@@ -93,7 +94,7 @@ func startDemand(t *testing.T, most int) (*cluster, *wanted) {
 // decided tells whether each pod has a condition PodScheduled.
 func (c *cluster) decided(pods []*corev1.Pod) bool {
 	for _, p := range pods {
-		if condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled) == nil {
+		if informer.Condition(c.api.pod(p.Name), corev1.PodScheduled) == nil {
 			return false
 		}
 	}
@@ -123,12 +124,11 @@ func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 				c.api.create(t, test.pods...)
 				c.eventually("all pods are decided about", func() bool { return c.decided(test.pods) })
 				c.eventually("nodes are wanted for as many pods as may run", func() bool { return w.count() == test.want })
-				if took := time.Since(began); took >= time.Second {
-					t.Errorf("that took %v; autoscalers are to see all pods at once, before the first back-off ends", took)
-				}
-				if w.most > test.want {
-					t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
-				}
+				took := time.Since(began)
+				expect.That(t, took < time.Second,
+					"that took %v; autoscalers are to see all pods at once, before the first back-off ends", took)
+				expect.That(t, w.most <= test.want,
+					"for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
 				if test.changed > 0 {
 					c.store.Configure(expect.Get(config.Parse(fmt.Appendf(nil, demandQueues, test.changed)))(t), time.Now())
 					time.Sleep(5 * time.Second)
@@ -157,10 +157,10 @@ func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*core
 	t.Helper()
 	var seen []alike
 	for _, p := range pods {
-		now := c.api.pod(p.Namespace, p.Name)
+		now := c.api.pod(p.Name)
 		var each corev1.Pod
 		each.Spec.NodeName, each.Status.NominatedNodeName = now.Spec.NodeName, now.Status.NominatedNodeName
-		if s := condition(now, corev1.PodScheduled); s != nil {
+		if s := informer.Condition(now, corev1.PodScheduled); s != nil {
 			each.Status.Conditions = []corev1.PodCondition{{Type: s.Type, Status: s.Status, Reason: s.Reason}}
 		}
 		i := slices.IndexFunc(seen, func(a alike) bool { return reflect.DeepEqual(a.Each, each) })
@@ -172,18 +172,15 @@ func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*core
 	slices.SortFunc(seen, func(a, b alike) int { return cmp.Compare(a.Pods, b.Pods) })
 	const file = "testdata/autoscalers.json"
 	all := map[string][]alike{}
-	if text, err := os.ReadFile(file); err == nil {
-		expect.OK(t, json.Unmarshal(text, &all))
-	}
+	expect.OK(t, json.Unmarshal(expect.Get(os.ReadFile(file))(t), &all))
 	if *updateAutoscalers {
 		all[name] = seen
 		text := expect.Get(json.MarshalIndent(all, "", " "))(t)
 		expect.OK(t, os.WriteFile(file, append(text, '\n'), 0o600))
 		return
 	}
-	if !reflect.DeepEqual(all[name], seen) {
-		t.Errorf("an autoscaler sees %+v, and %s has %+v; -update-autoscalers writes it", seen, file, all[name])
-	}
+	expect.That(t, reflect.DeepEqual(all[name], seen),
+		"an autoscaler sees %+v, and %s has %+v; -update-autoscalers writes it", seen, file, all[name])
 }
 
 // TestNoNodeIsWantedForAPodThatWasNotTried: the API server wrote SchedulingGated when it
@@ -203,9 +200,7 @@ func TestNoNodeIsWantedForAPodThatWasNotTried(t *testing.T) {
 		c.api.create(t, p)
 		expect.Get(c.client.CoreV1().Pods(p.Namespace).Patch(t.Context(), p.Name, types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{}))(t)
 		time.Sleep(10 * time.Second)
-		if w.most != 0 {
-			t.Errorf("a node is wanted for a pod that was not tried: %+v", condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled))
-		}
+		expect.Same(t, "pods for which a node is wanted, before they were tried", 0, w.most)
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: "claim"}}
 		expect.Get(c.client.ResourceV1().ResourceClaims(p.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}))(t)
 		c.eventually("a node is wanted after the pod was tried", func() bool { return w.count() == 1 })

@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,19 +10,38 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
+
+// fewQueues are one for a single pod, one without limits, and one with a guarantee of one
+// core, which another one borrows.
+const fewQueues = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: small, resources: {max: {pods: 1}}}
+    - {name: large}
+    - {name: owed, resources: {guaranteed: {vcore: 1}}, properties: {preemption.delay: 5s}}
+    - {name: borrows}
+`
 
 // TestPodsThatOtherPluginsHoldBackTakeNoSlots: pods name claims of devices that do not
 // exist, so plugin DynamicResources does not let them into the scheduling queue. There are
 // more of them than slots, and a pod of another queue is placed all the same. So is the
 // first of them when its claim is there.
 func TestPodsThatOtherPluginsHoldBackTakeNoSlots(t *testing.T) {
-	c := start(t, options{queues: twoQueues, window: 4})
+	c := start(t, options{queues: fewQueues, window: 4})
 	c.addNodes(1, 10)
 	var held []*corev1.Pod
 	for i := range 12 {
@@ -31,7 +51,10 @@ func TestPodsThatOtherPluginsHoldBackTakeNoSlots(t *testing.T) {
 	}
 	c.api.create(t, held...)
 	c.eventually("the pods are known", func() bool { return c.pending() == len(held) })
-	c.eventually("no pod has a slot", func() bool { return c.slots(held[0]) == 0 })
+	c.eventually("no pod has a slot", func() bool {
+		x, known := c.store.Explanation(held[0].UID, time.Now())
+		return known && x.Taken == 0
+	})
 	other := inQueue(pod(managed, "other", 20), "small", "app")
 	c.api.create(t, other)
 	c.eventually("the other pod has a node", func() bool { return c.bound(other) })
@@ -39,93 +62,7 @@ func TestPodsThatOtherPluginsHoldBackTakeNoSlots(t *testing.T) {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: held[0].Namespace, Name: held[0].Name, UID: "claim"}}
 	expect.Get(c.client.ResourceV1().ResourceClaims(claim.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}))(t)
 	c.eventually("the pod whose claim exists has a node", func() bool { return c.bound(held[0]) })
-	if why := c.why(held[1]); why.Code != reasons.SchedulingGated {
-		t.Errorf("a pod without its claim waits for %v", why)
-	}
-}
-
-// slots counts the slots of the window that are taken.
-func (c *cluster) slots(of *corev1.Pod) int {
-	c.t.Helper()
-	x, known := c.store.Explanation(of.UID, time.Now())
-	if !known {
-		c.t.Fatalf("pod %s is not known", of.Name)
-	}
-	return x.Taken
-}
-
-func (c *cluster) why(p *corev1.Pod) reasons.Reason {
-	x, _ := c.store.Explanation(p.UID, time.Now())
-	return x.Why
-}
-
-// TestDaemonSetPodsThatDynamicResourcesRefuses: the claim of a DaemonSet pod of the other
-// profile names a DeviceClass that does not exist, so no cycle of the pod passes PreFilter.
-// Its full node is not held, and no pod there is preempted. When the class exists, the pod
-// gets its node. All cases are in preemption.TestAnotherPluginRefusesTheDaemonSetPod.
-func TestDaemonSetPodsThatDynamicResourcesRefuses(t *testing.T) {
-	inBubble(t, refusedWithItsClaim)
-}
-
-func refusedWithItsClaim(t *testing.T) {
-	t.Helper()
-	const node, class, fills = "node-000", "gpus", 4
-	c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true, before: func(c *cluster) {
-		c.addNodes(1, 4)
-		c.addDevice(node, class)
-	}})
-	defer c.end()
-	time.Sleep(20 * time.Second) // of virtual time: it no longer counts then that the node came
-	for i := range fills {
-		c.api.create(t, onNode(inQueue(pod(managed, fmt.Sprint("fill-", i), i), "root.fills", "fill"), node))
-	}
-	daemon := plugintest.Daemon(inQueue(pod(other, "daemon", 100), "root.daemons", "daemon"), node)
-	daemon.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
-	c.api.create(t, daemon)
-	time.Sleep(time.Minute)
-	synctest.Wait()
-	running := func() (n int) {
-		for i := range fills {
-			if p := c.api.pod("default", fmt.Sprint("fill-", i)); p != nil && p.DeletionTimestamp == nil {
-				n++
-			}
-		}
-		return n
-	}
-	if c.store.Holds().Held() || c.store.AnyNodeBound() {
-		t.Errorf("node %s is kept free: %v", node, c.store.Explain(daemon.UID))
-	}
-	expect.Same(t, "pods that still run", fills, running())
-	expect.Get(c.client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}, metav1.CreateOptions{}))(t)
-	time.Sleep(time.Minute)
-	synctest.Wait()
-	if !c.bound(daemon) {
-		t.Errorf("the pod does not run: %v", c.store.Explain(daemon.UID))
-	}
-	expect.Same(t, "pods that still run", fills-1, running())
-	expect.OK(t, c.store.Check())
-}
-
-// addDevice adds a device on a node, and a claim for one of a class.
-func (c *cluster) addDevice(node, class string) {
-	c.t.Helper()
-	api := c.client.ResourceV1()
-	expect.Get(api.ResourceSlices().Create(c.t.Context(), &resourcev1.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: "slice"},
-		Spec: resourcev1.ResourceSliceSpec{
-			Driver: "driver.example.com", NodeName: &node,
-			Pool:    resourcev1.ResourcePool{Name: "pool", Generation: 1, ResourceSliceCount: 1},
-			Devices: []resourcev1.Device{{Name: "device"}},
-		},
-	}, metav1.CreateOptions{}))(c.t)
-	expect.Get(api.ResourceClaims("default").Create(c.t.Context(), &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "device", UID: "claim"},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-			Name: "device", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
-			},
-		}}}},
-	}, metav1.CreateOptions{}))(c.t)
+	expect.Same(t, "why a pod without its claim waits", reasons.SchedulingGated, c.store.Explain(held[1].UID).Code)
 }
 
 // TestMessageOfAPodWithoutANode: the message of QueuePreemption is the whole message of
@@ -137,29 +74,153 @@ func TestMessageOfAPodWithoutANode(t *testing.T) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
 		}}}
 	}
-	for name, c := range map[string]struct {
-		change func(*corev1.Pod)
-		want   string
-	}{
-		"the node is full":       {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
-		"its claim is not there": {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
+	for why, change := range map[string]func(*corev1.Pod){
+		"1 Insufficient cpu": func(*corev1.Pod) {}, `persistentvolumeclaim "missing" not found`: lost,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(why, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				c2 := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
-				defer c2.end()
-				c2.api.create(t, onNode(inQueue(pod(managed, "first", 0), "root.borrows", "first"), "node-000"))
+				c := start(t, options{queues: fewQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
+				defer c.end()
+				c.api.create(t, onNode(inQueue(pod(managed, "first", 0), "root.borrows", "first"), "node-000"))
 				time.Sleep(time.Second)
 				late := inQueue(pod(managed, "late", 1), "root.borrows", "late")
-				c.change(late)
-				c2.api.create(t, late)
+				change(late)
+				c.api.create(t, late)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				told := condition(c2.api.pod("default", "late"), corev1.PodScheduled)
-				if told == nil || strings.TrimSuffix(told.Message, ".") != c.want {
-					t.Errorf("told %+v\nwant %s", told, c.want)
-				}
+				told := informer.Condition(c.api.pod("late"), corev1.PodScheduled)
+				want := "0/1 nodes are available: " + why + ". PreemptionRefused: neither queue root.borrows nor one above it " +
+					"is below its guarantee in what the pod requests (law 4)"
+				expect.Same(t, "told", want, strings.TrimSuffix(told.Message, "."))
 			})
 		})
+	}
+}
+
+// used is the allocated usage of a queue, in pods.
+func (c *cluster) used(queue string) int {
+	q, ok := c.store.Snapshot().Find(queue)
+	if !ok {
+		c.t.Fatalf("there is no queue %s", queue)
+	}
+	return int(q.Allocated.Get("pods"))
+}
+
+// bound tells whether the API server has the pod on a node.
+func (c *cluster) bound(p *corev1.Pod) bool {
+	now := c.api.pod(p.Name)
+	return now != nil && now.Spec.NodeName != ""
+}
+
+func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
+	c := start(t, options{queues: fewQueues})
+	c.addNodes(2, 10)
+	first := inQueue(pod(managed, "first", 0), "small", "app")
+	c.api.create(t, first)
+	c.eventually("the first pod is bound", func() bool { return c.bound(first) && c.used("root.small") == 1 })
+	var held []*corev1.Pod
+	for i := range 50 {
+		held = append(held, inQueue(pod(managed, fmt.Sprintf("held-%02d", i), 1+i), "small", "app"))
+	}
+	c.api.create(t, held...)
+	c.eventually("the others are known", func() bool { return c.pending() == len(held) })
+
+	// Whatever happens to the cluster, they are not tried.
+	c.addNodes(5, 10)
+	foreign := pod(other, "foreign", 100)
+	c.api.create(t, foreign)
+	c.eventually("the foreign pod is bound", func() bool { return c.bound(foreign) })
+	c.api.delete(t, foreign)
+	c.eventually("the reason of the wait is told", func() bool {
+		told := informer.Condition(c.api.pod(held[49].Name), "paddock.io/Admitted")
+		return told != nil && told.Status == corev1.ConditionFalse && told.Reason == "OverMax"
+	})
+	for _, p := range held {
+		expect.Same(t, p.Name+": cycles while its queue was full", 0, c.probe.cyclesOf(p))
+		told := informer.Condition(c.api.pod(p.Name), corev1.PodScheduled)
+		expect.That(t, told == nil, "%s has the condition that wakes autoscalers: %v", p.Name, told)
+	}
+
+	c.api.delete(t, first)
+	c.eventually("the first of the others is bound", func() bool { return c.bound(held[0]) })
+	expect.Same(t, "its cycles", 1, c.probe.cyclesOf(held[0]))
+	c.eventually("the books say so", func() bool { return c.used("root.small") == 1 && c.pending() == 49 })
+	expect.Same(t, "cycles of the next one", 0, c.probe.cyclesOf(held[1]))
+	expect.Holds(t, c.store.Check())
+}
+
+// changeNode changes a node as a controller does.
+func (c *cluster) changeNode(t *testing.T, name string, change func(*corev1.Node)) {
+	t.Helper()
+	nodes := c.client.CoreV1().Nodes()
+	node := expect.Get(nodes.Get(context.Background(), name, metav1.GetOptions{}))(t)
+	node = node.DeepCopy()
+	change(node)
+	expect.Get(nodes.Update(context.Background(), node, metav1.UpdateOptions{}))(t)
+}
+
+// TestHoldEndsWhenItsNodeRefusesThePod: while victims still leave, the node gets a
+// taint or loses a label, so that the asker cannot run there whichever pods are
+// preempted. The hold ends, and the condition that autoscalers read then says that the
+// asker needs a node. A change that still lets the asker run ends no hold. When the node is
+// as before and the victim is gone, the asker runs there.
+func TestHoldEndsWhenItsNodeRefusesThePod(t *testing.T) {
+	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
+	}
+	for name, change := range map[string]func(*corev1.Node){
+		"karpenter":          taint("karpenter.sh/disrupted", corev1.TaintEffectNoSchedule),
+		"cluster-autoscaler": taint("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule),
+		"label":              func(n *corev1.Node) { n.Labels = nil },
+		"allocatable":        func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") },
+		"harmless taint":     taint("soft", corev1.TaintEffectPreferNoSchedule),
+		"harmless label":     func(n *corev1.Node) { n.Labels["more"] = "labels" },
+	} {
+		ends := name[:4] != "harm"
+		for kind, why := range map[string]reasons.Code{"ordinary": reasons.HoldNodeUnschedulable, "DaemonSet": reasons.RoomImpossible} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					c := start(t, options{queues: fewQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
+					defer c.end()
+					var before *corev1.Node
+					c.changeNode(t, "node-000", func(n *corev1.Node) {
+						n.Labels = map[string]string{"pool": "batch"}
+						before = n.DeepCopy()
+					})
+					c.api.stays = func(*corev1.Pod) bool { return true }
+					victim := onNode(inQueue(pod(managed, "victim", 0), "root.borrows", "victim"), "node-000")
+					c.api.create(t, victim)
+					time.Sleep(time.Second)
+					asker := inQueue(pod(managed, "asker", 0), "root.owed", "asker")
+					asker.CreationTimestamp = metav1.Now()
+					asker.Spec.NodeSelector = map[string]string{"pool": "batch"}
+					if kind == "DaemonSet" {
+						asker = plugintest.Daemon(asker, "node-000")
+					}
+					c.api.create(t, asker)
+					time.Sleep(10 * time.Second)
+					expect.That(t, c.api.pod("victim").DeletionTimestamp != nil && c.store.Holds().Held(),
+						"the node is not held: %v", c.store.Explain(asker.UID))
+					c.changeNode(t, "node-000", change)
+					time.Sleep(time.Second)
+					synctest.Wait()
+					now := c.api.pod("asker")
+					held, told := informer.Condition(now, reservations.HeldCondition), informer.Condition(now, corev1.PodScheduled)
+					ended := []bool{!c.store.Holds().Held(), held.Status != corev1.ConditionTrue, now.Status.NominatedNodeName == ""}
+					expect.Same(t, "hold, claim and nomination have ended", []bool{ends, ends, ends}, ended)
+					if ends {
+						expect.Same(t, "why", string(why), held.Reason)
+						expect.That(t, told != nil && told.Status == corev1.ConditionFalse && told.Reason == corev1.PodReasonUnschedulable,
+							"the asker is told %+v", told)
+					}
+					c.changeNode(t, "node-000", func(n *corev1.Node) { *n = *before })
+					c.api.delete(t, victim)
+					time.Sleep(time.Minute)
+					expect.That(t, c.api.pod("asker").Spec.NodeName != "",
+						"the node is as before, and the asker does not run: %v", c.store.Explain(asker.UID))
+					expect.Holds(t, c.store.Check())
+				})
+			})
+		}
 	}
 }

@@ -145,7 +145,7 @@ func lifelikeStatus(name string, at metav1.Time) corev1.PodStatus {
 	}
 	started := true
 	s.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "main", Ready: true, Started: &started, Image: "registry.example.com/team/service:v1.42.0",
+		Name: "c", Ready: true, Started: &started, Image: "registry.example.com/team/service:v1.42.0",
 		ImageID:     "registry.example.com/team/service@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 		ContainerID: "containerd://0123456789abcdef0123456789abcdef0123456789abcdef" + name,
 		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
