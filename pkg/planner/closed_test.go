@@ -114,10 +114,8 @@ func (s *closedSystem) round() bool {
 		changed = true
 		s.now++
 		s.asks = slices.DeleteFunc(s.asks, func(q *mpod) bool { return q == p })
-		for _, v := range gone {
-			s.m.pods = slices.DeleteFunc(s.m.pods, func(q *mpod) bool { return q == v })
-			s.asks = append(s.asks, v)
-		}
+		s.m.pods = slices.DeleteFunc(s.m.pods, func(q *mpod) bool { return slices.Contains(gone, q) })
+		s.asks = append(s.asks, gone...)
 		p.node, p.created = node, s.now
 		s.m.pods = append(s.m.pods, p)
 	}
@@ -139,11 +137,11 @@ func (s *closedSystem) try(p *mpod) (node int, gone []*mpod) {
 	}
 	s.preempts++
 	s.log = append(s.log, fmt.Sprintf("%s of %s: %s", p.uid, s.m.queues[p.queue].path, d))
-	for _, v := range d.Victims {
-		i := slices.IndexFunc(s.m.pods, func(q *mpod) bool { return q.uid == v.UID })
+	node, set := o.chosen(d)
+	for _, i := range set {
 		gone = append(gone, s.m.pods[i])
 	}
-	return slices.IndexFunc(s.m.nodes, func(n *mnode) bool { return n.name == d.Node }), gone
+	return node, gone
 }
 
 // converge runs rounds until nothing changes, and then some more in other orders.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -57,32 +56,21 @@ func TestPlanAgainstOracleAmongMany(t *testing.T) {
 // the minimal frequencies of kinds of cases, in thousandths.
 func againstOracle(t *testing.T, cases, first uint64, kind caseKind, shares map[string]uint64) {
 	t.Helper()
-	var next atomic.Uint64
-	var wrong atomic.Bool
 	var work sync.WaitGroup
 	var mu sync.Mutex
-	all := tally{}
-	for range runtime.GOMAXPROCS(0) {
+	all, cores := tally{}, uint64(runtime.GOMAXPROCS(0))
+	for core := range cores {
 		work.Go(func() {
-			mine := tally{}
-			for !wrong.Load() {
-				seed := first + next.Add(1) - 1
-				if seed >= first+cases {
-					break
-				}
+			for seed := first + core; seed < first+cases && !t.Failed(); seed += cores {
 				m := kind.draw(seed)
 				o := newOracle(m)
 				want, found := o.best()
 				if err := o.check(want, found, real, seed); err != nil {
-					wrong.Store(true)
 					t.Errorf(kind.name+": %v\n%s", seed, err, m)
 				}
-				mine.count(o, want, found)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for what, n := range mine {
-				all[what] += n
+				mu.Lock()
+				all.count(o, want, found)
+				mu.Unlock()
 			}
 		})
 	}
@@ -145,12 +133,10 @@ func TestBarredNodes(t *testing.T) {
 		m.queues[p].max[0] = 6
 	}
 	for _, c := range []struct {
-		name    string
-		change  func(m *model)
-		barred  string
-		node    string
-		victims []string
-		asked   []string
+		name           string
+		change         func(m *model)
+		barred, node   string
+		victims, asked []string
 	}{
 		{"the fuller node is barred", func(*model) {}, "n", "other", []string{"v2"}, []string{"n", "other"}},
 		{"none is", func(*model) {}, "", "n", []string{"v1"}, []string{"n"}}, // the other node has nothing better
@@ -191,31 +177,25 @@ func misers(queues, pods, few int) *model {
 	m := pair()
 	m.types = []string{"gpu"}
 	p := m.addQueue(0, "p")
-	queue := func(name string, guaranteed int64) int {
-		q := m.addQueue(p, name)
-		m.queues[q].guaranteed[0] = guaranteed
-		return q
-	}
 	m.pods, m.nodes = nil, nil
-	place := func(q int, name string, priority int32) {
-		m.nodes = append(m.nodes, &mnode{fmt.Sprintf("n%03d", len(m.nodes)), []int64{100}})
-		m.pods = append(m.pods, &mpod{
-			uid: name, app: fmt.Sprint("of", q), queue: q, node: len(m.nodes) - 1, request: []int64{1}, created: len(m.pods), priority: priority,
-		})
-	}
-	for i := range queues {
-		q := queue(fmt.Sprint("b", i), int64(pods-1))
+	add := func(name string, pods int, guaranteed int64, priority int32) {
+		m.ask.queue = m.addQueue(p, name)
+		m.queues[m.ask.queue].guaranteed[0] = guaranteed
 		for k := range pods {
-			place(q, fmt.Sprintf("b%02d-%03d", i, k), 0)
+			m.nodes = append(m.nodes, &mnode{fmt.Sprintf("n%03d", len(m.nodes)), []int64{100}})
+			m.pods = append(m.pods, &mpod{
+				uid: fmt.Sprintf("%s-%03d", name, k), app: name, queue: m.ask.queue, node: len(m.nodes) - 1,
+				request: []int64{1}, created: len(m.pods), priority: priority,
+			})
 		}
 	}
-	c := queue("c", 0)
-	for k := range few {
-		place(c, fmt.Sprintf("c-%02d", k), 1)
+	for i := range queues {
+		add(fmt.Sprintf("b%02d", i), pods, int64(pods-1), 0)
 	}
-	a := queue("a", int64(few))
+	add("c", few, 0, 1)
+	add("a", 0, int64(few), 0)
 	m.queues[p].max[0] = int64(queues*pods + few)
-	m.ask.queue, m.ask.request, m.ask.priority = a, []int64{int64(few)}, 5
+	m.ask.request, m.ask.priority = []int64{int64(few)}, 5
 	return m
 }
 
@@ -226,12 +206,8 @@ func TestPoolHasRoomForAll(t *testing.T) {
 		m := misers(c.queues, c.pods, c.few)
 		snapshot, ask, p := m.snapshot(nil)
 		d := search.Plan(snapshot, ask, p)
-		if err := judge.Lawful(snapshot, d, p); d.Outcome != planner.Preempt || err != nil {
-			t.Errorf("%+v: %s: %v", c, d, err)
-			continue
-		}
-		if len(d.Victims) != c.few {
-			t.Errorf("%+v: %d victims", c, len(d.Victims))
+		if err := judge.Lawful(snapshot, d, p); d.Outcome != planner.Preempt || len(d.Victims) != c.few || err != nil {
+			t.Errorf("%+v: %d victims, %s: %v", c, len(d.Victims), d, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
@@ -103,10 +104,7 @@ func (o *oracle) tried(d daemonset.Decision) error {
 		for _, r := range t.Rejected {
 			pods += r.Pods
 		}
-		most := 0
-		if o.settings.MaxVictims != nil {
-			most = int(*o.settings.MaxVictims)
-		}
+		most := int(ptr.Deref(o.settings.MaxVictims, 0))
 		if t.Selection == daemonset.Single && pods != d.Candidates || t.Selection == daemonset.Multiple && (pods <= most || pods > d.Candidates) {
 			return fmt.Errorf("of %d candidates, %v rejected %v", d.Candidates, t.Selection, t.Rejected)
 		}
