@@ -32,9 +32,7 @@ func TestGuaranteeEdges(t *testing.T) {
 
 func TestGuaranteeValues(t *testing.T) {
 	g := GuaranteeFrom(map[string]Amount{CPU: 10, "gpu": 0})
-	if g.String() != "gpu=0 vcore=10" || (Guarantee{}).String() != "none" {
-		t.Errorf("got %q and %q", g, Guarantee{})
-	}
+	expect.Same(t, "text", "gpu=0 vcore=10, none", g.String()+", "+Guarantee{}.String())
 	if !(Guarantee{}).IsNone() || g.IsNone() || GuaranteeOf(Entry{CPU, 0}).IsNone() {
 		t.Error("naming a type with 0 is not the same as naming none")
 	}

@@ -91,9 +91,7 @@ func TestLimitValues(t *testing.T) {
 	if amount, limited := l.Get(Memory); amount != 0 || limited {
 		t.Errorf("absent: got %d, %t", amount, limited)
 	}
-	if !(Limit{}).IsUnlimited() || LimitOf(Entry{"gpu", 0}).IsUnlimited() {
-		t.Error("a limit of 0 is not the same as no limit")
-	}
+	expect.That(t, (Limit{}).IsUnlimited() && !LimitOf(Entry{"gpu", 0}).IsUnlimited(), "0 is unlimited")
 	expect.That(t, !LimitOf(Entry{CPU, 0}).Equal(Limit{}), "a limit of 0 equals no limit")
 }
 

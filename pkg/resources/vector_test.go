@@ -107,9 +107,7 @@ func TestVectorKey(t *testing.T) {
 	if sly.String() != plain.String() {
 		t.Fatal("the example is not an example any more")
 	}
-	if sly.Key() == plain.Key() || plain.Key() == plain.Add(plain).Key() {
-		t.Error("different vectors have the same key")
-	}
+	expect.That(t, sly.Key() != plain.Key() && plain.Key() != plain.Add(plain).Key(), "equal keys")
 }
 
 func TestVectorSplit(t *testing.T) {
