@@ -52,9 +52,7 @@ func TestFindTakesExactPathsOnly(t *testing.T) {
 			t.Errorf("Find(%q) found %v", path, found)
 		}
 	}
-	if s.Queue(-1) != nil || s.Queue(1_000_000) != nil {
-		t.Error("a queue with an ID that no queue has")
-	}
+	expect.That(t, s.Queue(-1) == nil && s.Queue(1_000_000) == nil, "an ID of no queue leads to one")
 }
 
 // An ID that became free is given out again, and old snapshots still show the
@@ -309,9 +307,7 @@ func TestFork(t *testing.T) {
 	before := d.Publish(nil)
 	alone := show(before)
 	f := d.Fork()
-	if f.Changed() || f.Publish(before) != before {
-		t.Error("a fork without changes is not its origin")
-	}
+	expect.That(t, !f.Changed() && f.Publish(before) == before, "an unchanged fork is not its origin")
 	change(f, "y")
 	forked := f.Publish(nil)
 	expect.Same(t, "the origin", alone, show(d.Publish(nil)))

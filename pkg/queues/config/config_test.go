@@ -14,9 +14,7 @@ func TestNoDocumentIsDefault(t *testing.T) {
 	for _, document := range []string{"", " \n\n", "# comment\n", "---\n"} {
 		expect.Same(t, fmt.Sprintf("%q", document), Default(), expect.Get(Parse([]byte(document)))(t))
 	}
-	if !Default().Root.SubmitACL.Allows("anybody", nil) {
-		t.Error("default does not let everybody submit")
-	}
+	expect.That(t, Default().Root.SubmitACL.Allows("anybody", nil), "default does not let all submit")
 }
 
 func TestChecksum(t *testing.T) {
@@ -124,9 +122,7 @@ func TestDocumentsAreNotKept(t *testing.T) {
 // TestDefaultDocument: the document says what the built-in configuration does.
 func TestDefaultDocument(t *testing.T) {
 	spec := expect.Get(Parse([]byte(DefaultDocument)))(t)
-	if spec.IsDefault() || !Default().IsDefault() {
-		t.Error("the built-in configuration is taken for a document, or the other way round")
-	}
+	expect.That(t, !spec.IsDefault() && Default().IsDefault(), "IsDefault is wrong")
 	spec.Checksum, spec.Document = "", ""
 	expect.Same(t, "", Default(), spec)
 }

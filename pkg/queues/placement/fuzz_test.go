@@ -47,12 +47,9 @@ func FuzzIdentify(f *testing.F) {
 		}[where/3%4]
 		queue.in[queue.key], application.in[application.key] = queueName, app
 		id, reason := placement.Identify(pod, unique)
-		if id.Application == "" || id.User.Name == "" || id.Queue != queueName {
-			t.Errorf("incomplete identity %+v", id)
-		}
-		if app == "" && len(id.Application) > 63 {
-			t.Errorf("generated ID %q is too long for a label", id.Application)
-		}
+		expect.That(t, id.Application != "" && id.User.Name != "" && id.Queue == queueName,
+			"incomplete identity %+v", id)
+		expect.That(t, app != "" || len(id.Application) <= 63, "%q is too long", id.Application)
 		if (reason.Code == reasons.HardGangUnsupported) != (id.Gang == placement.GangHard) && reason.Code != reasons.InvalidUserInfo {
 			t.Errorf("gang %v with reason %v", id.Gang, reason)
 		}
@@ -94,7 +91,8 @@ func FuzzNamespaceQuota(f *testing.F) {
 			expect.That(t, amount >= 0 && name != "" && name != "cpu", "max of %q is %d", name, amount)
 		}
 		for name, amount := range quota.Guaranteed.All() {
-			expect.That(t, amount >= 0 && name != "" && name != "cpu", "guarantee of %q is %d", name, amount)
+			expect.That(t, amount >= 0 && name != "" && name != "cpu",
+				"guarantee of %q is %d", name, amount)
 		}
 		if none == (limits || quota.MaxApplications > 0) {
 			t.Errorf("no quota is %t with max %v, guarantee %v and %d applications", none, quota.Max, quota.Guaranteed, quota.MaxApplications)
@@ -103,9 +101,7 @@ func FuzzNamespaceQuota(f *testing.F) {
 			t.Errorf("two annotations without effect, but errors are %v", errs)
 		}
 		for _, err := range errs {
-			if err.Error() == "" || !utf8.ValidString(err.Error()) {
-				t.Errorf("error %q is not text", err)
-			}
+			expect.That(t, err.Error() != "" && utf8.ValidString(err.Error()), "%q is no text", err)
 		}
 	})
 }

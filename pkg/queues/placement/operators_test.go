@@ -66,9 +66,7 @@ func readPods(t *testing.T, file string) map[string]placement.Pod {
 			Spec     struct{ SchedulerName string }
 		}
 		expect.OK(t, yaml.Unmarshal(document, &manifest))
-		if manifest.Spec.SchedulerName != "yunikorn" {
-			t.Errorf("%s: pod %s is of scheduler %q", file, manifest.Metadata.Name, manifest.Spec.SchedulerName)
-		}
+		expect.Same(t, file+": scheduler", "yunikorn", manifest.Spec.SchedulerName)
 		out[manifest.Metadata.Name] = manifest.Metadata
 	}
 	expect.Says(t, string(text), "Source") // where this is known from
