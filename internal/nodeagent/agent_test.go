@@ -162,9 +162,7 @@ func TestWhatDoesNotFitIsRejectedAndCounted(t *testing.T) {
 		expect.Same(r, "message", want, r.pod("too-big").Status.Message)
 		var s Stats
 		expect.OK(r, json.Unmarshal(got(r.agent, "/stats").Body.Bytes(), &s))
-		if s.Rejections["OutOfcpu"] != 1 || s.Admitted != 2 || s.Ended != 1 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		expect.That(r, s.Rejections["OutOfcpu"] == 1 && s.Admitted == 2 && s.Ended == 1, "stats %+v", s)
 		expect.Same(r, "ready", http.StatusOK, got(r.agent, "/readyz").Code)
 	})
 }
@@ -230,9 +228,7 @@ func TestDeletionIsPreciseAndEndsThePod(t *testing.T) {
 				precise = terminal && *o.GracePeriodSeconds == 0 && *o.Preconditions.UID == "uid-p"
 			}
 		}
-		if !precise {
-			r.Errorf("want a terminal phase, then a delete with grace 0 and the UID: %v", r.client.Actions())
-		}
+		expect.That(r, precise, "no terminal phase, then a precise delete: %v", r.client.Actions())
 	})
 }
 

@@ -76,9 +76,8 @@ func TestDefaultsAreThoseOfTheCode(t *testing.T) {
 	for _, a := range arguments {
 		known += len(a.Fields)
 		for _, f := range a.Fields {
-			if f.Type == "" || strings.HasSuffix(f.Type, " ") {
-				t.Errorf("%s.%s has a type without words", a.Plugin, f.Name)
-			}
+			expect.That(t, f.Type != "" && !strings.HasSuffix(f.Type, " "),
+				"%s.%s has a type without words", a.Plugin, f.Name)
 		}
 		for name := range real[a.Plugin] {
 			if !slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == name }) {
@@ -86,9 +85,7 @@ func TestDefaultsAreThoseOfTheCode(t *testing.T) {
 			}
 		}
 	}
-	if len(arguments) != 3 || known < 20 {
-		t.Errorf("only %d arguments of %d plugins were read", known, len(arguments))
-	}
+	expect.That(t, len(arguments) == 3 && known >= 20, "%d arguments, %d plugins", known, len(arguments))
 	// The check finds a planted difference.
 	arguments[0].Fields[3].Default = "65"
 	expect.Same(t, "wrong defaults", 1, len(wrongDefaults(arguments, real)))

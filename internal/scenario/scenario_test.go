@@ -27,9 +27,7 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: %+v wants %v", c.Name, c.Ask, c.Want)
 		}
 		for i := range c.State.Pods {
-			if c.State.Pods[i].Name == c.Ask.Name {
-				t.Errorf("%s: %s asks and runs", c.Name, c.Ask.Name)
-			}
+			expect.That(t, c.State.Pods[i].Name != c.Ask.Name, "%s: %s also runs", c.Name, c.Ask.Name)
 		}
 	}
 	expect.Same(t, "names, each of one case", len(cases), len(names))
