@@ -124,15 +124,13 @@ func TestSBOMHasWhatIsLinked(t *testing.T) {
 		t.Fatalf("only %q are linked", want)
 	}
 	for i, left := range info.Deps {
-		if slices.Equal(want, said(slices.Delete(slices.Clone(info.Deps), i, i+1))) {
-			t.Errorf("it is not noticed that %s is missing", left.Path)
-		}
+		expect.That(t, !slices.Equal(want, said(slices.Delete(slices.Clone(info.Deps), i, i+1))),
+			"it is not noticed that %s is missing", left.Path)
 	}
 	other := *info.Deps[0]
 	other.Version = "v99.0.0"
-	if slices.Equal(want, said(append(slices.Clone(info.Deps[1:]), &other))) {
-		t.Error("another version is not noticed")
-	}
+	expect.That(t, !slices.Equal(want, said(append(slices.Clone(info.Deps[1:]), &other))),
+		"another version is not noticed")
 	if slices.Equal(want, said(append(slices.Clone(info.Deps), &debug.Module{Path: "example.com/unlinked", Version: "v1.0.0"}))) {
 		t.Error("a module that is not linked is not noticed")
 	}

@@ -262,9 +262,7 @@ func TestOtherNamespace(t *testing.T) {
 		known := slices.Contains([]string{"", "queues", "kube-system"}, key.Namespace)
 		expect.That(t, known, "%v is in another namespace", key)
 	}
-	if strings.Contains(string(text), "namespace: yunikorn") {
-		t.Error("somewhere the namespace is yunikorn all the same")
-	}
+	expect.That(t, !strings.Contains(string(text), "namespace: yunikorn"), "there is namespace yunikorn")
 }
 
 // properties lists the paths of a JSON schema that have no properties of their own.
@@ -326,9 +324,7 @@ func TestNotes(t *testing.T) {
 		text := expect.Get(Notes(chartDir, standard(c.values)))(t)
 		expect.Says(t, text, c.have...)
 		for _, not := range c.lacks {
-			if strings.Contains(text, not) {
-				t.Errorf("%v: the notes have %q:\n%s", c.values, not, text)
-			}
+			expect.That(t, !strings.Contains(text, not), "%v: notes with %q:\n%s", c.values, not, text)
 		}
 	}
 }

@@ -32,9 +32,8 @@ func TestPodGroupsComponent(t *testing.T) {
 	for _, overlay := range []string{"base", "overlays/single", "overlays/ha", "overlays/migrate-from-yunikorn"} {
 		want := meanings(t, kustomized(t, overlay))
 		for _, added := range []string{"ClusterRole /paddock-scheduler-podgroups", "ClusterRoleBinding /paddock-scheduler-podgroups", config} {
-			if groups[added] == "" || groups[added] == want[added] {
-				t.Errorf("%s: with-podgroups does nothing to %s", overlay, added)
-			}
+			expect.That(t, groups[added] != "" && groups[added] != want[added],
+				"%s: with-podgroups does nothing to %s", overlay, added)
 			want[added] = groups[added]
 		}
 		const deployment, after = "Deployment yunikorn/paddock-scheduler", "\n        env:\n"

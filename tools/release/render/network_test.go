@@ -143,12 +143,10 @@ func TestNetworkPolicy(t *testing.T) {
 				{source{namespace: "kube-system"}, true},
 			} {
 				expect.Same(t, fmt.Sprint(from.source)+" reaches REST", from.rest, admits(t, policy, from.source, ports["rest"]))
-				if !admits(t, policy, from.source, ports["metrics"]) {
-					t.Errorf("%+v does not reach metrics and probes", from.source)
-				}
-				if admits(t, policy, from.source, 22) {
-					t.Errorf("%+v reaches a port at which nothing listens", from.source)
-				}
+				expect.That(t, admits(t, policy, from.source, ports["metrics"]),
+					"%+v does not reach metrics and probes", from.source)
+				expect.That(t, !admits(t, policy, from.source, 22),
+					"%+v reaches a port at which nothing listens", from.source)
 			}
 		})
 	}
