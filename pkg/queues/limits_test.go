@@ -115,6 +115,22 @@ root
 	expect.That(t, l.Equal(empty), "usage that was given back is still there")
 }
 
+// TestDemandOnTop: what is added to a demand on top of another one is refused beside both,
+// and the other one does not have it.
+func TestDemandOnTop(t *testing.T) {
+	tree := draft(t, "root\n  a max.vcore=3 maxapps=2")
+	leaf, one := id(t, tree, "root.a"), queuestest.Vector("vcore=1")
+	below := queues.NewDemand()
+	below.Add(tree, leaf, queues.Owner{}, one, true)
+	top := below.OnTop()
+	top.Add(tree, leaf, queues.Owner{}, one, true)
+	for d, fits := range map[*queues.Demand]bool{top: false, below: true} {
+		on := queues.OnDemand(d)
+		expect.Same(t, "two more fit", fits, queues.Admit(tree, leaf, one.Add(one), on).OK())
+		expect.Same(t, "another application starts", fits, queues.AdmitApplication(tree, leaf, on).OK())
+	}
+}
+
 // TestTightProperty: no queue is tight for a demand on top of another one exactly if every
 // quota allows its pods one after another, in any order.
 func TestTightProperty(t *testing.T) {
