@@ -137,10 +137,7 @@ func TestNamesAreShownAsTheyAre(t *testing.T) {
 		"/configuration": {nasty[0], "line 6", "<b>"},
 		"/health":        {nasty[0], nasty[1], nasty[4]},
 	} {
-		text := textOf(t, s.page(t, path))
-		for _, want := range wants {
-			expect.That(t, strings.Contains(text, want), "%s does not show %q", path, want)
-		}
+		expect.Says(t, textOf(t, s.page(t, path)), wants...)
 	}
 }
 

@@ -64,9 +64,7 @@ func (s *site) get(method, path, tag string) *httptest.ResponseRecorder {
 func (s *site) page(t testing.TB, path string) string {
 	t.Helper()
 	c := s.get(http.MethodGet, path, "")
-	if c.Code != http.StatusOK {
-		t.Fatalf("%s: status %d: %s", path, c.Code, c.Body)
-	}
+	expect.Same(t, path, http.StatusOK, c.Code)
 	return c.Body.String()
 }
 
@@ -248,13 +246,9 @@ func TestBeforeTheStart(t *testing.T) {
 	s.configuration = web.Configuration{Failure: &web.Failure{At: c.Now, Source: "maps", Err: errors.New("forbidden")}}
 	for _, path := range []string{"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health"} {
 		page := s.page(t, path)
-		for _, says := range []string{"has not begun", "there was none before it"} {
-			expect.That(t, strings.Contains(page, says), "%s does not say %q", path, says)
-		}
+		expect.Says(t, page, "has not begun", "there was none before it")
 	}
-	page := s.page(t, "/configuration")
-	expect.That(t, strings.Contains(page, "Nothing is in force yet"), "%s", page)
-	expect.That(t, strings.Contains(page, "forbidden"), "%s", page)
+	expect.Says(t, s.page(t, "/configuration"), "Nothing is in force yet", "forbidden")
 }
 
 // found collects what links of a page with a prefix lead to, and returns where its
