@@ -47,13 +47,14 @@ func newCounted(page http.HandlerFunc) *counted {
 }
 
 func (s *counted) ask(method, path, encoding string) *httptest.ResponseRecorder {
-	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
-	r.Header.Set("Accept-Encoding", encoding)
-	s.askBy(w, r)
+	w := httptest.NewRecorder()
+	s.askBy(w, method, path, encoding)
 	return w
 }
 
-func (s *counted) askBy(w http.ResponseWriter, r *http.Request) {
+func (s *counted) askBy(w http.ResponseWriter, method, path, encoding string) {
+	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("Accept-Encoding", encoding)
 	s.wrap(compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.made++
 		s.page(w, r)
@@ -115,9 +116,7 @@ func TestNotKept(t *testing.T) {
 		},
 		"one that no reader took": func() {
 			s.page = page(keepAbove * 2)
-			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			r.Header.Set("Accept-Encoding", "gzip")
-			s.askBy(leaver{httptest.NewRecorder()}, r)
+			s.askBy(leaver{httptest.NewRecorder()}, "GET", "/", "gzip")
 		},
 		"one whose time is over when it is sent": func() {
 			s.page = func(w http.ResponseWriter, r *http.Request) {

@@ -1,14 +1,22 @@
 package rest
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 const theirs, ours = "10.0.0.%d", "10.1.0.1"
@@ -158,4 +166,154 @@ func TestReservedStreams(t *testing.T) {
 		expect.That(t, enter(fmt.Sprint("known", i), true), "reserved stream %d is refused", i)
 	}
 	expect.That(t, !enter("one more", true), "there are more streams than may be")
+}
+
+// streaming is a stream with a reader.
+type streaming struct {
+	net.Conn
+	answer *http.Response
+	lines  *bufio.Reader
+}
+
+func (s served) stream(t *testing.T, query string, headers ...string) streaming {
+	t.Helper()
+	lines := append([]string{"GET " + streamPath + query + " HTTP/1.1", "Host: localhost", "Accept-Encoding: gzip"}, headers...)
+	conn := s.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n")
+	answer, err := http.ReadResponse(conn.lines, nil) //nolint:bodyclose // it would wait for the end of the stream
+	expect.OK(t, err)
+	return streaming{conn, answer, bufio.NewReader(answer.Body)}
+}
+
+func (s streaming) line(t *testing.T) (out struct {
+	InstanceUUID string
+	ReferenceID  string
+}) {
+	t.Helper()
+	expect.OK(t, json.Unmarshal(expect.Get(s.lines.ReadBytes('\n'))(t), &out))
+	return out
+}
+
+// happen has pods of other schedulers come, and makes records of it.
+func (c *cluster) happen(pods int) {
+	c.foreign(pods)
+	c.server.options.Events.Collect()
+}
+
+func TestEventStream(t *testing.T) {
+	synctest.Test(t, eventStream)
+}
+
+func eventStream(t *testing.T) {
+	c := newCluster(t, "")
+	s := serveCluster(t, c, quietly)
+	c.foreign(3)
+	stream := s.stream(t, "?count=2")
+	if stream.answer.StatusCode != http.StatusOK || stream.answer.Header.Get("Content-Type") != "application/json; charset=UTF-8" ||
+		stream.answer.Header.Get("Content-Encoding") != "" {
+		t.Errorf("%s %v", stream.answer.Status, stream.answer.Header)
+	}
+	expect.Same(t, "instance", c.batch(t, "").InstanceUUID, stream.line(t).InstanceUUID)
+	for _, want := range []string{"f2", "f3"} {
+		expect.Same(t, "the next event is of", want, stream.line(t).ReferenceID)
+	}
+	time.Sleep(c.server.limits.readTime + c.server.limits.writeTime) // longer than any other request may take
+	for range 3 {
+		c.happen(1)
+		expect.Same(t, "the next event is of", fmt.Sprint("f", c.foreigners), stream.line(t).ReferenceID)
+	}
+	news := s.stream(t, "")
+	news.line(t)
+	c.happen(1)
+	expect.Same(t, "the first one without count, of what happens from now on", "f7", news.line(t).ReferenceID)
+	for method, want := range map[string]int{http.MethodHead: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed, http.MethodOptions: http.StatusNoContent} {
+		r, _ := c.do(method, streamPath)
+		expect.Same(t, method, want, r.Code)
+	}
+	r, _ := c.do(http.MethodGet, streamPath+"?count=x")
+	expect.Same(t, "count=x", http.StatusBadRequest, r.Code)
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	for name, limit := range map[string]func(*limits){
+		"all":      func(l *limits) { l.streams = 3 },
+		"per host": func(l *limits) { l.streamsPerHost = 3 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), limit)
+			first := s.stream(t, "")
+			for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusServiceUnavailable} {
+				expect.Same(t, name+": one more", want, s.stream(t, "").answer.StatusCode)
+			}
+			_ = first.Close()
+			synctest.Wait()
+			last := s.stream(t, "")
+			expect.Same(t, name+": in the place of the first one", http.StatusOK, last.answer.StatusCode)
+		})
+	}
+}
+
+func TestStreamsAreInTheDump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		serveCluster(t, c, quietly).stream(t, "")
+		served := newContract(t)
+		served.check("dump", "dump", read[any](t, c, "/ws/v1/fullstatedump"))
+		expect.That(t, served.served["stream.Name"] && served.served["stream.CreatedAt"], "%v", served.served)
+		expect.That(t, len(served.wrong) == 0, "%q", served.wrong)
+	})
+}
+
+// TestReadersThatDoNotReadAreCut: they hold up neither each other nor the store nor other
+// requests. Each has the time of its limit, whatever other limits there are, and not more.
+func TestReadersThatDoNotReadAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		s := serveCluster(t, c, func(l *limits) { l.streamTime = time.Hour })
+		for range 10 {
+			s.stream(t, "").line(t)
+		}
+		reads, seen := s.stream(t, ""), 0
+		go func() {
+			for lines := bufio.NewScanner(reads.lines); lines.Scan(); {
+				seen++
+			}
+		}()
+		for range 10 {
+			c.happen(1000)
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour - time.Second)
+		expect.Same(t, "lines of the one that reads, with the first", 10_001, seen)
+		expect.Same(t, "streams in their time", 11, len(c.server.streams.list()))
+		time.Sleep(2 * time.Second)
+		expect.Same(t, "streams after that", 1, len(c.server.streams.list()))
+		c.happen(1)
+		synctest.Wait()
+		expect.Same(t, "lines in the end", 10_002, seen)
+		expect.Same(t, "an answer to others", http.StatusOK, s.open(t, ours).ask(""))
+		most := int64(max(1, runtime.GOMAXPROCS(0)/4))
+		expect.That(t, c.server.inFlight.TryAcquire(most), "a stream counts as an answer")
+	})
+}
+
+// TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
+func TestReadersThatAreOvertakenAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		c.server.options.Events = eventlog.New(c.Store.Follow(output.Facts), 1000)
+		stream := serveCluster(t, c, quietly).stream(t, "")
+		stream.line(t)
+		for range 4 {
+			c.happen(1000)
+			synctest.Wait() // it waits until its lines are read
+		}
+		rest := expect.Get(io.ReadAll(stream.lines))(t) // it ends
+		lines := strings.SplitAfter(string(rest), "\n")
+		for i, line := range lines {
+			if last := i == len(lines)-1; last && line != "" || !last && !json.Valid([]byte(line)) {
+				t.Errorf("line %d is cut: %q", i, line)
+			}
+		}
+		expect.That(t, len(lines) <= 1000, "after %d lines: it is not cut", len(lines))
+	})
 }

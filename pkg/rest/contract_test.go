@@ -161,9 +161,8 @@ partitions:
 		wait for=2s
 		preempt name=a1
 	`)
-	if h, held := c.Store.Holds().Of("uid-a1"); !held || len(h.Chosen) == 0 {
-		t.Fatal("no room is made for a1")
-	}
+	h, held := c.Store.Holds().Of("uid-a1")
+	expect.That(t, held && len(h.Chosen) > 0, "no room is made for a1")
 	return c
 }
 

@@ -94,9 +94,9 @@ func TestEventBatchIsBounded(t *testing.T) {
 	c.server.options.Events = eventlog.New(c.Store.Follow(output.Facts), batchSize+5)
 	c.foreign(batchSize + 10)
 	all := c.batch(t, "?count=1000000")
-	if len(all.EventRecords) != batchSize || all.LowestID != 5 || all.HighestID != batchSize+9 || all.EventRecords[0].Reference != "f6" {
-		t.Errorf("%d records of %d to %d", len(all.EventRecords), all.LowestID, all.HighestID)
-	}
+	expect.Same(t, "records", batchSize, len(all.EventRecords))
+	expect.Same(t, "numbers", []uint64{5, batchSize + 9}, []uint64{all.LowestID, all.HighestID})
+	expect.Same(t, "the first one", "f6", all.EventRecords[0].Reference)
 	old := c.batch(t, "?start=4")
 	expect.That(t, len(old.EventRecords) == 0 && old.LowestID == 5, "records that are not kept: %+v", old)
 }
