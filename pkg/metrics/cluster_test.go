@@ -257,6 +257,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	expect.That(t, got["paddock_queue_resource"] == nil, "resources are shown")
 	expect.That(t, got["paddock_queue_applications"] == nil, "applications are shown")
 	compare(t, "paddock_queues_hidden", "", "\n: =2001\n")
+	cluster.source.Store(nil)
+	expect.That(t, series(t)["paddock_queues_hidden"] == nil, "something is shown without a source")
 }
 
 // TestOtherQueues: the counters of queue "other" only grow, by what is counted of queues
@@ -308,9 +310,7 @@ func TestOtherQueues(t *testing.T) {
 	}
 	s.Configure(specOf(t, "root\n  b"+guarantees), at)
 	s.Tick(at.Add(time.Minute))
-	if n := s.Snapshot().Len(); n != 2 {
-		t.Fatalf("%d queues are left, want root and b", n)
-	}
+	expect.Same(t, "queues that are left, root and b", 2, s.Snapshot().Len())
 	expectOther("a, with a count that was not shown, and c are removed", 5, 6)
 }
 
@@ -321,13 +321,6 @@ func label(m *dto.Metric, name string) string {
 		}
 	}
 	return ""
-}
-
-func TestNothingToShow(t *testing.T) {
-	newStore(t, "root")
-	cluster.source.Store(nil)
-	got := series(t)
-	expect.That(t, got["paddock_queue_resource"] == nil, "shown without a source: %v", got)
 }
 
 // BenchmarkScrape is a scrape of everything, with so many queues, all of which
