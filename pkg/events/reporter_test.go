@@ -171,13 +171,10 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 		d := newFixture(t, newPod("p"))
 		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
 		patches := d.patches()
-		if len(patches) != 1 || len(d.client.Actions()) != 1 {
-			t.Fatalf("requests: %v, want one patch", d.client.Actions())
-		}
+		expect.Same(t, "requests", 1, len(d.client.Actions()))
 		p := patches[0]
-		if p.GetNamespace() != "ns" || p.GetName() != "p" || p.GetSubresource() != "status" || p.GetPatchType() != types.StrategicMergePatchType {
-			t.Errorf("patch of %s/%s %s as %s", p.GetNamespace(), p.GetName(), p.GetSubresource(), p.GetPatchType())
-		}
+		expect.Same(t, "patch of", "ns/p status", p.GetNamespace()+"/"+p.GetName()+" "+p.GetSubresource())
+		expect.Same(t, "type", types.StrategicMergePatchType, p.GetPatchType())
 		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
 			`"message":"queue root.a: \"100%s\" used. ` + remedy + `","reason":"OverMax","status":"False","type":"paddock.io/Admitted"}]}}`
 		expect.Same(t, "patch", want, string(p.GetPatch()))
