@@ -24,7 +24,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-const preemptingQueues = `
+// preempting is a cluster in which room is made.
+type preempting struct{ *webtest.Cluster }
+
+// preempts is the REST interface of a scheduler in which room was made for pod ns/a as
+// far as a stage says. A DaemonSet pod holds another node, where a pod is leaving anyway.
+func preempts(t *testing.T, stage string) http.Handler {
+	p := preempting{webtest.New(t, `
 partitions:
 - name: default
   queues:
@@ -33,15 +39,7 @@ partitions:
     queues:
     - {name: fair, resources: {guaranteed: {vcore: 4}}, properties: {preemption.delay: 1s}}
     - {name: greedy, resources: {guaranteed: {vcore: 1}}}
-`
-
-// preempting is a cluster in which room is made.
-type preempting struct{ *webtest.Cluster }
-
-// preempts is the REST interface of a scheduler in which room was made for pod ns/a as
-// far as a stage says. A DaemonSet pod holds another node, where a pod is leaving anyway.
-func preempts(t *testing.T, stage string) http.Handler {
-	p := preempting{webtest.New(t, preemptingQueues)}
+`)}
 	p.Node("n1", "vcore=4 pods=20")
 	p.Node("n2", "vcore=2 pods=20")
 	p.pod(objects.Pod{Identity: objects.Identity{Name: "own"}, Spec: objects.Spec{Priority: 9}, Status: objects.Status{Node: "n2"}}, "root.fair", "vcore=1")
