@@ -1,0 +1,319 @@
+package history_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+)
+
+// event is a numbered event with its time.
+type event struct {
+	n  int
+	at time.Time
+}
+
+func stamp(e *event, now time.Time) { e.at = now }
+
+func newEvents(limit int) history.Events[event] { return history.NewEvents(limit, stamp) }
+
+// taken are the numbers of the events that a reader gets.
+func taken(r *history.Reader[event]) (out []int) {
+	events, _ := r.Take(nil)
+	for _, e := range events {
+		out = append(out, e.n)
+	}
+	return out
+}
+
+// Each reader gets each event once, in order, or has it counted as lost.
+func TestEventsReachEachReaderOnce(t *testing.T) {
+	for seed := range int64(50) {
+		r := rand.New(rand.NewSource(seed))
+		l := newEvents(20)
+		readers := []*history.Reader[event]{l.Follow(), l.Follow()}
+		added, got, lost := 0, [2]int{}, [2]int{}
+		last := [2]int{-1, -1}
+		take := func(i int) {
+			events, missing := readers[i].Take(nil)
+			lost[i] += missing
+			for _, e := range events {
+				if e.n <= last[i] || e.at.IsZero() {
+					t.Fatalf("seed %d: reader %d gets %+v after %d", seed, i, e, last[i])
+				}
+				last[i] = e.n
+				got[i]++
+			}
+		}
+		for n := range 500 {
+			l.Add(event{n: n})
+			added++
+			if r.Intn(3) > 0 {
+				l.EndChange(time.Unix(int64(n+1), 0))
+			}
+			switch r.Intn(12) {
+			case 0:
+				take(0)
+			case 1, 2, 3:
+				take(1)
+			}
+			if err := l.Check(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		l.EndChange(time.Unix(1000, 0))
+		take(0)
+		take(1)
+		for i := range readers {
+			expect.That(t, got[i]+lost[i] == added,
+				"seed %d: reader %d got %d and lost %d of %d", seed, i, got[i], lost[i], added)
+		}
+	}
+}
+
+func TestEventsOfAChangeHaveItsTime(t *testing.T) {
+	l := newEvents(10)
+	r := l.Follow()
+	l.Add(event{n: 1})
+	l.EndChange(time.Unix(1, 0))
+	l.Add(event{n: 2})
+	l.AddFirst(event{n: 3})
+	expect.Same(t, "before the change ends", []int{1}, taken(r))
+	l.EndChange(time.Unix(2, 0))
+	events, _ := r.Take(nil)
+	want := []event{{3, time.Unix(2, 0)}, {2, time.Unix(2, 0)}}
+	expect.That(t, slices.Equal(events, want), "after the change: %+v", events)
+}
+
+// Events without a reader are not kept, and a reader is signaled.
+func TestEventsAreKeptForReadersOnly(t *testing.T) {
+	l := newEvents(10)
+	wanted := l.Wants()
+	l.Add(event{n: 1})
+	l.EndChange(time.Unix(1, 0))
+	r := l.Follow()
+	events, lost := r.Take(nil)
+	expect.That(t, len(events) == 0 && lost == 0 && !wanted && l.Wants(), "%v, %d lost", events, lost)
+	l.EndChange(time.Unix(2, 0))
+	expect.That(t, len(r.Ready()) == 0, "signaled without an event")
+	l.Add(event{n: 3})
+	l.EndChange(time.Unix(3, 0))
+	expect.That(t, len(r.Ready()) == 1, "not signaled")
+	expect.Same(t, "taken", []int{3}, taken(r))
+}
+
+// A call takes a bounded number of events, and the rest follows.
+func TestEventsAreTakenInPortions(t *testing.T) {
+	l := newEvents(10_000)
+	r := l.Follow()
+	for n := range 9000 {
+		l.Add(event{n: n})
+	}
+	l.EndChange(time.Unix(1, 0))
+	var all []event
+	for calls := 1; ; calls++ {
+		before := len(all)
+		if all, _ = r.Take(all); len(all) == before {
+			break
+		}
+		if len(all)-before > 4096 || calls > 3 {
+			t.Fatalf("%d events by call %d", len(all)-before, calls)
+		}
+	}
+	expect.That(t, len(all) == 9000 && all[8999].n == 8999, "%d events", len(all))
+}
+
+// What all readers have taken is not kept.
+func TestEventsAreForgottenOnceTaken(t *testing.T) {
+	l := newEvents(1000)
+	slow, r := l.Follow(), l.Follow()
+	for n := range 100 {
+		l.Add(event{n: n})
+		l.EndChange(time.Unix(1, 0))
+		r.Take(nil)
+		if slow.Take(nil); l.Len() > 0 {
+			t.Fatalf("%d events are kept after event %d", l.Len(), n)
+		}
+	}
+}
+
+// Adding and taking allocate nothing once there are buffers.
+func TestEventsAllocateNothing(t *testing.T) {
+	l := newEvents(1 << 16)
+	r := l.Follow()
+	var spare []event
+	got := testing.AllocsPerRun(100, func() {
+		for n := range 100 {
+			l.Add(event{n: n})
+			l.EndChange(time.Unix(1, 0))
+		}
+		spare, _ = r.Take(spare[:0])
+	})
+	expect.That(t, got == 0, "%v allocations for 100 events", got)
+}
+
+// thing is a thing with one value that readers see.
+type thing struct {
+	history.Mark[int]
+	value int
+}
+
+func recordOfThing(x *thing) *int { return &x.value }
+
+func copyOfThing(x *thing) *int {
+	value := x.value
+	return &value
+}
+
+type dirty = history.Dirty[string, int, *thing]
+
+// A reader that applies what it takes has a copy of all things, whatever happened
+// between its calls and however little it takes at a time.
+func TestDirtyKeepsACopyUpToDate(t *testing.T) {
+	for seed := range int64(50) {
+		r := rand.New(rand.NewSource(seed))
+		var d dirty
+		things, names, copied := map[string]*thing{}, map[*thing]string{}, map[string]*int{}
+		take := func(gone int) {
+			for _, name := range d.TakeGone(gone) {
+				delete(copied, name)
+			}
+			d.Take(2, func(x *thing) *int {
+				copied[names[x]] = copyOfThing(x)
+				return copied[names[x]]
+			})
+		}
+		for step := range 400 {
+			name := fmt.Sprint("t", r.Intn(20))
+			x := things[name]
+			switch {
+			case x == nil:
+				x = &thing{value: step}
+				things[name], names[x] = x, name
+				d.Add(x)
+			case r.Intn(4) == 0:
+				delete(things, name)
+				d.Remove(x, name)
+				d.Remove(x, name)
+			default:
+				x.value = step
+				d.Add(x)
+			}
+			if err := d.Check(maps.All(things), recordOfThing); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+			if r.Intn(3) == 0 {
+				take(3)
+			}
+		}
+		for d.Len() > 0 {
+			take(2)
+		}
+		same := func(value *int, x *thing) bool { return *value == x.value }
+		expect.That(t, maps.EqualFunc(copied, things, same), "seed %d: the copy of %d things differs", seed, len(things))
+	}
+}
+
+func TestDirtyNoticesAMissingMark(t *testing.T) {
+	var d dirty
+	x := &thing{value: 1}
+	all := maps.All(map[string]*thing{"x": x})
+	expect.That(t, d.Check(all, recordOfThing) != nil, "a new thing without a mark is not noticed")
+	d.Add(x)
+	d.Take(1, copyOfThing)
+	expect.Holds(t, d.Check(all, recordOfThing))
+	x.value = 2
+	expect.That(t, d.Check(all, recordOfThing) != nil, "a changed thing without a mark is not noticed")
+}
+
+// told runs the checks of one pod each second and returns the seconds at which users are
+// told something, and what.
+func told(r *history.Reports, x *history.Report, from, to int, w history.Waiting) (at []int, codes []reasons.Code) {
+	for second := from; second <= to; second++ {
+		now := time.Unix(int64(second), 0)
+		for due, ok := r.Next(now); ok; due, ok = r.Next(now) {
+			if due != x {
+				panic("another pod is due")
+			}
+			if r.ShouldReport(x, now, w) {
+				at, codes = append(at, second), append(codes, w.Code)
+			}
+		}
+	}
+	return at, codes
+}
+
+func TestReportsWaitAndRepeat(t *testing.T) {
+	over := history.Waiting{Code: reasons.OverMax, Cause: 1}
+	for _, c := range []struct {
+		name string
+		told reasons.Code
+		w    history.Waiting
+		to   int
+		want []int
+	}{
+		{"a quota", "", over, 1790, []int{1}},
+		{"a quota, repeated", "", over, 1810, []int{1, 1801}},
+		{"pods before it", "", history.Waiting{Code: reasons.InOrder, Cause: 1}, 100, []int{30}},
+		{"nothing", "", history.Waiting{}, 100, nil},
+		{"told by an earlier process", reasons.OverMax, over, 100, nil},
+		{"another reason than an earlier process told", reasons.InOrder, over, 100, []int{1}},
+		{"an earlier process told, and it waits no more", reasons.OverMax, history.Waiting{}, 100, []int{1}},
+	} {
+		r := history.NewReports()
+		x := r.Expect("p", c.told, time.Unix(0, 0))
+		at, _ := told(&r, x, 0, c.to, c.w)
+		expect.Same(t, c.name+": told at", c.want, at)
+		expect.Holds(t, r.Check())
+	}
+}
+
+// A pod that runs gets its report taken back, and is then forgotten.
+func TestReportsAreTakenBack(t *testing.T) {
+	r := history.NewReports()
+	x := r.Expect("p", "", time.Unix(0, 0))
+	told(&r, x, 0, 5, history.Waiting{Code: reasons.OverMax, Cause: 1})
+	expect.That(t, !r.Placed(x, time.Unix(6, 0)), "forgotten before the report is taken back")
+	at, codes := told(&r, x, 6, 100, history.Waiting{Placed: true})
+	expect.That(t, slices.Equal(at, []int{6}) && codes[0] == "", "told at %v %q", at, codes)
+	silent := r.Expect("q", "", time.Unix(0, 0))
+	expect.That(t, r.Placed(silent, time.Unix(0, 0)), "kept although nothing was told")
+	_, ok := r.Next(time.Unix(1000, 0))
+	expect.That(t, !ok, "a check is due for a pod that runs")
+}
+
+func TestCauseOfVerdict(t *testing.T) {
+	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
+	for _, c := range []struct {
+		name, text string
+		same       bool
+	}{
+		{"the same", told, true},
+		{"other amounts", "queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40", true},
+		{"what the amounts contain", "queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), requested 1Gi, max 4", true},
+		{"another queue", "queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"another type", "queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4", false},
+		{"another subject", "user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
+		{"nothing", "", false},
+	} {
+		same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text)
+		expect.Same(t, c.name+": the same cause", c.same, same)
+	}
+}
+
+func TestCausesAreKnown(t *testing.T) {
+	for _, text := range []string{"", "1", "queue root.a", "\x00"} {
+		if history.CauseOfVerdict(text) == history.UnknownCause || history.CauseOfSentence(text) == history.UnknownCause {
+			t.Errorf("%q has the cause that stands for none", text)
+		}
+	}
+	expect.That(t, history.CauseOfSentence("line 1") != history.CauseOfSentence("line 2"),
+		"a sentence that never changes by itself has numbers that count")
+}
