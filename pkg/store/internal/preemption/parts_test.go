@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
@@ -73,7 +74,8 @@ func TestRoundsBoundVictims(t *testing.T) {
 	}
 }
 
-// TestPause checks the bounds of the pause, also for long retry intervals.
+// TestPause checks the bounds of the pause, also for long retry intervals and after plans that
+// were undone.
 func TestPause(t *testing.T) {
 	for _, c := range []struct {
 		retry time.Duration
@@ -91,51 +93,19 @@ func TestPause(t *testing.T) {
 		o := preemption.Options{RetryInterval: c.retry}
 		expect.Same(t, fmt.Sprintf("loss %d with retry interval %v", c.n, c.retry), c.want, o.Pause(c.n))
 	}
-}
-
-// TestLossesInAPause: a loss during a pause does not count again.
-func TestLossesInAPause(t *testing.T) {
-	var l preemption.Losses
-	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldSuperseded, "room was taken")
-	expect.That(t, l.IsEmpty(), "there are losses before any")
-	l.Lose(why, "the pod", &o, epoch)
-	l.Lose(why, "the pod", &o, epoch.Add(time.Second))
-	expect.That(t, l.Count == 1 && l.Until == epoch.Add(16*time.Second) &&
-		l.Why.Text == "room was taken; no plan is made for the pod for 15s", "a loss in a pause: %+v", l)
-	l.Lose(why, "the pod", &o, epoch.Add(32*time.Second))
-	if l.Count != 2 || !strings.HasSuffix(l.Why.Text, "this is loss 2 in a row, so no plan is made for the pod for 30s") {
-		t.Errorf("two losses: %+v", l)
-	}
-	l.LostDecision, l.PlacedAt = "decision", epoch
-	if got := l.Inherited(); got.LostDecision != "" || !got.PlacedAt.IsZero() || got.Count != 2 {
-		t.Errorf("inherited: %+v", got)
-	}
-}
-
-// TestLossAfterAnUndonePlan: the pause after a plan that was undone is short and doubles, and
-// a loss during it counts in full.
-func TestLossAfterAnUndonePlan(t *testing.T) {
-	var l preemption.Losses
-	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldGivenUp, "there is room")
-	l.Undo(why, "the pod", &o, epoch)
-	l.Undo(why, "the pod", &o, epoch.Add(time.Millisecond))
-	if l.IsEmpty() || l.Undone != 1 || l.Until != epoch.Add(250*time.Millisecond) || l.Why.Text != "there is room; no plan is made for the pod for 250ms" {
-		t.Errorf("a plan that was undone, and one in its pause: %+v", l)
-	}
-	l.Undo(why, "the pod", &o, epoch.Add(time.Second))
-	expect.That(t, l.Undone == 2 && l.Until == epoch.Add(1500*time.Millisecond),
-		"two plans that were undone: %+v", l)
-	l.Lose(why, "the pod", &o, epoch.Add(1250*time.Millisecond))
-	expect.That(t, l.Count == 1 && l.Until == epoch.Add(1250*time.Millisecond+15*time.Second),
-		"a loss in a short pause: %+v", l)
-	l.Undo(why, "the pod", &o, epoch.Add(2*time.Second))
-	expect.That(t, l.Undone == 2 && l.Until == epoch.Add(1250*time.Millisecond+15*time.Second),
-		"a plan that was undone in the pause of a loss: %+v", l)
 	for n := 1; n < 100; n++ {
-		if short, long := o.ShortPause(n), o.Pause(n); short <= 0 || short > long || n > 1 && short < o.ShortPause(n-1) {
-			t.Errorf("plan %d that was undone: %v, and %v for a loss", n, short, long)
-		}
+		o := preemption.DefaultOptions()
+		short, long := o.ShortPause(n), o.Pause(n)
+		expect.That(t, 0 < short && short <= long && (n == 1 || short >= o.ShortPause(n-1)),
+			"plan %d that was undone: %v, and %v for a loss", n, short, long)
 	}
+}
+
+// TestInheritedLosses: a pod that replaces another one has lost as often, and no room of its own.
+func TestInheritedLosses(t *testing.T) {
+	l := preemption.Losses{Count: 2, LostDecision: "decision", PlacedAt: epoch}
+	got := l.Inherited()
+	expect.That(t, got.LostDecision == "" && got.PlacedAt.IsZero() && got.Count == 2, "%+v", got)
 }
 
 // TestWatches: watched changes are returned once, in a fixed order, at most once a second,
@@ -276,4 +246,52 @@ func TestNodeBoundTime(t *testing.T) {
 	b.Remove("f", now)
 	pass(preemption.NodeBoundEvery)
 	expect.That(t, b.Due().IsZero(), "times of pods that are gone are kept until %v", b.Due())
+}
+
+// TestMissesBackOff: an asker with a clear hold is tried a few times at once, then once in
+// a retry interval.
+func TestMissesBackOff(t *testing.T) {
+	const retry = 15 * time.Second
+	var p preemption.Plan
+	for n, want := range []int{50, 100, 200, 400, 800, 1600, 15000, 15000} {
+		tried := p.IsTried()
+		wait, last := p.Miss(retry)
+		expect.That(t, wait.Milliseconds() == int64(want) && last == (n == 5) && tried == (n < 6),
+			"miss %d: next in %v, last: %v, tried at once: %v", n+1, wait, last, tried)
+	}
+}
+
+// TestNotesOfVictims: the plan in force has the message of its victims.
+func TestNotesOfVictims(t *testing.T) {
+	ask := &planner.Ask{Namespace: "ns", Name: "asker"}
+	victim := &planner.Pod{UID: "v", Namespace: "ns", Name: "v"}
+	for name, p := range map[string]preemption.Plan{
+		"ordinary":   {Decision: &planner.Decision{Ask: ask, Node: "n1", Victims: []planner.Victim{{Pod: victim}}}},
+		"node-bound": {NodeBoundDecision: &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask}, Node: "n1", Victims: []daemonset.Victim{{Pod: &daemonset.Pod{Pod: victim}}}}},
+	} {
+		if note, known := p.Note("v"); !known || !strings.Contains(note, "ns/asker") {
+			t.Errorf("%s: %q", name, note)
+		}
+		if _, known := p.Note("other"); known {
+			t.Errorf("%s: it knows another pod", name)
+		}
+	}
+	if _, known := (&preemption.Plan{}).Note("v"); known {
+		t.Error("no plan knows a victim")
+	}
+}
+
+// TestDecisionsHaveTheirTime: the ID of a decision has its time.
+func TestDecisionsHaveTheirTime(t *testing.T) {
+	expect.Same(t, "decided at", epoch, preemption.DecidedAt(preemption.DecisionID("a-b", epoch)))
+	expect.Same(t, "decided at", time.Time{}, preemption.DecidedAt("nothing"))
+}
+
+// TestTextsAreShort: long lists are cut, and errors are one line.
+func TestTextsAreShort(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	expect.Same(t, "all", "a, b, c, d, e", preemption.Listed(names[:5]))
+	expect.Same(t, "some", "a, b, c, d, e, and 2 more", preemption.Listed(names))
+	expect.Same(t, "the list", "f", names[5])
+	expect.Same(t, "errors", "x; y", preemption.OneLine(errors.Join(errors.New("x"), errors.New("y"))))
 }

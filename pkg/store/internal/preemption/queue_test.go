@@ -103,6 +103,7 @@ func TestAskerIsEmpty(t *testing.T) {
 	for name, set := range map[string]func(*preemption.Asker){
 		"holds":  func(a *preemption.Asker) { a.SetHoldsNode(true) },
 		"lost":   func(a *preemption.Asker) { a.Losses.Count = 1 },
+		"undone": func(a *preemption.Asker) { a.Losses.Undone = 1 },
 		"placed": func(a *preemption.Asker) { a.Losses.PlacedAt = epoch },
 		"sweep":  func(a *preemption.Asker) { a.Sweep = preemption.Sweep{"n"} },
 		"ended":  func(a *preemption.Asker) { a.LastHoldSince = epoch },
