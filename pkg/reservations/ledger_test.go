@@ -82,22 +82,6 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
-	l := NewLedger()
-	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v2"))
-	clear := func(asker types.UID) bool { h, _ := l.Of(asker); return h.Clear() }
-	l.VictimGone("v1", start.Add(time.Second))
-	expect.That(t, !clear("a") && !clear("b"), "a hold is clear with a victim left")
-	later := start.Add(2 * time.Second)
-	l.VictimGone("v2", later)
-	if !clear("a") || !clear("b") {
-		t.Fatal("a hold is not clear without victims")
-	}
-	l.VictimGone("v2", later.Add(time.Hour))
-	h, _ := l.Of("a")
-	expect.Same(t, "clear since", later, h.ClearSince)
-}
-
 func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("slow", "n1", "v"), hold("clear", "n2"))
@@ -372,19 +356,6 @@ func TestNothingIsKnownOfAnAskerWithoutAHold(t *testing.T) {
 	l.Choose("a", Hold{Chosen: []types.UID{"v"}}, start)
 	_, has := l.Of("a")
 	expect.That(t, !has && len(l.Nodes()) == 0, "the asker has a hold")
-}
-
-func TestAHoldEndsOnce(t *testing.T) {
-	l := NewLedger()
-	place(t, l, hold("a", "n1", "v"), hold("b", "n1"), hold("c", "n2", "v"))
-	if h, ok := l.End("a"); !ok || h.Node != "n1" {
-		t.Errorf("ended %v, %v", h, ok)
-	}
-	expect.Holds(t, l.Check())
-	expect.Same(t, "held: n1 for b, and n2", []string{"n1", "n2"}, l.Nodes())
-	if _, ok := l.End("a"); ok {
-		t.Error("a hold ended twice")
-	}
 }
 
 // history runs random steps on a ledger. With leak, it deletes one index entry at each
