@@ -686,6 +686,21 @@ func inventedQueues(levels int) func(int) podOption {
 // onNoNode gives a pod a node that is not there, as a user that makes pods may.
 func onNoNode(int) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = "none" } }
 
+// inventedTypes requests one of each of n types of resources that no node offers, for a
+// pod by its number: no two pods name the same types.
+func inventedTypes(n int) func(i int) podOption {
+	return func(i int) podOption {
+		list := make([]string, 0, 2*n)
+		for j := range n {
+			list = append(list, fmt.Sprintf("e%d.example.com/t%d", i, j), "1")
+		}
+		return func(p *corev1.Pod) {
+			r := &p.Spec.Containers[0].Resources
+			r.Requests, r.Limits = amounts(list...), amounts(list...)
+		}
+	}
+}
+
 // killedHalfway kills the scheduler in the middle of a flood and starts it again.
 func killedHalfway(of func(int) podOption) func(*env, int) {
 	return func(e *env, n int) {
