@@ -20,7 +20,7 @@
 // podhistory_test.go records the history of a test's pods. apiproxy_test.go stands between
 // a scheduler and the API server and intercepts a chosen write; replicas_test.go has two
 // schedulers on one lease, each behind a proxy that keeps a log of deeds. scenario_test.go
-// runs the scenarios of preemption, scenario_stage_test.go and stage_*_test.go create
+// runs the scenarios of preemption, scenario_stage_test.go and stage_test.go create
 // their objects. The other files are tests, named after their subjects.
 //
 // Tests poll; they never sleep. A test that checks that something does not happen first

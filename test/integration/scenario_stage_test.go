@@ -1,136 +1,96 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// caseLabel distinguishes the objects of plays.
-const caseLabel = "integration/case"
-
-// atOnce is how many requests are made in parallel.
-const atOnce = 16
-
-// each calls f for all plays, some in parallel, and returns all errors.
+// each calls f for all, some in parallel, and returns the first error.
 func each[T any](list []T, f func(T) error) error {
-	errs := make([]error, len(list))
-	slots := make(chan struct{}, atOnce)
-	var group sync.WaitGroup
-	for i, x := range list {
-		group.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			errs[i] = f(x)
-		})
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, x := range list {
+		group.Go(func() error { return f(x) })
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
+}
+
+// api is that of the pods of all plays.
+func (p *playhouse) api() typedv1.PodInterface { return suite.client.CoreV1().Pods(p.ns) }
+
+// create makes a pod of a play.
+func (c *play) create(pod *corev1.Pod) (*corev1.Pod, error) {
+	return c.house.api().Create(c.house.Context(), pod, metav1.CreateOptions{})
 }
 
 // build makes everything but the askers.
-func (p *playhouse) build() {
+func (p *playhouse) build(e *env) {
+	p.env = e
 	p.Helper()
 	p.makeClasses()
-	for _, c := range p.plays {
-		labels := map[string]string{label: p.id, caseLabel: c.name}
-		c.pods = map[string]*corev1.Pod{}
-		c.stage = stage{
-			Namespace: p.ns, Prefix: c.name + "-", Labels: labels, Below: "root." + c.name, Selector: map[string]string{caseLabel: c.name},
-			Node:  func(node string) string { return p.nodeSpec(c, node).Name(0) },
-			Class: p.class,
-		}
-	}
 	p.makeNodes()
-	p.ok(each(p.plays, p.makeBudgets))
+	p.ok(each(p.plays, (*play).makeBudgets))
 	p.makePods()
-	p.ok(each(p.plays, p.makeCompanions))
-	p.ok(each(p.plays, p.makeHolders))
+	p.ok(each(p.plays, (*play).makeHolders))
 	p.awaitRunningAll()
-	p.ok(each(p.plays, p.sendAway))
+	p.deleteLeaving(metav1.DeleteOptions{})
 	p.awaitBudgets()
 }
 
 // class is the name of a PriorityClass; the default priority needs none.
 func (p *playhouse) class(priority int32, never bool) string {
-	if priority == 0 && !never {
-		return ""
+	switch {
+	case never:
+		return fmt.Sprintf("%s-never%d", p.id, priority)
+	case priority != 0:
+		return fmt.Sprintf("%s-prio%d", p.id, priority)
 	}
-	name := strings.ReplaceAll(fmt.Sprintf("%s-prio%d", p.id, priority), "-", "-m")
-	if never {
-		name += "-never"
-	}
-	return name
+	return ""
 }
 
 // makeClasses makes the PriorityClasses of the scenarios' pods.
 func (p *playhouse) makeClasses() {
 	p.Helper()
-	classes := map[string]*schedulingv1.PriorityClass{}
+	made := map[string]bool{"": true}
 	add := func(a scenario.Ask) {
-		policy := corev1.PreemptLowerPriority
-		if a.Never {
-			policy = corev1.PreemptNever
-		}
 		name := p.class(a.Priority, a.Never)
-		classes[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: a.Priority, PreemptionPolicy: &policy}
+		if made[name] {
+			return
+		}
+		made[name] = true
+		var options []func(*schedulingv1.PriorityClass)
+		if a.Never {
+			options = append(options, neverPreempts)
+		}
+		p.priorityClass(strings.TrimPrefix(name, p.id+"-"), a.Priority, options...)
 	}
 	for _, c := range p.plays {
 		add(c.Ask)
-		for i := range c.State.Pods {
-			a := c.State.Pods[i].Ask
-			add(a)
-			if a.Never = c.State.Pods[i].Originator; a.Never { // its companion
-				add(a)
-			}
+		for _, x := range c.State.Pods {
+			add(x.Ask)
 		}
-		for i := range c.State.Waiting {
-			add(c.State.Waiting[i].Ask)
+		for _, x := range c.State.Waiting {
+			add(x.Ask)
 		}
 	}
-	delete(classes, "")
-	api := suite.client.SchedulingV1().PriorityClasses()
-	for _, name := range slices.Sorted(maps.Keys(classes)) {
-		expect.Get(api.Create(p.Context(), classes[name], metav1.CreateOptions{}))(p)
-		p.Cleanup(func() { expect.Holds(p, api.Delete(context.Background(), name, metav1.DeleteOptions{})) })
-	}
-}
-
-// nodeSpec is the single node of a play.
-func (p *playhouse) nodeSpec(c *play, name string) localcluster.NodeSpec {
-	i := slices.IndexFunc(c.State.Nodes, func(n scenario.Node) bool { return n.Name == name })
-	list := resourceList(c.State.Nodes[i].Allocatable)
-	spec := localcluster.NodeSpec{
-		NamePrefix: fmt.Sprintf("%s-%s-%s", p.id, c.name, name), Labels: map[string]string{pool: p.id, caseLabel: c.name},
-		CPU: list.Cpu().String(), Memory: list.Memory().String(), Pods: list.Pods().Value(), Extended: map[string]string{},
-	}
-	for name, q := range list {
-		if strings.Contains(string(name), "/") {
-			spec.Extended[string(name)] = q.String()
-		}
-	}
-	return spec
 }
 
 func (p *playhouse) makeNodes() {
@@ -139,7 +99,7 @@ func (p *playhouse) makeNodes() {
 	var nodes []*corev1.Node
 	for _, c := range p.plays {
 		for _, n := range c.State.Nodes {
-			node := expect.Get(p.nodeSpec(c, n.Name).Node(0))(p)
+			node := expect.Get(c.nodeSpec(n).Node(0))(p)
 			nodes, names = append(nodes, node), append(names, node.Name)
 		}
 	}
@@ -150,186 +110,146 @@ func (p *playhouse) makeNodes() {
 	p.ok(suite.cluster.AwaitNodes(p.Context(), names...))
 }
 
-func (p *playhouse) makeBudgets(c *play) error {
-	for i := range c.State.Budgets {
-		b := c.stage.Budget(c.State, &c.State.Budgets[i])
-		b.Status = policyv1.PodDisruptionBudgetStatus{}
-		if _, err := suite.client.PolicyV1().PodDisruptionBudgets(b.Namespace).Create(p.Context(), b, metav1.CreateOptions{}); err != nil {
+func (c *play) makeBudgets() error {
+	for _, b := range c.State.Budgets {
+		budget, _ := c.budget(b)
+		api := suite.client.PolicyV1().PodDisruptionBudgets(c.house.ns)
+		if _, err := api.Create(c.house.Context(), budget, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// generation is the pods of a play that are of one age.
-type generation struct {
-	*play
-	pods []*scenario.Pod
 }
 
 // makePods makes the pods, the oldest of each play first. The API server sets their
-// creation times, in whole seconds; so a generation is recreated until all of it is of
-// the same second, and the next one waits for the next second.
+// creation times, in whole seconds: pods of one age are of one second, and those of the
+// next age of a later one.
 func (p *playhouse) makePods() {
 	p.Helper()
-	for age := 0; ; age++ {
-		var born []generation
-		for _, c := range p.plays {
-			if g, ok := c.generation(age); ok {
-				born = append(born, g)
+	ages := 0
+	for _, c := range p.plays {
+		ages = max(ages, len(c.generations()))
+	}
+	for age := range ages {
+		now := time.Now().Unix()
+		eventually(p, patience, "the next second", func() (bool, string) { return time.Now().Unix() > now, "" })
+		p.ok(each(p.plays, func(c *play) error {
+			if all := c.generations(); age < len(all) {
+				return c.bear(all[age])
 			}
-		}
-		if len(born) == 0 {
-			return
-		}
-		for len(born) > 0 {
-			second := time.Now().Unix()
-			eventually(p, 2*time.Second, "the next second", func() (bool, string) { return time.Now().Unix() > second, "" })
-			var mu sync.Mutex
-			var again []generation
-			p.ok(each(born, func(g generation) error {
-				same, err := p.bear(g)
-				if !same {
-					mu.Lock()
-					again = append(again, g)
-					mu.Unlock()
-				}
+			return nil
+		}))
+	}
+}
+
+// generations returns the pods by age, the oldest first.
+func (c *play) generations() [][]scenario.Pod {
+	byAge := map[time.Duration][]scenario.Pod{}
+	for _, x := range c.State.Pods {
+		byAge[x.Age] = append(byAge[x.Age], x)
+	}
+	var all [][]scenario.Pod
+	for _, age := range slices.Backward(slices.Sorted(maps.Keys(byAge))) {
+		all = append(all, byAge[age])
+	}
+	return all
+}
+
+// bear makes the pods of a generation, again and again until all are of one second.
+func (c *play) bear(generation []scenario.Pod) error {
+	for {
+		for _, x := range generation {
+			pod, err := c.create(c.running(x))
+			if err != nil {
 				return err
-			}))
-			born = again
+			}
+			c.pods[x.Name] = pod
 		}
-	}
-}
-
-// generation returns the pods with the age of that number, the oldest first.
-func (c *play) generation(number int) (generation, bool) {
-	var ages []time.Duration
-	for i := range c.State.Pods {
-		ages = append(ages, c.State.Pods[i].Age)
-	}
-	slices.SortFunc(ages, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-	ages = slices.Compact(ages)
-	g := generation{play: c}
-	if number >= len(ages) {
-		return g, false
-	}
-	for i := range c.State.Pods {
-		if c.State.Pods[i].Age == ages[number] {
-			g.pods = append(g.pods, &c.State.Pods[i])
+		first, last := c.pods[generation[0].Name], c.pods[generation[len(generation)-1].Name]
+		if first.CreationTimestamp.Equal(&last.CreationTimestamp) {
+			return nil
 		}
-	}
-	return g, true
-}
-
-// bear makes a generation, and deletes it if it is not of one second.
-func (p *playhouse) bear(g generation) (same bool, err error) {
-	api := suite.client.CoreV1().Pods(p.ns)
-	var made []*corev1.Pod
-	for _, x := range g.pods {
-		pod := g.stage.Pod(x)
-		if x.Protection == planner.Leaving {
-			long := int64(500)
-			pod.Spec.TerminationGracePeriodSeconds = &long
-		}
-		created, err := api.Create(p.Context(), pod, metav1.CreateOptions{})
-		if err != nil {
-			return true, fmt.Errorf("create pod %s: %w", pod.Name, err)
-		}
-		made = append(made, created)
-	}
-	if made[0].CreationTimestamp.Equal(&made[len(made)-1].CreationTimestamp) {
-		for i, x := range g.pods {
-			g.play.pods[x.Name] = made[i]
-		}
-		return true, nil
-	}
-	now := int64(0)
-	for _, pod := range made {
-		if err := api.Delete(p.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-// makeCompanions makes pods originators by creating their companions.
-func (p *playhouse) makeCompanions(c *play) error {
-	for i := range c.State.Pods {
-		if x := &c.State.Pods[i]; x.Originator {
-			companion := c.stage.Companion(x, c.pods[x.Name])
-			if _, err := suite.client.CoreV1().Pods(p.ns).Create(p.Context(), companion, metav1.CreateOptions{}); err != nil {
-				return fmt.Errorf("create pod %s: %w", companion.Name, err)
+		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+		for _, x := range generation {
+			err := c.house.api().Delete(c.house.Context(), c.object(x.Name), now)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
 			}
 		}
 	}
-	return nil
 }
 
 // makeHolders makes the askers that hold a node already.
-func (p *playhouse) makeHolders(c *play) error {
-	api := suite.client.CoreV1().Pods(p.ns)
-	for i := range c.State.Waiting {
-		x := &c.State.Waiting[i]
-		pod, err := api.Create(p.Context(), c.stage.Asker(&x.Ask), metav1.CreateOptions{})
+func (c *play) makeHolders() error {
+	for _, x := range c.State.Waiting {
+		pod, err := c.create(c.waiting(x.Ask))
 		if err != nil {
 			return err
 		}
-		claim := reservations.Claim{Node: c.stage.Node(x.Node), Since: time.Now(), Victims: c.leaving(x.Node)}
-		pod.Status.Conditions = append(pod.Status.Conditions, claimCondition(claim))
-		if _, err := api.UpdateStatus(p.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		claim := reservations.Claim{Node: c.node(x.Node), Since: time.Now()}
+		for _, leaving := range c.leaving() {
+			if leaving.Spec.NodeName == claim.Node {
+				claim.Victims = append(claim.Victims, leaving.UID)
+			}
+		}
+		slices.Sort(claim.Victims)
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: held, Status: corev1.ConditionTrue, Reason: "Held", Message: claim.Message(),
+		})
+		if _, err := c.house.api().UpdateStatus(c.house.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaving returns the pods of a node that are terminating.
-func (c *play) leaving(node string) []types.UID {
-	var uids []types.UID
+// leaving returns the pods that are terminating.
+func (c *play) leaving() []*corev1.Pod {
+	var pods []*corev1.Pod
 	for _, x := range c.State.Pods {
-		if x.Protection == planner.Leaving && x.Node == node {
-			uids = append(uids, c.pods[x.Name].UID)
+		if x.Protection == planner.Leaving {
+			pods = append(pods, c.pods[x.Name])
 		}
 	}
-	slices.Sort(uids)
-	return uids
+	return pods
+}
+
+// deleteLeaving deletes the pods that the scenarios have leaving.
+func (p *playhouse) deleteLeaving(options metav1.DeleteOptions) {
+	p.Helper()
+	p.ok(each(p.plays, func(c *play) error {
+		var errs []error
+		for _, pod := range c.leaving() {
+			errs = append(errs, p.api().Delete(p.Context(), pod.Name, options))
+		}
+		return errors.Join(errs...)
+	}))
 }
 
 // awaitRunningAll waits until all pods with a node run there.
 func (p *playhouse) awaitRunningAll() {
 	p.Helper()
 	eventually(p, patience, "all pods that have a node run", func() (bool, string) {
-		pods := expect.Get(p.listPods(p.Context()))(p)
-		for i := range pods {
-			if pod := &pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodRunning {
-				return false, fmt.Sprintf("%s on %s is %s: %s", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Message)
+		for name, pod := range p.podsByName() {
+			if pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodRunning {
+				return false, fmt.Sprintf("%s is %s: %s", name, pod.Status.Phase, pod.Status.Message)
 			}
 		}
 		return true, ""
 	})
 }
 
-// sendAway deletes the pods that the scenario has leaving, with a long grace period.
-func (p *playhouse) sendAway(c *play) error {
-	for _, x := range c.State.Pods {
-		if x.Protection == planner.Leaving {
-			if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // awaitBudgets waits until the disruption controller has counted.
 func (p *playhouse) awaitBudgets() {
 	p.Helper()
+	api := suite.client.PolicyV1().PodDisruptionBudgets(p.ns)
 	for _, c := range p.plays {
-		for i := range c.State.Budgets {
-			b := c.stage.Budget(c.State, &c.State.Budgets[i])
+		for _, b := range c.State.Budgets {
+			budget, allowed := c.budget(b)
 			eventually(p, patience, "budget "+b.Name+" of "+c.Name+" is counted", func() (bool, string) {
-				now := expect.Get(suite.client.PolicyV1().PodDisruptionBudgets(p.ns).Get(p.Context(), b.Name, metav1.GetOptions{}))(p)
-				return now.Status.ObservedGeneration == now.Generation && now.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed, fmt.Sprintf("%+v", now.Status)
+				now := expect.Get(api.Get(p.Context(), budget.Name, metav1.GetOptions{}))(p)
+				counted := now.Status.ObservedGeneration == now.Generation
+				return counted && now.Status.DisruptionsAllowed == allowed, fmt.Sprintf("%+v", now.Status)
 			})
 		}
 	}
@@ -340,66 +260,41 @@ func (p *playhouse) awaitKnown() {
 	p.Helper()
 	want := resources.Amount(0)
 	for _, c := range p.plays {
-		for i := range c.State.Pods {
-			if x := c.State.Pods[i].Protection; x != planner.Foreign && x != planner.Static { // static pods are foreign, too
+		for _, x := range c.State.Pods {
+			if x.Protection != planner.Foreign && x.Protection != planner.Static { // which is foreign, too
 				want++
 			}
 		}
 	}
-	p.awaitREST()
 	eventually(p, patience, "all pods are in the books", func() (bool, string) {
-		got := p.queue("root").AllocatedResource["pods"]
+		root, err := p.readQueues(p.Context())
+		if err != nil {
+			return false, err.Error()
+		}
+		got := root.AllocatedResource["pods"]
 		return got == want, fmt.Sprintf("%d of %d", got, want)
-	})
-}
-
-// awaitREST waits until the scheduler answers.
-func (p *playhouse) awaitREST() {
-	p.Helper()
-	eventually(p, patience, "REST answers", func() (bool, string) {
-		_, err := p.readQueues(p.Context())
-		return err == nil, fmt.Sprint(err)
 	})
 }
 
 // ask makes all askers, and records what happens from then on.
 func (p *playhouse) ask() {
 	p.Helper()
-	p.followPlays()
-	p.ok(each(p.plays, func(c *play) error {
-		var err error
-		c.asker, err = suite.client.CoreV1().Pods(p.ns).Create(p.Context(), c.stage.Asker(&c.Ask), metav1.CreateOptions{})
+	p.history = p.keepHistory()
+	p.ok(each(p.plays, func(c *play) (err error) {
+		c.asker, err = c.create(c.waiting(c.Ask))
 		return err
 	}))
-}
-
-// followPlays records the changes of pods, by play.
-func (p *playhouse) followPlays() {
-	p.Helper()
-	byName := map[string]*play{}
-	for _, c := range p.plays {
-		byName[c.name] = c
-	}
-	p.tail = p.follow(p.listAll(), func(event watch.Event) {
-		pod := event.Object.(*corev1.Pod)
-		if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, companionSuffix) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.seen = append(c.seen, event)
-		}
-	})
 }
 
 // awaitOutcomes waits until all is as the scenarios say, or until the time-out, and a
 // little longer: nothing more may happen.
 func (p *playhouse) awaitOutcomes() {
 	p.Helper()
-	done := func() bool {
+	await(p.Context(), 2*patience, func() bool { // of all plays
 		return !slices.ContainsFunc(p.right(), func(c *play) bool { return c.diff() != "" })
-	}
-	await(p.Context(), 2*patience, done) // of all plays
+	})
 	await(p.Context(), calm, func() bool { return false })
-	p.tail.catchUp(p.Context(), p)
+	p.history.tail.catchUp(p.Context(), p)
 }
 
 // await polls until it is done or the time is over. It polls less often than other tests,
@@ -418,22 +313,12 @@ func await(ctx context.Context, within time.Duration, done func() bool) {
 // are there.
 func (p *playhouse) makeWay() {
 	p.Helper()
-	now := int64(0)
-	p.ok(each(p.plays, func(c *play) error {
-		for _, x := range c.State.Pods {
-			if x.Protection == planner.Leaving {
-				if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}))
+	p.deleteLeaving(metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	await(p.Context(), 2*patience, func() bool {
 		pods := p.podsByName()
 		return !slices.ContainsFunc(p.right(), func(c *play) bool {
 			want := c.want()
-			return want.Node != "" && (pods[want.Asker] == nil || pods[want.Asker].Spec.NodeName != want.Node)
+			return want.Node != "" && !isPlaced(pods, want)
 		})
 	})
 }
@@ -447,15 +332,4 @@ func (p *playhouse) podsByName() map[string]*corev1.Pod {
 		out[pods[i].Name] = &pods[i]
 	}
 	return out
-}
-
-// clear removes all pods, unless the run keeps them for inspection.
-func (p *playhouse) clear() {
-	p.Helper()
-	if p.Failed() {
-		return
-	}
-	now := int64(0)
-	p.ok(suite.client.CoreV1().Pods(p.ns).DeleteCollection(p.Context(),
-		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + p.id}))
 }

@@ -2,18 +2,19 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // unplayable are the plans of the scenarios that this driver cannot show, and why. The
@@ -23,73 +24,84 @@ var unplayable = []string{
 	"laws/law3_not_the_same_application/1: an application in two queues",
 	"laws/law3_not_the_same_application/2: an application in two queues",
 	"laws/law4_only_below_the_guarantee/1: strictGuarantee",
-	"laws/never_victims/1: a pod in its binding",
-	"laws/never_victims/1: a pod of a DaemonSet",
-	"laws/never_victims/2: a pod in its binding",
-	"laws/never_victims/2: a pod of a DaemonSet",
+	"laws/never_victims/1: a pod in its binding, a pod of a DaemonSet",
+	"laws/never_victims/2: a pod in its binding, a pod of a DaemonSet",
 	"pairs/law3_law6/1: an application in two queues",
 }
 
-// askDelay is the preemption.delay of all queues of the scenarios.
-const askDelay = 2 * time.Second
+// strict is the fact that an argument of the whole scheduler decides.
+const strict = "strictGuarantee"
+
+// factsOf are the facts of a plan that the cluster cannot show.
+func factsOf(c *scenario.Case) string {
+	facts := map[string]bool{}
+	if c.Strict {
+		facts[strict] = true
+	}
+	queues := map[string]string{c.Ask.App: c.Ask.Queue}
+	for i := range c.State.Pods {
+		p := &c.State.Pods[i]
+		if queue, known := queues[p.App]; p.OwnApp && known && queue != p.Queue {
+			facts["an application in two queues"] = true // it is in the queue of its first pod
+		}
+		queues[p.App] = p.Queue
+		switch p.Protection {
+		case planner.Binding: // the bind request would be in flight while another pod asks
+			facts["a pod in its binding"] = true
+		case planner.DaemonSet: // its controller makes and deletes it
+			facts["a pod of a DaemonSet"] = true
+		}
+	}
+	for _, x := range c.State.Waiting {
+		if x.Node == "" { // the scheduler always holds a node for an asker with a plan
+			facts["a plan without a node"] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(facts)), ", ")
+}
 
 // TestScenarios runs the planner's scenarios with the scheduler, all plans at once: each
 // has nodes of its own and queues below a queue of its own, which has no settings and so
 // no influence. Their objects exist when the scheduler starts; then all askers are
 // created, and pods must end and start as the scenarios say.
+//
+// Plans that are refused with strictGuarantee are run here without it. Their outcome must
+// differ, which shows that this test checks it.
 func TestScenarios(t *testing.T) {
-	all := scenario.Cases(t, "../../pkg/planner/testdata")
-	cases, off := playable(all)
-	expect.Same(t, "plans that cannot be shown", unplayable, off)
-	var plays []*play
-	for i := range cases {
-		plays = append(plays, &play{Case: &cases[i]})
-	}
-	// Plans that are refused with strictGuarantee are run here without it. Their outcome
-	// must differ, which shows that this test checks it.
-	for i := range all {
-		if slices.Equal(factsOf(&all[i]), []fact{strict}) {
-			plays = append(plays, &play{Case: &all[i], wrong: true})
+	p := &playhouse{}
+	var others []string
+	for i, c := range scenario.Cases(t, "../../pkg/planner/testdata") {
+		facts := factsOf(&c)
+		if facts != "" {
+			others = append(others, c.Name+": "+facts)
+		}
+		if facts == "" || facts == strict {
+			p.plays = append(p.plays, &play{
+				Case: &c, house: p, name: fmt.Sprintf("c%03d", i), wrong: c.Strict, pods: map[string]*corev1.Pod{},
+			})
 		}
 	}
-	var trees []queueTree
-	for i, c := range plays {
-		c.name = fmt.Sprintf("c%03d", i)
-		tree := expect.Get(queuesOf(c.State, c.name, askDelay))(t)
-		trees = append(trees, tree)
-	}
-	document := expect.Get(queuesDocument(trees...))(t)
-	began := time.Now()
-	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(100*time.Millisecond)) }
-	e := setup(t, document)
-	e.kill() // the scheduler must find all objects when it starts
-	p := &playhouse{env: e, plays: plays}
-	p.build()
-	took("built")
-	e.start()
+	expect.Same(t, "plans that cannot be shown", unplayable, others)
+	setup(t, expect.Get(queuesOf(p.plays))(t), func(s *settings) { s.before = p.build })
 	p.awaitKnown()
 	p.ask()
-	took("asked")
 	p.awaitOutcomes()
-	took("decided")
-	for _, c := range plays {
-		e.run(c.Name, func(e *env) { c.judge(e) })
+	for _, c := range p.plays {
+		p.run(c.Name, c.judge)
 	}
 	p.makeWay()
-	took("ended")
 	left := p.podsByName()
 	for _, c := range p.right() {
-		e.run(c.Name+"/end", func(e *env) { c.judgeEnd(e, left) })
+		p.run(c.Name+"/end", func(e *env) { c.judgeEnd(e, left) })
 	}
-	p.clear()
-	t.Logf("%d plans, %d of them with another setting", len(plays), len(plays)-len(cases))
+	t.Logf("%d plans, %d of them with another setting", len(p.plays), len(p.plays)-len(p.right()))
 }
 
 // playhouse has all plays of one scheduler.
 type playhouse struct {
 	*env
-	plays []*play
-	tail  *tail // of events after the askers were created
+	plays   []*play
+	history *history // from the creation of the askers on
 }
 
 // right are the plays that must end as the scenario says.
@@ -101,43 +113,88 @@ func (p *playhouse) right() []*play {
 // objects.
 type play struct {
 	*scenario.Case
+	house *playhouse
 	wrong bool // the scheduler's setting differs from that of the scenario
 	name  string
-	stage stage
 	pods  map[string]*corev1.Pod // as they were created, by the name in the scenario
 	asker *corev1.Pod
 	gone  []string // the names of the pods that were evicted by the time of the check
-
-	mu   sync.Mutex
-	seen []watch.Event // events of its pods since the asker was created
 }
-
-// want is the scenario's outcome with the names of objects.
-func (c *play) want() scenario.Outcome { return c.stage.Want(c.Case) }
 
 // outcome is the outcome so far. The API server chooses UIDs, and the UID decides between
 // pods that are equal in all but the name: such pods may replace each other as victims.
 func (c *play) outcome() scenario.Outcome {
 	out := c.outcomeByName()
-	got, wanted := c.kinds(out.Victims), c.kinds(c.want().Victims)
-	if slices.Equal(got, wanted) {
-		out.Victims = c.want().Victims
+	if want := c.want().Victims; slices.Equal(c.kinds(out.Victims), c.kinds(want)) {
+		out.Victims = want
 	}
 	return out
 }
 
+// outcomeByName is the decision about the asker, read from the changes of pods since its
+// creation. Every pod that was removed counts as a victim. Without such a pod or a claim,
+// the asker's condition PodScheduled names the node on which it waits for leaving pods,
+// or the rule by which it is refused.
 func (c *play) outcomeByName() scenario.Outcome {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return observed(c.asker.Name, c.seen)
+	out := scenario.Outcome{Asker: c.asker.Name, Kind: planner.Refuse}
+	for _, pod := range c.pods {
+		if c.house.history.first(pod.UID, func(s sight) bool { return s.gone }) != nil {
+			out.Victims = append(out.Victims, pod.Name)
+		}
+	}
+	slices.Sort(out.Victims)
+	said := ""
+	for _, s := range c.house.history.of(c.asker.UID) {
+		if conditionIs(s.pod, held, corev1.ConditionTrue) {
+			out.Node = expect.Get(reservations.ParseClaim(conditionOf(s.pod, held).Message))(c.house).Node
+		}
+		if told := conditionOf(s.pod, corev1.PodScheduled); told != nil {
+			said = told.Message
+		}
+	}
+	_, room, waits := strings.Cut(said, string(reasons.WaitingForRoom)+": node ")
+	switch {
+	case len(out.Victims) > 0:
+		out.Kind = planner.Preempt
+	case out.Node != "":
+		out.Kind = planner.Hold
+	case waits:
+		out.Kind = planner.Wait
+		out.Node, _, _ = strings.Cut(room, " ")
+	default:
+		out.Rule = refusedBy(said)
+	}
+	return out
+}
+
+// says are the sentences that name the rules by which askers are refused.
+var says = map[planner.Rule]string{
+	planner.Law2: "(law 2", planner.Law3: "(law 3", planner.Law4: "(law 4",
+	planner.Law5: "(law 5", planner.Law6: "(law 6", planner.Law7: "(law 7",
+	planner.RuleTooLittle: "pods that may go are not enough", planner.RuleFilters: "the filters refuse",
+	planner.RuleForeign: string(planner.RuleForeign),
+}
+
+// refusedBy is the rule that is named first; empty for none.
+func refusedBy(said string) planner.Rule {
+	if strings.Contains(said, string(reasons.PreemptionNever)) {
+		return planner.RuleNeverPreempt
+	}
+	_, said, _ = strings.Cut(said, string(reasons.PreemptionRefused))
+	first := planner.Rule("")
+	for rule, sentence := range says {
+		if before, _, named := strings.Cut(said, sentence); named {
+			said, first = before, rule
+		}
+	}
+	return first
 }
 
 // kinds describes pods without their names; sorted.
 func (c *play) kinds(names []string) []string {
 	var kinds []string
-	for i := range c.State.Pods {
-		x := c.State.Pods[i]
-		if slices.Contains(names, c.stage.Name(x.Name)) {
+	for _, x := range c.State.Pods {
+		if slices.Contains(names, c.object(x.Name)) {
 			if x.Name = ""; !x.OwnApp {
 				x.App = ""
 			}
@@ -158,42 +215,30 @@ func (c *play) judge(e *env) {
 	case c.wrong && diff == "":
 		e.Errorf("it is not found that it was decided without strictGuarantee: %v", c.outcome())
 	case !c.wrong && diff != "":
-		c.tell(e)
-		e.Errorf("(-want +got)\n%s", diff)
+		e.Errorf("(-want +got)\n%s%s", diff, describe(e.Context(), e.get(c.asker)))
 	}
 }
 
 // judgeEnd checks which pods are left, and where. An asker that was refused beside
 // leaving pods may be allowed more once they are gone, which the scenario does not say.
 func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
-	leaving := slices.ContainsFunc(c.State.Pods, func(x scenario.Pod) bool { return x.Protection == planner.Leaving })
-	if leaving && c.want().Kind == planner.Refuse {
-		return
-	}
-	for i := range c.State.Pods {
-		x := &c.State.Pods[i]
-		if x.Protection == planner.Leaving {
-			continue
-		}
-		name := c.stage.Name(x.Name)
-		if went := slices.Contains(c.gone, name); went != (left[name] == nil) {
-			e.Errorf("pod %s: left is %v; the victims are %v", x.Name, left[name] != nil, c.gone)
-		}
-	}
 	want := c.want()
-	if want.Kind == planner.Refuse {
+	if want.Kind == planner.Refuse && len(c.leaving()) > 0 {
 		return
 	}
-	if now := left[want.Asker]; now == nil || now.Spec.NodeName != want.Node {
-		e.Errorf("the asker is not on node %s", want.Node)
-		c.tell(e)
+	for _, x := range c.State.Pods {
+		here := left[c.object(x.Name)] != nil
+		if went := slices.Contains(c.gone, c.object(x.Name)); x.Protection != planner.Leaving && went == here {
+			e.Errorf("pod %s: left is %v; the victims are %v", x.Name, here, c.gone)
+		}
+	}
+	if want.Kind != planner.Refuse && !isPlaced(left, want) {
+		e.Errorf("the asker is not on node %s\n%s", want.Node, describe(e.Context(), e.get(c.asker)))
 	}
 }
 
-// tell prints what is known of the asker.
-func (c *play) tell(e *env) {
-	now := e.get(c.asker)
-	for _, condition := range now.Status.Conditions {
-		e.Logf("%s %s=%s %s: %s", now.Name, condition.Type, condition.Status, condition.Reason, condition.Message)
-	}
+// isPlaced tells whether an asker is where its plan says.
+func isPlaced(pods map[string]*corev1.Pod, want scenario.Outcome) bool {
+	asker := pods[want.Asker]
+	return asker != nil && asker.Spec.NodeName == want.Node
 }

@@ -1,7 +1,8 @@
 package integration
 
 import (
-	"maps"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -10,59 +11,69 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// stage turns the state of a scenario into objects of the cluster. Scenarios abbreviate
-// some facts. On the stage:
+// The methods of a play here turn the state of its scenario into objects of the cluster.
+// Scenarios abbreviate some facts. On the stage:
 //
 //   - every pod is an application of its own unless the scenario names one, because
 //     otherwise the oldest pod of a queue would be an originator;
-//   - an originator has a companion: a pod of its application that it owns, that fits no
-//     node and that does not preempt;
+//   - an originator says so by its annotation;
 //   - gpu is example.com/gpu;
 //   - the requirements of a pod on its node beside room are a host port, a required term
 //     of (anti-)affinity, or a constraint DoNotSchedule with a skew of 1, and the domain
 //     is always the node.
-type stage struct {
-	// Namespace has the pods and budgets.
-	Namespace string
-	// Prefix begins the names of pods, budgets and applications.
-	Prefix string
-	// Labels are on all pods, nodes and budgets.
-	Labels map[string]string
-	// Below is the queue that stands for root, as a path.
-	Below string
-	// Node returns the name of the object of a node.
-	Node func(node string) string
-	// Selector is the node selector of all pods.
-	Selector map[string]string
-	// Class returns the name of a PriorityClass.
-	Class func(priority int32, never bool) string
+const (
+	// gpu is the stage's resource for the scenarios' type of that name.
+	gpu = "example.com/gpu"
+	// caseLabel has the play of a pod or node, groupLabel the group of a pod.
+	caseLabel, groupLabel = "integration/case", "group.example.com"
+)
+
+// object returns the name of the object of a pod, budget, group or application: scenarios
+// use characters that object names may not have.
+func (c *play) object(name string) string {
+	return c.name + "-" + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
 }
 
-// gpu is the stage's resource for the scenarios' type of that name.
-const gpu = "example.com/gpu"
+// node returns the name of the object of a node.
+func (c *play) node(name string) string { return c.nodeSpec(scenario.Node{Name: name}).Name(0) }
 
-// Name returns the name of the object of a pod or budget: scenarios use characters that
-// object names may not have.
-func (s *stage) Name(name string) string {
-	return s.Prefix + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
+// nodeSpec describes the object of a node.
+func (c *play) nodeSpec(n scenario.Node) localcluster.NodeSpec {
+	list := resourceList(n.Allocatable)
+	spec := localcluster.NodeSpec{
+		NamePrefix: fmt.Sprintf("%s-%s-%s", c.house.id, c.name, n.Name),
+		Labels:     map[string]string{label: c.house.id, caseLabel: c.name},
+		CPU:        list.Cpu().String(), Memory: list.Memory().String(), Pods: list.Pods().Value(),
+	}
+	if q, ok := list[gpu]; ok {
+		spec.Extended = map[string]string{gpu: q.String()}
+	}
+	return spec
 }
 
-// Pod returns a running pod of the scenario; it has no status, UID or age yet.
-func (s *stage) Pod(p *scenario.Pod) *corev1.Pod {
-	pod := s.Asker(&p.Ask)
-	pod.Spec.NodeName = s.Node(p.Node)
+// running returns a pod of the scenario that has a node.
+func (c *play) running(p scenario.Pod) *corev1.Pod {
+	pod := c.waiting(p.Ask)
+	pod.Spec.NodeName = c.node(p.Node)
 	for _, b := range p.Budgets {
-		pod.Labels[s.budgetLabel(b)] = "covered"
+		pod.Labels[c.budgetLabel(b)] = "covered"
 	}
 	if p.OptedOut {
 		pod.Annotations[allowPreemption] = "false"
+	}
+	if p.Originator {
+		pod.Annotations[informer.OriginatorAnnotation] = "true"
 	}
 	switch p.Protection {
 	case planner.Static: // pods of queues are never static
@@ -70,51 +81,32 @@ func (s *stage) Pod(p *scenario.Pod) *corev1.Pod {
 		pod.Annotations[corev1.MirrorPodAnnotationKey] = "story"
 	case planner.Foreign:
 		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+	case planner.Leaving:
+		withGrace(500)(pod)
 	}
 	return pod
 }
 
-// Companion makes a pod an originator, given its object.
-func (s *stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
-	a := p.Ask
-	a.Request, a.Never, a.Place = nil, true, scenario.Place{}
-	c := s.Asker(&a)
-	c.Name = owner.Name + companionSuffix
-	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner.Name, UID: owner.UID}}
-	c.Spec.NodeSelector = map[string]string{"example.com/node": "nowhere"}
-	return c
-}
-
-// companionSuffix ends the names of companions.
-const companionSuffix = "-companion"
-
-// Asker returns a pod of the scenario without a node.
-func (s *stage) Asker(a *scenario.Ask) *corev1.Pod {
+// waiting returns a pod of the scenario without a node.
+func (c *play) waiting(a scenario.Ask) *corev1.Pod {
 	app := a.Name
 	if a.OwnApp {
 		app = a.App
 	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Namespace, Name: s.Name(a.Name), Annotations: map[string]string{},
-			Labels: map[string]string{placement.KeyApplicationID: s.Name(app)},
-		},
-		Spec: corev1.PodSpec{
-			SchedulerName: profile, NodeSelector: s.Selector, TerminationGracePeriodSeconds: new(int64),
-			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: resourceList(a.Request)}}},
-		},
-	}
-	maps.Copy(pod.Labels, s.Labels)
-	s.place(pod, a.Place)
+	pod := c.house.pod(c.object(a.Name), c.object(app))
+	pod.Labels[caseLabel] = c.name
 	if a.Queue != "" {
-		pod.Labels[placement.KeyQueue] = s.Below + strings.TrimPrefix(a.Queue, "root")
+		pod.Labels[placement.KeyQueue] = "root." + c.name + strings.TrimPrefix(a.Queue, "root")
 	}
+	pod.Spec.NodeSelector = map[string]string{caseLabel: c.name}
+	pod.Spec.PriorityClassName = c.house.class(a.Priority, a.Never)
 	needs := &pod.Spec.Containers[0].Resources
+	needs.Requests = resourceList(a.Request)
 	delete(needs.Requests, corev1.ResourcePods)
 	if n, ok := needs.Requests[gpu]; ok { // limits and requests of such types must be equal
 		needs.Limits = corev1.ResourceList{gpu: n}
 	}
-	pod.Spec.PriorityClassName = s.Class(a.Priority, a.Never)
+	c.place(pod, a.Place)
 	return pod
 }
 
@@ -142,87 +134,135 @@ func typeName(name string) string {
 	return name
 }
 
-const budgetPrefix = "budget.example.com/"
+func (c *play) budgetLabel(name string) string { return "budget.example.com/" + c.object(name) }
 
-func (s *stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }
-
-// Budget returns a budget of the scenario with the status that a controller would give
-// it. It allows at most as many disruptions as it covers pods.
-func (s *stage) Budget(state *scenario.State, b *scenario.Budget) *policyv1.PodDisruptionBudget {
+// budget returns a budget of the scenario, and how many disruptions it allows: at most as
+// many as it covers pods.
+func (c *play) budget(b scenario.Budget) (*policyv1.PodDisruptionBudget, int32) {
 	covered := int64(0)
-	for i := range state.Pods {
-		if slices.Contains(state.Pods[i].Budgets, b.Name) && state.Pods[i].Protection != planner.Leaving {
+	for _, p := range c.State.Pods {
+		if slices.Contains(p.Budgets, b.Name) && p.Protection != planner.Leaving {
 			covered++
 		}
 	}
 	allowed := min(b.Allowed, covered)
 	least := intstr.FromInt32(int32(covered - allowed))
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name(b.Name), Labels: s.Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: c.object(b.Name)},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: &least,
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{s.budgetLabel(b.Name): "covered"}},
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{c.budgetLabel(b.Name): "covered"}},
 		},
-		Status: policyv1.PodDisruptionBudgetStatus{
-			DisruptionsAllowed: int32(allowed), ExpectedPods: int32(covered), CurrentHealthy: int32(covered),
-			DesiredHealthy: int32(covered - allowed),
-		},
-	}
+	}, int32(allowed)
 }
 
 // overOwnMax is the case with an asker that is over the max of its own leaf. It is refused
 // by no law: its quota keeps it waiting, and there is no plan.
 const overOwnMax = "laws/law7_max_is_a_fence_for_its_own_victims/3"
 
-// Want returns the outcome of a case with the names of objects.
-func (s *stage) Want(c *scenario.Case) scenario.Outcome {
+// want is the scenario's outcome with the names of objects.
+func (c *play) want() scenario.Outcome {
 	want := c.Want
 	if c.Name == overOwnMax {
 		want.Rule = ""
 	}
-	want.Asker, want.Victims = s.Name(want.Asker), nil
+	want.Asker, want.Victims = c.object(want.Asker), nil
 	for _, v := range c.Want.Victims {
-		want.Victims = append(want.Victims, s.Name(v))
+		want.Victims = append(want.Victims, c.object(v))
 	}
 	slices.Sort(want.Victims)
 	if want.Node != "" {
-		want.Node = s.Node(want.Node)
+		want.Node = c.node(want.Node)
 	}
 	return want
 }
 
-// groupLabel has the group of a pod.
-const groupLabel = "group.example.com"
-
 // place gives a pod the scenario's requirements beside room.
-func (s *stage) place(pod *corev1.Pod, p scenario.Place) {
+func (c *play) place(pod *corev1.Pod, p scenario.Place) {
 	if p.Port != 0 {
-		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: p.Port, HostPort: p.Port, Protocol: corev1.ProtocolTCP}}
+		port := corev1.ContainerPort{ContainerPort: p.Port, HostPort: p.Port, Protocol: corev1.ProtocolTCP}
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{port}
 	}
 	if p.Group != "" {
-		pod.Labels[groupLabel] = s.Name(p.Group)
+		pod.Labels[groupLabel] = c.object(p.Group)
 	}
 	if p.Apart != "" || p.Beside != "" {
 		pod.Spec.Affinity = &corev1.Affinity{}
 	}
 	if p.Apart != "" {
-		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: s.onNode(p.Apart)}
+		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Apart),
+		}
 	}
 	if p.Beside != "" {
-		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: s.onNode(p.Beside)}
+		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Beside),
+		}
 	}
 	if p.Spread != "" {
 		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: s.group(p.Spread),
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: c.group(p.Spread),
 		}}
 	}
 }
 
 // onNode returns the pods of a group on a node.
-func (s *stage) onNode(group string) []corev1.PodAffinityTerm {
-	return []corev1.PodAffinityTerm{{LabelSelector: s.group(group), TopologyKey: corev1.LabelHostname}}
+func (c *play) onNode(group string) []corev1.PodAffinityTerm {
+	return []corev1.PodAffinityTerm{{LabelSelector: c.group(group), TopologyKey: corev1.LabelHostname}}
 }
 
-func (s *stage) group(name string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: s.Name(name)}}
+func (c *play) group(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: c.object(name)}}
+}
+
+// queueTree is a queue and those below it, as package config reads them.
+type queueTree struct {
+	Name       string                       `json:"name"`
+	Resources  map[string]map[string]string `json:"resources"`
+	Properties map[string]string            `json:"properties"`
+	Queues     []queueTree                  `json:"queues,omitempty"`
+}
+
+// queuesOf returns a queues.yaml with the tree of each play under the play's name. It is
+// an error if the root of a tree has settings, because it is not root on the stage, and
+// the settings would have an effect there.
+func queuesOf(plays []*play) (string, error) {
+	var below []queueTree
+	for _, c := range plays {
+		t := treeOf(c.State.Root, c.name)
+		if len(t.Resources["guaranteed"])+len(t.Resources["max"])+len(t.Properties) > 0 {
+			return "", fmt.Errorf("%s: root has settings", c.Name)
+		}
+		t.Properties = map[string]string{"preemption.delay": "2s"} // of all leaves
+		below = append(below, t)
+	}
+	text, err := yaml.Marshal(map[string]any{"partitions": []any{map[string]any{
+		"name": "default", "placementrules": []any{map[string]any{"name": "provided"}},
+		"queues": []any{map[string]any{"name": "root", "submitacl": "*", "queues": below}},
+	}}})
+	return string(text), err
+}
+
+// treeOf returns a queue under a name.
+func treeOf(q *config.Queue, name string) queueTree {
+	t := queueTree{Name: name, Properties: q.Properties, Resources: map[string]map[string]string{
+		"guaranteed": quotas(q.Guaranteed.All()), "max": quotas(q.Max.All()),
+	}}
+	for _, c := range q.Children {
+		t.Queues = append(t.Queues, treeOf(c, c.Name))
+	}
+	return t
+}
+
+// quotas are amounts as queues.yaml has them.
+func quotas(all iter.Seq2[string, resources.Amount]) map[string]string {
+	out := map[string]string{}
+	for name, amount := range all {
+		out[typeName(name)] = fmt.Sprint(int64(amount))
+		if name == resources.CPU {
+			out[name] += "m"
+		}
+	}
+	return out
 }
