@@ -1,8 +1,9 @@
 package integration
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // preemptionQueues are one queue far below its guarantee, and one that borrows.
@@ -52,21 +55,13 @@ func (e *env) fill(of string, n int, options ...podOption) {
 const timeToGuarantee = 3 * time.Second
 
 // TestTimeToGuarantee checks how long a queue waits for its guarantee: ten of its pods
-// find four full nodes, and their ten victims are chosen soon after the delay.
+// find four full nodes, and their ten victims are chosen soon after the delay. After that
+// /metrics has every gauge and histogram but that of pods that are held back, and
+// YuniKorn's names are there, too.
 func TestTimeToGuarantee(t *testing.T) {
 	const delay, pods = 5 * time.Second, 10
-	e := setup(t, `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: `+strconv.Itoa(pods)+`}}
-      properties: {preemption.delay: `+delay.String()+`}
-    - name: borrows
-`)
+	numbers := strings.NewReplacer("vcore: 40", fmt.Sprint("vcore: ", pods), "1s", delay.String())
+	e := setup(t, numbers.Replace(preemptionQueues))
 	e.useNodes(4, localcluster.NodeSpec{CPU: "10"})
 	c := e.keepHistory()
 	e.fill("victim", 40, inQueue("root.borrows"), stopsAfter(500*time.Millisecond))
@@ -101,4 +96,53 @@ partitions:
 	}
 	c.expectNoMore(calm, pods, "victim")
 	e.expectBooks()
+
+	e.awaitMetric(`paddock_hold_duration_seconds_count{end="bound",kind="queue"}`, fmt.Sprint(pods))
+	e.awaitMetric(`paddock_time_to_guarantee_seconds_count`, "1")
+	shown := e.metrics()
+	for _, m := range metrics.Table() {
+		name, must := m.FullName(), m.Kind != metrics.Counter
+		if must && name != "paddock_gated_pods" && !strings.Contains(shown, "\n"+name) {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	e.awaitText("/ws/v1/metrics", `yunikorn_queue_resource{queue="root.owed",resource="vcore",state="allocated"} 10000`)
+	e.checkBuild()
+}
+
+// releaseBudget bounds the time from the release of quota until the next pod is bound.
+// releaseSlack is for a machine on which other work takes both cores: the scheduler, the
+// API server and etcd have to run four times in between.
+const (
+	releaseBudget = time.Second
+	releaseSlack  = time.Second
+)
+
+// TestReleaseAdmitsNext measures from the moment the API server shows that a pod
+// is gone to the moment it shows the next one bound, on the same watch.
+func TestReleaseAdmitsNext(t *testing.T) {
+	e := setup(t, oneLeaf("2"))
+	c := e.keepHistory()
+	e.create("p", 9, inQueue("root.a"))
+	var took []time.Duration
+	for left := 9; left > 2; left-- {
+		e.expect("p", 2, left-2, reasons.OverMax)
+		running, _ := e.podsOf("p")
+		before := len(c.boundByNow("p"))
+		e.delete(running[0])
+		next := func() (bool, string) { return len(c.boundByNow("p")) > before, "" }
+		eventually(e, patience, "the next pod is bound", next)
+		ended := c.first(running[0].UID, func(s sight) bool {
+			return s.gone || s.pod.Status.Phase == corev1.PodSucceeded || s.pod.Status.Phase == corev1.PodFailed
+		})
+		took = append(took, c.bound("p")[before].at.Sub(ended.at))
+	}
+	slices.Sort(took)
+	t.Logf("from release to bind: median %v, longest %v", took[len(took)/2], took[len(took)-1])
+	if median := took[len(took)/2]; median > releaseBudget {
+		t.Errorf("the median from release to bind is %v, want at most %v", median, releaseBudget)
+	}
+	if longest := took[len(took)-1]; longest > releaseBudget+releaseSlack {
+		t.Errorf("the longest time from release to bind is %v, want at most %v", longest, releaseBudget+releaseSlack)
+	}
 }
