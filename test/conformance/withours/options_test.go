@@ -3,48 +3,45 @@ package withours
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
 func TestEachProfileCarriesOurPlugins(t *testing.T) {
+	type plugins = []schedconfig.Plugin
 	own := schedconfig.KubeSchedulerProfile{
-		SchedulerName: "own",
 		Plugins: &schedconfig.Plugins{
-			QueueSort: schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: "Other"}}},
-			Filter:    schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: "Mine"}}},
+			QueueSort: schedconfig.PluginSet{Enabled: plugins{{Name: "Other"}}},
+			Filter:    schedconfig.PluginSet{Enabled: plugins{{Name: "Mine"}}},
 		},
 		PluginConfig: []schedconfig.PluginConfig{{Name: "Mine"}},
 	}
-	for _, profile := range []schedconfig.KubeSchedulerProfile{own, {SchedulerName: "empty"}} {
-		got := carry(&profile)
-		if want := []schedconfig.Plugin{{Name: queuesort.Name}}; !slices.Equal(got.Plugins.QueueSort.Enabled, want) {
-			t.Errorf("%s: order of the queue %v, want %v", profile.SchedulerName, got.Plugins.QueueSort.Enabled, want)
-		}
-		if !slices.Contains(got.Plugins.Filter.Enabled, schedconfig.Plugin{Name: reservation.Name}) {
-			t.Errorf("%s: filters %v, want %s among them", profile.SchedulerName, got.Plugins.Filter.Enabled, reservation.Name)
-		}
-		var configured []string
-		for _, c := range got.PluginConfig {
-			configured = append(configured, c.Name)
-		}
-		for _, name := range []string{queuesort.Name, reservation.Name} {
-			if !slices.Contains(configured, name) {
-				t.Errorf("%s: arguments of %v, want those of %s", profile.SchedulerName, configured, name)
-			}
-		}
+	before := own.DeepCopy()
+	for _, c := range []struct {
+		name    string
+		profile schedconfig.KubeSchedulerProfile
+		filters plugins
+		config  []schedconfig.PluginConfig
+	}{
+		{name: "a profile without plugins", filters: plugins{{Name: reservation.Name}}, config: ours()},
+		{
+			name: "a profile with plugins", profile: own, filters: plugins{{Name: "Mine"}, {Name: reservation.Name}},
+			config: append(own.PluginConfig, ours()...),
+		},
+	} {
+		got := carry(&c.profile)
+		expect.Same(t, c.name+": order", plugins{{Name: queuesort.Name}}, got.Plugins.QueueSort.Enabled)
+		expect.Same(t, c.name+": filters", c.filters, got.Plugins.Filter.Enabled)
+		expect.Same(t, c.name+": arguments", c.config, got.PluginConfig)
 	}
-	if got := carry(&own); got.Plugins.Filter.Enabled[0].Name != "Mine" || got.PluginConfig[0].Name != "Mine" {
-		t.Errorf("the plugins of the profile's own are gone: %+v", got)
-	}
-	if own.Plugins.QueueSort.Enabled[0].Name != "Other" || len(own.Plugins.Filter.Enabled) != 1 {
-		t.Error("the profile that was given was changed")
-	}
+	expect.Same(t, "the profile that was given", *before, own)
+	withArguments := []string{ours()[0].Name, ours()[1].Name}
+	expect.Same(t, "our plugins with arguments", []string{queuesort.Name, reservation.Name}, withArguments)
 }
 
 // A planted hold filter needs no arguments; ours cannot be made without.
