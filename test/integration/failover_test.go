@@ -62,7 +62,7 @@ func failoverMoments(victims int) []moment {
 // and none twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
-	both := setupReplicas(t, preemptionQueues)
+	both := setupReplicas(t, preemptionQueues, elected)
 	both.leader.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	both.standby.nodePool = both.leader.nodePool
 	c := both.leader.keepHistory()
@@ -247,7 +247,9 @@ func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) 
 func TestStandbyThatActsIsFound(t *testing.T) {
 	const n = 30 // more than one of two gets to bind before the other; all of them fit
 	careless := func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil }
-	both := electReplicas(t, preemptionQueues, electedForLong, careless)
+	// With upstream's times a leader that gets no processor for seconds keeps leading.
+	forLong := func(s *settings) { s.launch.LeaderElection = true }
+	both := setupReplicas(t, preemptionQueues, forLong, careless)
 	both.leader.expectBooks()
 	both.standby.fill("p", n, inQueue("root.borrows"), requests("cpu", "10m"))
 	for _, r := range []*replica{both.leader, both.standby} {

@@ -332,7 +332,7 @@ func (e *env) probe(of string, stop <-chan struct{}, options ...podOption) figur
 	var mu sync.Mutex
 	asked, took := map[string]time.Time{}, map[string]time.Duration{}
 	var made figures
-	theirs.follow(theirs.listAll(), func(event watch.Event) {
+	theirs.follow(func(event watch.Event) {
 		p, now := event.Object.(*corev1.Pod), time.Now()
 		mu.Lock()
 		defer mu.Unlock()

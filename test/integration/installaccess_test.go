@@ -320,21 +320,14 @@ func (e *env) lifeOfConfiguration() {
 // scheduler asks the API server for the user of a request and for its rights.
 func (e *env) lifeOfMetrics() {
 	e.Helper()
-	token := e.token("prometheus")
-	expect.Fails(e, e.readMetrics(token), "403 Forbidden")
+	as := &clientrest.Config{BearerToken: e.token("prometheus")}
+	expect.Refused(e.metricsAs(as))(e, "403 Forbidden")
 	bindRole(e.T, e.ns, "prometheus", e.configNamespace()+"-paddock-metrics-reader")
 	// A refusal is cached for a while.
-	succeeds(e, "/metrics can be read with the binding", func() error { return e.readMetrics(token) })
-}
-
-// readMetrics reads /metrics with a token.
-func (e *env) readMetrics(token string) error {
-	e.Helper()
-	insecure := clientrest.TLSClientConfig{Insecure: true} // the scheduler signs its own certificate
-	client := expect.Get(clientrest.HTTPClientFor(&clientrest.Config{BearerToken: token, TLSClientConfig: insecure}))(e)
-	defer client.CloseIdleConnections()
-	_, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
-	return err
+	succeeds(e, "/metrics can be read with the binding", func() error {
+		_, err := e.metricsAs(as)
+		return err
+	})
 }
 
 // awaitLeader waits until the lease has a holder other than the one before, and returns

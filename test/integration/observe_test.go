@@ -1,12 +1,10 @@
 package integration
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -45,36 +43,42 @@ func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error)
 	return body, nil
 }
 
+// read decodes the answer of REST to a path.
+func (e *env) read(ctx context.Context, path string, into any) error {
+	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+path)
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	return err
+}
+
+// own requests a page below /api/v1.
+func (e *env) own(page string, into any) {
+	e.Helper()
+	e.ok(e.read(e.Context(), "/api/v1/"+page, into))
+}
+
 // readQueues asks REST for the tree of queues.
 func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
-	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+"/ws/v1/partition/default/queues")
-	if err != nil {
-		return nil, err
-	}
 	root := &documents.Queue{}
-	if err := json.Unmarshal(body, root); err != nil {
-		return nil, fmt.Errorf("queues by REST: %w", err)
-	}
-	return root, nil
+	return root, e.read(ctx, "/ws/v1/partition/default/queues", root)
 }
 
 // checkBuild checks that the scheduler reports the version that it was linked with.
 func (e *env) checkBuild() {
 	e.Helper()
-	body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters"))(e)
 	var clusters []documents.Cluster
-	e.ok(json.Unmarshal(body, &clusters))
+	e.ok(e.read(e.Context(), "/ws/v1/clusters", &clusters))
 	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
-		e.Fatalf("not one cluster with one build: %s", body)
+		e.Fatalf("not one cluster with one build: %+v", clusters)
 	}
 	got := clusters[0].RMBuildInformation[0]
-	for flag, fields := range map[string][]string{"Version": {"buildVersion"}, "Commit": {"coreSHA", "shimSHA"}, "Date": {"buildDate"}} {
+	flags := map[string]string{"buildVersion": "Version", "coreSHA": "Commit", "shimSHA": "Commit", "buildDate": "Date"}
+	for field, flag := range flags {
 		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest/documents.Build"+flag+"=")
 		want, _, _ = strings.Cut(want, " ")
-		for _, field := range fields {
-			if want == "" || got[field] != want {
-				e.Errorf("%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
-			}
+		if want == "" || got[field] != want {
+			e.Errorf("%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
 		}
 	}
 }
@@ -120,43 +124,24 @@ func show(q *documents.Queue, lines *[]string) {
 	}
 }
 
-// account is the usage and the pending requests of a queue, without zeros.
-type account struct{ Allocated, Pending map[string]resources.Amount }
+// accounts are the amounts that queues use and request, parents included, without zeros,
+// by queue, state and type.
+type accounts map[string]resources.Amount
 
-// accounts are those of all queues, parents included, without empty ones.
-type accounts map[string]account
-
-func (a accounts) add(path string, pending bool, request map[string]resources.Amount) {
-	for p := path; p != ""; p = p[:max(strings.LastIndex(p, "."), 0)] {
-		q, known := a[p]
-		if !known {
-			q = account{map[string]resources.Amount{}, map[string]resources.Amount{}}
-			a[p] = q
-		}
-		for name, amount := range request {
-			if amount != 0 && pending {
-				q.Pending[name] += amount
-			} else if amount != 0 {
-				q.Allocated[name] += amount
-			}
+func (a accounts) add(path, state string, amounts map[string]resources.Amount) {
+	for name, amount := range amounts {
+		if amount != 0 {
+			a[path+" "+state+" "+name] += amount
 		}
 	}
 }
 
-// booked returns the accounts by REST.
-func booked(q *documents.Queue, into accounts) {
-	a := account{maps.Clone(q.AllocatedResource), maps.Clone(q.PendingResource)}
-	for _, m := range []*map[string]resources.Amount{&a.Allocated, &a.Pending} {
-		if *m == nil {
-			*m = map[string]resources.Amount{}
-		}
-		maps.DeleteFunc(*m, func(_ string, amount resources.Amount) bool { return amount == 0 })
-	}
-	if len(a.Allocated)+len(a.Pending) > 0 {
-		into[q.QueueName] = a
-	}
+// book adds a queue, and those below it, by REST.
+func (a accounts) book(q *documents.Queue) {
+	a.add(q.QueueName, "allocated", q.AllocatedResource)
+	a.add(q.QueueName, "pending", q.PendingResource)
 	for _, c := range q.Children {
-		booked(c, into)
+		a.book(c)
 	}
 }
 
@@ -184,7 +169,13 @@ func (e *env) recount(root *documents.Queue) accounts {
 				request[string(name)] = resources.Amount(q.Value())
 			}
 		}
-		out.add(path, p.Spec.NodeName == "", request)
+		state := "allocated"
+		if p.Spec.NodeName == "" {
+			state = "pending"
+		}
+		for ; path != ""; path = path[:max(strings.LastIndex(path, "."), 0)] {
+			out.add(path, state, request)
+		}
 	}
 	return out
 }
@@ -198,7 +189,7 @@ func (e *env) expectBooks() {
 			return false, err.Error()
 		}
 		books := accounts{}
-		booked(root, books)
+		books.book(root)
 		diff := cmp.Diff(e.recount(root), books)
 		return diff == "", diff
 	})
@@ -216,26 +207,31 @@ func (e *env) metric(name string) string {
 	return ""
 }
 
-func (e *env) metrics() string {
+func (e *env) metrics() (text string) {
 	e.Helper()
-	admin := suite.cluster.AdminConfig()
-	admin.TLSClientConfig.Insecure = true // the scheduler signs its own certificate
-	admin.TLSClientConfig.CAData, admin.TLSClientConfig.CAFile = nil, ""
-	client, err := clientrest.HTTPClientFor(admin)
-	e.ok(err)
-	defer client.CloseIdleConnections()
 	// A scheduler that has just started may not have read the client CA from the API server yet.
 	// Until it has, it takes the request for an anonymous one, or refuses its certificate.
-	var body []byte
 	eventually(e, patience, "the scheduler knows the user that asks for its metrics", func() (bool, string) {
-		body, err = fetch(e.Context(), client, e.process.URL()+"/metrics")
+		var err error
+		text, err = e.metricsAs(suite.cluster.AdminConfig())
 		if err != nil && (strings.Contains(err.Error(), "system:anonymous") || strings.Contains(err.Error(), "401 Unauthorized")) {
 			return false, err.Error()
 		}
 		e.ok(err)
 		return true, ""
 	})
-	return string(body)
+	return text
+}
+
+// metricsAs reads /metrics with the credentials of a client configuration.
+func (e *env) metricsAs(access *clientrest.Config) (string, error) {
+	e.Helper()
+	access = clientrest.CopyConfig(access)
+	access.Insecure, access.CAData, access.CAFile = true, nil, "" // the scheduler signs its own certificate
+	client := expect.Get(clientrest.HTTPClientFor(access))(e)
+	defer client.CloseIdleConnections()
+	body, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
+	return string(body), err
 }
 
 func (e *env) awaitMetric(name, want string) {
@@ -246,35 +242,16 @@ func (e *env) awaitMetric(name, want string) {
 	})
 }
 
-// lastLogLine returns the last line with all of the texts; empty for none.
-func (e *env) lastLogLine(texts ...string) string {
-	e.Helper()
-	lines := e.logLines(texts...)
-	if len(lines) == 0 {
-		return ""
-	}
-	return lines[len(lines)-1]
-}
-
 // logLines returns the lines of the scheduler's log with all of the texts.
-func (e *env) logLines(texts ...string) []string {
+func (e *env) logLines(texts ...string) (found []string) {
 	e.Helper()
-	log, err := os.Open(e.process.Log())
-	if err != nil {
-		e.Error(err)
-		return nil
-	}
-	defer log.Close()
-	var found []string
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
+	log, err := os.ReadFile(e.process.Log())
+	expect.Holds(e, err)
+	for line := range strings.SplitSeq(string(log), "\n") {
 		if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(line, t) }) {
 			found = append(found, line)
 		}
 	}
-	expect.Holds(e, lines.Err())
 	return found
 }
 
@@ -296,15 +273,14 @@ func (e *env) awaitEvent(o metav1.Object, reason string, texts ...string) corev1
 	e.Helper()
 	var found corev1.Event
 	eventually(e, patience, fmt.Sprintf("event %s about %s with %q", reason, o.GetName(), texts), func() (bool, string) {
-		list := expect.Get(eventsOf(e.Context(), o))(e)
 		var seen []string
-		for i := range list {
-			lacks := func(t string) bool { return !strings.Contains(list[i].Message, t) }
-			if (reason == "" || list[i].Reason == reason) && !slices.ContainsFunc(texts, lacks) {
-				found = list[i]
+		for _, v := range expect.Get(eventsOf(e.Context(), o))(e) {
+			lacks := func(t string) bool { return !strings.Contains(v.Message, t) }
+			if (reason == "" || v.Reason == reason) && !slices.ContainsFunc(texts, lacks) {
+				found = v
 				return true, ""
 			}
-			seen = append(seen, list[i].Reason+": "+list[i].Message)
+			seen = append(seen, v.Reason+": "+v.Message)
 		}
 		return false, strings.Join(seen, " | ")
 	})
@@ -327,13 +303,6 @@ func describe(ctx context.Context, p *corev1.Pod) string {
 		fmt.Fprintf(&b, "  %s %s: %s\n", list[i].Type, list[i].Reason, list[i].Message)
 	}
 	return b.String()
-}
-
-// own requests a page below /api/v1.
-func (e *env) own(page string, into any) {
-	e.Helper()
-	body := expect.Get(fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/api/v1/"+page))(e)
-	e.ok(json.Unmarshal(body, into))
 }
 
 // awaitText waits until the answer to a path, such as a web page, has a text.

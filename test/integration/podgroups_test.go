@@ -104,7 +104,8 @@ func (e *env) podGroupOnNodes() {
 	}
 
 	// Other pods come and go on the same nodes.
-	part.expectAll("other", 2, inQueue("root.others"))
+	part.create("other", 2, inQueue("root.others"))
+	part.expect("other", 2, 0, "")
 	part.expectStill("three", 0, 3, "")
 	part.addNodes(1, localcluster.NodeSpec{CPU: "3"})
 	part.expect("three", 3, 0, "")
@@ -143,13 +144,6 @@ func (e *env) podGroupOutlivesScheduler() {
 // uses tells whether a queue uses so many cores.
 func uses(cores int64) func(*documents.Queue) bool {
 	return func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == resources.Amount(1000*cores) }
-}
-
-// expectAll makes n pods and waits until all run.
-func (e *env) expectAll(name string, n int, options ...podOption) {
-	e.Helper()
-	e.create(name, n, options...)
-	e.expect(name, n, 0, "")
 }
 
 // clear deletes the pods of groups and waits until they are gone.

@@ -2,15 +2,24 @@ package integration
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -35,12 +44,11 @@ type history struct {
 	sights map[types.UID][]sight
 }
 
-// keepHistory records the changes of the pods of the test from now on. It is called
-// before the first pod.
+// keepHistory records the changes of the pods of the test from now on.
 func (e *env) keepHistory() *history {
 	e.Helper()
 	c := &history{env: e, sights: map[types.UID][]sight{}}
-	c.tail = e.follow(e.listAll(), func(event watch.Event) {
+	c.tail = e.follow(func(event watch.Event) {
 		p := event.Object.(*corev1.Pod)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -58,10 +66,9 @@ func (c *history) of(uid types.UID) []sight {
 
 // first returns the first state of a pod that fulfils a condition; nil if there was none.
 func (c *history) first(uid types.UID, check func(sight) bool) *sight {
-	for _, s := range c.of(uid) {
-		if check(s) {
-			return &s
-		}
+	sights := c.of(uid)
+	if i := slices.IndexFunc(sights, check); i >= 0 {
+		return &sights[i]
 	}
 	return nil
 }
@@ -84,28 +91,26 @@ func (c *history) boundByNow(of string) []sight {
 
 // bound is boundByNow, up to the last change that was seen.
 func (c *history) bound(of string) []sight {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []sight
-	for _, sights := range c.sights {
-		i := slices.IndexFunc(sights, func(s sight) bool { return s.pod.Spec.NodeName != "" })
-		if i >= 0 && sights[i].pod.Labels[group] == of {
-			out = append(out, sights[i])
-		}
-	}
-	slices.SortFunc(out, func(a, b sight) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.pod.Name, b.pod.Name)) })
-	return out
+	return c.firsts(func(s sight) bool { return s.pod.Spec.NodeName != "" }, of)
 }
 
 // evicted returns the pods of some groups that were evicted after they were bound, in the
 // state and the order in which that was first seen.
 func (c *history) evicted(groups ...string) []sight {
+	return c.firsts(func(s sight) bool {
+		return s.pod.Spec.NodeName != "" && (s.gone || s.pod.DeletionTimestamp != nil)
+	}, groups...)
+}
+
+// firsts returns the first state of each pod of some groups that fulfils a condition, in
+// the order in which they were seen.
+func (c *history) firsts(check func(sight) bool, groups ...string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []sight
 	for _, sights := range c.sights {
-		i := slices.IndexFunc(sights, func(s sight) bool { return s.gone || s.pod.DeletionTimestamp != nil })
-		if i >= 0 && sights[i].pod.Spec.NodeName != "" && slices.Contains(groups, sights[i].pod.Labels[group]) {
+		i := slices.IndexFunc(sights, check)
+		if i >= 0 && slices.Contains(groups, sights[i].pod.Labels[group]) {
 			out = append(out, sights[i])
 		}
 	}
@@ -115,11 +120,10 @@ func (c *history) evicted(groups ...string) []sight {
 
 // lastOf returns the last state of a pod.
 func (c *history) lastOf(uid types.UID) *corev1.Pod {
-	sights := c.of(uid)
-	if len(sights) == 0 {
-		return nil
+	if sights := c.of(uid); len(sights) > 0 {
+		return sights[len(sights)-1].pod
 	}
-	return sights[len(sights)-1].pod
+	return nil
 }
 
 // claim returns the claim in an asker's condition, and when it was first seen.
@@ -158,16 +162,10 @@ func (c *history) expectNoMore(period time.Duration, n int, groups ...string) {
 		seen := c.evicted(groups...)
 		return len(seen) == n, names(seen)
 	})
-	if seen := c.evictedByNow(groups...); len(seen) != n {
+	c.tail.catchUp(e.Context(), e)
+	if seen := c.evicted(groups...); len(seen) != n {
 		e.Fatalf("it does not stay so: %s; seen: %s", what, names(seen))
 	}
-}
-
-// evictedByNow is evicted, up to now.
-func (c *history) evictedByNow(groups ...string) []sight {
-	c.env.Helper()
-	c.tail.catchUp(c.env.Context(), c.env)
-	return c.evicted(groups...)
 }
 
 func names(sights []sight) string {
@@ -197,5 +195,103 @@ func (c *history) awaitPlaced(asker *corev1.Pod) *corev1.Pod {
 	c.env.Helper()
 	return c.env.awaitPod(asker, "is bound and holds no node", func(p *corev1.Pod) bool {
 		return p.Spec.NodeName != "" && conditionIs(p, held, corev1.ConditionFalse)
+	})
+}
+
+// tail follows the pods of a namespace: every change once, in order, and none missed. The
+// API server ends a watch whenever it likes, above all one with a slow reader, as on a
+// busy machine; client-go's watcher continues where that watch ended. A watch that cannot
+// be continued is an error, because a test that looks for forbidden events would pass
+// without having seen any.
+type tail struct {
+	pods typedv1.PodInterface
+	from string // the resource version of the list
+	note func(watch.Event)
+
+	mu    sync.Mutex           // guards the fields below
+	last  string               // the resource version of the last change
+	alive map[types.UID]string // those of the last changes of the pods that are there
+}
+
+// follow notes every change of the pods of the test from now on. When the test ends, all
+// changes must have been noted.
+func (e *env) follow(note func(watch.Event)) *tail {
+	e.Helper()
+	pods := suite.client.CoreV1().Pods(e.ns)
+	list := expect.Get(pods.List(e.Context(), metav1.ListOptions{}))(e)
+	t := &tail{pods: pods, from: list.ResourceVersion, note: note, last: list.ResourceVersion, alive: map[types.UID]string{}}
+	for i := range list.Items {
+		t.alive[list.Items[i].UID] = list.Items[i].ResourceVersion
+	}
+	// Not the context of the test, which ends before the last changes are checked.
+	ctx, stop := context.WithCancel(context.Background())
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := t.run(ctx); err != nil {
+			e.Errorf("the test does not see any more what happens to the pods in namespace %s: %v", e.ns, err)
+		}
+	})
+	e.Cleanup(func() {
+		defer following.Wait()
+		defer stop()
+		if !e.Failed() {
+			t.catchUp(ctx, e)
+		}
+	})
+	return t
+}
+
+// run follows until the context ends. An error means that something may have been missed.
+func (t *tail) run(ctx context.Context) error {
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, t.from, &cache.ListWatch{WatchFuncWithContext: t.pods.Watch})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		p, isPod := event.Object.(*corev1.Pod)
+		if !isPod {
+			return fmt.Errorf("the watch of pods cannot be continued: %w", apierrors.FromObject(event.Object))
+		}
+		t.note(event)
+		t.mu.Lock()
+		t.last, t.alive[p.UID] = p.ResourceVersion, p.ResourceVersion
+		if event.Type == watch.Deleted {
+			delete(t.alive, p.UID)
+		}
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// behind describes the part of a list that was not recorded yet; empty if all of it was.
+func (t *tail) behind(list *corev1.PodList) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gone := maps.Clone(t.alive)
+	for i := range list.Items {
+		p := &list.Items[i]
+		delete(gone, p.UID)
+		order, err := resourceversion.CompareResourceVersion(t.last, p.ResourceVersion)
+		if err != nil || order < 0 {
+			return fmt.Sprintf("pod %s is at version %s, seen is %s", p.Name, p.ResourceVersion, t.last), err
+		}
+	}
+	for uid, version := range gone {
+		order, err := resourceversion.CompareResourceVersion(version, list.ResourceVersion)
+		if err != nil || order <= 0 {
+			return fmt.Sprintf("the end of pod %s was not seen", uid), err
+		}
+	}
+	return "", nil
+}
+
+// catchUp waits until all changes up to now are recorded.
+func (t *tail) catchUp(ctx context.Context, tb testing.TB) {
+	tb.Helper()
+	list := expect.Get(t.pods.List(ctx, metav1.ListOptions{}))(tb)
+	eventually(tb, patience, "what happened to pods is seen", func() (bool, string) {
+		missing := expect.Get(t.behind(list))(tb)
+		return missing == "", missing
 	})
 }

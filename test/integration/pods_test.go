@@ -3,12 +3,11 @@ package integration
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,21 +68,6 @@ func requests(list ...string) podOption {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
 }
 
-// inventedTypes requests one of each of n types of resources that no node offers, for a
-// pod by its number: no two pods name the same types.
-func inventedTypes(n int) func(i int) podOption {
-	return func(i int) podOption {
-		list := make([]string, 0, 2*n)
-		for j := range n {
-			list = append(list, fmt.Sprintf("e%d.example.com/t%d", i, j), "1")
-		}
-		return func(p *corev1.Pod) {
-			r := &p.Spec.Containers[0].Resources
-			r.Requests, r.Limits = amounts(list...), amounts(list...)
-		}
-	}
-}
-
 func withGrace(seconds int64) podOption {
 	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 }
@@ -101,18 +85,17 @@ func amounts(list ...string) corev1.ResourceList {
 // yunikorn, on the nodes of the test. Each group is an application of its own:
 // without a name, all pods of the namespace would be one, in one queue.
 func (e *env) pod(name, of string, options ...podOption) *corev1.Pod {
-	grace := int64(0)
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: e.ns, Name: name, Annotations: map[string]string{},
 			Labels: map[string]string{label: e.id, group: of, placement.KeyApplicationID: of},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: profile, NodeSelector: map[string]string{pool: e.nodePool}, TerminationGracePeriodSeconds: &grace,
-			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "1")}}},
+			SchedulerName: profile, NodeSelector: map[string]string{pool: e.nodePool},
+			Containers: []corev1.Container{{Name: "main", Image: "none"}},
 		},
 	}
-	for _, o := range options {
+	for _, o := range append([]podOption{withGrace(0), requests("cpu", "1")}, options...) {
 		o(p)
 	}
 	return p
@@ -131,16 +114,15 @@ func (e *env) create(name string, n int, options ...podOption) []*corev1.Pod {
 // createAtOnce makes n pods side by side, numbered from first. It may be called
 // outside of the goroutine of the test.
 func (e *env) createAtOnce(name string, first, n int, options ...podOption) error {
-	errs := make([]error, n)
-	var group sync.WaitGroup
+	var group errgroup.Group
 	for i := range n {
 		p := e.pod(fmt.Sprintf("%s-%d", name, first+i), name, options...)
-		group.Go(func() {
-			_, errs[i] = suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
+		group.Go(func() error {
+			_, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
+			return err
 		})
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 func (e *env) createPod(p *corev1.Pod) *corev1.Pod {
@@ -156,9 +138,8 @@ func (e *env) delete(p *corev1.Pod) {
 // endAtOnce removes a pod without its grace period.
 func (e *env) endAtOnce(p *corev1.Pod) {
 	e.Helper()
-	now := int64(0)
 	e.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name,
-		metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}}))
+		metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &p.UID}}))
 }
 
 func (e *env) get(p *corev1.Pod) *corev1.Pod {
@@ -261,24 +242,6 @@ func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
 	return e.awaitPod(p, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
 }
 
-// awaitReady waits until the node agent has written all of the status of a pod.
-func (e *env) awaitReady(p *corev1.Pod) *corev1.Pod {
-	e.Helper()
-	return e.awaitPod(p, "is ready", func(p *corev1.Pod) bool {
-		c := conditionOf(p, corev1.PodReady)
-		return c != nil && c.Status == corev1.ConditionTrue
-	})
-}
-
-// awaitYounger waits until a new pod is younger than this one. The API server has the time
-// of its creation in seconds.
-func (e *env) awaitYounger(p *corev1.Pod) {
-	e.Helper()
-	eventually(e, patience, "the second is over in which pod "+p.Name+" was made", func() (bool, string) {
-		return time.Since(p.CreationTimestamp.Time) > time.Second, "made at " + p.CreationTimestamp.String()
-	})
-}
-
 // awaitRefused waits until a pod has the reason, and returns the message.
 func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 	e.Helper()
@@ -295,7 +258,8 @@ func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 // removePods removes all pods of the test at once and waits until they are gone.
 func (e *env) removePods(ctx context.Context) {
 	e.Helper()
-	now := int64(0)
+	options := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	ours := metav1.ListOptions{LabelSelector: label + "=" + e.id}
 	eventually(e, cleaningUp, "all pods of the test are removed", func() (bool, string) {
 		pods, err := e.listPods(ctx)
 		if err != nil {
@@ -306,7 +270,7 @@ func (e *env) removePods(ctx context.Context) {
 			in[pods[i].Namespace] = true
 		}
 		for ns := range in { // what fails is tried again
-			err = cmp.Or(err, suite.client.CoreV1().Pods(ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + e.id}))
+			err = cmp.Or(err, suite.client.CoreV1().Pods(ns).DeleteCollection(ctx, options, ours))
 		}
 		return len(pods) == 0, fmt.Sprintf("%d pods, %v", len(pods), err)
 	})

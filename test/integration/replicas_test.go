@@ -133,23 +133,13 @@ func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
 	return r, r.proxy.through
 }
 
-// electedForLong does so with upstream's times: a leader that gets no processor for
-// seconds keeps leading.
-func electedForLong(s *settings) { s.launch.LeaderElection = true }
-
-// setupReplicas starts two schedulers: the first one leads when it returns. The
-// options are for the second one only.
-func setupReplicas(t *testing.T, queues string, options ...func(*settings)) *pair {
-	t.Helper()
-	return electReplicas(t, queues, elected, options...)
-}
-
-// electReplicas does so with election times of the caller.
-func electReplicas(t *testing.T, queues string, elected func(*settings), options ...func(*settings)) *pair {
+// setupReplicas starts two schedulers with these election times: the first one leads when
+// it returns. The options are for the second one only.
+func setupReplicas(t *testing.T, queues string, times func(*settings), options ...func(*settings)) *pair {
 	t.Helper()
 	first, through := newReplica(t, "first")
 	began := time.Now()
-	first.env = setup(t, queues, through, elected)
+	first.env = setup(t, queues, through, times)
 	first.started = began
 	eventually(t, patience, "the first replica has the lease", func() (bool, string) {
 		took := first.deeds.between(began, time.Time{}, deed.takesLease)

@@ -1,23 +1,30 @@
 package integration
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
-	"io"
+	"bytes"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // token makes a service account and returns a token of it.
@@ -46,54 +53,138 @@ func TestRESTAccess(t *testing.T) {
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	expect.OK(t, err)
-	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
-		expect.OK(t, os.WriteFile(path, content, 0o600))
-	}
+	expect.OK(t, os.WriteFile(certFile, cert, 0o600))
+	expect.OK(t, os.WriteFile(keyFile, key, 0o600))
 	e := setup(t, oneLeaf("2"), queueSort("restTLSCertFile", certFile), queueSort("restTLSKeyFile", keyFile),
 		queueSort("restAuthorization", "Delegated"))
 	permitted, refused := e.token("permitted"), e.token("refused")
 	e.mayRead("permitted", "/paddock/ws/v1/*")
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(cert)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	ask := func(path, token string) (int, string) {
-		request := expect.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+e.rest+path, http.NoBody))(e)
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer response.Body.Close()
-		body := expect.Get(io.ReadAll(response.Body))(e)
-		return response.StatusCode, string(body)
+	read := func(path, token string) (string, error) {
+		access := &clientrest.Config{BearerToken: token}
+		access.CAData = cert
+		client := expect.Get(clientrest.HTTPClientFor(access))(e)
+		body, err := fetch(e.Context(), client, "https://"+e.rest+path)
+		return string(body), err
 	}
 	const page = "/ws/v1/partition/default/queues"
 	eventually(e, patience, "a permitted user reads the queues", func() (bool, string) {
-		code, body := ask(page, permitted)
-		return code == http.StatusOK && strings.Contains(body, "root.a"), body
+		body, err := read(page, permitted)
+		return strings.Contains(body, "root.a"), fmt.Sprint(body, err)
 	})
-	for _, c := range []struct {
-		path, token string
-		want        int
-		says        string
-	}{
-		{page, refused, http.StatusForbidden, "system:serviceaccount:" + e.ns + ":refused may not get the path /paddock" + page},
-		{"/api/v1/holds", permitted, http.StatusForbidden, "may not get the path /paddock/api/v1/holds"},
-		{page, "", http.StatusUnauthorized, "send a valid bearer token"},
-		{page, "nonsense", http.StatusUnauthorized, "send a valid bearer token"},
+	mayNot := "system:serviceaccount:" + e.ns + ":refused may not get the path /paddock" + page
+	for _, c := range []struct{ path, token, status, says string }{
+		{page, refused, "403 Forbidden", mayNot},
+		{"/api/v1/holds", permitted, "403 Forbidden", "may not get the path /paddock/api/v1/holds"},
+		{page, "", "401 Unauthorized", "send a valid bearer token"},
+		{page, "nonsense", "401 Unauthorized", "send a valid bearer token"},
 	} {
-		code, body := ask(c.path, c.token)
-		var problem documents.Problem
-		if err := json.Unmarshal([]byte(body), &problem); err != nil || code != c.want || !strings.Contains(problem.Description, c.says) {
-			t.Errorf("%s: %d %s, want %d %q", c.path, code, body, c.want, c.says)
+		_, err := read(c.path, c.token)
+		expect.Fails(t, err, c.status)
+		expect.Fails(t, err, c.says)
+	}
+	if _, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+page); err == nil {
+		t.Error("plain HTTP is answered, too")
+	}
+}
+
+// reachableAddress is an address of this machine that is not loopback, with a free port:
+// the API server accepts no loopback address for an endpoint.
+func reachableAddress(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
+	expect.OK(t, err)
+	addresses := expect.Get(net.InterfaceAddrs())(t)
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return net.JoinHostPort(n.IP.String(), port)
 		}
 	}
-	if response, err := http.Get("http://" + e.rest + page); err == nil {
-		_ = response.Body.Close()
-		if response.StatusCode == http.StatusOK {
-			t.Error("plain HTTP is answered, too")
+	t.Fatalf("this machine has no address but loopback ones: %v", addresses)
+	return ""
+}
+
+// servedAt makes a service with one endpoint, a pod with this address, as the controller
+// would for a scheduler that runs in the cluster. The API server's proxy connects only to
+// addresses of pods.
+func (e *env) servedAt(service, address string) {
+	e.Helper()
+	host, portText, err := net.SplitHostPort(address)
+	e.ok(err)
+	port := expect.Get(strconv.ParseInt(portText, 10, 32))(e)
+	core, named := suite.client.CoreV1(), metav1.ObjectMeta{Name: service}
+	expect.Get(core.Services(e.ns).Create(e.Context(), &corev1.Service{
+		ObjectMeta: named, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 9080}}},
+	}, metav1.CreateOptions{}))(e)
+	pod := e.createPod(e.pod(service, service, ofProfile("none")))
+	pod.Status.PodIP, pod.Status.PodIPs = host, []corev1.PodIP{{IP: host}}
+	expect.Get(core.Pods(e.ns).UpdateStatus(e.Context(), pod, metav1.UpdateOptions{}))(e)
+	target := &corev1.ObjectReference{Kind: "Pod", Namespace: e.ns, Name: service, UID: pod.UID}
+	//nolint:staticcheck // the proxy reads Endpoints, not EndpointSlices
+	endpoints := &corev1.Endpoints{ObjectMeta: named, Subsets: []corev1.EndpointSubset{{
+		Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: target}},
+		Ports:     []corev1.EndpointPort{{Port: int32(port)}},
+	}}}
+	expect.Get(core.Endpoints(e.ns).Create(e.Context(), endpoints, metav1.CreateOptions{}))(e)
+}
+
+// mayProxy gives a service account only the right to use the proxy to services, by these
+// verbs.
+func (e *env) mayProxy(name string, verbs ...string) {
+	e.Helper()
+	roles := suite.client.RbacV1()
+	expect.Get(roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services/proxy"}, Verbs: verbs}},
+	}, metav1.CreateOptions{}))(e)
+	expect.Get(roles.RoleBindings(e.ns).Create(e.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: name}},
+	}, metav1.CreateOptions{}))(e)
+}
+
+// TestPluginThroughTheServiceProxy runs kubectl-paddock without --server: through the API
+// server, and only with the rights that the documentation names.
+func TestPluginThroughTheServiceProxy(t *testing.T) {
+	address := reachableAddress(t)
+	e := setup(t, oneLeaf("2"), queueSort("restAddress", address))
+	e.rest = address
+	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
+	const service = "paddock"
+	e.servedAt(service, address)
+	rights := map[string][]string{"reads": {"get"}, "sends": {"get", "create"}, "neither": {"list"}}
+	admin, kubeconfig := suite.cluster.AdminConfig(), clientcmdapi.NewConfig()
+	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	for name, verbs := range rights {
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: e.token(name)}
+		kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: "c", AuthInfo: name}
+		e.mayProxy(name, verbs...)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	e.ok(clientcmd.WriteToFile(*kubeconfig, path))
+	e.awaitRefused(e.createPod(e.pod("waits", "waits", inQueue("root.a"), requests("cpu", "5"))), reasons.OverMax)
+	light := e.pod("light", "light", inQueue("root.a"), requests("memory", "1Mi"))
+	light.APIVersion, light.Kind = "v1", "Pod"
+	manifest := expect.Get(yaml.Marshal(light))(e)
+	for _, c := range []struct {
+		as, args string
+		exit     int
+		says     string
+	}{
+		{"reads", "queues root.a", 0, "root.a"},
+		{"reads", "explain pod waits -n " + e.ns, 0, "OverMax"},
+		{"reads", "preview -f -", 2, "you need the verb create on services/proxy there"},
+		{"sends", "preview -f -", 0, "fits: Pod " + e.ns + "/light"},
+		{"neither", "queues", 2, "you need the verb get on services/proxy there"},
+		{"neither", "preview -f -", 2, "you need the verb create on services/proxy there"},
+	} {
+		args := append(strings.Fields(c.args), "--kubeconfig", path, "--context", c.as, "--service", e.ns+"/"+service+":9080")
+		command := exec.CommandContext(e.Context(), suite.plugin, args...)
+		var failed bytes.Buffer
+		command.Stdin, command.Stderr = bytes.NewReader(manifest), &failed
+		out, _ := command.Output() // of its errors, the exit code is judged
+		exit, said := command.ProcessState.ExitCode(), string(out)+failed.String()
+		if exit != c.exit || exit == 0 && failed.Len() > 0 || !strings.Contains(said, c.says) {
+			t.Errorf("%s as %s: exit code %d, want %d and %q; it says %s", c.args, c.as, exit, c.exit, c.says, said)
 		}
 	}
 }

@@ -2,10 +2,8 @@ package integration
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,10 +109,10 @@ func (e *env) job(name string) *batchv1.Job {
 	return expect.Get(suite.client.BatchV1().Jobs(e.ns).Get(e.Context(), name, metav1.GetOptions{}))(e)
 }
 
-// failure is why a Job failed; empty if it did not.
-func failure(job *batchv1.Job) string {
+// why is the reason of a condition that a Job has; empty if it has none of the kind.
+func why(job *batchv1.Job, kind batchv1.JobConditionType) string {
 	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
 			return c.Reason
 		}
 	}
@@ -126,13 +124,9 @@ func failure(job *batchv1.Job) string {
 // originators are accepted.
 func (e *env) awaitMembers(app string, pods int, originators ...string) {
 	e.Helper()
-	url := fmt.Sprintf("http://%s/ws/v1/partition/default/queue/root.batch/applications", e.rest)
 	what := fmt.Sprintf("application %s in root.batch has %d pods, originators %v", app, pods, originators)
+	const path = "/ws/v1/partition/default/queue/root.batch/applications"
 	eventually(e, patience, what, func() (bool, string) {
-		body, err := fetch(e.Context(), http.DefaultClient, url)
-		if err != nil {
-			return false, err.Error()
-		}
 		var list []struct {
 			ApplicationID string
 			Allocations   []struct {
@@ -140,24 +134,26 @@ func (e *env) awaitMembers(app string, pods int, originators ...string) {
 				AllocationTags map[string]string
 			}
 		}
-		e.ok(json.Unmarshal(body, &list))
+		if err := e.read(e.Context(), path, &list); err != nil {
+			return false, err.Error()
+		}
+		var names []string
+		here := 0
 		for _, a := range list {
-			if a.ApplicationID != app || len(a.Allocations) != pods {
-				continue
-			}
-			var names []string
 			for _, allocation := range a.Allocations {
-				if allocation.Originator {
+				if a.ApplicationID == app {
+					here++
+				}
+				if a.ApplicationID == app && allocation.Originator {
 					names = append(names, allocation.AllocationTags["kubernetes.io/meta/podName"])
 				}
 			}
-			slices.Sort(names)
-			same := len(originators) == 0 || slices.EqualFunc(names, originators, func(name, want string) bool {
-				return name == want || strings.HasSuffix(want, "-") && strings.HasPrefix(name, want)
-			})
-			return same, fmt.Sprint(names)
 		}
-		return false, string(body)
+		slices.Sort(names)
+		same := len(originators) == 0 || slices.EqualFunc(names, originators, func(name, want string) bool {
+			return name == want || strings.HasSuffix(want, "-") && strings.HasPrefix(name, want)
+		})
+		return here == pods && same, fmt.Sprintf("%d pods, originators %v; all: %+v", here, names, list)
 	})
 }
 
@@ -176,18 +172,12 @@ func TestControllerSamples(t *testing.T) {
 	if len(files) != len(parts) {
 		t.Errorf("%d samples, %d of them are tested: %v", len(files), len(parts), files)
 	}
-	e.run("samples", func(e *env) {
-		for file, run := range parts { // side by side: the Job controller takes 10 s to replace a pod
-			e.run(file, func(e *env) {
-				e.Parallel()
-				run(e)
-			})
-		}
-	})
-	e.kill()
-	e.start()
-	e.awaitMembers("ray", 3, "ray-head")
-	e.awaitMembers("serve", 3, "serve-0")
+	for file, run := range parts { // side by side: the Job controller takes 10 s to replace a pod
+		e.run(file, func(e *env) {
+			e.Parallel()
+			run(e)
+		})
+	}
 }
 
 // runsJobSample: a preempted pod of the Job is recreated. A failure that counts would end
@@ -195,8 +185,7 @@ func TestControllerSamples(t *testing.T) {
 func (e *env) runsJobSample() {
 	e = e.apart("job", 1, localcluster.NodeSpec{CPU: "4"})
 	job := part[batchv1.Job](e, e.sample("job.yaml", "Job"))
-	none := int32(0)
-	job.Spec.BackoffLimit = &none
+	job.Spec.BackoffLimit = new(int32)
 	e.createJob(&job, "job", nil)
 	e.expect("job", 4, 0, "")
 	e.awaitMembers("report", 4)
@@ -204,8 +193,8 @@ func (e *env) runsJobSample() {
 	e.awaitRunning(asker)
 	eventually(e, patience, "the victim is replaced, the Job goes on", func() (bool, string) {
 		now := e.job(job.Name)
-		if why := failure(now); why != "" || now.Status.Failed != 0 {
-			e.Fatalf("the Job counts %d failed pods: %s", now.Status.Failed, why)
+		if failure := why(now, batchv1.JobFailed); failure != "" || now.Status.Failed != 0 {
+			e.Fatalf("the Job counts %d failed pods: %s", now.Status.Failed, failure)
 		}
 		running, waiting := e.podsOf("job")
 		return len(running) == 3 && len(waiting) == 1, fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
@@ -238,14 +227,14 @@ func (e *env) runsJobSetSample() {
 	asker := e.createPod(e.pod("jobset-asker", "jobset-asker", inQueue("root.owed")))
 	e.awaitRunning(asker)
 	eventually(e, patience, "the Job of the victim fails", func() (bool, string) {
-		return failure(e.job("train-worker-0")) != "", "it goes on"
+		return why(e.job("train-worker-0"), batchv1.JobFailed) != "", "it goes on"
 	})
 	forgiven := part[[]string](e, set, "spec", "failurePolicy", "rules", 0, "onJobFailureReasons")
-	if why := failure(e.job("train-worker-0")); !slices.Contains(forgiven, why) {
-		e.Errorf("the Job failed with reason %s, the JobSet forgives %v", why, forgiven)
+	if reason := why(e.job("train-worker-0"), batchv1.JobFailed); !slices.Contains(forgiven, reason) {
+		e.Errorf("the Job failed with reason %s, the JobSet forgives %v", reason, forgiven)
 	}
-	if why := failure(e.job("train-driver-0")); why != "" {
-		e.Errorf("the Job of the coordinator failed: %s", why)
+	if reason := why(e.job("train-driver-0"), batchv1.JobFailed); reason != "" {
+		e.Errorf("the Job of the coordinator failed: %s", reason)
 	}
 	for _, name := range []string{"train-driver-0", "train-worker-0"} {
 		e.ok(suite.client.BatchV1().Jobs(e.ns).Delete(e.Context(), name, inBackground()))
@@ -258,9 +247,7 @@ func (e *env) runsKueueSample() {
 	job := part[batchv1.Job](e, e.sample("kueue.yaml", "Job"))
 	e.createJob(&job, "kueue", nil)
 	eventually(e, patience, "the Job is suspended", func() (bool, string) {
-		return slices.ContainsFunc(e.job(job.Name).Status.Conditions, func(c batchv1.JobCondition) bool {
-			return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
-		}), "not yet"
+		return why(e.job(job.Name), batchv1.JobSuspended) != "", "not yet"
 	})
 	e.expect("kueue", 0, 0, "")
 	jobs := suite.client.BatchV1().Jobs(e.ns)

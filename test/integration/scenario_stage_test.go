@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -69,6 +68,7 @@ func (p *playhouse) class(priority int32, never bool) string {
 // makeClasses makes the PriorityClasses of the scenarios' pods.
 func (p *playhouse) makeClasses() {
 	p.Helper()
+	api := suite.client.SchedulingV1().PriorityClasses()
 	made := map[string]bool{"": true}
 	add := func(a scenario.Ask) {
 		name := p.class(a.Priority, a.Never)
@@ -76,11 +76,12 @@ func (p *playhouse) makeClasses() {
 			return
 		}
 		made[name] = true
-		var options []func(*schedulingv1.PriorityClass)
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: a.Priority}
 		if a.Never {
-			options = append(options, neverPreempts)
+			class.PreemptionPolicy = new(corev1.PreemptNever)
 		}
-		p.priorityClass(strings.TrimPrefix(name, p.id+"-"), a.Priority, options...)
+		expect.Get(api.Create(p.Context(), class, metav1.CreateOptions{}))(p)
+		p.Cleanup(func() { expect.Holds(p, api.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 	}
 	for _, c := range p.plays {
 		add(c.Ask)

@@ -10,20 +10,11 @@ import (
 
 // A standby takes the lease with its first look after the lease has run out. It looks
 // once in a retry period, which upstream stretches by up to 1.2 times its length, so
-// every 0.5 to 1.1 s. So it has the lease within the lease duration and one retry period
-// of the moment at which it saw the last renewal: 3 + 1.1 = 4.1 s. That moment is at most
-// one such period after the renewal: 1.1 + 3 + 1.1 = 5.2 s from the last renewal to the
-// lease.
+// every 0.5 to 1.1 s. What follows from that, and what a machine with other work may add,
+// is in docs/survival.md, "Two replicas on a real API server".
 //
-// A machine with other work delays what is due, and adds no looks. So looks are counted:
-// those after the lease has run out with which the standby did not take it. Such a look
-// is right only if the standby, which counts from its own answers, had the answer later
-// than the log. One in a round is tolerated, in one round of five at most.
-//
-// Times are judged by the median: 4.1 s from the first look after the kill, which is no
-// earlier than the one that saw the last renewal. One round in ten may take longer than
-// 5.2 + 1.5 = 6.7 s from the last renewal (one of fewer than ten, too), and none may act
-// later than 5.2 + 5 = 10.2 s after the kill.
+// A look with which the standby did not take a lease that has run out is right only if the
+// standby, which counts from its own answers, had the answer later than the log.
 const (
 	looksWithin   = retryPeriod * 22 / 10
 	takeoverSeen  = leaseDuration + looksWithin

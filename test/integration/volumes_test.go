@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -53,18 +52,13 @@ func mounts(claim string) podOption {
 	}
 }
 
-// bindsFor bounds how long a pod waits for its volumes once it has a node.
-func bindsFor(limit time.Duration) func(*settings) {
-	return arg("VolumeBinding", "bindTimeoutSeconds", limit.Seconds())
-}
-
 // TestVolumesThatNeverCome: a pod with a claim that has no volume or does not exist preempts
 // nothing and holds nothing, although its queue is below its guarantee. Pods that have a
 // node and wait for volumes that are never made are charged to their queue, and lose the
 // node when the time for binding is over: then the pods of a queue below its guarantee go
 // first.
 func TestVolumesThatNeverCome(t *testing.T) {
-	e := setup(t, teamQueues, preemption("retryInterval", "1s"), bindsFor(2*time.Second))
+	e := setup(t, teamQueues, preemption("retryInterval", "1s"), arg("VolumeBinding", "bindTimeoutSeconds", 2))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepHistory()
 	e.create("lent", 4, inQueue("root.evil"))
