@@ -32,13 +32,6 @@ func againstOracle(t *testing.T, cases uint64, pods int, first uint64) {
 // tally counts kinds of nodes, to notice a generator that makes nodes without variety.
 type tally map[string]uint64
 
-// note counts a node if it is of a kind.
-func (c tally) note(what string, is bool) {
-	if is {
-		c[what]++
-	}
-}
-
 func (c tally) count(o *oracle, v verdict) {
 	what := fmt.Sprint(v.outcome)
 	if v.stopped != "" {
