@@ -88,44 +88,19 @@ func TestClassesOfAnApplication(t *testing.T) {
 	expect.That(t, q == nil && !x.Classes.Any(app), "the class is there without members")
 }
 
-// TestDemandSum: the sum holds what was counted since it was emptied, and an application
-// starts once.
+// TestDemandSum: what was counted is gone after a restart, and Check sees what is of no pod that
+// waits.
 func TestDemandSum(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=1"))
 	leaf, _ := tree.Find("root.a")
-	d := pending.NewDemand[string]()
-	fits := func(request string) bool {
-		return queues.Admit(tree, leaf.ID, queuestest.Vector(request), queues.OnDemand(d.Sum())).OK()
-	}
-	count := func(app string, counted bool) {
-		d.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), app, counted)
-	}
-	starts := func() bool { return queues.AdmitApplication(tree, leaf.ID, queues.OnDemand(d.Sum())).OK() }
+	d, empty := pending.NewDemand[string](), pending.NewDemand[string]()
 	d.Add("x")
-	count("runs", true)
-	expect.That(t, starts() && !d.Starts("runs"),
-		"an application that counts already starts in the demand")
-	count("x", false)
-	count("x", false)
-	g := pending.PodGroupName{Namespace: "ns", Name: "g"}
-	if _, decided := d.Decided(g); decided || d.HasMember("m") {
-		t.Error("there is a verdict on a PodGroup before one is made")
-	}
-	d.Decide(g, queues.Granted)
+	d.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
 	d.CountMember("m")
-	if v, decided := d.Decided(g); !decided || !v.OK() || !d.HasMember("m") {
-		t.Errorf("the verdict on the PodGroup is %v (%v), and its member counts: %v", v, decided, d.HasMember("m"))
-	}
-	expect.That(t, !fits("vcore=1") && !starts() && d.Starts("x"),
-		"one more fits: %v, another application starts: %v", fits("vcore=1"), starts())
-	expect.That(t, d.Restart(epoch) && fits("vcore=3") && starts() && !d.Starts("x"),
-		"the sum is not empty after a restart")
-	if _, decided := d.Decided(g); decided || d.HasMember("m") {
-		t.Error("the verdict on a PodGroup outlives a restart")
-	}
+	expect.That(t, d.Starts("x") && d.HasMember("m"), "what was counted is not there")
+	expect.That(t, d.Restart(epoch) && !d.Starts("x") && !d.HasMember("m"), "it is there after a restart")
 	expect.Holds(t, d.Check(func(types.UID) bool { return true }))
 	expect.Fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")
-	empty := pending.NewDemand[string]()
 	empty.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
 	expect.Fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
 }

@@ -108,8 +108,7 @@ func TestInheritedLosses(t *testing.T) {
 	expect.That(t, got.LostDecision == "" && got.PlacedAt.IsZero() && got.Count == 2, "%+v", got)
 }
 
-// TestWatches: watched changes are returned once, in a fixed order, at most once a second,
-// and also if they came while the plan was made.
+// TestWatches: watched changes are returned once, in a fixed order, at most once a second.
 func TestWatches(t *testing.T) {
 	q, n := preemption.WatchedQueue(7), preemption.WatchedNode("n1")
 	w := preemption.NewWatches()
@@ -133,23 +132,8 @@ func TestWatches(t *testing.T) {
 	take("too soon", 999*time.Millisecond)
 	w.Remove("b")
 	take("one left", time.Second, "a")
-
-	w.PlanBegins()
-	w.Change(n)
-	w.Set("c", []preemption.Watched{n})
-	w.PlanRefused("c")
-	take("during the plan", time.Hour, "c")
-	w.PlanBegins()
-	w.Change(n)
-	w.Take(epoch.Add(2 * time.Hour))
-	w.PlanEnds()
-	w.Remove("c")
-	w.Set("c", []preemption.Watched{n})
-	w.PlanRefused("c")
-	take("before the plan", 3*time.Hour)
-	w.Set("c", nil)
-	w.Remove("a")
-	expect.That(t, w.Idle() && !w.Has("c"), "it watches nothing, and is listed")
+	w.Set("a", nil)
+	expect.That(t, w.Idle() && !w.Has("a"), "it watches nothing, and is listed")
 	checked(t, &w)
 }
 
